@@ -274,7 +274,10 @@ fn pipeline(
         };
         return Ok(format!("{}\n{printed}", window::text(&held)));
     }
-    let laid_out = held.how().and_then(|how| planner.laid_out(towers, how, 2));
+    let devices = held.in_turns();
+    let laid_out = held
+        .how()
+        .and_then(|how| planner.laid_out(towers, how, devices));
     let laid_out = laid_out.ok_or_else(|| Failure::usage("the window does not hold a pass"))?;
     laid_out.check().map_err(|fault| wrong(&fault))?;
     let printed = PrintedPipeline {

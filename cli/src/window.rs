@@ -28,12 +28,20 @@ pub enum Held {
 }
 
 impl Held {
-    /// For one device.
+    /// Where each device has planes of its own.
     pub fn how(&self) -> Option<InFlight> {
         match self {
             Held::All(how) => Some(*how),
             Held::Window(plan) => Some(plan.how),
             Held::Stripes(_) => None,
+        }
+    }
+
+    /// The devices that take passes in turns.
+    pub fn in_turns(&self) -> usize {
+        match self {
+            Held::Window(plan) => plan.devices,
+            Held::All(_) | Held::Stripes(_) => 1,
         }
     }
 
@@ -83,11 +91,15 @@ impl Question<'_> {
             .holding
             .memory
             .map_or(self.free, |most| most.min(self.free));
-        if self.devices > 1 {
-            return self.stripes(plan, choices, available).map(Some);
+        let several = self.devices > 1;
+        if several && self.holding.window != WindowArg::Host {
+            let stripes = self.stripes(plan, choices, available)?;
+            if stripes.is_some() {
+                return Ok(stripes);
+            }
         }
         let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
-        let fits = needed <= available;
+        let fits = needed <= available && !several;
         let wanted = match &self.holding.window {
             WindowArg::None | WindowArg::Auto if fits => return Ok(None),
             WindowArg::None => return Err(DeviceError::Memory { needed, available }.into()),
@@ -103,8 +115,9 @@ impl Question<'_> {
             columns: self.holding.columns.map(i64::from),
             every: self.every,
             available,
+            devices: self.devices,
             disk: self.holding.folder().map(|_| DISK),
-            cells: plan.choice.prediction.rate,
+            cells: plan.choice.prediction.rate * self.share,
         };
         if *wanted == WindowArg::Device {
             if let (None, Some(choice)) = (&plan.towers, by_towers.clone().next()) {
@@ -117,13 +130,18 @@ impl Question<'_> {
                 window.map_or(0.0, |window| window.rate.cells)
             };
             let mut best = (window_of(plan), None);
-            for choice in by_towers.take(CONSIDERED) {
-                let Ok(other) = planner.plan(choice.clone()) else {
-                    continue;
-                };
-                let bound = |towers| planner.window_bound(towers, asked(&other));
-                if other.towers.as_ref().map_or(0.0, bound) <= best.0 {
-                    continue;
+            // The most that each could do is known at once, and what a window takes only when its towers are.
+            let bound = |other: &DevicePlan| {
+                let towers = other.towers.as_ref();
+                towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other)))
+            };
+            let others = by_towers.take(CONSIDERED);
+            let others = others.filter_map(|choice| planner.plan(choice.clone()).ok());
+            let mut others: Vec<_> = others.map(|other| (bound(&other), other)).collect();
+            others.sort_by(|a, b| b.0.total_cmp(&a.0));
+            for (bound, other) in others {
+                if bound <= best.0 {
+                    break;
                 }
                 let rate = window_of(&other);
                 if rate > best.0 {
@@ -153,13 +171,14 @@ impl Question<'_> {
 }
 
 impl Question<'_> {
-    /// Stripes of several devices, with the schedule that is best for them.
+    /// Stripes of several devices, with the schedule that is best for them; `None` where they have no memory for stripes
+    /// and nothing else was asked for.
     fn stripes(
         &self,
         plan: &mut DevicePlan,
         choices: &[Choice],
         available: u64,
-    ) -> Result<Held, Failure> {
+    ) -> Result<Option<Held>, Failure> {
         let Resolved {
             scheme, problem, ..
         } = self.resolved;
@@ -170,6 +189,7 @@ impl Question<'_> {
                 columns: self.holding.columns.map(i64::from),
                 every: self.every,
                 available,
+                devices: self.devices,
                 disk: None,
                 cells: plan.choice.prediction.rate * self.share,
             };
@@ -198,10 +218,14 @@ impl Question<'_> {
                 (best, *plan) = (stripes, other);
             }
         }
+        let memory = matches!(&best, Err(Refusal::Devices(NoDevices::Memory { .. })));
+        if memory && self.holding.window == WindowArg::Auto {
+            return Ok(None);
+        }
         let name = &plan.choice.name;
         let refused =
             |refusal| device::refused(planner.refused(name, refusal), &planner, self.model);
-        Ok(Held::Stripes(Box::new(best.map_err(refused)?)))
+        Ok(Some(Held::Stripes(Box::new(best.map_err(refused)?))))
     }
 }
 
@@ -218,6 +242,9 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
         plan.planes,
         plan.steps,
     );
+    if plan.devices > 1 {
+        let _ = write!(note, ", on each of {} GPUs in turns", plan.devices);
+    }
     if let Some(folder) = holding.folder() {
         // Writing to a string cannot fail.
         let _ = write!(
@@ -270,13 +297,20 @@ pub fn text(held: &Held) -> String {
     if let Held::Window(plan) = held {
         let _ = writeln!(
             out,
-            "  window    {:8} of {} planes of {}; {} at least; {} of the GPU's memory",
+            "  window    {:8} of {} planes of {}; {} at least; {} of {} memory",
             plan.how.places.unwrap_or(0),
             plan.planes,
             bytes(plan.plane_bytes),
             plan.least,
             bytes(plan.bytes),
+            match plan.devices {
+                0 | 1 => "the GPU's",
+                _ => "each GPU's",
+            },
         );
+        if plan.devices > 1 {
+            let _ = writeln!(out, "  devices   {:8} take passes in turns", plan.devices);
+        }
         let _ = writeln!(
             out,
             "  passes    {:8} steps each; {} copied each way",
@@ -293,9 +327,11 @@ pub fn text(held: &Held) -> String {
         }
         let _ = writeln!(
             out,
-            "  expected  {:8.1} Gcells/s; transfers allow {:.1}",
+            "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}{}",
             plan.rate.cells * 1e-9,
-            plan.rate.transfers * 1e-9
+            if plan.devices > 1 { " of all" } else { "" },
+            plan.rate.transfers * 1e-9,
+            if plan.devices > 1 { " on each" } else { "" },
         );
     }
     out
@@ -337,6 +373,7 @@ pub fn json(held: &Held) -> serde_json::Value {
         crate::report::extend(
             &mut value,
             serde_json::json!({
+                "devices": plan.devices,
                 "buffer_planes": plan.how.places,
                 "least_planes": plan.least,
                 "planes": plan.planes,

@@ -9,7 +9,7 @@ use std::time::Instant;
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
 use torre_runtime::gpu::{
-    CompiledBlocks, Device, DeviceModel, DeviceProgram, OnDevice, PIECE, Pipelined, code,
+    CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, OnDevice, PIECE, Pipelined, code,
 };
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
@@ -56,11 +56,19 @@ impl<T: Value> Run<'_, T> {
             compiling,
             cached: false,
             field_bytes: calculation.memory_bytes(),
-            devices: vec![device.facts().name.clone()],
+            devices: devices
+                .devices()
+                .iter()
+                .map(|device| device.facts().name.clone())
+                .collect(),
         };
         let how = held.as_ref().and_then(Held::how);
         if let (Some(how), Some(towers)) = (how, towers) {
-            let run = Pipelined::new(calculation, files, device, program, towers, how)?;
+            let of = match devices.devices() {
+                [_, _, ..] => Devices::InTurns(devices),
+                _ => Devices::One(device),
+            };
+            let run = Pipelined::new(calculation, files, of, program, towers, how)?;
             let Some(mut simulation) = run else {
                 return Err(self.no_window(model, plan)?);
             };

@@ -184,12 +184,30 @@ fn several_devices_are_planned_without_a_gpu() {
     assert!(number(&three, "device_memory_bytes") < number(&two, "device_memory_bytes"));
     assert!(number(&three, "predicted_gcells_per_s") > number(&two, "predicted_gcells_per_s"));
     for (more, reason) in [
-        ("--window host", "take no calculation window"),
-        ("--memory 50MB", "a stripe takes"),
+        ("--window none", "take no window over files"),
+        ("--window device --memory 50MB", "a stripe takes"),
         ("--columns 512", "too narrow for several devices"),
     ] {
         let error = fail(1, &plan("0,1,2", more), &[&file]);
         assert!(error.contains("E0853") && error.contains(reason), "{error}");
+    }
+    // Where stripes do not fit, a window goes over the host's memory.
+    for more in ["--window host", "--memory 290MB"] {
+        let text = succeed(&plan("0,1,2", more), &[&file]);
+        assert!(
+            text.contains("  devices          3 take passes in turns\n"),
+            "{text}"
+        );
+    }
+    let emit = format!(
+        "emit {{0}} --stage pipeline {schedule} --set domain=400x48x8 --devices 0,1 --window host --memory 20MB --columns 4 --in-flight 2"
+    );
+    let text = succeed(&emit, &[&file]);
+    for line in [
+        " on each of 2 devices, which take passes in turns\n",
+        "  device 1 loads load ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
     }
     let emit = format!(
         "emit {{0}} --stage pipeline {schedule} --set domain=90x120x8 --devices 0,1 --columns 2 --in-flight 2"

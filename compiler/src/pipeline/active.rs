@@ -34,8 +34,9 @@ pub(super) struct Active {
     pub loaded: i64,
     pub stored: i64,
     pub gathered: Vec<Vec<i64>>,
-    /// By plane of the array.
-    pub planes: BTreeMap<i64, Held>,
+    /// By plane of the array, from the lowest one on.
+    planes: Vec<Option<Held>>,
+    lowest: i64,
 }
 
 /// The highest planes of a group and of those after it.
@@ -95,8 +96,36 @@ impl Active {
             loaded: window.planes.hi,
             stored: window.planes.hi,
             gathered: gathered.collect(),
-            planes: BTreeMap::new(),
+            planes: vec![None; window.planes.len().max(0) as usize],
+            lowest: window.planes.lo,
             pass,
+        }
+    }
+
+    fn indices(&self, planes: Interval) -> std::ops::Range<usize> {
+        let index = |plane: i64| (plane - self.lowest).clamp(0, self.planes.len() as i64) as usize;
+        index(planes.lo)..index(planes.hi).max(index(planes.lo))
+    }
+
+    /// Those of some planes that are on the device.
+    pub fn held(&self, planes: Interval) -> impl Iterator<Item = &Held> {
+        self.planes[self.indices(planes)].iter().flatten()
+    }
+
+    pub fn held_mut(&mut self, planes: Interval) -> impl Iterator<Item = &mut Held> {
+        let indices = self.indices(planes);
+        self.planes[indices].iter_mut().flatten()
+    }
+
+    /// Some planes come to the device by an operation, unless they are there.
+    pub fn hold(&mut self, planes: Interval, load: OpId) {
+        let indices = self.indices(planes);
+        for plane in &mut self.planes[indices] {
+            plane.get_or_insert_with(|| Held {
+                load,
+                writers: BTreeMap::new(),
+                gathers: Vec::new(),
+            });
         }
     }
 

@@ -2,9 +2,9 @@
 //!
 //! The list is made in *ticks*: in each of them every time block of a pass runs one group, the first one the next
 //! group, the others those that they are behind. An operation waits for what it depends on unless that is implied: each
-//! operation carries a clock, the number of operations of every queue that are over when it is.
+//! operation carries a clock, the number of operations of every queue of every device that are over when it is.
 
-use super::active::{Active, Held};
+use super::active::Active;
 use super::{Action, Block, NoLayout, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
@@ -34,6 +34,17 @@ struct Use {
     writes: bool,
 }
 
+/// The buffer of a device.
+#[derive(Clone, Debug)]
+struct Buffer {
+    /// The plane number at place 0.
+    base: i64,
+    slide: Option<OpId>,
+    /// Operations since the last slide, and those before it that it did not wait for, with the places that they use;
+    /// loads aside, which have the queue of slides.
+    uses: [Vec<Use>; 2],
+}
+
 /// Makes the list of operations.
 #[derive(Clone, Debug)]
 pub struct Builder {
@@ -50,15 +61,11 @@ pub struct Builder {
     ends: BTreeMap<u64, Clock>,
     active: VecDeque<Active>,
     passes: u64,
-    base: i64,
-    slide: Option<OpId>,
+    buffers: Vec<Buffer>,
     /// What every operation of a pass waits for that does not store what it leaves.
     join: Vec<OpId>,
     /// The operation that stored a plane of the array last.
     stores: BTreeMap<i64, OpId>,
-    /// Operations since the last slide, and those before it that it did not wait for, with the places that they use;
-    /// loads aside, which have the queue of slides.
-    uses: [Vec<Use>; 2],
     peak: i64,
     slides: u64,
     /// Ticks without an operation up to now.
@@ -73,10 +80,15 @@ fn users(uses: &[Use], places: Interval) -> impl Iterator<Item = Use> {
 
 impl Builder {
     pub fn new(window: Window) -> Builder {
-        let queues = 2 + window.in_flight.max(1);
-        let base = match window.places {
-            Some(places) => window.planes.hi - places,
-            None => window.planes.lo,
+        let devices = window.devices.max(1);
+        let queues = devices * (2 + window.in_flight.max(1));
+        let buffer = Buffer {
+            base: match window.places {
+                Some(places) => window.planes.hi - places,
+                None => window.planes.lo,
+            },
+            slide: None,
+            uses: Default::default(),
         };
         Builder {
             known: VecDeque::new(),
@@ -87,11 +99,9 @@ impl Builder {
             ends: BTreeMap::new(),
             active: VecDeque::new(),
             passes: 0,
-            base,
-            slide: None,
+            buffers: vec![buffer; devices],
             join: Vec::new(),
             stores: BTreeMap::new(),
-            uses: Default::default(),
             peak: 0,
             slides: 0,
             idle: 0,
@@ -113,15 +123,33 @@ impl Builder {
         self.slides
     }
 
-    /// Whether another pass can begin: with a window, when the first block of the pass before is in the list.
+    /// Whether another pass can begin: with a window, when the first block of the last pass on its device is in the
+    /// list, and no earlier pass of that device is unfinished.
     pub fn may_begin(&self) -> bool {
-        match (self.active.len(), self.active.front()) {
-            (0, _) => true,
-            (1, Some(active)) => {
+        let mut same = self.active_on(self.window.device(self.passes));
+        match (same.next(), same.next()) {
+            (None, _) => true,
+            (Some(active), None) => {
                 self.window.places.is_some() && (active.runs.is_empty() || active.next(0).is_none())
             }
             _ => false,
         }
+    }
+
+    /// The passes of a device that are not finished.
+    fn active_on(&self, device: usize) -> impl DoubleEndedIterator<Item = &Active> {
+        let own = move |active: &&Active| self.window.device(active.number) == device;
+        self.active.iter().filter(own)
+    }
+
+    /// The buffer of the device of a pass.
+    fn buffer(&self, pass: u64) -> &Buffer {
+        &self.buffers[self.window.device(pass)]
+    }
+
+    fn buffer_mut(&mut self, pass: u64) -> &mut Buffer {
+        let device = self.window.device(pass);
+        &mut self.buffers[device]
     }
 
     /// Whether everything is in the list.
@@ -134,12 +162,17 @@ impl Builder {
         self.passes
     }
 
-    /// Begins a pass. All operations of the pass before the last are over then.
+    /// The passes that the host waits for before it begins the next one: those before this one.
+    pub fn first_active(&self) -> u64 {
+        self.window.first_active(self.passes)
+    }
+
+    /// Begins a pass. All operations of passes two turns before are over then.
     pub fn begin(&mut self, pass: Pass) {
         let number = self.passes;
         self.passes += 1;
         while let Some(entry) = self.ends.first_entry()
-            && entry.key() + 2 <= number
+            && *entry.key() < self.window.first_active(number)
         {
             let (pass, clock) = entry.remove_entry();
             for (over, end) in self.over.iter_mut().zip(&clock) {
@@ -152,18 +185,21 @@ impl Builder {
         }
         if self.window.places.is_none() {
             self.join = self.last.iter().flatten().copied().collect();
-            self.base = self.window.number(number, self.window.planes.lo);
+            self.buffer_mut(number).base = self.window.number(number, self.window.planes.lo);
         }
         self.active
             .push_back(Active::new(pass, number, &self.window));
     }
 
-    fn index(&self, queue: Queue) -> usize {
-        match queue {
+    /// The number of a queue of the device of a pass.
+    fn index(&self, pass: u64, queue: Queue) -> usize {
+        let each = 2 + self.window.in_flight.max(1);
+        let own = match queue {
             Queue::Loads => 0,
             Queue::Stores => 1,
             Queue::Blocks(n) => 2 + n,
-        }
+        };
+        self.window.device(pass) * each + own
     }
 
     fn of(&self, id: OpId) -> Option<&Known> {
@@ -173,7 +209,7 @@ impl Builder {
 
     /// Adds an operation; of what it needs it waits for what is not implied.
     fn push(&mut self, pass: u64, action: Action, queue: Queue, mut needed: Vec<OpId>) -> Op {
-        let own = self.index(queue);
+        let own = self.index(pass, queue);
         let mut clock = self.over.clone();
         let join = |clock: &mut Clock, other: &Known| {
             for (own, other) in clock.iter_mut().zip(&other.clock) {
@@ -214,7 +250,7 @@ impl Builder {
             action,
             queue,
             after,
-            base: self.base,
+            base: self.buffer(pass).base,
         }
     }
 
@@ -275,28 +311,23 @@ impl Builder {
             return Ok(());
         };
         let lowest = self.window.number(number, until);
-        let top = self.top().unwrap_or(self.window.number(number, loaded));
+        let device = self.window.device(number);
+        let top = self.top(device);
+        let top = top.unwrap_or(self.window.number(number, loaded));
         self.peak = self.peak.max(top - lowest);
-        if lowest < self.base {
-            self.slide(top, lowest, places, ops)?;
+        if lowest < self.buffer(number).base {
+            self.slide(device, Interval::new(lowest, top), places, ops)?;
         }
         let planes = Interval::new(until, loaded);
         let stored = self.stores.range(planes.lo..planes.hi);
-        let left = users(&self.uses[1], self.places(number, planes));
+        let left = users(&self.buffer(number).uses[1], self.places(number, planes));
         let left = left.map(|user| user.id);
         let stored = stored.map(|(_, id)| *id).chain(left);
-        let needed = stored.chain(self.slide).collect();
+        let needed = stored.chain(self.buffer(number).slide).collect();
         let op = self.push(number, Action::Load { planes }, Queue::Loads, needed);
         let active = &mut self.active[index];
         active.loaded = until;
-        for plane in planes.lo..planes.hi {
-            let held = Held {
-                load: op.id,
-                writers: BTreeMap::new(),
-                gathers: Vec::new(),
-            };
-            active.planes.insert(plane, held);
-        }
+        active.hold(planes, op.id);
         ops.push(op);
         Ok(())
     }
@@ -304,22 +335,24 @@ impl Builder {
     /// Keeps in mind which places an operation uses.
     fn note_use(&mut self, op: &Op, planes: Interval) {
         if self.window.places.is_some() {
-            self.uses[0].push(Use {
+            let own = Use {
                 places: self.places(op.pass, planes),
                 id: op.id,
                 writes: matches!(op.action, Action::Run { .. }),
-            });
+            };
+            self.buffer_mut(op.pass).uses[0].push(own);
         }
     }
 
     /// The places of planes of a pass.
     fn places(&self, pass: u64, planes: Interval) -> Interval {
-        let place = |plane| self.window.place(pass, plane, self.base);
+        let base = self.buffer(pass).base;
+        let place = |plane| self.window.place(pass, plane, base);
         Interval::new(place(planes.lo), place(planes.hi))
     }
 
-    /// One above the highest plane that is still needed, as a number.
-    fn top(&self) -> Option<i64> {
+    /// One above the highest plane that a device still needs, as a number.
+    fn top(&self, device: usize) -> Option<i64> {
         let of = |active: &Active| {
             let touched = active.remaining(&active.touch, usize::MAX);
             let unstored = (active.stored > active.loaded).then_some(active.stored);
@@ -327,37 +360,39 @@ impl Builder {
             // Planes that are not loaded yet are no reason.
             (active.loaded < self.window.planes.hi).then(|| self.window.number(active.number, top))
         };
-        self.active.iter().filter_map(of).max()
+        self.active_on(device).filter_map(of).max()
     }
 
     /// Makes room below by moving what is needed to the top of the buffer.
     fn slide(
         &mut self,
-        top: i64,
-        lowest: i64,
+        device: usize,
+        needed: Interval,
         places: i64,
         ops: &mut Vec<Op>,
     ) -> Result<(), NoLayout> {
+        let (lowest, top) = (needed.lo, needed.hi);
         let base = top - places;
-        if lowest < base || base >= self.base {
+        let before = self.buffers[device].base;
+        if lowest < base || base >= before {
             return Err(NoLayout::Room {
                 needed: top - lowest,
                 places,
             });
         }
-        let loaded = self.active.iter();
+        let loaded = self.active_on(device);
         let loaded = loaded.filter(|a| a.loaded < self.window.planes.hi);
         let held = loaded
             .map(|a| self.window.number(a.number, a.loaded))
             .min()
             .unwrap_or(top);
-        let moved = Interval::new(held - self.base, top - self.base);
-        let by = self.base - base;
-        self.base = base;
-        let pass = self.active.back().map_or(0, |a| a.number);
+        let moved = Interval::new(held - before, top - before);
+        let by = before - base;
+        self.buffers[device].base = base;
+        let pass = self.active_on(device).next_back().map_or(0, |a| a.number);
         // What writes none of the places that are moved, and uses none of those that are written, goes on beside it.
         let written = Interval::new(moved.lo + by, moved.hi + by);
-        let uses = self.uses.iter();
+        let uses = self.buffers[device].uses.iter();
         let needed = uses.flat_map(|uses| {
             let writers = users(uses, moved).filter(|user| user.writes);
             writers.chain(users(uses, written)).map(|user| user.id)
@@ -367,15 +402,16 @@ impl Builder {
         let op = self.push(pass, action, Queue::Loads, needed);
         let over = self.of(op.id).map(|known| known.clock.clone());
         let over = over.unwrap_or_default();
-        let [recent, left] = std::mem::take(&mut self.uses);
+        let [recent, left] = std::mem::take(&mut self.buffers[device].uses);
         let goes_on = |id: OpId| {
             let other = self.of(id);
             other.is_some_and(|other| other.position > over[other.queue])
         };
         let left = left.into_iter().chain(recent);
-        let left = left.filter(|user| goes_on(user.id));
-        self.uses = [Vec::new(), left.collect()];
-        self.slide = Some(op.id);
+        let left = left.filter(|user| goes_on(user.id)).collect();
+        let buffer = &mut self.buffers[device];
+        buffer.uses = [Vec::new(), left];
+        buffer.slide = Some(op.id);
         self.slides += 1;
         ops.push(op);
         Ok(())
@@ -391,7 +427,8 @@ impl Builder {
             return;
         }
         let own = &active.pass.blocks[block];
-        let mut needed: Vec<OpId> = self.join.iter().copied().chain(self.slide).collect();
+        let slide = self.buffer(active.number).slide;
+        let mut needed: Vec<OpId> = self.join.iter().copied().chain(slide).collect();
         // A queue takes the next block when the one before is over.
         if let Some(before) = block.checked_sub(self.window.in_flight.max(1))
             && active.next(before).is_some()
@@ -423,13 +460,12 @@ impl Builder {
         if before.any(waits) {
             return;
         }
-        let held = active.planes.range(planes.touched.lo..planes.touched.hi);
+        let held = active.held(planes.touched);
         needed.extend(
-            held.map(|(_, held)| held.load)
+            held.map(|held| held.load)
                 .filter(|_| self.window.places.is_some()),
         );
-        let written = active.planes.range(planes.written.lo..planes.written.hi);
-        let gathers = written.flat_map(|(_, held)| &held.gathers);
+        let gathers = active.held(planes.written).flat_map(|held| &held.gathers);
         needed.extend(gathers.filter(|(of, _)| *of < block).map(|(_, id)| *id));
         let number = active.number;
         let queue = self.window.queue(block);
@@ -437,12 +473,8 @@ impl Builder {
         self.note_use(&op, planes.touched);
         let active = &mut self.active[index];
         active.runs[block].push(op.id);
-        for plane in planes.written.lo..planes.written.hi {
-            let held = active.planes.entry(plane).or_insert_with(|| Held {
-                load: op.id,
-                writers: BTreeMap::new(),
-                gathers: Vec::new(),
-            });
+        active.hold(planes.written, op.id);
+        for held in active.held_mut(planes.written) {
             held.writers.insert(block, op.id);
         }
         ops.push(op);
@@ -467,13 +499,12 @@ impl Builder {
                 continue;
             }
             let planes = Interval::new(from, until);
-            let held = active.planes.range(planes.lo..planes.hi);
-            let writers = held.flat_map(|(_, held)| held.writers.range(..=block));
+            let held = active.held(planes);
+            let writers = held.flat_map(|held| held.writers.range(..=block));
             let mut needed: Vec<OpId> = writers.map(|(_, id)| *id).collect();
-            let held = active.planes.range(planes.lo..planes.hi);
-            needed.extend(held.map(|(_, held)| held.load));
-            needed.extend(self.slide);
+            needed.extend(active.held(planes).map(|held| held.load));
             let number = active.number;
+            needed.extend(self.buffer(number).slide);
             let queue = self.window.queue(block);
             let action = Action::Gather {
                 block,
@@ -484,7 +515,7 @@ impl Builder {
             self.note_use(&op, planes);
             let active = &mut self.active[index];
             active.gathered[block][output] = from;
-            for (_, held) in active.planes.range_mut(planes.lo..planes.hi) {
+            for held in active.held_mut(planes) {
                 held.gathers.push((block, op.id));
             }
             ops.push(op);
@@ -504,14 +535,13 @@ impl Builder {
             return;
         }
         let planes = Interval::new(from, active.stored);
-        let held = active.planes.range(planes.lo..planes.hi);
         let mut needed: Vec<OpId> = Vec::new();
-        for (_, held) in held {
+        for held in active.held(planes) {
             needed.extend(held.writers.values());
             needed.push(held.load);
         }
-        needed.extend(self.slide);
         let number = active.number;
+        needed.extend(self.buffer(number).slide);
         let op = self.push(number, Action::Store { planes }, Queue::Stores, needed);
         self.note_use(&op, planes);
         let active = &mut self.active[index];

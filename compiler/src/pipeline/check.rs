@@ -84,12 +84,16 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// The number of a queue among those of all devices.
+type DeviceQueue = usize;
+
 /// What is over when an operation is.
 #[derive(Clone, Debug)]
 struct Clock {
-    queue: Queue,
+    queue: DeviceQueue,
     position: u64,
-    over: BTreeMap<Queue, u64>,
+    /// Of each queue, how many operations.
+    over: Vec<u64>,
 }
 
 /// What a place of the buffer holds.
@@ -121,34 +125,65 @@ struct History {
     stored: Option<OpId>,
 }
 
+/// The buffer of a device.
+#[derive(Clone, Debug, Default)]
+struct Buffer {
+    slots: BTreeMap<i64, Slot>,
+    base: Option<i64>,
+}
+
 struct Checker<'a> {
     window: &'a Window,
     passes: &'a [Pass],
-    clocks: BTreeMap<OpId, Clock>,
+    /// Per pass, the planes that it writes.
+    written: Vec<Vec<bool>>,
+    /// By operation.
+    clocks: Vec<Clock>,
     /// The last operation of each queue.
-    last: BTreeMap<Queue, OpId>,
+    last: Vec<Option<OpId>>,
     /// Per pass, its last operation of each queue.
-    ends: BTreeMap<u64, BTreeMap<Queue, OpId>>,
-    slots: BTreeMap<i64, Slot>,
-    base: Option<i64>,
-    planes: BTreeMap<(u64, i64), History>,
+    ends: BTreeMap<u64, BTreeMap<DeviceQueue, OpId>>,
+    buffers: Vec<Buffer>,
+    /// Per pass, by plane from the lowest one on.
+    planes: Vec<Vec<History>>,
     /// By pass and block, its runs in the order of groups.
     runs: BTreeMap<(u64, usize), Vec<OpId>>,
     /// Planes that the host has, by the pass after which they are, and who stored them.
     host: BTreeMap<i64, (u64, OpId)>,
 }
 
+/// The planes that a pass writes.
+fn written(window: &Window, pass: &Pass) -> Vec<bool> {
+    // By how much more groups write a plane than the one below.
+    let mut changes = vec![0i64; window.planes.len().max(0) as usize + 1];
+    for group in pass.blocks.iter().flat_map(|block| block.groups.iter()) {
+        let written = group.written.intersect(window.planes);
+        if !written.is_empty() {
+            changes[(written.lo - window.planes.lo) as usize] += 1;
+            changes[(written.hi - window.planes.lo) as usize] -= 1;
+        }
+    }
+    let mut groups = 0;
+    let of = changes.iter().map(|change| {
+        groups += change;
+        groups > 0
+    });
+    of.collect()
+}
+
 /// Executes the operations of passes, numbered from 0 on, all of them to their end.
 pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> {
+    let each = 2 + window.in_flight.max(1);
+    let all = vec![History::default(); window.planes.len().max(0) as usize];
     let mut checker = Checker {
         window,
         passes,
-        clocks: BTreeMap::new(),
-        last: BTreeMap::new(),
+        written: passes.iter().map(|pass| written(window, pass)).collect(),
+        clocks: Vec::new(),
+        last: vec![None; each * window.devices.max(1)],
         ends: BTreeMap::new(),
-        slots: BTreeMap::new(),
-        base: None,
-        planes: BTreeMap::new(),
+        buffers: vec![Buffer::default(); window.devices.max(1)],
+        planes: vec![all; passes.len()],
         runs: BTreeMap::new(),
         host: BTreeMap::new(),
     };
@@ -172,52 +207,73 @@ pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> 
 impl Checker<'_> {
     /// Makes the clock of an operation.
     fn order(&mut self, op: &Op) -> Result<(), Fault> {
-        let mut over: BTreeMap<Queue, u64> = BTreeMap::new();
-        let host = self.ends.range(..op.pass.saturating_sub(1));
-        let host = host.flat_map(|(_, ends)| ends.values().copied());
-        let host: Vec<OpId> = host.filter(|_| op.pass >= 2).collect();
-        let before = self.last.get(&op.queue).copied();
-        for id in op.after.iter().copied().chain(before).chain(host) {
-            let Some(clock) = self.clocks.get(&id) else {
-                return Err(Fault::Order { op: op.id });
-            };
-            for (queue, position) in &clock.over {
-                let own = over.entry(*queue).or_default();
-                *own = (*own).max(*position);
-            }
-        }
-        let position = over.get(&op.queue).copied().unwrap_or(0) + 1;
-        over.insert(op.queue, position);
-        let clock = Clock {
-            queue: op.queue,
-            position,
-            over,
-        };
-        if self.clocks.insert(op.id, clock).is_some() || op.pass >= self.passes.len() as u64 {
+        if op.id != self.clocks.len() as OpId || op.pass >= self.passes.len() as u64 {
             return Err(Fault::Order { op: op.id });
         }
-        self.last.insert(op.queue, op.id);
-        self.ends
-            .entry(op.pass)
-            .or_default()
-            .insert(op.queue, op.id);
+        let mut over = vec![0u64; self.last.len()];
+        let host = self.ends.range(..self.window.first_active(op.pass));
+        let host: Vec<OpId> = host.flat_map(|(_, ends)| ends.values().copied()).collect();
+        let own = self.queue(op);
+        let before = self.last.get(own).copied();
+        let before = before.ok_or(Fault::Order { op: op.id })?;
+        for id in op.after.iter().copied().chain(before).chain(host) {
+            let Some(clock) = self.clocks.get(id as usize) else {
+                return Err(Fault::Order { op: op.id });
+            };
+            for (own, other) in over.iter_mut().zip(&clock.over) {
+                *own = (*own).max(*other);
+            }
+        }
+        over[own] += 1;
+        self.clocks.push(Clock {
+            queue: own,
+            position: over[own],
+            over,
+        });
+        self.last[own] = Some(op.id);
+        self.ends.entry(op.pass).or_default().insert(own, op.id);
         Ok(())
+    }
+
+    /// The queue of an operation.
+    fn queue(&self, op: &Op) -> DeviceQueue {
+        let each = 2 + self.window.in_flight.max(1);
+        let own = match op.queue {
+            Queue::Loads => 0,
+            Queue::Stores => 1,
+            Queue::Blocks(n) => 2 + n % (each - 2),
+        };
+        self.window.device(op.pass) * each + own
+    }
+
+    /// What happened to a plane in a pass.
+    fn history(&mut self, op: &Op, plane: i64) -> Result<&mut History, Fault> {
+        let index = usize::try_from(plane - self.window.planes.lo);
+        let planes = self.planes.get_mut(op.pass as usize);
+        let own = planes.and_then(|planes| planes.get_mut(index.ok()?));
+        own.ok_or(Fault::Outside { op: op.id, plane })
     }
 
     /// Whether one operation is over when another one begins.
     fn ordered(&self, first: OpId, second: OpId) -> Result<(), Fault> {
-        let [one, other] = [first, second].map(|id| self.clocks.get(&id));
-        let known = one.zip(other).is_some_and(|(one, other)| {
-            first == second
-                || other
-                    .over
-                    .get(&one.queue)
-                    .is_some_and(|n| *n >= one.position)
-        });
+        let [one, other] = [first, second].map(|id| self.clocks.get(id as usize));
+        let known = one
+            .zip(other)
+            .is_some_and(|(one, other)| first == second || other.over[one.queue] >= one.position);
         match known {
             true => Ok(()),
             false => Err(Fault::Unordered { first, second }),
         }
+    }
+
+    /// The buffer of the device of a pass.
+    fn buffer(&mut self, pass: u64) -> &mut Buffer {
+        &mut self.buffers[self.window.device(pass)]
+    }
+
+    /// What a place of an operation's buffer holds.
+    fn slot(&self, op: &Op, place: i64) -> Option<&Slot> {
+        self.buffers[self.window.device(op.pass)].slots.get(&place)
     }
 
     /// The place of a plane.
@@ -237,12 +293,12 @@ impl Checker<'_> {
             if self.window.places.is_none() {
                 continue;
             }
-            let slot = self.slots.get(&place);
+            let slot = self.slot(op, place);
             let slot = slot.filter(|slot| (slot.pass, slot.plane) == (op.pass, plane));
             let missing = Fault::Missing { op: op.id, plane };
             let from = slot.ok_or(missing)?.from;
             self.ordered(from, op.id)?;
-            if let Some(slot) = self.slots.get_mut(&place) {
+            if let Some(slot) = self.buffer(op.pass).slots.get_mut(&place) {
                 match op.action {
                     Action::Run { .. } => slot.used.push(op.id),
                     _ => slot.read.push(op.id),
@@ -254,31 +310,31 @@ impl Checker<'_> {
 
     /// What is at a place is over when an operation writes something else there.
     fn overwrites(&self, op: &Op, place: i64) -> Result<(), Fault> {
-        let slot = self.slots.get(&place).into_iter();
+        let slot = self.slot(op, place).into_iter();
         let mut before = slot.flat_map(Slot::all);
         before.try_for_each(|before| self.ordered(before, op.id))
     }
 
     /// What is at a place is there when an operation moves it.
     fn moves(&self, op: &Op, place: i64) -> Result<(), Fault> {
-        let slot = self.slots.get(&place).into_iter();
+        let slot = self.slot(op, place).into_iter();
         let mut before = slot.flat_map(|slot| slot.used.iter().copied().chain([slot.from]));
         before.try_for_each(|before| self.ordered(before, op.id))
     }
 
     fn load(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
-        if *self.base.get_or_insert(op.base) != op.base {
+        if *self.buffer(op.pass).base.get_or_insert(op.base) != op.base {
             return Err(Fault::Order { op: op.id });
         }
         for plane in planes.lo..planes.hi {
             let place = self.place(op, plane)?;
             self.overwrites(op, place)?;
-            if let Some((after, stored)) = self.host.get(&plane).copied() {
+            let host = self.host.get(&plane).copied();
+            if let Some((_, stored)) = host {
                 self.ordered(stored, op.id)?;
-                if after != op.pass {
-                    return Err(Fault::Stale { op: op.id, plane });
-                }
-            } else if (0..op.pass).any(|pass| self.is_written(pass, plane)) {
+            }
+            let mut since = host.map_or(0, |(after, _)| after)..op.pass;
+            if since.any(|pass| self.writes(pass, plane)) {
                 return Err(Fault::Stale { op: op.id, plane });
             }
             let slot = Slot {
@@ -288,14 +344,16 @@ impl Checker<'_> {
                 used: Vec::new(),
                 read: Vec::new(),
             };
-            self.slots.insert(place, slot);
+            self.buffer(op.pass).slots.insert(place, slot);
         }
         Ok(())
     }
 
-    fn is_written(&self, pass: u64, plane: i64) -> bool {
-        let history = self.planes.get(&(pass, plane));
-        history.is_some_and(|history| !history.writes.is_empty())
+    /// Whether a pass writes a plane, now or later.
+    fn writes(&self, pass: u64, plane: i64) -> bool {
+        let index = plane - self.window.planes.lo;
+        let of = self.written.get(pass as usize);
+        of.is_some_and(|planes| planes.get(index as usize).copied().unwrap_or(false))
     }
 
     fn block(&self, op: &Op, block: usize) -> Result<&Block, Fault> {
@@ -346,7 +404,7 @@ impl Checker<'_> {
         }
         self.uses(op, planes.touched)?;
         for plane in planes.written.lo..planes.written.hi {
-            let history = self.planes.entry((pass, plane)).or_default();
+            let history = self.history(op, plane)?;
             let early = history.gathers.iter().any(|(of, ..)| *of >= block);
             if history.stored.is_some() || early {
                 return Err(Fault::NotFinal { op: id, plane });
@@ -370,7 +428,7 @@ impl Checker<'_> {
     ) -> Result<(), Fault> {
         self.uses(op, planes)?;
         for plane in planes.lo..planes.hi {
-            let history = self.planes.entry((op.pass, plane)).or_default();
+            let history = self.history(op, plane)?;
             if history.writes.iter().any(|(of, _)| *of > block) {
                 return Err(Fault::TooLate { op: op.id, plane });
             }
@@ -386,7 +444,7 @@ impl Checker<'_> {
     fn store(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
         self.uses(op, planes)?;
         for plane in planes.lo..planes.hi {
-            let history = self.planes.entry((op.pass, plane)).or_default();
+            let history = self.history(op, plane)?;
             if history.stored.replace(op.id).is_some() {
                 return Err(Fault::Order { op: op.id });
             }
@@ -403,14 +461,14 @@ impl Checker<'_> {
 
     fn slide(&mut self, op: &Op, places: Interval, by: i64) -> Result<(), Fault> {
         let size = self.window.places.unwrap_or(0);
-        if by < 1 || self.base.map(|base| base - by) != Some(op.base) {
+        let buffer = &self.buffers[self.window.device(op.pass)];
+        if by < 1 || buffer.base.map(|base| base - by) != Some(op.base) {
             return Err(Fault::Order { op: op.id });
         }
         if places.lo < 0 || places.hi + by > size {
             let plane = places.hi;
             return Err(Fault::Outside { op: op.id, plane });
         }
-        self.base = Some(op.base);
         // Places between those that are read and those that are written are left alone.
         for place in places.lo..places.hi {
             self.moves(op, place)?;
@@ -418,14 +476,16 @@ impl Checker<'_> {
         for place in places.lo + by..places.hi + by {
             self.overwrites(op, place)?;
         }
-        let held = |place: i64| Some((place, self.slots.get(&place)?.all().collect()));
+        let Buffer { slots, base } = self.buffer(op.pass);
+        *base = Some(op.base);
+        let held = |place: i64| Some((place, slots.get(&place)?.all().collect()));
         let held: BTreeMap<i64, Vec<OpId>> = (places.lo..places.lo + by).filter_map(held).collect();
         let moved: Vec<(i64, Slot)> = (places.lo..places.hi)
-            .filter_map(|place| Some((place + by, self.slots.remove(&place)?)))
+            .filter_map(|place| Some((place + by, slots.remove(&place)?)))
             .collect();
         // Where nothing is copied to, nothing is held any more, as the base has moved.
-        let all = std::mem::take(&mut self.slots);
-        self.slots = all
+        let all = std::mem::take(slots);
+        *slots = all
             .into_iter()
             .filter(|(place, _)| *place < places.hi + by)
             .collect();
@@ -438,7 +498,7 @@ impl Checker<'_> {
                 used: held.get(&place).cloned().unwrap_or_default(),
                 read: Vec::new(),
             };
-            self.slots.insert(place, slot);
+            slots.insert(place, slot);
         }
         for (place, slot) in moved {
             let slot = Slot {
@@ -447,7 +507,7 @@ impl Checker<'_> {
                 read: Vec::new(),
                 ..slot
             };
-            self.slots.insert(place, slot);
+            slots.insert(place, slot);
         }
         Ok(())
     }
@@ -463,7 +523,10 @@ impl Checker<'_> {
                 }
                 for (output, planes) in own.gathers.iter().enumerate() {
                     let gathered = |plane: i64| {
-                        let history = self.planes.get(&(pass, plane));
+                        let index = usize::try_from(plane - self.window.planes.lo);
+                        let history = index
+                            .ok()
+                            .and_then(|index| self.planes[pass as usize].get(index));
                         let gathers = history.into_iter().flat_map(|h| &h.gathers);
                         let times = gathers.filter(|(b, o, _)| (*b, *o) == (block, output));
                         times.count() == 1
@@ -475,13 +538,12 @@ impl Checker<'_> {
             }
         }
         if self.window.places.is_some() {
-            let lost = self
-                .planes
-                .iter()
-                .find(|(_, history)| !history.writes.is_empty() && history.stored.is_none());
-            if let Some(((pass, plane), _)) = lost {
-                let (pass, plane) = (*pass, *plane);
-                return Err(Fault::Lost { pass, plane });
+            for (pass, planes) in (0..).zip(&self.planes) {
+                let is_lost = |own: &History| !own.writes.is_empty() && own.stored.is_none();
+                if let Some(index) = planes.iter().position(is_lost) {
+                    let plane = self.window.planes.lo + index as i64;
+                    return Err(Fault::Lost { pass, plane });
+                }
             }
         }
         Ok(())

@@ -190,6 +190,7 @@ impl Footprints {
         }
         let window = Window {
             places: Some(UNLIMITED),
+            devices: 1,
             ..window.clone()
         };
         let laid_out = LaidOut::new(window, vec![pass.clone(), pass], self.way());

@@ -19,13 +19,17 @@
 //! [`check`] executes such a list symbolically and finds what would be wrong for some interleaving. Nothing here knows
 //! towers: [`Footprints`] derives the groups of a time block from them.
 //!
+//! Several devices take passes in turns: each has a buffer of its own, and a pass begins on the next device when the
+//! pass before has stored the first planes. Copies to and from the host are all that orders them.
+//!
 //! Planes are counted along the *way* of towers: those of an array whose towers move down are counted backwards. Groups
-//! are numbered against the way, in the order in which they run. Planes of later passes go on below those of earlier
-//! ones, so that a plane of a pass is one number.
+//! are numbered against the way, in the order in which they run. On a device planes of later passes go on below those
+//! of earlier ones, so that a plane of a pass is one number.
 
 mod active;
 mod build;
 mod check;
+mod draw;
 mod footprint;
 mod laid_out;
 mod predict;
@@ -36,6 +40,7 @@ mod tests;
 
 pub use build::Builder;
 pub use check::{Fault, check};
+pub use draw::{Durations, timelines};
 pub use footprint::{Footprints, Height};
 pub use laid_out::{LaidOut, NoLayout};
 pub use predict::{Rates, StripeWork, StripesRate, WindowRate};
@@ -56,7 +61,9 @@ pub struct Window {
     pub planes: Interval,
     /// Planes of the device's buffer; `None`: it holds the whole array, and nothing is loaded or stored.
     pub places: Option<i64>,
-    /// Queues of time blocks: so many are in flight at most.
+    /// Devices that take passes in turns, at least 1; with the whole array there is one.
+    pub devices: usize,
+    /// Queues of time blocks of a device: so many are in flight at most.
     pub in_flight: usize,
     /// Groups whose planes are loaded ahead of the one that runs.
     pub ahead: i64,
@@ -108,7 +115,7 @@ impl Block {
 /// The number of an operation, from 0 on over all passes.
 pub type OpId = u64;
 
-/// Operations of a queue run one after the other.
+/// A queue of the device of a pass. Operations of a queue run one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Queue {
     Loads,
@@ -144,22 +151,37 @@ pub struct Op {
     pub pass: u64,
     pub action: Action,
     pub queue: Queue,
-    /// Operations that are over before it begins, besides the one before it in its queue. Those of the pass before the
-    /// last are over, too: the host waits for them.
+    /// Operations that are over before it begins, besides the one before it in its queue. Those of passes two turns
+    /// before are over, too: the host waits for them.
     pub after: Vec<OpId>,
     /// The plane of the pass that lies at place 0 of the buffer while it runs; after it, if it slides.
     pub base: i64,
 }
 
 impl Window {
-    /// By how much plane numbers of a pass lie below those of the pass before.
+    /// By how much plane numbers of a pass lie below those of the pass before on the same device.
     pub fn around(&self) -> i64 {
         self.planes.len()
     }
 
+    /// The device of a pass.
+    pub fn device(&self, pass: u64) -> usize {
+        (pass % self.devices.max(1) as u64) as usize
+    }
+
+    /// How many passes the device of a pass has had before.
+    pub fn turn(&self, pass: u64) -> u64 {
+        pass / self.devices.max(1) as u64
+    }
+
     /// A plane of a pass as one number.
     pub fn number(&self, pass: u64, plane: i64) -> i64 {
-        plane - pass as i64 * self.around()
+        plane - self.turn(pass) as i64 * self.around()
+    }
+
+    /// The passes that are over when one begins: those before this one.
+    fn first_active(&self, pass: u64) -> u64 {
+        pass.saturating_sub(2 * self.devices.max(1) as u64 - 1)
     }
 
     /// The place of the buffer where a plane of a pass lies, if plane number `base` lies at place 0.

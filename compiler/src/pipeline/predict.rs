@@ -42,6 +42,22 @@ impl WindowRate {
         }
     }
 
+    /// The same of several devices that take so many passes over so many planes in turns, if a pass begins so many
+    /// planes behind the one before.
+    pub fn in_turns(self, devices: usize, passes: u64, planes: i64, behind: i64) -> WindowRate {
+        let (count, last) = (devices.max(1) as u64, passes.max(1) - 1);
+        let [planes, behind] = [planes.max(1), behind.max(1)].map(|n| n as f64);
+        // A device begins its next pass when it has done the one before, and nobody overtakes another one.
+        let begin = match count as f64 * behind <= planes {
+            true => (last / count) as f64 * planes + (last % count) as f64 * behind,
+            false => last as f64 * behind,
+        };
+        WindowRate {
+            cells: self.cells * (last + 1) as f64 * planes / (begin + planes),
+            ..self
+        }
+    }
+
     /// The least number of steps of a pass for which transfers take no longer than computing.
     pub fn hidden(rates: Rates, bytes: f64) -> u64 {
         (rates.cells * bytes / rates.link).ceil() as u64
@@ -114,6 +130,23 @@ mod tests {
         let short = WindowRate::new(rates, 16, 27.0, 436, 4000);
         assert!((short.cells / 1e9 - 28.7).abs() < 0.2, "{short:?}");
         assert!(short.slides > long.slides);
+    }
+
+    /// Passes that do not divide among devices leave some of them without work, and so do short domains.
+    #[test]
+    fn devices_in_turns_are_behind_each_other() {
+        let one = WindowRate {
+            transfers: 2.0,
+            slides: 0.0,
+            cells: 1.0,
+        };
+        let of = |devices, passes, planes| one.in_turns(devices, passes, planes, 100).cells;
+        assert_eq!(of(1, 7, 1000), 1.0);
+        assert_eq!(of(2, 4, 1000), 4000.0 / 2100.0);
+        assert_eq!(of(2, 3, 1000), 1.5);
+        assert_eq!(of(2, 1, 1000), 1.0);
+        // Eleven devices are too many for such a domain: a pass begins when the one before has gone on by 100 planes.
+        assert_eq!(of(11, 101, 1000), 101000.0 / 11000.0);
     }
 
     /// FDTD(4,2) in f32 at 1536 x 1536 x 256 on two H200, by the figures of the book.

@@ -67,7 +67,11 @@ impl Printed<'_> {
             Action::Store { planes } => format!("store {}", self.planes(planes)),
             Action::Slide { places, by } => format!("slide places {places} by {by}"),
         };
-        write!(f, "{:>5}  {:<9} {action}", op.id, op.queue.to_string())?;
+        let queue = match self.window.devices {
+            0 | 1 => op.queue.to_string(),
+            _ => format!("device {} {}", self.window.device(op.pass), op.queue),
+        };
+        write!(f, "{:>5}  {queue:<9} {action}", op.id)?;
         if !op.after.is_empty() {
             let after: Vec<String> = op.after.iter().map(u64::to_string).collect();
             write!(f, "  after {}", after.join(", "))?;
@@ -81,12 +85,20 @@ impl fmt::Display for Printed<'_> {
         let Window {
             planes,
             places,
+            devices,
             in_flight,
             ahead,
             ..
         } = self.window;
         let planes = self.planes(*planes);
-        writeln!(f, "planes {planes}, {in_flight} time blocks in flight")?;
+        write!(f, "planes {planes}, {in_flight} time blocks in flight")?;
+        match devices {
+            0 | 1 => writeln!(f)?,
+            _ => writeln!(
+                f,
+                " on each of {devices} devices, which take passes in turns"
+            )?,
+        }
         match places {
             Some(places) => writeln!(f, "buffer of {places} planes, {ahead} groups loaded ahead")?,
             None => writeln!(f, "all of them on the device")?,

@@ -1,6 +1,7 @@
 //! Pipelines of random schemes: no fault, exact sizes, and every wait and every plane needed.
 
 mod events;
+mod pictures;
 
 use super::*;
 use crate::cone::{Rational, cones};
@@ -87,9 +88,13 @@ impl Case {
         let in_flight = rng.within(1, 4) as usize;
         let resident = rng.once_in(4);
         let blocks = if resident { 6 } else { in_flight as i64 };
+        let devices = match resident || rng.once_in(2) {
+            true => 1,
+            false => rng.within(2, 3),
+        };
         let mut passes = Vec::new();
         let held = footprints.held();
-        for _ in 0..rng.within(1, 3) {
+        for _ in 0..rng.within(devices, 2 * devices + 1) {
             let periods = |rng: &mut Rng| rng.within(1, 3) as u64 * towers.steps;
             let heights: Vec<u64> = (0..rng.within(1, blocks))
                 .map(|_| periods(&mut rng))
@@ -111,6 +116,7 @@ impl Case {
         let mut window = Window {
             planes: held,
             places: Some(1 << 40),
+            devices: devices as usize,
             in_flight,
             ahead: rng.within(0, 2),
             spread: rng.once_in(2),
@@ -151,7 +157,7 @@ fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case)> {
 
 #[test]
 fn pipelines_of_random_schemes_have_no_fault() {
-    let (mut tried, mut slides, mut down) = (0, 0, 0);
+    let (mut tried, mut slides, mut down, mut several) = (0, 0, 0, 0);
     for (seed, case) in cases(0..900) {
         let ops = case.operations();
         assert_eq!(case.check(&ops), Ok(()), "seed {seed}");
@@ -159,8 +165,12 @@ fn pipelines_of_random_schemes_have_no_fault() {
         let slide = |op: &Op| matches!(op.action, Action::Slide { .. });
         slides += ops.iter().filter(|op| slide(op)).count();
         down += usize::from(case.footprints.way() < 0);
+        several += usize::from(case.window.devices > 1);
     }
-    assert!(tried > 60 && slides > 60, "{tried} {slides} {down}");
+    assert!(
+        tried > 60 && slides > 60 && several > 20,
+        "{tried} {slides} {down} {several}"
+    );
 }
 
 /// Of the places that are needed, one less is found when the list is made.
@@ -279,6 +289,7 @@ fn windows_have_the_planes_of_the_formula() {
         let window = Window {
             planes: footprints.held(),
             places: Some(1 << 40),
+            devices: 1,
             in_flight: in_flight as usize,
             ahead: 0,
             spread,

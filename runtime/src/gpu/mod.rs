@@ -13,7 +13,7 @@
 //!   between time blocks                       slices, volumes, the end of a run            interruptions
 //!   records: probes, slices                   come back many steps at a time               simulation, records
 //!   copies from and to the host               through page-locked memory                   transfer
-//! Pipelined::new(calculation, device, ..)     time blocks in flight, calculation windows   pipelined: Simulation; queues
+//! Pipelined::new(calculation, devices, ..)    time blocks in flight, calculation windows   pipelined: Simulation; queues
 //! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each   striped: Simulation; queues
 //! ```
 //!
@@ -49,7 +49,7 @@ pub use device_model::DeviceModel;
 pub use interruptions::{Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
 pub use patches::{CompiledPatches, PatchBlocks};
-pub use pipelined::{InFlight, PIECE, Pipelined, device_bytes, piece_bytes};
+pub use pipelined::{Devices, InFlight, PIECE, Pipelined, device_bytes, piece_bytes};
 pub use queues::{Peers, Queues};
 pub use simulation::OnDevice;
 pub use striped::{Striped, StripedProgram, striped_bytes};

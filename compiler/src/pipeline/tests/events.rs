@@ -9,20 +9,21 @@ use crate::tower::{Group, Task, reach};
 use std::collections::HashMap;
 
 /// Which operations are over when each begins, and it itself.
-fn over(ops: &[Op]) -> Vec<Vec<bool>> {
+fn over(window: &Window, ops: &[Op]) -> Vec<Vec<bool>> {
     let mut over: Vec<Vec<bool>> = Vec::new();
-    let mut last: HashMap<Queue, usize> = HashMap::new();
+    let mut last: HashMap<(usize, Queue), usize> = HashMap::new();
     for (index, op) in ops.iter().enumerate() {
         let mut own = vec![false; ops.len()];
         own[index] = true;
-        let host = (0..index).filter(|n| ops[*n].pass + 2 <= op.pass);
+        let host = (0..index).filter(|n| ops[*n].pass < window.first_active(op.pass));
+        let queue = (window.device(op.pass), op.queue);
         let after = op.after.iter().map(|id| *id as usize);
-        for before in after.chain(last.get(&op.queue).copied()).chain(host) {
+        for before in after.chain(last.get(&queue).copied()).chain(host) {
             for (own, other) in own.iter_mut().zip(&over[before]) {
                 *own |= other;
             }
         }
-        last.insert(op.queue, index);
+        last.insert(queue, index);
         over.push(own);
     }
     over
@@ -200,7 +201,7 @@ fn groups_need_no_more_than_they_say() {
     for (_, mut case) in cases(0..160) {
         let towers = case.footprints.towers().clone();
         let ops = case.operations();
-        let over = over(&ops);
+        let over = over(&case.window, &ops);
         let mut proof = Proof {
             case: &mut case,
             towers: &towers,

@@ -18,11 +18,17 @@ use torre_compiler::problem::OutputKind;
 const THREADS: usize = 4;
 
 impl<'a, T: Value> Pipelined<'a, T> {
-    /// Goes over the files of a folder, whose current one is the memory of the calculation.
+    /// Goes over the files of a folder, whose current one is the memory of the calculation. One device does so.
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
+        if self.units.len() > 1 {
+            return Err(DeviceError::Failed {
+                what: "opening files",
+                message: "several devices go over the host's memory".to_owned(),
+            });
+        }
         let group = self.footprints.grouping().planes().unsigned_abs() * self.planes.each();
         let slots = slots(group, piece) as usize;
-        let stream = || Stream::new(self.device, slots, piece).map(Arc::new);
+        let stream = || Stream::new(self.devices.device(0), slots, piece).map(Arc::new);
         self.over = Some(OverFiles {
             reading: stream()?,
             writing: stream()?,
@@ -73,7 +79,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let [from, to] = over.folder.files();
         reading.begin(pieces.count());
         writing.begin(pieces.count());
-        let device = self.device;
+        let device = self.devices.device(0);
         let next = self.builder.passes() + 1;
         let done = std::thread::scope(|scope| {
             let read = || reading.read_pieces(device, &from, &pieces);
@@ -117,9 +123,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        let queue = self.queues.stores;
+        let queue = self.units[0].queues.stores;
         match &mut self.over {
-            Some(over) => over.flush(self.device, queue),
+            Some(over) => over.flush(self.devices.device(0), queue),
             None => Ok(()),
         }
     }
@@ -141,8 +147,12 @@ impl<'a, T: Value> Pipelined<'a, T> {
         self.calculation.set_memory(memory);
         self.steps = self.asked;
         self.calculation.set_steps(self.steps);
-        if let Some(beside) = &mut self.beside {
-            beside.fetch(self.device, self.calculation.array_mut(), self.steps)?;
+        if let Some(beside) = &mut self.units[0].beside {
+            beside.fetch(
+                self.devices.device(0),
+                self.calculation.array_mut(),
+                self.steps,
+            )?;
         }
         over.folder.turn();
         over.pending = true;

@@ -3,9 +3,10 @@
 use super::Pipelined;
 use super::beside::Beside;
 use super::planes::Move;
+use super::unit::{DeviceSignal, Unit};
 use crate::gpu::code::blocks;
-use crate::gpu::device::{DeviceError, Threads};
-use crate::gpu::queues::WorkQueue;
+use crate::gpu::device::{Address, DeviceError, Threads};
+use crate::gpu::queues::{Queues, WorkQueue};
 use crate::simulation::Value;
 use torre_compiler::backend::gpu::abi::{GatherPlane, TowerBuffers};
 use torre_compiler::backend::gpu::service;
@@ -22,17 +23,18 @@ fn unknown() -> DeviceError {
 impl<T: Value> Pipelined<'_, T> {
     /// Gives an operation to its queue, behind what it waits for.
     pub(super) fn issue(&mut self, op: &Op) -> Result<(), DeviceError> {
-        let queue = self.queues.of(op.queue);
+        let number = self.builder.window().device(op.pass);
+        let queue = self.units[number].queues.of(op.queue);
         for before in &op.after {
             // What is not known any more is over.
             if let Some(signal) = self.signals.get(before) {
-                self.device.follow(queue, *signal)?;
+                self.devices.follow(number, queue, *signal)?;
             }
         }
         match op.action {
             Action::Load { planes } => self.load(op, queue, planes),
             Action::Store { planes } => self.store(op, queue, planes),
-            Action::Slide { places, by } => self.slide(queue, places, by),
+            Action::Slide { places, by } => self.slide(op, queue, places, by),
             Action::Run { block, group } => self.run_group(op, queue, block, group),
             Action::Gather {
                 block,
@@ -40,7 +42,10 @@ impl<T: Value> Pipelined<'_, T> {
                 planes,
             } => self.gather(op, queue, [block, output], planes),
         }?;
-        let signal = self.device.signal(queue)?;
+        let signal = DeviceSignal {
+            device: number,
+            signal: self.devices.device(number).signal(queue)?,
+        };
         self.signals.insert(op.id, signal);
         let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
         let state = self.passes.get_mut(index).ok_or_else(unknown)?;
@@ -49,47 +54,86 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(())
     }
 
+    /// The device of an operation, and what it has.
+    fn unit(&self, op: &Op) -> (&dyn Queues, &Unit) {
+        let number = self.builder.window().device(op.pass);
+        (self.devices.device(number), &self.units[number])
+    }
+
     /// Where planes of the array are on the device, how far from the array's beginning on the host, and how many bytes.
-    fn slab(&self, op: &Op, planes: Interval) -> (crate::gpu::device::Address, usize, u64) {
+    fn slab(&self, op: &Op, planes: Interval) -> (Address, usize, u64) {
         let planes = self.planes.of_array(planes);
         let offset = self.planes.offset(planes);
-        let array = self
-            .planes
-            .array(self.buffer, self.builder.window(), op.pass, op.base);
+        let array = self.planes.array(
+            self.unit(op).1.buffer,
+            self.builder.window(),
+            op.pass,
+            op.base,
+        );
         let bytes = planes.len() as u64 * self.planes.each();
         (array.offset(offset), offset as usize, bytes)
     }
 
     fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
+        let (device, _) = self.unit(op);
         let (place, offset, bytes) = self.slab(op, planes);
         if let Some(over) = &self.over {
             let range = offset as u64..offset as u64 + bytes;
-            return over.load(self.device, queue, range, place);
+            return over.load(device, queue, range, place);
         }
         // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
         // store them are ordered.
-        unsafe {
-            self.device
-                .upload(queue, self.host.add(offset), place, bytes)
+        unsafe { device.upload(queue, self.host.add(offset), place, bytes) }?;
+        for (place, offset, bytes) in self.beside_planes(op, planes) {
+            // SAFETY: the same of states of these planes.
+            unsafe { device.upload(queue, self.host.add(offset), place, bytes) }?;
         }
+        Ok(())
+    }
+
+    /// The same for the states of planes that lie beside them, which go from device to device with the planes.
+    fn beside_planes(&self, op: &Op, planes: Interval) -> Vec<(Address, usize, u64)> {
+        let (_, unit) = self.unit(op);
+        let Some(beside) = unit.beside.as_ref().filter(|_| self.units.len() > 1) else {
+            return Vec::new();
+        };
+        let layout = &self.calculation.layout;
+        let size = layout.element_bytes as i64;
+        let lines = layout.beside_part(self.planes.of_array(planes));
+        let parts = lines.into_iter().map(|lines| {
+            let first = lines.first * size;
+            let bytes = (lines.length * size) as u64;
+            (beside.array().offset(first), first as usize, bytes)
+        });
+        parts.collect()
     }
 
     fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
         let (place, offset, bytes) = self.slab(op, planes);
+        let device = self.devices.device(self.builder.window().device(op.pass));
         if let Some(over) = &mut self.over {
             let range = offset as u64..offset as u64 + bytes;
-            return over.store(self.device, queue, range, place);
+            return over.store(device, queue, range, place);
         }
         // SAFETY: as in `load`.
-        unsafe {
-            self.device
-                .download(queue, place, self.host.add(offset), bytes)
+        unsafe { device.download(queue, place, self.host.add(offset), bytes) }?;
+        for (place, offset, bytes) in self.beside_planes(op, planes) {
+            // SAFETY: the same.
+            unsafe { device.download(queue, place, self.host.add(offset), bytes) }?;
         }
+        Ok(())
     }
 
-    fn slide(&self, queue: WorkQueue, places: Interval, by: i64) -> Result<(), DeviceError> {
-        for Move { from, to, bytes } in self.planes.moves(self.buffer, places, by) {
-            self.device.copy_in(queue, from, to, bytes)?;
+    fn slide(
+        &self,
+        op: &Op,
+        queue: WorkQueue,
+        places: Interval,
+        by: i64,
+    ) -> Result<(), DeviceError> {
+        let (device, unit) = self.unit(op);
+        for Move { from, to, bytes } in self.planes.moves(unit.buffer, places, by) {
+            device.copy_in(queue, from, to, bytes)?;
         }
         Ok(())
     }
@@ -106,7 +150,8 @@ impl<T: Value> Pipelined<'_, T> {
         let state = pass
             .and_then(|pass| pass.blocks.get(block))
             .ok_or_else(unknown)?;
-        let ready = self.ready.get(&state.steps).ok_or_else(unknown)?;
+        let (device, unit) = self.unit(op);
+        let ready = unit.ready.get(&state.steps).ok_or_else(unknown)?;
         let scheme = self.calculation.scheme;
         let first = self
             .footprints
@@ -117,22 +162,19 @@ impl<T: Value> Pipelined<'_, T> {
         let waves = state.from * self.injections.waves_per_step() as u64 * 8;
         let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
         let window = self.builder.window();
-        let array = self.planes.array(self.buffer, window, op.pass, op.base);
-        let beside = self.beside.as_ref().map_or(array, Beside::array);
+        let turn = window.turn(op.pass);
+        let array = self.planes.array(unit.buffer, window, op.pass, op.base);
+        let beside = unit.beside.as_ref().map_or(array, Beside::array);
         let buffers = TowerBuffers {
             array: array.0,
             beside: ready.buffers.beside.map(|_| beside.0),
-            waves: self.waves.of(op.pass).offset(waves as i64).0,
-            records: self
-                .records
-                .of(op.pass)
-                .offset((state.from * each) as i64)
-                .0,
+            waves: unit.waves.of(turn).offset(waves as i64).0,
+            records: unit.records.of(turn).offset((state.from * each) as i64).0,
             ..ready.buffers.clone()
         };
         let time_block = &ready.time_block;
         for z_block in 0..time_block.z_blocks.len() {
-            let launch = time_block.launch(&buffers, &self.volumes, state.since, z_block, number);
+            let launch = time_block.launch(&buffers, &unit.volumes, state.since, z_block, number);
             let towers = u32::try_from(launch.towers).unwrap_or(u32::MAX);
             if towers == 0 {
                 continue;
@@ -146,10 +188,7 @@ impl<T: Value> Pipelined<'_, T> {
             // SAFETY: the parameters are those that the compiler lists; the planes that the group's towers access lie
             // in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
             // sources, and there are waves of all steps of the pass, and room for their records.
-            unsafe {
-                self.device
-                    .start_in(queue, self.function, threads, &launch.arguments)
-            }?;
+            unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
         }
         Ok(())
     }
@@ -167,13 +206,13 @@ impl<T: Value> Pipelined<'_, T> {
             .and_then(|pass| pass.blocks.get(block))
             .ok_or_else(unknown)?;
         let slice = state.slices.get(output).ok_or_else(unknown)?;
-        let function = self.gather.ok_or_else(unknown)?;
-        let array = self
-            .planes
-            .array(self.buffer, self.builder.window(), op.pass, op.base);
+        let (device, unit) = self.unit(op);
+        let function = unit.gather.ok_or_else(unknown)?;
+        let window = self.builder.window();
+        let array = self.planes.array(unit.buffer, window, op.pass, op.base);
         let bytes = self.calculation.layout.element_bytes;
         let planes = self.planes.of_array(planes);
-        let (place, out) = slice.part(planes, self.slices.of(op.pass), bytes);
+        let (place, out) = slice.part(planes, unit.slices.of(window.turn(op.pass)), bytes);
         let word = |n: i64| i32::try_from(n).map_err(|_| DeviceError::TooLong);
         let arguments = GatherPlane {
             first: array.offset(place.first).0,
@@ -195,6 +234,6 @@ impl<T: Value> Pipelined<'_, T> {
         };
         // SAFETY: the parameters are those of the kernel; the planes lie in the buffer, and there is room for the
         // slice.
-        unsafe { self.device.start_in(queue, function, threads, &arguments) }
+        unsafe { device.start_in(queue, function, threads, &arguments) }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The host's array is the state between passes. While steps run, operations of a [pipeline](torre_compiler::pipeline)
 //! go to queues of the device: slabs of planes come from the host's array and go back to it, and launches run groups of
-//! towers. Waves of sources go to the device before a pass, and records come back after it.
+//! towers. Waves of sources go to the device before a pass, and records come back after it. Several devices take passes
+//! in turns.
 
 mod beside;
 mod files;
@@ -14,15 +15,15 @@ mod planes;
 mod records;
 mod slices;
 mod stream;
+mod unit;
 
 pub use over_files::{PIECE, piece_bytes};
+pub use unit::Devices;
 
 use super::code::DeviceProgram;
-use super::device::{Address, Device, DeviceError, Function};
+use super::device::{Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::lookout;
-use super::queues::{Queues, Signal, WorkQueue};
-use super::time_blocks::Ready;
 use super::towers::CompiledTowers;
 use super::volumes;
 use crate::host::receivers::Picture;
@@ -34,15 +35,16 @@ use pass_state::PassState;
 use planes::PlaneBytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
-use torre_compiler::backend::gpu::{abi::Volumes, service};
+use torre_compiler::backend::gpu::service;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
-use torre_compiler::pipeline::{Builder, Footprints, LaidOut, OpId, Queue, Window};
+use torre_compiler::pipeline::{Builder, Footprints, LaidOut, OpId, Window};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 use torre_compiler::tower::Points;
+use unit::{DeviceQueues, DeviceSignal, Turns, Unit};
 
 /// How many time blocks are in flight, and what the device holds meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,84 +64,26 @@ pub struct InFlight {
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
 const RESIDENT_BLOCKS: usize = 16;
 
-/// Passes between two looks at whether values are finite, for which all operations end.
+/// Passes of a device between two looks at whether values are finite, for which all operations end.
 const BETWEEN_LOOKS: u64 = 16;
 
 /// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from
 /// multiprocessors that have no towers left.
 const BLOCKS: u32 = 4;
 
-/// Memory that passes have in turns: one of them runs while another one ends.
-#[derive(Clone, Copy, Debug)]
-struct Turns {
-    places: [Address; 2],
-    bytes: u64,
-}
-
-impl Turns {
-    fn new(device: &dyn Device, bytes: u64) -> Result<Turns, DeviceError> {
-        Ok(Turns {
-            places: [device.take(bytes)?, device.take(bytes)?],
-            bytes,
-        })
-    }
-
-    fn of(&self, pass: u64) -> Address {
-        self.places[(pass % 2) as usize]
-    }
-}
-
-/// The queues of a device for those of a pipeline.
-#[derive(Clone, Debug)]
-struct DeviceQueues {
-    loads: WorkQueue,
-    stores: WorkQueue,
-    blocks: Vec<WorkQueue>,
-}
-
-impl DeviceQueues {
-    fn new(device: &dyn Queues, blocks: usize) -> Result<DeviceQueues, DeviceError> {
-        Ok(DeviceQueues {
-            loads: device.queue()?,
-            stores: device.queue()?,
-            blocks: (0..blocks.max(1))
-                .map(|_| device.queue())
-                .collect::<Result<_, _>>()?,
-        })
-    }
-
-    fn of(&self, queue: Queue) -> WorkQueue {
-        match queue {
-            Queue::Loads => self.loads,
-            Queue::Stores => self.stores,
-            Queue::Blocks(n) => self.blocks[n % self.blocks.len()],
-        }
-    }
-
-    fn all(&self) -> impl Iterator<Item = WorkQueue> + '_ {
-        [self.loads, self.stores]
-            .into_iter()
-            .chain(self.blocks.iter().copied())
-    }
-}
-
 /// A calculation by time blocks in flight.
 pub struct Pipelined<'a, T> {
     calculation: Calculation<'a, T>,
     files: &'a dyn Files,
-    device: &'a dyn Queues,
+    devices: Devices<'a>,
     towers: CompiledTowers,
-    function: Function,
-    gather: Option<Function>,
     /// The most clusters of a launch.
     clusters: u32,
     footprints: Footprints,
     builder: Builder,
-    queues: DeviceQueues,
     planes: PlaneBytes,
-    buffer: Address,
-    /// What lies beside planes, if that is not in the buffer.
-    beside: Option<Beside>,
+    /// Per device.
+    units: Vec<Unit>,
     /// The host's array, while copies of queues use it.
     host: *mut u8,
     locked: bool,
@@ -147,18 +91,14 @@ pub struct Pipelined<'a, T> {
     over: Option<OverFiles>,
     injections: Injections,
     points: Points,
-    volumes: Volumes,
     receivers: Vec<Receiver>,
     interruptions: Interruptions,
-    /// By height.
-    ready: BTreeMap<u64, Ready>,
-    waves: Turns,
-    records: Turns,
-    slices: Turns,
+    /// Bytes of the slices of a pass.
+    slice_bytes: u64,
     /// Passes that are not over, and the number of the first of them.
     passes: VecDeque<PassState>,
     first_pass: u64,
-    signals: BTreeMap<OpId, Signal>,
+    signals: BTreeMap<OpId, DeviceSignal>,
     /// Steps done, as far as anybody sees.
     steps: u64,
     /// Steps that passes have begun.
@@ -203,12 +143,12 @@ fn most_blocks(how: InFlight) -> usize {
 }
 
 impl<'a, T: Value> Pipelined<'a, T> {
-    /// Takes a calculation to a device, at the step where it is; the towers are those of the same scheme and layout.
+    /// Takes a calculation to devices, at the step where it is; the towers are those of the same scheme and layout.
     /// `None` where towers cannot do what the problem asks for, or cannot be put into groups.
     pub fn new(
         mut calculation: Calculation<'a, T>,
         files: &'a dyn Files,
-        device: &'a dyn Queues,
+        devices: Devices<'a>,
         program: DeviceProgram<'_>,
         towers: &CompiledTowers,
         how: InFlight,
@@ -221,7 +161,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
         // The states of zones move with planes in a layout for that.
         let fixed = how.places.is_some() && !scheme.zones.is_empty() && !layout.windowed;
         let unfit = !interruptions.always.is_empty() || fixed;
-        if unfit || towers.program.sources != chosen.acting(problem) {
+        let several = devices.count() > 1 && how.places.is_none();
+        if unfit || several || towers.program.sources != chosen.acting(problem) {
             return Ok(None);
         }
         let of = &towers.program.towers;
@@ -240,80 +181,86 @@ impl<'a, T: Value> Pipelined<'a, T> {
         if of.way() == 0 || footprints.height(scheme, &layout, towers.steps).is_none() {
             return Ok(None);
         }
-        let needed = device_bytes(scheme, problem, &layout, towers.steps, how);
-        let available = device.free_memory()?;
-        if needed > available {
-            return Err(DeviceError::Memory { needed, available });
-        }
         let injections = Injections::new(scheme, problem, files);
-        let Ok(volumes) = volumes::place(device, &injections, chosen)? else {
-            return Ok(None);
-        };
         let receivers = receivers(scheme, problem);
         let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));
-        let function = load(
-            device,
-            &towers.ptx.text,
-            torre_compiler::backend::gpu::tower::TOWERS,
-        )?;
-        let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
-        let gather = match sizes.slices > 0 {
-            true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
-            false => None,
-        };
         let window = Window {
             planes: footprints.held(),
             places: how.places,
+            devices: devices.count(),
             in_flight: how.blocks.max(1),
             ahead: how.ahead,
             spread: how.spread,
         };
         check_layout(&mut footprints, &calculation, &window, towers.steps)?;
         let planes = PlaneBytes::new(&layout, footprints.way(), how.places);
-        let buffer = device.take(planes.buffer_bytes())?;
-        let mut beside = None;
+        let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
+        let mut units = Vec::new();
+        for number in 0..devices.count() {
+            let device = devices.device(number);
+            let needed = device_bytes(scheme, problem, &layout, towers.steps, how);
+            let available = device.free_memory()?;
+            if needed > available {
+                return Err(DeviceError::Memory { needed, available });
+            }
+            let Ok(volumes) = volumes::place(device, &injections, chosen)? else {
+                return Ok(None);
+            };
+            let waves = sizes.steps * injections.waves_per_step() as u64 * 8;
+            let kernel = torre_compiler::backend::gpu::tower::TOWERS;
+            let buffer = device.take(planes.buffer_bytes())?;
+            let beside = match how.places {
+                Some(_) => Beside::new(device, &layout, calculation.array(), calculation.steps())?,
+                None => {
+                    device.write(buffer, calculation.array())?;
+                    None
+                }
+            };
+            units.push(Unit {
+                function: load(device, &towers.ptx.text, kernel)?,
+                gather: match sizes.slices > 0 {
+                    true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
+                    false => None,
+                },
+                queues: DeviceQueues::new(device, window.in_flight)?,
+                volumes,
+                buffer,
+                beside,
+                ready: BTreeMap::new(),
+                // Threads without a correction read the first one.
+                waves: Turns::new(device, waves.max(8))?,
+                records: Turns::new(device, sizes.probes)?,
+                slices: Turns::new(device, sizes.slices)?,
+            });
+        }
+        let device = devices.device(0);
         let locked = match how.places {
             Some(_) => {
-                beside = Beside::new(device, &layout, calculation.array(), calculation.steps())?;
                 let in_file = calculation.is_in_file();
                 let array = calculation.array_mut();
                 // SAFETY: the array stays where it is as long as the calculation lives, and is unlocked before.
                 !in_file && unsafe { device.lock(array.as_mut_ptr(), array.len() as u64) }?
             }
-            None => {
-                device.write(buffer, calculation.array())?;
-                false
-            }
+            None => false,
         };
         let block = &towers.program.block;
         let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
         let most = device.facts().multiprocessors.max(1) * resident.clamp(1, BLOCKS);
-        let waves = sizes.steps * injections.waves_per_step() as u64 * 8;
-        // Threads without a correction read the first one.
-        let waves = waves.max(8);
         let mut run = Self {
-            function,
-            gather,
             clusters: (most / block.lines.cluster())
                 .max(towers.order.partitions)
                 .max(1),
-            queues: DeviceQueues::new(device, window.in_flight)?,
             builder: Builder::new(window),
             footprints,
             planes,
-            buffer,
-            beside,
+            units,
             host: calculation.array_mut().as_mut_ptr(),
             locked,
             over: None,
             points,
-            volumes,
             receivers,
             interruptions,
-            ready: BTreeMap::new(),
-            waves: Turns::new(device, waves)?,
-            records: Turns::new(device, sizes.probes)?,
-            slices: Turns::new(device, sizes.slices)?,
+            slice_bytes: sizes.slices,
             passes: VecDeque::new(),
             first_pass: 0,
             signals: BTreeMap::new(),
@@ -327,11 +274,15 @@ impl<'a, T: Value> Pipelined<'a, T> {
             towers: towers.clone(),
             calculation,
             files,
-            device,
+            devices,
             injections,
         };
-        let possible = run.make_ready(towers.steps)?;
-        Ok(possible.then_some(run))
+        for number in 0..run.units.len() {
+            if !run.make_ready(number, towers.steps)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(run))
     }
 
     /// Whether pages of the host are locked, so that copies go on beside other work.
@@ -355,7 +306,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             return self.advance_over_files(until, progress);
         }
         while self.asked < until {
-            let next = self.builder.passes() + BETWEEN_LOOKS;
+            let next = self.builder.passes() + BETWEEN_LOOKS * self.units.len() as u64;
             let done = self.passes_until(until, next, progress);
             // Copies use the host's array until they are over, whatever went wrong.
             let ended = self.end_passes(progress);
@@ -382,7 +333,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         loop {
             let more = self.asked < until && self.builder.passes() < last;
             if more && self.builder.may_begin() {
-                if self.passes.len() > 1 {
+                while self.first_pass < self.builder.first_active() {
                     self.end_pass(progress)?;
                 }
                 self.begin_pass(until)?;
@@ -432,7 +383,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 }
 
-/// Whether two passes of the highest time blocks fit and are right for every interleaving, with the outputs of a
+/// Whether two passes of each device, of the highest time blocks, fit and are right for every interleaving, with the outputs of a
 /// problem after each time block.
 fn check_layout<T: Value>(
     footprints: &mut Footprints,
@@ -456,7 +407,7 @@ fn check_layout<T: Value>(
     for block in &mut pass.blocks {
         block.gathers = gathers.clone();
     }
-    let passes = vec![pass.clone(), pass];
+    let passes = vec![pass; 2 * window.devices];
     let laid_out = LaidOut::new(window.clone(), passes, footprints.way());
     let laid_out = laid_out.map_err(|error| failed(error.to_string()))?;
     laid_out.check().map_err(|fault| failed(fault.to_string()))
@@ -473,18 +424,22 @@ fn load(device: &dyn Device, ptx: &str, name: &str) -> Result<Function, DeviceEr
 impl<T> Drop for Pipelined<'_, T> {
     fn drop(&mut self) {
         // What fails here cannot be helped.
-        for queue in self.queues.all() {
-            if let Ok(signal) = self.device.signal(queue) {
-                let _ = self.device.arrive(signal);
-                self.device.forget(signal);
+        for (number, unit) in self.units.iter().enumerate() {
+            let device = self.devices.device(number);
+            for queue in unit.queues.all() {
+                if let Ok(signal) = device.signal(queue) {
+                    let _ = device.arrive(signal);
+                    device.forget(signal);
+                }
             }
         }
+        let device = self.devices.device(0);
         if let Some(over) = &self.over {
-            over.give_back(self.device);
+            over.give_back(device);
         }
         if self.locked {
             // SAFETY: it was locked, and all copies are over.
-            let _ = unsafe { self.device.unlock(self.host) };
+            let _ = unsafe { device.unlock(self.host) };
         }
     }
 }
@@ -523,13 +478,17 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
     }
 
     fn fetch(&mut self) -> Result<(), RunError> {
+        // Several devices have a window, and store all that the host has.
+        let [unit] = self.units.as_mut_slice() else {
+            return Ok(());
+        };
+        let device = self.devices.device(0);
         if self.calculation.steps() != self.steps {
-            self.device
-                .read(self.buffer, self.calculation.array_mut())?;
+            device.read(unit.buffer, self.calculation.array_mut())?;
             self.calculation.set_steps(self.steps);
         }
-        if let Some(beside) = &mut self.beside {
-            beside.fetch(self.device, self.calculation.array_mut(), self.steps)?;
+        if let Some(beside) = &mut unit.beside {
+            beside.fetch(device, self.calculation.array_mut(), self.steps)?;
         }
         Ok(())
     }

@@ -14,9 +14,10 @@ use torre_compiler::pipeline::Pass;
 use torre_compiler::problem::OutputKind;
 
 impl<T: Value> Pipelined<'_, T> {
-    /// Makes the towers of a time block ready, if it can be run.
-    pub(super) fn make_ready(&mut self, steps: u64) -> Result<bool, DeviceError> {
-        if self.ready.contains_key(&steps) {
+    /// Makes the towers of a time block ready on a device, if it can be run.
+    pub(super) fn make_ready(&mut self, number: usize, steps: u64) -> Result<bool, DeviceError> {
+        let unit = &mut self.units[number];
+        if unit.ready.contains_key(&steps) {
             return Ok(true);
         }
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
@@ -24,10 +25,10 @@ impl<T: Value> Pipelined<'_, T> {
             return Ok(false);
         };
         let list = height.list.clone();
-        let (device, towers) = (self.device, &self.towers);
+        let (device, towers) = (self.devices.device(number), &self.towers);
         let ready = Ready::new(device, towers, scheme, layout, &self.points, list, steps)?;
         let possible = ready.is_ok();
-        self.ready.extend(ready.map(|ready| (steps, ready)));
+        unit.ready.extend(ready.map(|ready| (steps, ready)));
         Ok(possible)
     }
 
@@ -50,7 +51,7 @@ impl<T: Value> Pipelined<'_, T> {
             && let Some(steps) = self.height(step, until)
         {
             let (_, after) = self.slices_after(step + steps, bytes);
-            if after > self.slices.bytes && blocks > 0 {
+            if after > self.slice_bytes && blocks > 0 {
                 break;
             }
             (step, blocks, bytes) = (step + steps, blocks + 1, after);
@@ -72,6 +73,8 @@ impl<T: Value> Pipelined<'_, T> {
     /// Begins the pass that comes next.
     pub(super) fn begin_pass(&mut self, until: u64) -> Result<(), DeviceError> {
         let number = self.builder.passes();
+        let window = self.builder.window().clone();
+        let device = window.device(number);
         let how = self.how();
         let mut state = PassState::default();
         let (mut step, mut bytes) = (self.asked, 0);
@@ -81,11 +84,11 @@ impl<T: Value> Pipelined<'_, T> {
                 message: format!("they do not reach step {until} from step {step}"),
             })?;
             let (slices, after) = self.slices_after(step + steps, bytes);
-            if after > self.slices.bytes && !state.blocks.is_empty() {
+            if after > self.slice_bytes && !state.blocks.is_empty() {
                 break;
             }
             bytes = after;
-            if !self.make_ready(steps)? {
+            if !self.make_ready(device, steps)? {
                 return Err(DeviceError::Failed {
                     what: "advancing by time blocks",
                     message: format!("there are none of {steps} steps"),
@@ -99,10 +102,12 @@ impl<T: Value> Pipelined<'_, T> {
             });
             step += steps;
         }
+        let mut active = self.first_pass..number;
+        let is_idle = active.all(|pass| window.device(pass) != device);
         for block in &mut state.blocks {
-            if let Some(ready) = self.ready.get_mut(&block.steps) {
-                if self.passes.is_empty() {
-                    ready.renew(self.device)?;
+            if let Some(ready) = self.units[device].ready.get_mut(&block.steps) {
+                if is_idle {
+                    ready.renew(self.devices.device(device))?;
                 }
                 block.since = ready.since;
                 ready.since = ready.time_block.over(ready.since);
@@ -111,11 +116,12 @@ impl<T: Value> Pipelined<'_, T> {
         let pass = self.pass(&state).ok_or(DeviceError::TooLong)?;
         self.send_waves(number, step)?;
         // What was written is there before the pass begins.
-        let written = self.device.signal(WorkQueue::OWN)?;
-        for queue in self.queues.all() {
-            self.device.follow(queue, written)?;
+        let (unit, device) = (&self.units[device], self.devices.device(device));
+        let written = device.signal(WorkQueue::OWN)?;
+        for queue in unit.queues.all() {
+            device.follow(queue, written)?;
         }
-        self.device.forget(written);
+        device.forget(written);
         self.builder.begin(pass);
         self.passes.push_back(state);
         self.asked = step;
@@ -164,7 +170,10 @@ impl<T: Value> Pipelined<'_, T> {
                 bytes.extend(wave.to_le_bytes());
             }
         }
-        self.device.write(self.waves.of(pass), &bytes)
+        let window = self.builder.window();
+        let (number, turn) = (window.device(pass), window.turn(pass));
+        let device = self.devices.device(number);
+        device.write(self.units[number].waves.of(turn), &bytes)
     }
 
     /// Waits for the first of the passes that have begun, and keeps its records.
@@ -175,15 +184,16 @@ impl<T: Value> Pipelined<'_, T> {
         let pass = self.first_pass;
         self.first_pass += 1;
         let mut result = Ok(());
+        let device = self.devices.device(self.builder.window().device(pass));
         for id in state.ends.values() {
-            if let Some(signal) = self.signals.get(id) {
-                let arrived = self.device.arrive(*signal);
+            if let Some(own) = self.signals.get(id) {
+                let arrived = device.arrive(own.signal);
                 result = result.and(arrived);
             }
         }
         for id in &state.ops {
-            if let Some(signal) = self.signals.remove(id) {
-                self.device.forget(signal);
+            if let Some(own) = self.signals.remove(id) {
+                device.forget(own.signal);
             }
         }
         result?;

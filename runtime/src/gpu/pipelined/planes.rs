@@ -133,6 +133,7 @@ mod tests {
             let window = Window {
                 planes: held,
                 places: Some(7),
+                devices: 1,
                 in_flight: 1,
                 ahead: 0,
                 spread: false,

@@ -15,12 +15,14 @@ use torre_compiler::tower::Towers;
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowPlan {
     pub how: InFlight,
+    /// Devices that take passes in turns.
+    pub devices: usize,
     /// Steps of a pass.
     pub steps: u64,
     /// Planes across the first axis, ghosts included; those of the window.
     pub planes: i64,
     pub least: i64,
-    /// Bytes of the device's memory, and of a plane.
+    /// Bytes of each device's memory, and of a plane.
     pub bytes: u64,
     pub plane_bytes: u64,
     pub rate: WindowRate,
@@ -39,8 +41,10 @@ pub struct Wanted {
     pub columns: Option<i64>,
     /// Steps between checkpoints.
     pub every: Option<u64>,
-    /// Bytes of the device's memory.
+    /// Bytes of each device's memory.
     pub available: u64,
+    /// Devices that take passes in turns, if there are several.
+    pub devices: usize,
     /// Bytes that a disk reads and writes per second, both together, if planes are in files.
     pub disk: Option<f64>,
     /// Cell-steps per second that the towers are expected to reach where the whole array is on the device.
@@ -158,6 +162,7 @@ impl DevicePlanner<'_> {
                 let about = about_planes(towers, plan.height(), how);
                 let steps = blocks as u64 * plan.height();
                 let rate = WindowRate::new(rates, steps, bytes, about, places);
+                let rate = self.in_turns(rate, wanted.devices, steps, about + how.group);
                 let launches = 1.0 - LAUNCH / columns as f64;
                 // What is about twice too large is not looked at closely.
                 let rate = if about <= 2 * places {
@@ -170,6 +175,13 @@ impl DevicePlanner<'_> {
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
         candidates
+    }
+
+    /// The rate of devices that take passes of so many steps in turns, if that of one is known.
+    fn in_turns(&self, rate: WindowRate, devices: usize, steps: u64, behind: i64) -> WindowRate {
+        let planes = self.window_layout.visible(Axis::OUTER).len();
+        let passes = self.problem.steps.div_ceil(steps.max(1));
+        rate.in_turns(devices, passes, planes, behind)
     }
 
     fn window_rates(&self, wanted: Wanted) -> Rates {
@@ -237,15 +249,17 @@ impl DevicePlanner<'_> {
             let steps = how.blocks as u64 * plan.height();
             let planes = layout.visible(Axis::OUTER).len();
             let passes = self.problem.steps.div_ceil(steps.max(1));
+            let rate = WindowRate::new(rates, steps, bytes, least, places);
             return Ok(WindowPlan {
                 how,
+                devices: wanted.devices.max(1),
                 steps,
                 planes,
                 least,
                 bytes: device_bytes(scheme, self.problem, layout, plan.height(), how)
                     .saturating_add(tables),
                 plane_bytes,
-                rate: WindowRate::new(rates, steps, bytes, least, places),
+                rate: self.in_turns(rate, wanted.devices, steps, least + how.group),
                 files: wanted.disk.map(|_| disk::needed(layout)),
                 copied: passes
                     .saturating_mul(planes as u64)
@@ -281,6 +295,7 @@ impl DevicePlanner<'_> {
         let window = Window {
             planes: footprints.held(),
             places: None,
+            devices: 1,
             in_flight: how.blocks,
             ahead: how.ahead,
             spread: how.spread,
@@ -303,8 +318,8 @@ impl DevicePlanner<'_> {
         footprints.least_places(scheme, layout, &heights, &window, &slices)
     }
 
-    /// The operations of some passes of a plan.
-    pub fn laid_out(&self, plan: &TowerPlan, how: InFlight, passes: usize) -> Option<LaidOut> {
+    /// The operations of two passes of each device of a plan.
+    pub fn laid_out(&self, plan: &TowerPlan, how: InFlight, devices: usize) -> Option<LaidOut> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let mut footprints = self.footprints(plan, how);
         let heights = vec![plan.height(); how.blocks];
@@ -312,11 +327,12 @@ impl DevicePlanner<'_> {
         let window = Window {
             planes: footprints.held(),
             places: how.places,
+            devices,
             in_flight: how.blocks,
             ahead: how.ahead,
             spread: how.spread,
         };
-        LaidOut::new(window, vec![pass; passes], footprints.way()).ok()
+        LaidOut::new(window, vec![pass; 2 * devices], footprints.way()).ok()
     }
 }
 

@@ -7,6 +7,7 @@ mod layers;
 mod patches;
 mod sources;
 mod stripes;
+mod turns;
 mod waves;
 mod windows;
 

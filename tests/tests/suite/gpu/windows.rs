@@ -7,7 +7,7 @@ use torre_compiler::layout::{BoxLayout, Layout};
 use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
 use torre_runtime::disk::StateFolder;
-use torre_runtime::gpu::{InFlight, Pipelined, Queues, device_bytes};
+use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::{Progress, memory::Memory};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::program::LoadedFiles;
@@ -15,7 +15,7 @@ use torre_runtime::program::layerwise_kernels_for;
 use torre_runtime::run::{Simulation, checkpoint, verify};
 
 /// The kernels for values as a run has them.
-fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
+pub(super) fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
     let layout = match how.places {
         Some(_) => Layout::for_window(scheme),
         None => Layout::for_gpu(scheme),
@@ -24,7 +24,7 @@ fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
 }
 
 /// The towers of a plan with a calculation window, compiled.
-fn compiled_for_window(
+pub(super) fn compiled_for_window(
     library: &Library,
     scheme: &Scheme,
     mut plan: DevicePlan,
@@ -37,7 +37,7 @@ fn compiled_for_window(
 
 /// The least number of planes for a window over the towers of a plan; `None` where these cannot be put into groups of
 /// planes.
-fn least_places(
+pub(super) fn least_places(
     scheme: &Scheme,
     problem: &Problem,
     towers: &CompiledTowers,
@@ -50,6 +50,7 @@ fn least_places(
     let window = Window {
         planes: footprints.held(),
         places: None,
+        devices: 1,
         in_flight: how.blocks,
         ahead: how.ahead,
         spread: how.spread,
@@ -71,10 +72,10 @@ fn least_places(
 
 /// What a run by time blocks in flight did.
 #[derive(Debug)]
-struct Done {
-    slides: u64,
+pub(super) struct Done {
+    pub slides: u64,
     /// By how much the array is larger than the device's buffer.
-    times: f64,
+    pub times: f64,
 }
 
 /// Bytes of files that are read or written at a time, few enough for many of them.
@@ -112,19 +113,19 @@ fn calculation_over<'a, T: Value>(
 /// Runs a problem by time blocks in flight, and by the reference, and compares all that can be seen.
 fn in_flight<T: Value>(
     library: &Library,
-    device: &dyn Queues,
+    devices: Devices<'_>,
     scheme: &Scheme,
     problem: &Problem,
     towers: &CompiledTowers,
     how: InFlight,
 ) -> Result<Done, String> {
-    compared::<T>(library, device, scheme, problem, towers, how, None)
+    compared::<T>(library, devices, scheme, problem, towers, how, None)
 }
 
 /// The same over the files of a folder, or without; a run that goes on is compared at its end.
 fn compared<T: Value>(
     library: &Library,
-    device: &dyn Queues,
+    devices: Devices<'_>,
     scheme: &Scheme,
     problem: &Problem,
     towers: &CompiledTowers,
@@ -132,7 +133,7 @@ fn compared<T: Value>(
     folder: Option<&Path>,
 ) -> Result<Done, String> {
     let set = kernels(scheme, how);
-    let gpu = code::gpu_of(device).expect("a GPU that is known");
+    let gpu = code::gpu_of(devices.device(0)).expect("a GPU that is known");
     let shape = Shape::of(scheme);
     let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
     let layout = set.layout.clone();
@@ -151,7 +152,7 @@ fn compared<T: Value>(
         ptx: &ptx,
         shape,
     };
-    let run = Pipelined::new(calculation, &NoFiles, device, program, towers, how);
+    let run = Pipelined::new(calculation, &NoFiles, devices, program, towers, how);
     let run = run.map_err(|error| error.to_string())?;
     let mut run = run.ok_or("time blocks cannot do that")?;
     if let Some(folder) = folder {
@@ -180,7 +181,7 @@ fn compared<T: Value>(
 
 fn over_files_any(
     library: &Library,
-    device: &dyn Queues,
+    devices: Devices<'_>,
     scheme: &Scheme,
     problem: &Problem,
     towers: &CompiledTowers,
@@ -191,12 +192,12 @@ fn over_files_any(
         Precision::F32 => compared::<f32>,
         Precision::F64 => compared::<f64>,
     };
-    run(library, device, scheme, problem, towers, how, Some(folder))
+    run(library, devices, scheme, problem, towers, how, Some(folder))
 }
 
-fn in_flight_any(
+pub(super) fn in_flight_any(
     library: &Library,
-    device: &dyn Queues,
+    devices: Devices<'_>,
     scheme: &Scheme,
     problem: &Problem,
     towers: &CompiledTowers,
@@ -206,11 +207,11 @@ fn in_flight_any(
         Precision::F32 => in_flight::<f32>,
         Precision::F64 => in_flight::<f64>,
     };
-    run(library, device, scheme, problem, towers, how).expect("the bits of the reference")
+    run(library, devices, scheme, problem, towers, how).expect("the bits of the reference")
 }
 
 /// Sources on one cell, or a few; and slices, volumes and probes.
-fn few_cells(problem: &mut Problem) {
+pub(super) fn few_cells(problem: &mut Problem) {
     for (n, source) in problem.sources.iter_mut().enumerate() {
         for axis in Axis::ALL {
             let range = source.region[axis];
@@ -278,13 +279,28 @@ fn windows_give_the_bits_of_the_reference() {
             };
             let device = Interpreted::new();
             device.reseed(seed as u64 + extra as u64);
-            let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
+            let done = in_flight_any(
+                library,
+                Devices::One(&device),
+                &scheme,
+                &problem,
+                towers,
+                how,
+            );
             assert!(done.slides > 2 && device.changes() > 20, "{seed}: {done:?}");
             let folder = tempfile::tempdir().expect("a folder");
             let device = Interpreted::new();
             device.reseed(seed as u64 + extra as u64);
             let path = folder.path();
-            let done = over_files_any(library, &device, &scheme, &problem, towers, how, path);
+            let done = over_files_any(
+                library,
+                Devices::One(&device),
+                &scheme,
+                &problem,
+                towers,
+                how,
+                path,
+            );
             let done = done.expect("the bits of the reference");
             assert!(done.slides > 2, "{seed}: {done:?}");
         }
@@ -316,15 +332,36 @@ fn windows_keep_to_the_memory_of_the_device() {
     let memory = needed + (1 << 20);
     assert!(set.layout.bytes() > 4 * needed, "{needed}");
     let device = Interpreted::with_memory(memory);
-    let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
+    let done = in_flight_any(
+        library,
+        Devices::One(&device),
+        &scheme,
+        &problem,
+        towers,
+        how,
+    );
     assert!(done.times > 4.0 && done.slides > 2, "{done:?}");
     let small = Interpreted::with_memory(needed - 1);
-    let refused = in_flight::<f32>(library, &small, &scheme, &problem, towers, how);
+    let refused = in_flight::<f32>(
+        library,
+        Devices::One(&small),
+        &scheme,
+        &problem,
+        towers,
+        how,
+    );
     assert!(refused.is_err_and(|error| error.contains("bytes of the GPU's memory")));
     // A plane less is found before anything runs.
     how.places = how.places.map(|places| places - 1);
     let device = Interpreted::new();
-    let refused = in_flight::<f32>(library, &device, &scheme, &problem, towers, how);
+    let refused = in_flight::<f32>(
+        library,
+        Devices::One(&device),
+        &scheme,
+        &problem,
+        towers,
+        how,
+    );
     assert!(refused.is_err_and(|error| error.contains("planes are needed at a time")));
 }
 
@@ -350,7 +387,14 @@ fn time_blocks_in_flight_give_the_bits_of_the_reference() {
             spread: true,
             places: None,
         };
-        in_flight_any(library, &device, &scheme, &problem, towers, how);
+        in_flight_any(
+            library,
+            Devices::One(&device),
+            &scheme,
+            &problem,
+            towers,
+            how,
+        );
         assert!(device.changes() > 5, "{seed}");
     }
 }
@@ -377,7 +421,14 @@ fn windows_over_z_blocks_give_the_bits_of_the_reference() {
         places: None,
     };
     how.places = least_places(&scheme, &problem, towers, how);
-    let done = in_flight_any(library, &device, &scheme, &problem, towers, how);
+    let done = in_flight_any(
+        library,
+        Devices::One(&device),
+        &scheme,
+        &problem,
+        towers,
+        how,
+    );
     assert!(done.slides > 1, "{done:?}");
 }
 
@@ -420,12 +471,20 @@ problem p {
     });
     assert_eq!([moving.len(), fixed.len()], [2, 2]);
     device.reseed(7);
-    let done = in_flight_any(library, &device, scheme, problem, towers, how);
+    let done = in_flight_any(library, Devices::One(&device), scheme, problem, towers, how);
     assert!(done.slides > 2 && done.times > 1.3, "{done:?}");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     let device = Interpreted::new();
-    let done = over_files_any(library, &device, scheme, problem, towers, how, path);
+    let done = over_files_any(
+        library,
+        Devices::One(&device),
+        scheme,
+        problem,
+        towers,
+        how,
+        path,
+    );
     done.expect("the bits of the reference");
 }
 
@@ -522,10 +581,25 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
                 let folder = tempfile::tempdir().expect("a folder");
                 over += 1;
                 let path = folder.path();
-                over_files_any(library, &device, &scheme, &problem, towers, how, path)
-                    .expect("the bits of the reference")
+                over_files_any(
+                    library,
+                    Devices::One(&device),
+                    &scheme,
+                    &problem,
+                    towers,
+                    how,
+                    path,
+                )
+                .expect("the bits of the reference")
             }
-            false => in_flight_any(library, &device, &scheme, &problem, towers, how),
+            false => in_flight_any(
+                library,
+                Devices::One(&device),
+                &scheme,
+                &problem,
+                towers,
+                how,
+            ),
         };
         tried += 1;
         slides += u64::from(done.slides > 0);
@@ -560,7 +634,15 @@ fn windows_over_files_go_on_where_they_ended() {
     };
     how.places = least_places(&scheme, &problem, towers, how);
     let run = |device: &Interpreted, folder: &Path| {
-        over_files_any(library, device, &scheme, &problem, towers, how, folder)
+        over_files_any(
+            library,
+            Devices::One(device),
+            &scheme,
+            &problem,
+            towers,
+            how,
+            folder,
+        )
     };
     let folder = tempfile::tempdir().expect("a folder");
     run(&device, folder.path()).expect("the bits of the reference");

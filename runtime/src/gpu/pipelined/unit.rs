@@ -1,0 +1,124 @@
+//! The devices of a calculation by time blocks in flight, and what each of them has.
+
+use super::beside::Beside;
+use crate::gpu::device::{Address, Device, DeviceError, Function};
+use crate::gpu::queues::{Peers, Queues, Signal, WorkQueue};
+use crate::gpu::time_blocks::Ready;
+use std::collections::BTreeMap;
+use torre_compiler::backend::gpu::abi::Volumes;
+use torre_compiler::pipeline::Queue;
+
+/// The devices of a calculation.
+#[derive(Clone, Copy)]
+pub enum Devices<'a> {
+    One(&'a dyn Queues),
+    /// They take passes in turns.
+    InTurns(&'a dyn Peers),
+}
+
+impl<'a> Devices<'a> {
+    pub fn count(self) -> usize {
+        match self {
+            Devices::One(_) => 1,
+            Devices::InTurns(peers) => peers.count().max(1),
+        }
+    }
+
+    pub fn device(self, number: usize) -> &'a dyn Queues {
+        match self {
+            Devices::One(device) => device,
+            Devices::InTurns(peers) => peers.device(number),
+        }
+    }
+
+    /// Lets a queue of a device wait for a signal.
+    pub(super) fn follow(
+        self,
+        number: usize,
+        queue: WorkQueue,
+        signal: DeviceSignal,
+    ) -> Result<(), DeviceError> {
+        match self {
+            Devices::InTurns(peers) if signal.device != number => {
+                peers.follow_peer(number, queue, signal.device, signal.signal)
+            }
+            _ => self.device(number).follow(queue, signal.signal),
+        }
+    }
+}
+
+/// A signal of a device, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeviceSignal {
+    pub device: usize,
+    pub signal: Signal,
+}
+
+/// Memory that the passes of a device have in turns: one of them runs while another one ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turns {
+    places: [Address; 2],
+}
+
+impl Turns {
+    pub fn new(device: &dyn Device, bytes: u64) -> Result<Turns, DeviceError> {
+        Ok(Turns {
+            places: [device.take(bytes)?, device.take(bytes)?],
+        })
+    }
+
+    /// That of a pass, by the number of passes that the device has had before.
+    pub fn of(&self, turn: u64) -> Address {
+        self.places[(turn % 2) as usize]
+    }
+}
+
+/// The queues of a device for those of a pipeline.
+#[derive(Clone, Debug)]
+pub(super) struct DeviceQueues {
+    pub loads: WorkQueue,
+    pub stores: WorkQueue,
+    pub blocks: Vec<WorkQueue>,
+}
+
+impl DeviceQueues {
+    pub fn new(device: &dyn Queues, blocks: usize) -> Result<DeviceQueues, DeviceError> {
+        Ok(DeviceQueues {
+            loads: device.queue()?,
+            stores: device.queue()?,
+            blocks: (0..blocks.max(1))
+                .map(|_| device.queue())
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub fn of(&self, queue: Queue) -> WorkQueue {
+        match queue {
+            Queue::Loads => self.loads,
+            Queue::Stores => self.stores,
+            Queue::Blocks(n) => self.blocks[n % self.blocks.len()],
+        }
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = WorkQueue> + '_ {
+        [self.loads, self.stores]
+            .into_iter()
+            .chain(self.blocks.iter().copied())
+    }
+}
+
+/// A device with what it has for a calculation.
+pub(super) struct Unit {
+    pub function: Function,
+    pub gather: Option<Function>,
+    pub queues: DeviceQueues,
+    pub volumes: Volumes,
+    pub buffer: Address,
+    /// What lies beside planes, if that is not in the buffer.
+    pub beside: Option<Beside>,
+    /// By height.
+    pub ready: BTreeMap<u64, Ready>,
+    pub waves: Turns,
+    pub records: Turns,
+    pub slices: Turns,
+}
