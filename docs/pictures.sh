@@ -53,5 +53,6 @@ draw 14 kerr probes.png '' ''
 draw 15 gray-scott volumes/v-00004000.png '' ''
 draw 16 burgers volumes/u.png 'every 50' 'every 1'
 draw 17 scattering volumes/Ez-00000300.png '' ''
+draw 18 own-layer volumes/Ez-00000240.png '' ''
 setup 06 maxwell-tm2d
 setup 08 maxwell42

@@ -17,6 +17,8 @@ use crate::write;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use torre_compiler::cost::{Choice, Machine, Prediction, gcells};
+use torre_compiler::incident::Sizes;
+use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
 use torre_runtime::budget;
@@ -25,6 +27,7 @@ use torre_runtime::host::{SetupError, threads};
 use torre_runtime::plan::gpu::{self, DevicePlan, Fit, PatchPlan, TowerPlan};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{LoadedFiles, TargetChoice};
+use torre_runtime::run::memory;
 
 /// Alternatives that are listed.
 const MOST: usize = 8;
@@ -91,7 +94,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
         }
     }
     let shown = Shown {
-        problem: &resolved.problem.name,
+        problem: &resolved.problem,
         planner: &planner,
         machine: &machine,
         plan: &plan,
@@ -205,6 +208,10 @@ impl ShownOnDevice<'_> {
         OnDevice::<f64>::device_bytes(scheme, problem, &self.plan.kernels)
     }
 
+    fn sizes(&self) -> Sizes {
+        Sizes::new(&self.resolved.scheme, &self.resolved.problem)
+    }
+
     fn text(&self) -> String {
         let Choice {
             schedule: order,
@@ -235,10 +242,15 @@ impl ShownOnDevice<'_> {
         }
         let _ = writeln!(
             out,
-            "  kernels   {:8}\n  fields    {}; {} of the GPU's memory available\n  device    {}, copies at {:.0} GB/s",
+            "  kernels   {:8}\n  fields    {}; {} of the GPU's memory available",
             self.plan.kernels.kernels.len(),
             bytes(self.needed()),
             bytes(self.available),
+        );
+        out.push_str(&incoming_text(&self.sizes()));
+        let _ = writeln!(
+            out,
+            "  device    {}, copies at {:.0} GB/s",
             gpu::line(&self.model.facts),
             self.model.copy_rate * 1e-9,
         );
@@ -266,12 +278,38 @@ impl ShownOnDevice<'_> {
             "target": self.model.gpu.name,
             "device": device::json(&self.model.facts, Some(self.model.copy_rate)),
             "device_memory_bytes": self.needed(),
+            "incident": incoming_json(&self.sizes()),
             "available_memory_bytes": self.available,
             "alternatives": alternatives(&self.plan.choice, self.choices),
         });
         crate::report::extend(&mut value, more);
         format!("{value:#}\n")
     }
+}
+
+/// What the incident fields of a problem take, if it has any.
+fn incoming_text(sizes: &Sizes) -> String {
+    if sizes.places == 0 {
+        return String::new();
+    }
+    let most = if sizes.exact { "" } else { "at most " };
+    format!(
+        "  incident  {most}{} corrected values, {} of them unlike each other in a step; {} of tables\n",
+        sizes.places,
+        sizes.waves,
+        bytes(memory::corrections(sizes)),
+    )
+}
+
+fn incoming_json(sizes: &Sizes) -> Option<Value> {
+    (sizes.places > 0).then(|| {
+        json!({
+            "corrected_values": sizes.places,
+            "waves_per_step": sizes.waves,
+            "table_bytes": memory::corrections(sizes),
+            "exact": sizes.exact,
+        })
+    })
 }
 
 /// What towers are and need, line by line.
@@ -410,7 +448,7 @@ fn towers_json(plan: &TowerPlan) -> Value {
 }
 
 struct Shown<'a> {
-    problem: &'a str,
+    problem: &'a Problem,
     planner: &'a Planner<'a>,
     machine: &'a Machine,
     plan: &'a Plan,
@@ -421,6 +459,10 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
+    fn sizes(&self) -> Sizes {
+        Sizes::new(self.planner.scheme, self.problem)
+    }
+
     fn text(&self) -> String {
         let Choice {
             schedule,
@@ -459,6 +501,7 @@ impl Shown<'_> {
         if self.file_bytes > 0 {
             let _ = writeln!(out, "  files     {}", bytes(self.file_bytes));
         }
+        out.push_str(&incoming_text(&self.sizes()));
         let _ = writeln!(out, "  machine   {}", machine::line(self.machine));
         out.push_str(&considered(self.choices));
         out
@@ -470,13 +513,14 @@ impl Shown<'_> {
         let more = json!({
             "torre": env!("CARGO_PKG_VERSION"),
             "scheme": scheme.name,
-            "problem": self.problem,
+            "problem": self.problem.name,
             "domain": report::domain(scheme),
             "precision": scheme.precision.to_string(),
             "threads": self.machine.threads,
             "kernels": self.plan.kernels.kernels.len(),
             "field_memory_bytes": self.planner.layout.bytes(),
             "file_memory_bytes": self.file_bytes,
+            "incident": incoming_json(&self.sizes()),
             "available_memory_bytes": self.available,
             "machine": machine::json(self.machine),
             "alternatives": alternatives(&self.plan.choice, self.choices),

@@ -1,6 +1,7 @@
 //! Values on the grid that the host computes: coefficients, initial values, what sources add.
 
 use crate::host::{HostExpr, HostPoint};
+use crate::host_range::Range;
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position};
 use crate::problem::{Init, Problem, Source, StaticValue};
 use crate::scheme::{ComponentId, FileId, Grid, Scheme};
@@ -88,6 +89,24 @@ pub fn coef_value(
         at,
         time: 0.0,
     })
+}
+
+/// Between which coordinates along an axis places lie, each as far from the beginning of its cell.
+pub fn coordinates(grid: &Grid, axis: Axis, from: HalfIndex, cells: Interval) -> Range {
+    let place = |i: i64| HalfIndex::cells(i) + from;
+    let (mut first, mut last) = (place(cells.lo), place(cells.hi - 1));
+    if grid.is_periodic(axis) {
+        // Positions start anew at the end of the domain.
+        let around = 2 * grid.cells[axis];
+        let laps = first.0.div_euclid(around);
+        if last.0.div_euclid(around) == laps {
+            (first.0, last.0) = (first.0 - laps * around, last.0 - laps * around);
+        } else {
+            (first.0, last.0) = (0, around);
+        }
+    }
+    let h = grid.spacing[axis];
+    Range::new(first.as_f64() * h, last.as_f64() * h)
 }
 
 /// The initial value that applies to a version of a component: the newest version has age 0.

@@ -9,7 +9,7 @@ use super::step::{NoStep, Setting, Step};
 use crate::host_range::{HostBox, Range, range};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
 use crate::scheme::{FileId, Scheme, Update};
-use crate::statics::{Files, coef_value};
+use crate::statics::{Files, coef_value, coordinates};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -360,21 +360,7 @@ struct Cells<'a> {
 impl HostBox for Cells<'_> {
     fn coordinate(&self, axis: Axis, by: HalfIndex) -> Range {
         let grid = &self.scheme.grid;
-        let Interval { lo, hi } = self.zone[axis];
-        let place = |i: i64| HalfIndex::cells(i) + self.position[axis] + by;
-        let (mut first, mut last) = (place(lo), place(hi - 1));
-        if grid.is_periodic(axis) {
-            // Positions start anew at the end of the domain.
-            let around = 2 * grid.cells[axis];
-            let laps = first.0.div_euclid(around);
-            if last.0.div_euclid(around) == laps {
-                (first.0, last.0) = (first.0 - laps * around, last.0 - laps * around);
-            } else {
-                (first.0, last.0) = (0, around);
-            }
-        }
-        let h = grid.spacing[axis];
-        Range::new(first.as_f64() * h, last.as_f64() * h)
+        coordinates(grid, axis, self.position[axis] + by, self.zone[axis])
     }
 
     fn file(&self, file: FileId, offset: Offset) -> Range {

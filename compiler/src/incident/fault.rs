@@ -31,10 +31,15 @@ pub enum Fault {
         at: PerAxis<i64>,
         why: Nonlinear,
     },
-    /// The target is updated in another way than elsewhere outside of the faces.
+    /// The target is updated in another way than elsewhere outside of the faces, or at the same place along the wave.
     Medium {
         target: ComponentId,
         at: PerAxis<i64>,
+    },
+    /// The medium along the wave is another one at two places, between which no face shows where it changes.
+    Unseen {
+        target: ComponentId,
+        at: [PerAxis<i64>; 2],
     },
     /// The line of the wave would be too long.
     TooLong { points: i128 },
@@ -112,6 +117,13 @@ impl Fault {
                 name(*target),
                 cell(*at)
             ),
+            Fault::Unseen { target, at: [a, b] } => format!(
+                "the medium along the wave changes between ({}) and ({}), by the updates of `{}`, and the box has no faces \
+                 there that show where",
+                cell(*a),
+                cell(*b),
+                name(*target)
+            ),
             Fault::TooLong { points } => {
                 format!("the line of the plane wave would have {points} points")
             }
@@ -146,7 +158,11 @@ impl Fault {
                 "let the medium be linear at the faces: it may be anything farther inside"
             }
             Fault::Medium { .. } => {
-                "a plane wave goes through one medium: let others lie in the box, away from its faces"
+                "a plane wave goes through one medium, or along an axis through layers of media across it: let others lie in \
+                 the box, away from its faces"
+            }
+            Fault::Unseen { .. } => {
+                "let the box have faces across another axis, or let the medium be the same at both of its faces"
             }
             Fault::TooLong { .. } => "choose a direction of smaller numbers",
             Fault::TooLarge { .. } => "choose a smaller box",

@@ -66,6 +66,14 @@ impl Field {
         }
     }
 
+    /// Bytes of its values.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Field::Plane(line) => line.bytes(),
+            Field::Given(_) => 0,
+        }
+    }
+
     /// Runs a stage of a step: the values are then those before the next one.
     pub fn advance(&mut self, at: &When<'_>) {
         if let Field::Plane(line) = self {

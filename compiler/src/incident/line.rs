@@ -3,16 +3,17 @@
 //! In a wave along m = (m_x, m_y, m_z), whole numbers, the values of a component at all cells I with the same m . I are
 //! equal. So a read from I + D becomes one from m . I + m . D, and an update of the grid becomes one of a line whose
 //! points are numbered by m . I; reads of equal points are merged, and cancel where m is 0 along the axis of a
-//! difference. The line is stable whenever the scheme is, since its waves are waves of the scheme.
+//! difference. The line is stable whenever the scheme is, since its waves are waves of the scheme. Where m lies along an
+//! axis, the medium may vary along it: then points have the taps of their own medium.
 //!
 //! At a place before the boxes sources drive the wave, which goes both ways. All components are driven at one position
 //! of the line, where m . (I + stagger) is the same; a component that has no value there gets it in parts at its two
 //! neighbours, without which the polarisation would be another one by -40 dB. At both ends values lose a part in each
 //! step that rises with the third power of the depth.
 
+use super::background::Background;
 use super::fault::Fault;
 use super::shell::Shell;
-use super::weigh::background;
 use crate::host::HostExpr;
 use crate::lattice::PerAxis;
 use crate::problem::PlaneWave;
@@ -43,6 +44,21 @@ struct Tap {
 #[derive(Clone, Debug)]
 struct Row {
     target: ComponentId,
+    /// In ascending order of points, without gaps.
+    layers: Vec<Layer>,
+}
+
+impl Row {
+    fn taps(&self) -> impl Iterator<Item = &Tap> {
+        self.layers.iter().flat_map(|layer| &layer.taps)
+    }
+}
+
+/// What an update reads at the points of a medium.
+#[derive(Clone, Debug)]
+struct Layer {
+    /// The number m . I of the point at which the next one begins.
+    until: i64,
     taps: Vec<Tap>,
 }
 
@@ -104,18 +120,24 @@ impl Line {
         for stage in &scheme.stages {
             let mut rows = Vec::new();
             for update in &stage.updates {
-                let mut found = None;
+                let Some(shell) = shells.first() else {
+                    continue;
+                };
+                let mut background = Background::new(shell, update, wave.direction);
                 for (number, shell) in shells.iter().enumerate() {
-                    found =
-                        background(shell, files, update, found).map_err(|fault| (number, fault))?;
+                    let looked = background.look(shell, files, update);
+                    looked.map_err(|fault| (number, fault))?;
                 }
-                let weights = found.flatten();
-                let weights = weights.as_deref().and_then(|w| w.as_ref().ok());
-                if let Some(weights) = weights {
-                    let taps = line.taps(weights);
+                let layers = background.layers().map_err(|fault| (0, fault))?;
+                let layers = layers.iter().map(|layer| Layer {
+                    until: layer.until,
+                    taps: line.taps(layer.weights.as_ref().as_ref().map_or(&[], Vec::as_slice)),
+                });
+                let layers: Vec<Layer> = layers.collect();
+                if !layers.is_empty() {
                     rows.push(Row {
                         target: update.target,
-                        taps,
+                        layers,
                     });
                 }
             }
@@ -126,9 +148,10 @@ impl Line {
         Ok(line)
     }
 
-    /// The taps of an update, equal ones merged.
+    /// The taps of an update, equal ones merged. What remains of a sum by rounding is 0.
     fn taps(&self, weights: &[(crate::scheme::Read, f64)]) -> Vec<Tap> {
         let mut taps: Vec<Tap> = Vec::new();
+        let mut sizes: Vec<f64> = Vec::new();
         for (read, weight) in weights {
             let along = self
                 .direction
@@ -139,15 +162,20 @@ impl Line {
                 shift: along.sum(),
                 weight: *weight,
             };
-            match taps
-                .iter_mut()
-                .find(|t| (t.slot, t.shift) == (tap.slot, tap.shift))
-            {
-                Some(same) => same.weight += tap.weight,
-                None => taps.push(tap),
+            let same = |t: &Tap| (t.slot, t.shift) == (tap.slot, tap.shift);
+            match taps.iter().position(same) {
+                Some(same) => {
+                    taps[same].weight += tap.weight;
+                    sizes[same] += tap.weight.abs();
+                }
+                None => {
+                    taps.push(tap);
+                    sizes.push(tap.weight.abs());
+                }
             }
         }
-        taps.retain(|t| t.weight != 0.0);
+        let mut sizes = sizes.into_iter();
+        taps.retain(|t| t.weight.abs() > sizes.next().unwrap_or(0.0) * 8.0 * f64::EPSILON);
         taps
     }
 
@@ -160,7 +188,7 @@ impl Line {
         let of = |slot: Slot| self.first.partition_point(|first| *first <= slot) - 1;
         let rows = || self.rows.iter().flatten();
         while let Some(row) = rows().find(|row| {
-            let reads = row.taps.iter().any(|tap| part[of(tap.slot)]);
+            let reads = row.taps().any(|tap| part[of(tap.slot)]);
             reads && !part[row.target.index()]
         }) {
             part[row.target.index()] = true;
@@ -192,7 +220,7 @@ impl Line {
         let [lo, hi] = spans
             .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
             .unwrap_or([0, 0]);
-        let farthest = self.rows.iter().flatten().flat_map(|row| &row.taps);
+        let farthest = self.rows.iter().flatten().flat_map(Row::taps);
         let margin = farthest.map(|tap| tap.shift.abs()).max().unwrap_or(0) + 1;
         let shift = m.iter().map(|(_, m)| m.abs()).sum::<i64>() / 2 + 1;
         let smallest = grid
@@ -266,6 +294,12 @@ impl Line {
         self.direction
     }
 
+    /// Bytes of the values, and of what is left of them at the ends.
+    pub fn bytes(&self) -> u64 {
+        let arrays = self.slots.len() + self.ends.len();
+        (arrays * self.slots.first().map_or(0, Vec::len) * size_of::<f64>()) as u64
+    }
+
     /// The values of a version.
     pub fn values(&self, slot: Slot) -> &[f64] {
         &self.slots[slot]
@@ -281,11 +315,16 @@ impl Line {
         for (row, new) in rows[stage].iter().zip(&mut fresh) {
             new.clear();
             new.resize(length, 0.0);
-            for tap in &row.taps {
-                let from = (inner.start as i64 + tap.shift) as usize;
-                let values = &self.slots[tap.slot][from..from + inner.len()];
-                for (sum, value) in new[inner.clone()].iter_mut().zip(values) {
-                    *sum += tap.weight * value;
+            let mut points = inner.start..inner.start;
+            for layer in &row.layers {
+                let until = layer.until.saturating_sub(self.start).max(0) as usize;
+                points = points.end..until.clamp(points.end, inner.end);
+                for tap in &layer.taps {
+                    let from = (points.start as i64 + tap.shift) as usize;
+                    let values = &self.slots[tap.slot][from..from + points.len()];
+                    for (sum, value) in new[points.clone()].iter_mut().zip(values) {
+                        *sum += tap.weight * value;
+                    }
                 }
             }
         }
@@ -325,3 +364,6 @@ impl Line {
         self.fresh = fresh;
     }
 }
+
+#[cfg(test)]
+mod tests;

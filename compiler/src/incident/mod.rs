@@ -24,19 +24,23 @@
 //!
 //! ```text
 //! shell      the places near faces, and where reads across them find their values
-//! weigh      weights of an update at a place, the medium at the faces
+//! weigh      weights of an update at a place
+//! background the medium of a plane wave outside of the faces
 //! line       a plane wave
 //! field      an incident field, step by step
 //! table      corrections of a whole problem, places with equal ones together
 //! rows       where they act, row by row
+//! size       how large the tables are
 //! fault      why there is no such field
 //! ```
 
+mod background;
 mod fault;
 mod field;
 mod line;
 mod rows;
 mod shell;
+mod size;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -48,6 +52,7 @@ pub use rows::{CorrectedRows, RowPlace};
 pub use shell::{
     CorrectedUpdate, MOST_PLACES, Shell, corrected_updates, places, shells, whole_rows,
 };
+pub use size::Sizes;
 pub use table::{Corrections, Group};
 pub use weigh::{Site, Term, for_each_site};
 

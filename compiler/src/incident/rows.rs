@@ -72,6 +72,19 @@ impl CorrectedRows {
         (pattern != NONE).then_some(pattern as usize)
     }
 
+    /// How many places are corrected.
+    pub(super) fn count(&self) -> u64 {
+        let patterns = self.of_row.iter().filter(|pattern| **pattern != NONE);
+        let places = patterns.map(|pattern| self.patterns[*pattern as usize].len() as u64);
+        places.sum()
+    }
+
+    /// Bytes of what says where corrections act.
+    pub(super) fn bytes(&self) -> u64 {
+        let places = self.patterns.iter().map(Vec::len).sum::<usize>();
+        (self.of_row.len() * size_of::<u32>() + places * size_of::<RowPlace>()) as u64
+    }
+
     pub fn patterns(&self) -> &[Vec<RowPlace>] {
         &self.patterns
     }

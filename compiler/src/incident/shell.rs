@@ -119,6 +119,31 @@ impl<'a> Shell<'a> {
         parts
     }
 
+    /// Those of the places near faces that are not in the box, as boxes that have no place in common.
+    pub fn outside(&self, component: ComponentId) -> Vec<Region> {
+        let position = self.scheme.component(component).position;
+        let inside = PerAxis::from_fn(|axis| {
+            let ([lo, hi], half) = (self.ends[axis], position[axis].0);
+            Interval::new(lo, hi - half + 1)
+        });
+        let mut outside = Vec::new();
+        for mut rest in self.parts(component) {
+            for axis in Axis::ALL {
+                for end in [
+                    Interval::new(rest[axis].lo, inside[axis].lo),
+                    Interval::new(inside[axis].hi, rest[axis].hi),
+                ] {
+                    let mut part = rest;
+                    part[axis] = end.intersect(rest[axis]);
+                    outside.push(part);
+                }
+                rest[axis] = rest[axis].intersect(inside[axis]);
+            }
+        }
+        outside.retain(|part| !part.is_empty());
+        outside
+    }
+
     /// Indices along the inner axis at which only rows near faces across the other axes have places near faces.
     pub fn hole(&self) -> Interval {
         let ([lo, hi], r) = (self.ends[Axis::INNER], self.reach[Axis::INNER] + 1);

@@ -39,7 +39,8 @@ struct Part {
 /// Places that read across faces in the same way.
 #[derive(Clone, Debug)]
 struct Kind {
-    parts: Vec<Part>,
+    /// Where its parts end among those of all kinds; they begin where those of the kind before end.
+    parts: u32,
     /// The points of the line at which they lie: one wave for each.
     points: Interval,
     /// The number of the first wave.
@@ -52,6 +53,8 @@ struct Waves {
     field: usize,
     stage: StageId,
     kinds: Vec<Kind>,
+    /// Those of all kinds.
+    parts: Vec<Part>,
     /// How many there are.
     count: usize,
 }
@@ -112,12 +115,13 @@ impl Corrections {
                         let finder = Finder::new(&shell, &field, &mut points);
                         let mut sites = Sites::new(&shell, files, stage, update);
                         let found = finder.find(&mut sites, group, region, count);
-                        let (rows, kinds) = found.map_err(|fault| refused(total, fault))?;
+                        let (rows, kinds, parts) = found.map_err(|fault| refused(total, fault))?;
                         let waves = Waves {
                             field: number,
                             stage,
                             count: kinds.iter().map(|kind| kind.points.len() as usize).sum(),
                             kinds,
+                            parts,
                         };
                         count += waves.count as i64;
                         corrections.waves.push(waves);
@@ -139,6 +143,20 @@ impl Corrections {
 
     pub fn is_empty(&self) -> bool {
         self.waves.is_empty()
+    }
+
+    /// Bytes of what says where corrections act and what they are made of.
+    pub fn bytes(&self) -> u64 {
+        let of = |count: usize, each: usize| (count * each) as u64;
+        let waves = self.waves.iter().map(|waves| {
+            of(waves.kinds.len(), size_of::<Kind>()) + of(waves.parts.len(), size_of::<Part>())
+        });
+        let points = self.points.iter().map(Vec::len).sum::<usize>();
+        let fields = self.fields.iter().map(Field::bytes).sum::<u64>();
+        waves.sum::<u64>()
+            + self.rows.iter().map(CorrectedRows::bytes).sum::<u64>()
+            + of(points, size_of::<GivenPoint>() + size_of::<f64>())
+            + 2 * fields
     }
 
     /// Appends the waves of a step, counted from 0, in their order. Steps that follow each other take the least time:
@@ -200,16 +218,17 @@ impl Corrections {
 impl Waves {
     /// The sums of the parts of all waves, part by part.
     fn sum<'v>(&self, out: &mut [f64], values: impl Fn(&Part, Interval) -> &'v [f64]) {
-        let mut rest = out;
+        let (mut rest, mut begin) = (out, 0);
         for kind in &self.kinds {
             let (own, others) = rest.split_at_mut(kind.points.len() as usize);
+            let end = kind.parts as usize;
             own.fill(0.0);
-            for part in &kind.parts {
+            for part in &self.parts[begin..end] {
                 for (sum, value) in own.iter_mut().zip(values(part, kind.points)) {
                     *sum += part.weight * value;
                 }
             }
-            rest = others;
+            (rest, begin) = (others, end);
         }
     }
 
@@ -256,6 +275,7 @@ struct Finder<'a> {
     field: &'a Field,
     points: &'a mut Points,
     kinds: Vec<Kind>,
+    parts: Vec<Part>,
     known: HashMap<Vec<PartKey>, u32>,
     patterns: HashMap<Vec<Found>, u32>,
 }
@@ -267,6 +287,7 @@ impl<'a> Finder<'a> {
             field,
             points,
             kinds: Vec::new(),
+            parts: Vec::new(),
             known: HashMap::new(),
             patterns: HashMap::new(),
         }
@@ -279,7 +300,7 @@ impl<'a> Finder<'a> {
         group: Group,
         region: Region,
         first: i64,
-    ) -> Result<(CorrectedRows, Vec<Kind>), Fault> {
+    ) -> Result<(CorrectedRows, Vec<Kind>, Vec<Part>), Fault> {
         let shift = match self.field {
             Field::Plane(line) => line.shift(),
             Field::Given(_) => PerAxis::splat(0),
@@ -346,7 +367,7 @@ impl<'a> Finder<'a> {
             patterns[number as usize] = places.into_iter().map(place).collect();
         }
         rows.patterns = patterns;
-        Ok((rows, self.kinds))
+        Ok((rows, self.kinds, self.parts))
     }
 
     /// The kind of a place, and the point at which it lies.
@@ -403,8 +424,9 @@ impl<'a> Finder<'a> {
             shift,
             weight: f64::from_bits(weight),
         });
+        self.parts.extend(parts);
         self.kinds.push(Kind {
-            parts: parts.collect(),
+            parts: self.parts.len() as u32,
             points: Interval::new(0, 0),
             first: 0,
         });

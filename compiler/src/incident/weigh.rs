@@ -3,9 +3,10 @@
 use super::fault::Fault;
 use super::shell::Shell;
 use crate::analysis::{Nonlinear, weights};
-use crate::lattice::PerAxis;
-use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, Update};
-use crate::statics::{Files, coef_value};
+use crate::host_range::{HostBox, Range, range};
+use crate::lattice::{Axis, HalfIndex, Offset, PerAxis, Position, Region};
+use crate::scheme::{CoefId, ComponentId, FileId, Read, Scheme, StageId, Update};
+use crate::statics::{Files, coef_value, coordinates};
 use std::rc::Rc;
 
 /// The weights of the values that an update reads.
@@ -18,7 +19,7 @@ pub struct Weigher<'a> {
     update: &'a Update,
     /// Coefficients that it reads.
     used: Vec<CoefId>,
-    /// Whether they are the same everywhere.
+    /// Whether they are the same at all places that are looked at.
     fixed: bool,
     /// Coefficients of the place before, with what follows from them.
     coefs: Vec<f64>,
@@ -26,20 +27,32 @@ pub struct Weigher<'a> {
 }
 
 impl<'a> Weigher<'a> {
-    pub fn new(scheme: &'a Scheme, files: &'a dyn Files, update: &'a Update) -> Weigher<'a> {
+    /// Of places in some boxes.
+    pub fn new(
+        scheme: &'a Scheme,
+        files: &'a dyn Files,
+        update: &'a Update,
+        boxes: &[Region],
+    ) -> Weigher<'a> {
         let mut used: Vec<CoefId> = update.body.coefs().chain(update.mask).collect();
         used.sort_unstable();
         used.dedup();
-        let number = |id: &CoefId| scheme.coefs[id.index()].value.as_number().is_some();
+        let acting = boxes.iter().map(|b| b.intersect(update.region));
+        let acting: Vec<Region> = acting.filter(|b| !b.is_empty()).collect();
         Weigher {
             scheme,
             files,
             update,
-            fixed: used.iter().all(number),
+            fixed: used.iter().all(|id| is_same(scheme, *id, &acting)),
             used,
             coefs: vec![f64::NAN; scheme.coefs.len()],
             known: None,
         }
+    }
+
+    /// Whether weights are the same at all places of the boxes at which the update acts.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
     }
 
     /// The weights at a place; `None` where the update does not act.
@@ -66,6 +79,43 @@ impl<'a> Weigher<'a> {
             }
         }
         self.known.clone().flatten()
+    }
+}
+
+/// Whether a coefficient has one value in some boxes, as far as its expression tells.
+fn is_same(scheme: &Scheme, id: CoefId, boxes: &[Region]) -> bool {
+    let coef = &scheme.coefs[id.index()];
+    if coef.value.as_number().is_some() {
+        return true;
+    }
+    let values = boxes.iter().map(|cells| {
+        let places = Cells {
+            scheme,
+            position: coef.position,
+            cells: *cells,
+        };
+        range(&coef.value, &places)
+    });
+    values
+        .reduce(Range::hull)
+        .is_none_or(|all| all.is_point() && all.size().is_finite())
+}
+
+/// A box of cells as expressions see it, without the values of files.
+struct Cells<'a> {
+    scheme: &'a Scheme,
+    position: Position,
+    cells: Region,
+}
+
+impl HostBox for Cells<'_> {
+    fn coordinate(&self, axis: Axis, by: HalfIndex) -> Range {
+        let grid = &self.scheme.grid;
+        coordinates(grid, axis, self.position[axis] + by, self.cells[axis])
+    }
+
+    fn file(&self, _: FileId, _: Offset) -> Range {
+        Range::WHOLE
     }
 }
 
@@ -122,12 +172,12 @@ impl<'a> Sites<'a> {
             shell,
             stage,
             update,
-            weigher: Weigher::new(shell.scheme, files, update),
+            weigher: Weigher::new(shell.scheme, files, update, &shell.parts(update.target)),
             terms: Vec::new(),
         }
     }
 
-    /// Whether weights are the same everywhere in the region of the update.
+    /// Whether weights are the same at all places at which the update acts.
     pub fn are_fixed(&self) -> bool {
         self.weigher.fixed
     }
@@ -192,47 +242,4 @@ impl<'a> Sites<'a> {
             terms: &self.terms,
         })
     }
-}
-
-/// The weights of an update outside of the faces of a box, where they are the same everywhere; `None` where it does not
-/// act. `before` is what was found at other boxes.
-pub fn background(
-    shell: &Shell<'_>,
-    files: &dyn Files,
-    update: &Update,
-    before: Option<Option<Weights>>,
-) -> Result<Option<Option<Weights>>, Fault> {
-    let position = shell.scheme.component(update.target).position;
-    let mut weigher = Weigher::new(shell.scheme, files, update);
-    let mut found = before;
-    shell.for_each(update.target, |at| {
-        if shell.has(position, at) {
-            return Ok(());
-        }
-        let here = weigher.at(at);
-        if let Some(Err(why)) = here.as_deref() {
-            return Err(Fault::Nonlinear {
-                target: update.target,
-                at,
-                why: why.clone(),
-            });
-        }
-        let same = |known: &Option<Weights>| match (known, &here) {
-            (Some(a), Some(b)) => Rc::ptr_eq(a, b) || a == b,
-            (None, None) => true,
-            _ => false,
-        };
-        match &found {
-            Some(known) if same(known) => {}
-            Some(_) => {
-                return Err(Fault::Medium {
-                    target: update.target,
-                    at,
-                });
-            }
-            None => found = Some(here),
-        }
-        Ok(())
-    })?;
-    Ok(found)
 }

@@ -5,9 +5,9 @@
 
 use super::memory::Cells;
 use super::row::AdvancedRow;
-use torre_compiler::incident::{self, Group, Refusal};
+use torre_compiler::incident::{self, Group, Refusal, Sizes};
 use torre_compiler::injection::given;
-use torre_compiler::lattice::{self, Axis, PerAxis};
+use torre_compiler::lattice::{self, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
@@ -21,27 +21,11 @@ const WAVE_BYTES: u64 = 64 << 20;
 const LEAST_STEPS: u64 = 16;
 const MOST_STEPS: u64 = 1 << 12;
 
-/// An upper bound of the bytes that the corrections of a problem take, for a number of places.
-pub fn bytes(scheme: &Scheme, problem: &Problem) -> u64 {
-    let places = incident::places(scheme, problem);
-    let layout = PerAxis::from_fn(|a| scheme.grid.cells[a].max(1) as u64 + 1);
-    let rows = layout[Axis::OUTER].saturating_mul(layout[Axis::MIDDLE]);
-    let updates = scheme
-        .stages
-        .iter()
-        .map(|s| s.updates.len() as u64)
-        .sum::<u64>();
-    let boxes = problem
-        .incidents
-        .iter()
-        .map(|i| i.boxes.len() as u64)
-        .sum::<u64>();
-    // Places with their waves, before and after they are sorted by rows; a wave is one of at most as many.
-    let tables = places
-        .saturating_mul(40)
-        .saturating_add(rows.saturating_mul(4 * updates * boxes));
-    let waves = WAVE_BYTES.min(places.saturating_mul(8 * MOST_STEPS));
-    tables.saturating_add(waves.max(places.saturating_mul(8 * LEAST_STEPS)))
+/// An upper bound of the bytes that the corrections of a problem take: tables, and the waves of some steps.
+pub fn bytes(sizes: &Sizes) -> u64 {
+    let waves = WAVE_BYTES.min(sizes.waves.saturating_mul(8 * MOST_STEPS));
+    let waves = waves.max(sizes.waves.saturating_mul(8 * LEAST_STEPS));
+    sizes.bytes.saturating_add(waves)
 }
 
 /// The corrections of a problem.

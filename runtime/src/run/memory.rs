@@ -9,6 +9,7 @@ use super::pictures::Shown;
 use super::{WAITING_PICTURES, picture_bytes_per_step};
 use crate::host::injection::MOST_TABLED_STEPS;
 use crate::host::receivers::slice_shape;
+use torre_compiler::incident::Sizes;
 use torre_compiler::lattice::Axis;
 use torre_compiler::problem::{Output, OutputKind, Problem, Source};
 use torre_compiler::reference::for_each_index;
@@ -66,7 +67,7 @@ impl Needs {
     ) -> Self {
         Self {
             sources: sources(scheme, problem, cells)
-                .saturating_add(corrections(scheme, problem))
+                .saturating_add(corrections(&Sizes::new(scheme, problem)))
                 .saturating_mul(manner.tabulated),
             probes: probes(scheme, problem, manner).saturating_add(series(problem)),
             pictures: pictures(scheme, problem, manner)
@@ -129,11 +130,8 @@ fn sources(scheme: &Scheme, problem: &Problem, cells: &dyn Fn(&Source) -> u64) -
 }
 
 /// The tables of corrections at the faces of boxes of total fields.
-fn corrections(scheme: &Scheme, problem: &Problem) -> u64 {
-    match problem.incidents.iter().all(|i| i.boxes.is_empty()) {
-        true => 0,
-        false => crate::host::corrections::bytes(scheme, problem),
-    }
+pub fn corrections(sizes: &Sizes) -> u64 {
+    crate::host::corrections::bytes(sizes)
 }
 
 /// Rows along the vector axis.

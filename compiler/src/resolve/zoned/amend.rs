@@ -178,7 +178,8 @@ impl Resolver<'_> {
             ),
             Misplaced::State => (
                 "a state is read at its own place alone, and here a difference or mean of one is taken",
-                "keep it in a field instead, which a statement in `where REGION { .. }` advances",
+                "keep it in a field instead, `field kept : scalar on nodes`, which a statement in the region advances, \
+                 `where body { kept += .. }`; the chapter on layers has a program",
             ),
         };
         let mut d = Diagnostic::error(codes::STATE, message)

@@ -68,3 +68,34 @@ problem p {{
         );
     }
 }
+
+/// A box of total fields within layers: faces and layers across all axes.
+#[test]
+fn boxes_within_layers_by_towers_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let text = "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 18 x 17 x 12
+  boundary x: cpml(3), y: cpml(2), z: cpml(1)
+  incident wave {
+    E = [cos(t + x + 2*y - z), sin(t - x + y), cos(t + z)]
+    H = [sin(t + x - y), cos(t - 2*x + z), cos(t - y)]
+  }
+  total x = 7..11, y = 6..11, z = 4..8 from wave
+  steps 2
+}
+";
+    let world = FileWorld::beside(std::path::Path::new("."));
+    let resolved = load(&world, &Source::new("box", text), &Options::default());
+    let resolved = resolved.unwrap_or_else(|e| panic!("{e:?}"));
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 1, TH = 2)");
+    assert_eq!(plan.note, None);
+    let towers = &compiled(library, scheme, &plan, &model);
+    assert!(runs_amendments(towers));
+    // Both steps are one time block.
+    let starts = starts(library, &device, "box", scheme, problem, Some(towers));
+    assert!(starts <= 3, "{starts}");
+}

@@ -5,24 +5,9 @@
 //! = i/4 H0(k r) for S and for P waves; at a place across the force (d/dy)^2 g = g'(r) / r.
 
 use num_complex::Complex64;
-use std::f64::consts::{FRAC_PI_2, PI, TAU};
+use std::f64::consts::TAU;
+use torre_suite::physics::bessel::hankel;
 use torre_suite::physics::case::Case;
-
-/// The Hankel function of the first kind, by its integral over exp(i x cosh t - order t) along a path on which it
-/// decays.
-fn hankel(order: f64, x: f64) -> Complex64 {
-    let i = Complex64::i();
-    let step = 1e-3;
-    let sum: Complex64 = (-8_000..=8_000)
-        .map(|n| {
-            let s = f64::from(n) * step;
-            let t = s + i * FRAC_PI_2 * s.tanh();
-            let along = 1.0 + i * FRAC_PI_2 / s.cosh().powi(2);
-            (i * x * t.cosh() - order * t).exp() * along * step
-        })
-        .sum();
-    (-i * order * FRAC_PI_2).exp() / (PI * i) * sum
-}
 
 /// The velocity across the force at a distance, for P waves of speed sqrt(3), S waves and a density of 1.
 fn velocity(distance: f64, w: f64) -> Complex64 {
@@ -31,21 +16,6 @@ fn velocity(distance: f64, w: f64) -> Complex64 {
     let slope = |k: f64| -0.25 * i * k * hankel(1.0, k * distance);
     let u = 0.25 * i * hankel(0.0, s * distance) + (slope(s) - slope(p)) / (distance * w * w);
     -i * w * u
-}
-
-#[test]
-fn hankel_functions_are_those_of_tables() {
-    // J and Y of M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions, table 9.1.
-    for (order, x, j, y) in [
-        (0.0, 1.0, 0.765_197_686_6, 0.088_256_964_2),
-        (1.0, 1.0, 0.440_050_585_7, -0.781_212_821_3),
-        (0.0, 10.0, -0.245_935_764_5, 0.055_671_167_3),
-        (1.0, 10.0, 0.043_472_746_2, 0.249_015_424_2),
-    ] {
-        let found = hankel(order, x);
-        let error = (found - Complex64::new(j, y)).norm();
-        assert!(error < 1e-9, "{order} {x}: {found}");
-    }
 }
 
 /// With `TORRE_TEST_SOAK`, as it takes seconds.

@@ -78,6 +78,26 @@ fn layers_of_ten_cells_let_little_come_back() {
     }
 }
 
+/// A wall on one side and a layer on the other, for Maxwell's equations of sixth order.
+#[test]
+fn thick_layers_opposite_walls_let_nothing_back() {
+    let probes = [("Ez", [22, 22]), ("Ez", [3, 22]), ("Ez", [22, 3])];
+    let of = |cells: usize, boundary: &str| {
+        let text = text("use std::maxwell::maxwell_tm", "Ez", cells, 4, boundary);
+        let scheme = "scheme maxwell_tm { order = 6, dt = 0.45 }";
+        let text = text.replace("scheme maxwell_tm", scheme);
+        series(&text, 170, &probes, 0)
+    };
+    // The way from the source to the far sides and back takes longer than the steps.
+    let far = of(64, "pec");
+    for (cells, most) in [(10, -65.0), (20, -101.0)] {
+        let near = of(24 + cells, &format!("pec | cpml({cells})"));
+        let found = reflection(&near, &far);
+        println!("{cells} cells: {found:.1} dB");
+        assert!(found < most, "{cells} cells: {found} dB");
+    }
+}
+
 const BOX: &str = "use std::maxwell::maxwell42
 problem p {
   scheme maxwell42
@@ -160,6 +180,27 @@ problem p {
     let (early, late) = (largest(), largest());
     assert!(early > 1e-3, "{early}");
     assert!(late <= early * 1.001, "{early} {late}");
+}
+
+/// The example with a layer that is not the library's, which the book explains.
+#[test]
+fn the_layer_of_the_book_absorbs() {
+    let example = include_str!("../../../../examples/18-own-layer.torre");
+    let chapter = include_str!("../../../../docs/src/layers.md");
+    assert!(chapter.contains(example), "the chapter has another program");
+    let layer = example.find("layer fading").expect("a layer");
+    let layer = &example[layer..example.find("problem").expect("a problem")];
+    let probes = [("Ez", [22, 22]), ("Ez", [3, 22]), ("Ez", [22, 3])];
+    let of = |cells: usize, boundary: &str| {
+        let text = text("use std::maxwell::maxwell_tm", "Ez", cells, 4, boundary);
+        series(&format!("{layer}\n{text}"), 150, &probes, 0)
+    };
+    let far = of(64, "pec");
+    for (cells, most) in [(8, -70.0), (16, -85.0)] {
+        let found = reflection(&of(24 + cells, &format!("pec | fading({cells})")), &far);
+        println!("{cells} cells: {found:.1} dB");
+        assert!(found < most, "{cells}: {found} dB");
+    }
 }
 
 /// A layer is made for the fastest waves of the scheme, which nobody has to give.

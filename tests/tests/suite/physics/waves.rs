@@ -4,6 +4,7 @@
 use std::path::Path;
 use torre_compiler::driver::load;
 use torre_compiler::incident::Shell;
+use torre_compiler::lattice::Axis;
 use torre_compiler::real::Real;
 use torre_compiler::reference::{Reference, for_each_index};
 use torre_compiler::resolve::{Options, Resolved};
@@ -128,4 +129,58 @@ fn plane_waves_of_other_schemes_stay_in_their_box() {
     // Two time levels.
     let wave = "std::wave::wave_2d";
     check_double(&two_axes(wave, "(1, 2)", "drive u = @", 240));
+}
+
+/// A wave at right angles to layers of media, what they send back included: glass with a coating, a medium that changes
+/// all the way, a lossy half-space, sound in a heavy fluid.
+#[test]
+fn waves_through_layers_of_media_stay_in_their_box() {
+    let of = |scheme: &str, media: &str, direction: &str, drive: &str| {
+        let text = two_axes(scheme, direction, drive, 240);
+        text.replace("boundary", &format!("{media}\n  boundary"))
+    };
+    let light = "std::maxwell::maxwell_tm { order = 4, dt = 0.5 }";
+    let coated = "coef eps = if x < 13 then 1 else if x < 16 then 2 else 4";
+    let graded = "coef eps = 1 + (y / 10)^2; coef sigma = if y < 13 then 0.1 else 0";
+    check(&of(light, coated, "(1, 0)", "drive Ez = @"), true);
+    for (media, direction) in [(coated, "(-1, 0)"), (graded, "(0, 1)"), (graded, "(0, -1)")] {
+        check(&of(light, media, direction, "drive Ez = @"), false);
+    }
+    let sound = "std::acoustics::acoustics_2d { order = 4, dt = 0.4 }";
+    let heavy = "coef rho = if x < 15 then 1 else 3; coef kappa = if x < 15 then 1 else 2";
+    check(&of(sound, heavy, "(1, 0)", "drive p = @"), false);
+    // A homogeneous medium, in any direction.
+    let dense = "coef eps = 2.25; coef mu = 1.5";
+    check(&of(light, dense, "(2, -1)", "drive Ez = @"), false);
+}
+
+/// What a coated glass sends back in front of it is what the wave of the layers has there.
+#[test]
+fn waves_of_layers_have_their_reflections() {
+    let values = |media: &str| {
+        let pulse = PULSE.replace("0.314", "0.0785").replace("16", "64");
+        let drive = format!("drive Ez = {pulse}");
+        let text = two_axes("std::maxwell::maxwell_tm", "(1, 0)", &drive, 300);
+        let text = text.replace("boundary", &format!("{media}\n  boundary"));
+        let Resolved {
+            scheme, problem, ..
+        } = resolved::<f64>(&text);
+        let mut reference: Reference<'_, f64> = Reference::new(&scheme, &problem, &NoFiles);
+        let mut series = Vec::new();
+        while reference.steps() < problem.steps {
+            reference.step();
+            // Two cells behind the face.
+            let id = scheme.stages[1].updates[0].target;
+            let width = scheme.extent(id)[Axis::INNER].len() as usize;
+            series.push(reference.values(id)[10 * width + 14]);
+        }
+        series
+    };
+    let peak = |u: &[f64]| u.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let alone = values("coef eps = 1");
+    let glass = values("coef eps = if x < 17.5 then 1 else 4");
+    let back: Vec<f64> = glass.iter().zip(&alone).map(|(a, b)| a - b).collect();
+    let ratio = peak(&back) / peak(&alone);
+    // (n - 1) / (n + 1) for waves of 40 cells.
+    assert!((ratio - 1.0 / 3.0).abs() < 0.02, "{ratio}");
 }

@@ -1,0 +1,110 @@
+//! What comes back from the ends of a line.
+
+use super::*;
+use crate::host::{HostBinary, HostUnary};
+use crate::problem::{Drive, TotalBox};
+use crate::scheme::Precision;
+use crate::statics::NoFiles;
+use crate::testing::maxwell;
+
+/// A pulse of waves of 20 cells.
+fn pulse() -> HostExpr {
+    let number = |n: f64| HostExpr::Number(n);
+    let of = |op, a, b| HostExpr::binary(op, a, b);
+    let late = of(HostBinary::Sub, HostExpr::Time, number(32.0));
+    let s = of(
+        HostBinary::Mul,
+        number(std::f64::consts::PI / 20.0),
+        late.clone(),
+    );
+    let square = of(HostBinary::Mul, s.clone(), s);
+    let twice = of(HostBinary::Mul, number(2.0), square.clone());
+    let envelope = HostExpr::unary(HostUnary::Exp, HostExpr::unary(HostUnary::Neg, square));
+    of(
+        HostBinary::Mul,
+        of(HostBinary::Sub, number(1.0), twice),
+        envelope,
+    )
+}
+
+/// The same line before the first step, with so many points more beyond its ends, of which none absorbs.
+fn longer(line: &Line, by: usize) -> Line {
+    let mut far = line.clone();
+    far.start -= by as i64;
+    for slot in &mut far.slots {
+        *slot = vec![0.0; slot.len() + 2 * by];
+    }
+    for point in far.drivers.iter_mut().flat_map(|driver| &mut driver.parts) {
+        point.0 += by;
+    }
+    for (_, left) in far.ends.iter_mut().flatten() {
+        *left = vec![1.0; left.len() + 2 * by];
+    }
+    far
+}
+
+/// The largest difference to a line without ends, where nothing is absorbed, over the largest value there, in dB.
+fn reflection(order: u32, direction: [i64; 3], loss: f64) -> f64 {
+    let mut scheme = maxwell(order, Precision::F64, [40, 40, 40]);
+    scheme.grid.dt = 0.4;
+    let shell = Shell::new(
+        &scheme,
+        &TotalBox {
+            ends: PerAxis([[15, 25]; 3]),
+        },
+    );
+    // E along x and y, and no wave along z alone.
+    let across = [-direction[1] as f64, direction[0] as f64];
+    let drives = across.iter().zip(0..).map(|(part, component)| Drive {
+        component: ComponentId(component),
+        wave: HostExpr::binary(HostBinary::Mul, HostExpr::Number(*part), pulse()),
+    });
+    let wave = PlaneWave {
+        direction: PerAxis(direction),
+        drives: drives.collect(),
+        loss: loss * scheme.grid.dt,
+    };
+    let mut near = Line::new(&scheme, &wave, &[shell], &NoFiles).expect("a line");
+    // There and back through both ends.
+    let steps = (400.0 / scheme.grid.dt) as u64;
+    let length: f64 = direction.iter().map(|m| (m * m) as f64).sum::<f64>().sqrt();
+    let by = (400.0 * length) as usize;
+    let mut far = longer(&near, by);
+    let [mut largest, mut error] = [0.0f64; 2];
+    for step in 0..steps {
+        for stage in 0..scheme.stages.len() {
+            near.advance(&scheme, &NoFiles, stage, step);
+            far.advance(&scheme, &NoFiles, stage, step);
+        }
+        for id in scheme.component_ids() {
+            let Some((_, left)) = &near.ends[id.index()] else {
+                continue;
+            };
+            let slot = near.slot(id, 0);
+            for (point, _) in left.iter().enumerate().filter(|(_, left)| **left == 1.0) {
+                let (a, b) = (near.values(slot)[point], far.values(slot)[point + by]);
+                largest = largest.max(b.abs());
+                error = error.max((a - b).abs());
+            }
+        }
+    }
+    assert!(largest > 0.1, "{largest}");
+    20.0 * (error / largest).log10()
+}
+
+#[test]
+fn ends_of_lines_take_waves() {
+    for (order, direction) in [
+        (2, [1, 0, 0]),
+        (4, [0, -1, 0]),
+        (4, [1, 2, 0]),
+        (4, [-2, 1, 3]),
+    ] {
+        let found = reflection(order, direction, 0.4);
+        println!("order {order}, {direction:?}: {found:.1} dB");
+        assert!(found < -152.0, "order {order}, {direction:?}: {found} dB");
+    }
+    // A quarter of the loss lets much more back.
+    let weak = reflection(2, [1, 0, 0], 0.1);
+    assert!(weak > -100.0, "{weak} dB");
+}
