@@ -511,25 +511,6 @@ impl Layout {
             .collect()
     }
 
-    /// The states of some planes across the outer axis that lie beside them: a line for each box of a zone.
-    pub fn beside_part(&self, planes: Interval) -> Vec<Lines> {
-        let line = (GPU_ALIGNMENT / self.element_bytes) as i64;
-        let of_box = |(zone, own): (&ZoneLayout, &BoxLayout)| {
-            let x = own.region[Axis::OUTER].intersect(planes);
-            let begin = div_floor(own.region[Axis::INNER].lo, line) * line;
-            Lines {
-                first: own.group(zone, x.lo, own.region[Axis::MIDDLE].lo) + begin,
-                length: x.len() * zone.plane,
-                apart: 0,
-                count: 1,
-            }
-        };
-        let zones = self.zones.iter().filter(|zone| !zone.in_planes);
-        let boxes = zones.flat_map(|zone| zone.boxes.iter().map(move |own| (zone, own)));
-        let all = boxes.map(of_box);
-        all.filter(|lines| lines.length > 0).collect()
-    }
-
     /// The coefficients that depend on one axis only.
     pub fn coef_part(&self) -> Vec<Lines> {
         let of_axis = |(axis, own): (Axis, &AxisCoefs)| Lines {

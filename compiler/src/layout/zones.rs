@@ -1,6 +1,6 @@
 //! The sizes of zones, and which of them have their states in planes of the grid.
 
-use super::{BoxLayout, LONG, TooLarge, ZoneLayout};
+use super::{BoxLayout, GPU_ALIGNMENT, LONG, Layout, Lines, TooLarge, ZoneLayout};
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
 use crate::scheme::{Scheme, ZoneId};
 
@@ -69,4 +69,25 @@ pub(super) fn put_into_planes(
         taken = all.and_then(|n| n.checked_add(taken)).ok_or(TooLarge)?;
     }
     Ok(taken)
+}
+
+impl Layout {
+    /// The states of some planes across the outer axis that lie beside them: a line for each box of a zone.
+    pub fn beside_part(&self, planes: Interval) -> Vec<Lines> {
+        let line = (GPU_ALIGNMENT / self.element_bytes) as i64;
+        let of_box = |(zone, own): (&ZoneLayout, &BoxLayout)| {
+            let x = own.region[Axis::OUTER].intersect(planes);
+            let begin = div_floor(own.region[Axis::INNER].lo, line) * line;
+            Lines {
+                first: own.group(zone, x.lo, own.region[Axis::MIDDLE].lo) + begin,
+                length: x.len() * zone.plane,
+                apart: 0,
+                count: 1,
+            }
+        };
+        let zones = self.zones.iter().filter(|zone| !zone.in_planes);
+        let boxes = zones.flat_map(|zone| zone.boxes.iter().map(move |own| (zone, own)));
+        let all = boxes.map(of_box);
+        all.filter(|lines| lines.length > 0).collect()
+    }
 }

@@ -5,6 +5,7 @@ mod examples;
 mod l2_partitions;
 mod layers;
 mod patches;
+mod random_windows;
 mod sources;
 mod stripes;
 mod turns;

@@ -1,0 +1,137 @@
+//! Calculation windows of random schemes, over the host's memory, over files, and on two devices in turns.
+
+use super::windows::{in_flight_any, least_places, over_files_any};
+use super::*;
+use torre_runtime::gpu::{Devices, InFlight};
+use torre_suite::interpreted::InterpretedPeers;
+
+/// Random schemes on long grids, with all kinds of ends; towers up and down the first axis.
+#[test]
+fn random_problems_by_windows_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let limits = Limits {
+        length: 14,
+        width: 10,
+        reach: 2,
+        ..LIMITS
+    };
+    let (mut tried, mut slides, mut zoned, mut over, mut turns) = (0, 0, 0, 0, 0);
+    for seed in 0..seeds().end / 2 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        if scheme.grid.dimensions() < 3 || scheme.grid.is_periodic(Axis::OUTER) {
+            continue;
+        }
+        let [width, height] = [rng.within(2, 5), rng.within(1, 3)];
+        let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
+        let slope = doubled[0].max(doubled[1]).max(1);
+        let around = 4 * width * i64::from(scheme.grid.is_periodic(Axis::MIDDLE));
+        let by = (around - scheme.grid.cells[Axis::MIDDLE]).max(0);
+        lengthen(&mut scheme, Axis::MIDDLE, by);
+        lengthen(&mut scheme, Axis::OUTER, rng.within(10, 30));
+        if rng.once_in(2) {
+            add_random_zones_for_gpus(&mut rng, &limits, &mut scheme);
+        }
+        let mut problem = random_problem(&mut rng, &scheme);
+        let steps = i64::from(scheme.phases()) * rng.within(2, 5) * 2;
+        problem.steps = steps as u64;
+        for output in &mut problem.outputs {
+            output.every = u64::from(scheme.phases()) * rng.within(1, 3) as u64 * 2;
+        }
+        problem.outputs.truncate(2);
+        if rng.once_in(2) {
+            problem.sources.extend(volume_sources(&mut rng, &scheme, 1));
+        }
+        let slope = slope as f64 / 2.0;
+        let schedule =
+            &format!("(outer, middle): diamond(W = {width}) slope {slope} height {height}");
+        let device = Interpreted::new();
+        let Some((mut plan, model)) = planned(&device, &scheme, &problem, schedule) else {
+            continue;
+        };
+        if plan
+            .note
+            .as_ref()
+            .is_some_and(|note| note.contains("stage by stage"))
+        {
+            continue;
+        }
+        let window = !rng.once_in(4);
+        if window {
+            let arranged = plan.arrange_for_window(&scheme);
+            arranged.expect("a size that can be addressed");
+        }
+        // Not all random amendments find their values in registers.
+        let has_zones = !scheme.zones.is_empty();
+        let Ok((_, Some(towers))) = plan.compile(library, &scheme, &model) else {
+            assert!(has_zones, "{seed}");
+            continue;
+        };
+        let towers = &towers;
+        let period = towers.program.towers.steps;
+        let due = problem.outputs.iter().map(|output| output.every);
+        if due
+            .chain([problem.steps])
+            .any(|steps| !steps.is_multiple_of(period))
+        {
+            continue;
+        }
+        let mut how = InFlight {
+            blocks: rng.within(1, 3) as usize,
+            group: rng.within(2, 9),
+            ahead: rng.within(0, 2),
+            spread: rng.once_in(2),
+            places: None,
+        };
+        let more = rng.within(0, 1) * rng.within(0, 9);
+        let Some(least) = least_places(&scheme, &problem, towers, how) else {
+            continue;
+        };
+        if window {
+            how.places = Some(least + more);
+        }
+        device.reseed(seed);
+        let done = match window && rng.once_in(2) {
+            true => {
+                let folder = tempfile::tempdir().expect("a folder");
+                over += 1;
+                let path = folder.path();
+                over_files_any(
+                    library,
+                    Devices::One(&device),
+                    &scheme,
+                    &problem,
+                    towers,
+                    how,
+                    path,
+                )
+                .expect("the bits of the reference")
+            }
+            // Two devices take passes in turns.
+            false if window && seed % 2 == 0 => {
+                let peers = InterpretedPeers::new(2);
+                peers.reseed(seed);
+                turns += 1;
+                let several = Devices::InTurns(&peers);
+                in_flight_any(library, several, &scheme, &problem, towers, how)
+            }
+            false => in_flight_any(
+                library,
+                Devices::One(&device),
+                &scheme,
+                &problem,
+                towers,
+                how,
+            ),
+        };
+        tried += 1;
+        slides += u64::from(done.slides > 0);
+        zoned += u64::from(has_zones && window);
+    }
+    assert!(
+        tried > 4 && slides > 2 && zoned > 0 && over > 1 && turns > 0,
+        "{slides} {zoned} {turns} of {tried}"
+    );
+}
