@@ -83,7 +83,7 @@ problem p {
     E = [cos(t + x + 2*y - z), sin(t - x + y), cos(t + z)]
     H = [sin(t + x - y), cos(t - 2*x + z), cos(t - y)]
   }
-  total x = 7..11, y = 6..11, z = 4..8 from wave
+  total x = 7..11, y = 6..11, z = 4..7 from wave
   steps 2
 }
 ";
