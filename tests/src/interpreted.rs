@@ -31,6 +31,11 @@ pub struct InterpretedPeers {
     devices: Vec<Interpreted>,
 }
 
+/// Launches of a function in which races are looked for: the first ones, and some of those after them. That takes half of
+/// the time of a launch, and later launches run the same code at other times.
+const ALL_CHECKED: u64 = 4;
+const LATER_CHECKED: u64 = 5;
+
 #[derive(Debug, Default)]
 struct State {
     device: Device,
@@ -38,6 +43,8 @@ struct State {
     modules: Vec<Module>,
     functions: Vec<(usize, String)>,
     launches: u64,
+    /// Of each function.
+    started: Vec<u64>,
     /// No kernel can be started after so many.
     last: Option<u64>,
     /// Readings that have begun: from where, and how many bytes. They are done as late as possible.
@@ -257,6 +264,7 @@ impl State {
             modules,
             functions,
             launches,
+            started,
             last,
             ..
         } = self;
@@ -269,6 +277,9 @@ impl State {
             return Err(failed("starting a kernel", "it was not loaded"));
         };
         *launches += 1;
+        started.resize(functions.len(), 0);
+        started[function.0] += 1;
+        let own = started[function.0];
         let param = |argument: &Argument| match *argument {
             Argument::Place(place) => Param::U64(place),
             Argument::Word(word) => Param::U32(word as u32),
@@ -278,6 +289,7 @@ impl State {
         // Blocks and warps take turns in another order each time.
         let options = Options {
             seed: *launches,
+            races: own <= ALL_CHECKED || own % LATER_CHECKED == 0,
             ..Options::default()
         };
         let device::Threads {
