@@ -397,10 +397,7 @@ pub fn patches_text(plan: &PatchPlan) -> String {
     let blocks = program.shape.blocks;
     let shared = format!("of a block, {blocks} for a multiprocessor");
     line("shared", bytes(plan.shared_bytes), shared);
-    let mut registers = format!("values of a thread, about {} registers", plan.registers);
-    if plan.spilled > 0 {
-        registers += &format!(", {} spilled", plan.spilled);
-    }
+    let registers = format!("values of a thread, about {} registers", plan.registers);
     line("kept", program.values().to_string(), registers);
     out
 }
@@ -419,7 +416,6 @@ fn patches_json(plan: &PatchPlan) -> Value {
         "shared_bytes": plan.shared_bytes,
         "kept_values": program.values(),
         "registers": plan.registers,
-        "spilled_words": plan.spilled,
     })
 }
 

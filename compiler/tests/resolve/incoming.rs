@@ -234,3 +234,31 @@ problem p {{
         "{message}"
     );
 }
+
+#[test]
+fn media_along_a_wave_have_to_be_seen_at_faces() {
+    let text = |medium: &str, total: &str| {
+        format!(
+            "boundary y: periodic
+coef eps = {medium}
+incident w {{ direction (1, 0); drive Ez = sin(0.3 * t) }}
+total {total} from w"
+        )
+    };
+    let (layers, both) = ("x = 20..40", "x = 20..40, y = 10..30");
+    // Faces across y see where the medium changes.
+    resolved(&problem(&text("if x < 30 then 1 else 2", both)));
+    resolved(&problem(&text(
+        "if x > 25 and x < 30 then 3 else 1",
+        layers,
+    )));
+    let (code, message) = refused(&text("if x < 30 then 1 else 2", layers));
+    assert_eq!(code, "E0519");
+    assert!(
+        message.contains("no faces there that show where"),
+        "{message}"
+    );
+    let (code, message) = refused(&text("if y < 20 then 1 else 2", both));
+    assert_eq!(code, "E0519");
+    assert!(message.contains("is not the same everywhere"), "{message}");
+}

@@ -1,5 +1,5 @@
-//! The programs of the chapter on first questions are right: without errors, warnings and, as they are rounded on
-//! purpose, with notes alone.
+//! The programs of the chapters on first questions, layers and incident waves are right: without errors, warnings and,
+//! as they are rounded on purpose, with notes alone.
 
 use crate::support::*;
 use torre_grammar::diag::Severity;
@@ -24,6 +24,25 @@ problem q {{
 }}
 "
     )
+}
+
+/// Whole programs; lines of them stand in these chapters, too.
+#[test]
+fn programs_with_layers_and_waves_are_right() {
+    let chapters = [
+        include_str!("../../../docs/src/layers.md"),
+        include_str!("../../../docs/src/waves.md"),
+    ];
+    let blocks = chapters.iter().flat_map(|c| c.split("```torre\n").skip(1));
+    let blocks = blocks.filter_map(|block| block.split("```").next());
+    let mut count = 0;
+    for program in blocks.filter(|text| text.contains("problem ")) {
+        let found = checked(&TestWorld::default(), program);
+        let is_note = |d: &torre_grammar::diag::Diagnostic| d.severity == Severity::Note;
+        assert!(found.0.iter().all(is_note), "{program}\n{}", show(&found));
+        count += 1;
+    }
+    assert!(count >= 4, "{count}");
 }
 
 #[test]

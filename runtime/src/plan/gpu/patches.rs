@@ -62,8 +62,6 @@ pub struct PatchPlan {
     pub program: PatchProgram,
     /// Registers that a thread needs, about.
     pub registers: u64,
-    /// Words of a thread that registers do not hold, about: the assembler spills them.
-    pub spilled: u64,
     /// Of a block.
     pub shared_bytes: u64,
 }
@@ -363,7 +361,6 @@ impl DevicePlanner<'_> {
             pyramid,
             program,
             registers: registers_for(words, most),
-            spilled: spilled(words, most).ceil() as u64,
             shared_bytes,
         };
         Ok((plan, prediction))
@@ -439,7 +436,6 @@ impl DevicePlanner<'_> {
             return Err(Refusal::Patches(Misfit::Registers { needed, most }));
         }
         let registers = registers_for(words, most);
-        let spilled = spilled(words, most).ceil() as u64;
         let most = (u64::from(self.model.gpu.shared_per_block) + PER_BLOCK) / blocks - PER_BLOCK;
         if shared_bytes > most {
             let bytes = shared_bytes;
@@ -449,7 +445,6 @@ impl DevicePlanner<'_> {
             pyramid: pyramid.clone(),
             program,
             registers,
-            spilled,
             shared_bytes,
         };
         Ok((plan, sketch.prediction.clone()))
