@@ -20,6 +20,7 @@ pub enum Boundary {
 
 impl Boundary {
     /// Whether components at a position are odd about the plane of an end of `axis`. `None`: the end is no mirror.
+    #[inline]
     pub fn is_odd(self, axis: Axis, position: Position) -> Option<bool> {
         match self {
             Boundary::Zero | Boundary::Periodic => None,
@@ -29,6 +30,7 @@ impl Boundary {
         }
     }
 
+    #[inline]
     pub fn is_mirror(self) -> bool {
         !matches!(self, Boundary::Zero | Boundary::Periodic)
     }
@@ -99,12 +101,14 @@ impl Grid {
         self.axes[axis].as_deref().unwrap_or("")
     }
 
+    #[inline]
     pub fn is_periodic(&self, axis: Axis) -> bool {
         self.boundary[axis][0] == Boundary::Periodic
     }
 
     /// The indices that a component at `position` stores: one per cell, and the end plane of an axis on which its
     /// upper mirror is even.
+    #[inline]
     pub fn extent(&self, position: Position) -> Region {
         Region::from_fn(|a| {
             let plane = !position[a].is_half()
@@ -115,6 +119,7 @@ impl Grid {
     }
 
     /// The indices whose values are free; the others are 0 because they lie on a plane about which they are odd.
+    #[inline]
     pub fn live(&self, position: Position) -> Region {
         let mut live = self.extent(position);
         for axis in Axis::ALL {
@@ -130,6 +135,7 @@ impl Grid {
 
     /// Where the value at `at` of a component at `position` comes from. `at` may lie outside by less than the domain's
     /// width.
+    #[inline]
     pub fn resolve(&self, position: Position, at: PerAxis<i64>) -> Located {
         let extent = self.extent(position);
         let live = self.live(position);

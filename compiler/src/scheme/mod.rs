@@ -199,6 +199,7 @@ impl Update {
 }
 
 impl Scheme {
+    #[inline]
     pub fn component(&self, id: ComponentId) -> &Component {
         &self.components[id.index()]
     }
