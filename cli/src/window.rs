@@ -171,8 +171,8 @@ impl Question<'_> {
 }
 
 impl Question<'_> {
-    /// Stripes of several devices, with the schedule that is best for them; `None` where they have no memory for stripes
-    /// and nothing else was asked for.
+    /// Stripes of several devices, with the schedule that is best for them; `None` where they have no memory for
+    /// stripes and nothing else was asked for.
     fn stripes(
         &self,
         plan: &mut DevicePlan,

@@ -31,8 +31,8 @@ pub struct InterpretedPeers {
     devices: Vec<Interpreted>,
 }
 
-/// Launches of a function in which races are looked for: the first ones, and some of those after them. That takes half of
-/// the time of a launch, and later launches run the same code at other times.
+/// Launches of a function in which races are looked for: the first ones, and some of those after them. That takes half
+/// of the time of a launch, and later launches run the same code at other times.
 const ALL_CHECKED: u64 = 4;
 const LATER_CHECKED: u64 = 5;
 

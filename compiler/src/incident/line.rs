@@ -3,8 +3,8 @@
 //! In a wave along m = (m_x, m_y, m_z), whole numbers, the values of a component at all cells I with the same m . I are
 //! equal. So a read from I + D becomes one from m . I + m . D, and an update of the grid becomes one of a line whose
 //! points are numbered by m . I; reads of equal points are merged, and cancel where m is 0 along the axis of a
-//! difference. The line is stable whenever the scheme is, since its waves are waves of the scheme. Where m lies along an
-//! axis, the medium may vary along it: then points have the taps of their own medium.
+//! difference. The line is stable whenever the scheme is, since its waves are waves of the scheme. Where m lies along
+//! an axis, the medium may vary along it: then points have the taps of their own medium.
 //!
 //! At a place before the boxes sources drive the wave, which goes both ways. All components are driven at one position
 //! of the line, where m . (I + stagger) is the same; a component that has no value there gets it in parts at its two

@@ -20,8 +20,9 @@ pub struct Sizes {
     pub exact: bool,
 }
 
-/// Bytes of a place with a correction of its own, at most, while tables are made: a place of a pattern, before and after
-/// waves have numbers, its kind, and the key by which equal ones are found; or points of a given field, with keys, too.
+/// Bytes of a place with a correction of its own, at most, while tables are made: a place of a pattern, before and
+/// after waves have numbers, its kind, and the key by which equal ones are found; or points of a given field, with
+/// keys, too.
 const PLACE: [u64; 2] = [96, 280];
 
 /// The same for a value that it reads: a part, and its key.

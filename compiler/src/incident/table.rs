@@ -3,8 +3,8 @@
 //!
 //! For a plane wave the correction of a place depends on which of its reads cross a face, with which weights, its
 //! *kind*, and on the point of the line that the place lies at. There are far fewer such pairs than places: in a cube
-//! of n cells about n for each layer of places at a face instead of n squared. The waves of a kind are numbered by their
-//! points. Of rows that meet faces in the same way, in a medium without coefficients that vary, one is looked at.
+//! of n cells about n for each layer of places at a face instead of n squared. The waves of a kind are numbered by
+//! their points. Of rows that meet faces in the same way, in a medium without coefficients that vary, one is looked at.
 
 use super::fault::{Fault, Refusal};
 use super::field::{Field, Given, When};

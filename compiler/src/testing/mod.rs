@@ -5,6 +5,7 @@ mod memo;
 mod memory;
 mod patches;
 mod random;
+mod room;
 mod schemes;
 mod stagewise;
 mod tilings;
@@ -14,10 +15,10 @@ pub use memo::once;
 pub use memory::Memory;
 pub use patches::random_patches;
 pub use random::{
-    Limits, Rng, add_random_bands, add_random_zones, add_random_zones_for_gpus, lengthen,
-    make_room_for_towers, random_kernels, random_linear_scheme, random_scheme, tower_pitch,
-    tower_pitches,
+    Limits, Rng, add_random_bands, add_random_zones, add_random_zones_for_gpus, random_kernels,
+    random_linear_scheme, random_scheme,
 };
+pub use room::{lengthen, make_room_for_towers, tower_pitch, tower_pitches};
 pub use schemes::{bounded, elasticity, everywhere, maxwell, one_update_per_stage, star};
 pub use stagewise::Stagewise;
 pub use tilings::{diamonds, random_pyramid, random_tiling};

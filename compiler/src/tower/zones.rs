@@ -5,8 +5,8 @@
 //! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it; all other
 //! zones are in one variant together, for towers that come near any of them. So there are three variants at most,
 //! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
-//! be fetched instead. Faces of boxes of total fields are like zones: those across the inner axis are met by all towers,
-//! and the others by those of the variants that have zones which some towers meet.
+//! be fetched instead. Faces of boxes of total fields are like zones: those across the inner axis are met by all
+//! towers, and the others by those of the variants that have zones which some towers meet.
 
 use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};

@@ -18,7 +18,8 @@ const MOST_SHARE: i64 = 64;
 /// Volume sources after one update, and of a kernel: each costs instructions in every tower, and parameters.
 const MOST_VOLUMES: [usize; 2] = [8, 64];
 
-/// Which sources of a problem are volume sources, by their numbers; corrections at the faces of total fields always are.
+/// Which sources of a problem are volume sources, by their numbers; corrections at the faces of total fields always
+/// are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VolumeChoice {
     chosen: Vec<bool>,

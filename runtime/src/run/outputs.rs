@@ -126,9 +126,9 @@ impl Outputs {
         Record::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
     }
 
-    /// Makes the folder that of this run, which is refused beside results of another one unless they are
-    /// overwritten. `report` is the report as far as it is known. A run that goes on from a checkpoint after `resumed` steps
-    /// learns which frames are missing.
+    /// Makes the folder that of this run, which is refused beside results of another one unless they are overwritten.
+    /// `report` is the report as far as it is known. A run that goes on from a checkpoint after `resumed` steps learns
+    /// which frames are missing.
     pub fn begin(
         &self,
         record: &Record,

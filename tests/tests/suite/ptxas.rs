@@ -231,8 +231,8 @@ fn towers_with_layers_are_assembled_without_spills() {
     }
 }
 
-/// The pyramids that are expected to be fastest for programs with one or two axes. The model of their rates weighs values
-/// that registers do not hold; half of them spill, and none more than a third of the registers of a thread.
+/// The pyramids that are expected to be fastest for programs with one or two axes. The model of their rates weighs
+/// values that registers do not hold; half of them spill, and none more than a third of the registers of a thread.
 #[test]
 fn pyramids_are_assembled_with_few_spills() {
     let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {

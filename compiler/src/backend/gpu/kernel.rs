@@ -4,6 +4,7 @@
 //! jump. Values that change are [`Variable`]s: LLVM turns them into registers, so loops need no phi nodes. No
 //! floating-point operation carries flags, so the bits are those of the operations as written.
 
+mod assembly;
 mod barriers;
 mod numbers;
 mod warp;
@@ -582,76 +583,6 @@ impl<'m> Kernel<'m> {
         self.module
             .declare(format!("declare {ty} @{name}({})", types.join(", ")));
         format!("call {ty} @{name}({})", list(args))
-    }
-
-    /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed
-    /// anew, and not kept.
-    pub fn again(&mut self, word: Operand) -> Operand {
-        self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word])[0]
-    }
-
-    /// A zero that neither LLVM nor the assembler knows to be one, nor that another one, of an odd or an even number, is
-    /// the same: starts have blocks along the first axis alone.
-    pub fn unknown_zero(&mut self, number: usize) -> Operand {
-        let axis = ['z', 'y'][number % 2];
-        let code = format!("mov.u32 $0, %ctaid.{axis};");
-        self.assembly(&code, "=r", &[Type::I32], &[])[0]
-    }
-
-    /// An instruction that LLVM has no name for, with side effects. `constraints` are LLVM's: results, then arguments
-    /// (`=f,l`); `code` names them `$0`, `$1` and so on.
-    pub fn assembly(
-        &mut self,
-        code: &str,
-        constraints: &str,
-        results: &[Type],
-        args: &[Operand],
-    ) -> Vec<Operand> {
-        self.asm("asm sideeffect", [code, constraints], results, args)
-    }
-
-    /// One without side effects, which may be moved, shared or left out.
-    pub fn pure_assembly(
-        &mut self,
-        code: &str,
-        constraints: &str,
-        results: &[Type],
-        args: &[Operand],
-    ) -> Vec<Operand> {
-        self.asm("asm", [code, constraints], results, args)
-    }
-
-    fn asm(
-        &mut self,
-        keyword: &str,
-        [code, constraints]: [&str; 2],
-        results: &[Type],
-        args: &[Operand],
-    ) -> Vec<Operand> {
-        let types: Vec<String> = results.iter().map(Type::to_string).collect();
-        let ty = match results {
-            [] => "void".to_owned(),
-            [one] => one.to_string(),
-            _ => format!("{{ {} }}", types.join(", ")),
-        };
-        let args = list(args);
-        let call = format!("call {ty} {keyword} \"{code}\", \"{constraints}\"({args})");
-        match results {
-            [] => {
-                self.line(format_args!("{call}"));
-                Vec::new()
-            }
-            [one] => vec![self.result(*one, format_args!("{call}"))],
-            _ => {
-                let all = self.fresh(results[0]);
-                self.line(format_args!("{all} = {call}"));
-                results
-                    .iter()
-                    .enumerate()
-                    .map(|(i, one)| self.result(*one, format_args!("extractvalue {ty} {all}, {i}")))
-                    .collect()
-            }
-        }
     }
 }
 

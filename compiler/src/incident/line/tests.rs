@@ -27,7 +27,7 @@ fn pulse() -> HostExpr {
     )
 }
 
-/// The same line before the first step, with so many points more beyond its ends, of which none absorbs.
+/// The line before its first step with more points beyond both ends, none of which absorbs.
 fn longer(line: &Line, by: usize) -> Line {
     let mut far = line.clone();
     far.start -= by as i64;

@@ -383,8 +383,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 }
 
-/// Whether two passes of each device, of the highest time blocks, fit and are right for every interleaving, with the outputs of a
-/// problem after each time block.
+/// Whether two passes of each device, of the highest time blocks, fit and are right for every interleaving, with the
+/// outputs of a problem after each time block.
 fn check_layout<T: Value>(
     footprints: &mut Footprints,
     calculation: &Calculation<'_, T>,

@@ -513,8 +513,8 @@ impl DevicePlanner<'_> {
     /// What time blocks of pyramids are expected to do.
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
-    /// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as long as
-    /// its last round of them; where all run at once they stay, and exchange what they need of each other.
+    /// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as
+    /// long as its last round of them; where all run at once they stay, and exchange what they need of each other.
     fn predict_patches(
         &self,
         work: &Work,

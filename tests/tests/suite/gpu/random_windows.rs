@@ -1,6 +1,6 @@
 //! Calculation windows of random schemes, over the host's memory, over files, and on two devices in turns.
 
-use super::windows::{in_flight_any, least_places, over_files_any};
+use super::windows::{Trial, least_places};
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
 use torre_suite::interpreted::InterpretedPeers;
@@ -98,15 +98,14 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
                 let folder = tempfile::tempdir().expect("a folder");
                 over += 1;
                 let path = folder.path();
-                over_files_any(
+                Trial {
                     library,
-                    Devices::One(&device),
-                    &scheme,
-                    &problem,
+                    scheme: &scheme,
+                    problem: &problem,
                     towers,
                     how,
-                    path,
-                )
+                }
+                .over_files(Devices::One(&device), path)
                 .expect("the bits of the reference")
             }
             // Two devices take passes in turns.
@@ -115,16 +114,25 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
                 peers.reseed(seed);
                 turns += 1;
                 let several = Devices::InTurns(&peers);
-                in_flight_any(library, several, &scheme, &problem, towers, how)
+                Trial {
+                    library,
+                    scheme: &scheme,
+                    problem: &problem,
+                    towers,
+                    how,
+                }
+                .in_flight(several)
+                .expect("the bits of the reference")
             }
-            false => in_flight_any(
+            false => Trial {
                 library,
-                Devices::One(&device),
-                &scheme,
-                &problem,
+                scheme: &scheme,
+                problem: &problem,
                 towers,
                 how,
-            ),
+            }
+            .in_flight(Devices::One(&device))
+            .expect("the bits of the reference"),
         };
         tried += 1;
         slides += u64::from(done.slides > 0);

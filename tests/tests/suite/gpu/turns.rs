@@ -1,6 +1,8 @@
 //! Calculation windows on several devices that take passes in turns.
 
-use super::windows::{Done, compiled_for_window, few_cells, in_flight_any, kernels, least_places};
+use super::windows::{
+    Done, Trial, compiled_for_window, few_cells, kernels, least_places, with_layers,
+};
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
 use torre_suite::interpreted::InterpretedPeers;
@@ -20,7 +22,15 @@ fn in_turns(
     let peers = InterpretedPeers::new(devices);
     peers.reseed(devices as u64);
     let several = Devices::InTurns(&peers);
-    let done = in_flight_any(library, several, scheme, problem, towers, how);
+    let done = Trial {
+        library,
+        scheme,
+        problem,
+        towers,
+        how,
+    }
+    .in_flight(several)
+    .expect("the bits of the reference");
     let launches = peers.launches();
     assert!(
         launches.iter().all(|launches| *launches > 4),
@@ -92,9 +102,7 @@ problem p {
   steps 8
 }
 ";
-    let world = FileWorld::beside(std::path::Path::new("."));
-    let resolved = load(&world, &Source::new("layers", text), &Options::default());
-    let resolved = resolved.unwrap_or_else(|e| panic!("{e:?}"));
+    let resolved = with_layers(text);
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
     let how = InFlight {
         blocks: 1,

@@ -6,6 +6,7 @@ use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::{BoxLayout, Layout};
 use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
+use torre_compiler::resolve::Resolved;
 use torre_runtime::disk::StateFolder;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::{Progress, memory::Memory};
@@ -110,28 +111,20 @@ fn calculation_over<'a, T: Value>(
     (calculation, files)
 }
 
-/// Runs a problem by time blocks in flight, and by the reference, and compares all that can be seen.
-fn in_flight<T: Value>(
-    library: &Library,
-    devices: Devices<'_>,
-    scheme: &Scheme,
-    problem: &Problem,
-    towers: &CompiledTowers,
-    how: InFlight,
-) -> Result<Done, String> {
-    compared::<T>(library, devices, scheme, problem, towers, how, None)
-}
-
-/// The same over the files of a folder, or without; a run that goes on is compared at its end.
+/// Runs a problem by time blocks in flight, over the files of a folder or without, and by the reference, and compares all
+/// that can be seen; a run that goes on is compared at its end.
 fn compared<T: Value>(
-    library: &Library,
+    trial: &Trial<'_>,
     devices: Devices<'_>,
-    scheme: &Scheme,
-    problem: &Problem,
-    towers: &CompiledTowers,
-    how: InFlight,
     folder: Option<&Path>,
 ) -> Result<Done, String> {
+    let Trial {
+        library,
+        scheme,
+        problem,
+        towers,
+        how,
+    } = *trial;
     let set = kernels(scheme, how);
     let gpu = code::gpu_of(devices.device(0)).expect("a GPU that is known");
     let shape = Shape::of(scheme);
@@ -179,35 +172,41 @@ fn compared<T: Value>(
     })
 }
 
-pub(super) fn over_files_any(
-    library: &Library,
-    devices: Devices<'_>,
-    scheme: &Scheme,
-    problem: &Problem,
-    towers: &CompiledTowers,
-    how: InFlight,
-    folder: &Path,
-) -> Result<Done, String> {
-    let run = match scheme.precision {
-        Precision::F32 => compared::<f32>,
-        Precision::F64 => compared::<f64>,
-    };
-    run(library, devices, scheme, problem, towers, how, Some(folder))
+/// A calculation by time blocks in flight.
+#[derive(Clone, Copy)]
+pub(super) struct Trial<'a> {
+    pub library: &'a Library,
+    pub scheme: &'a Scheme,
+    pub problem: &'a Problem,
+    pub towers: &'a CompiledTowers,
+    pub how: InFlight,
 }
 
-pub(super) fn in_flight_any(
-    library: &Library,
-    devices: Devices<'_>,
-    scheme: &Scheme,
-    problem: &Problem,
-    towers: &CompiledTowers,
-    how: InFlight,
-) -> Done {
-    let run = match scheme.precision {
-        Precision::F32 => in_flight::<f32>,
-        Precision::F64 => in_flight::<f64>,
-    };
-    run(library, devices, scheme, problem, towers, how).expect("the bits of the reference")
+impl Trial<'_> {
+    /// Runs over files in a folder.
+    pub fn over_files(&self, devices: Devices<'_>, folder: &Path) -> Result<Done, String> {
+        self.compared(devices, Some(folder))
+    }
+
+    /// Runs over memory.
+    pub fn in_flight(&self, devices: Devices<'_>) -> Result<Done, String> {
+        self.compared(devices, None)
+    }
+
+    fn compared(&self, devices: Devices<'_>, folder: Option<&Path>) -> Result<Done, String> {
+        let run = match self.scheme.precision {
+            Precision::F32 => compared::<f32>,
+            Precision::F64 => compared::<f64>,
+        };
+        run(self, devices, folder)
+    }
+}
+
+/// A problem with layers of the library.
+pub(super) fn with_layers(text: &str) -> Resolved {
+    let world = FileWorld::beside(std::path::Path::new("."));
+    let resolved = load(&world, &Source::new("layers", text), &Options::default());
+    resolved.unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 /// Sources on one cell, or a few; and slices, volumes and probes.
@@ -279,28 +278,22 @@ fn windows_give_the_bits_of_the_reference() {
             };
             let device = Interpreted::new();
             device.reseed(seed as u64 + extra as u64);
-            let done = in_flight_any(
+            let trial = Trial {
                 library,
-                Devices::One(&device),
-                &scheme,
-                &problem,
+                scheme: &scheme,
+                problem: &problem,
                 towers,
                 how,
-            );
+            };
+            let done = trial
+                .in_flight(Devices::One(&device))
+                .expect("the bits of the reference");
             assert!(done.slides > 2 && device.changes() > 20, "{seed}: {done:?}");
             let folder = tempfile::tempdir().expect("a folder");
             let device = Interpreted::new();
             device.reseed(seed as u64 + extra as u64);
             let path = folder.path();
-            let done = over_files_any(
-                library,
-                Devices::One(&device),
-                &scheme,
-                &problem,
-                towers,
-                how,
-                path,
-            );
+            let done = trial.over_files(Devices::One(&device), path);
             let done = done.expect("the bits of the reference");
             assert!(done.slides > 2, "{seed}: {done:?}");
         }
@@ -332,36 +325,24 @@ fn windows_keep_to_the_memory_of_the_device() {
     let memory = needed + (1 << 20);
     assert!(set.layout.bytes() > 4 * needed, "{needed}");
     let device = Interpreted::with_memory(memory);
-    let done = in_flight_any(
+    let trial = Trial {
         library,
-        Devices::One(&device),
-        &scheme,
-        &problem,
+        scheme: &scheme,
+        problem: &problem,
         towers,
         how,
-    );
+    };
+    let done = trial
+        .in_flight(Devices::One(&device))
+        .expect("the bits of the reference");
     assert!(done.times > 4.0 && done.slides > 2, "{done:?}");
     let small = Interpreted::with_memory(needed - 1);
-    let refused = in_flight::<f32>(
-        library,
-        Devices::One(&small),
-        &scheme,
-        &problem,
-        towers,
-        how,
-    );
+    let refused = trial.in_flight(Devices::One(&small));
     assert!(refused.is_err_and(|error| error.contains("bytes of the GPU's memory")));
     // A plane less is found before anything runs.
     how.places = how.places.map(|places| places - 1);
     let device = Interpreted::new();
-    let refused = in_flight::<f32>(
-        library,
-        Devices::One(&device),
-        &scheme,
-        &problem,
-        towers,
-        how,
-    );
+    let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
     assert!(refused.is_err_and(|error| error.contains("planes are needed at a time")));
 }
 
@@ -387,14 +368,15 @@ fn time_blocks_in_flight_give_the_bits_of_the_reference() {
             spread: true,
             places: None,
         };
-        in_flight_any(
+        Trial {
             library,
-            Devices::One(&device),
-            &scheme,
-            &problem,
+            scheme: &scheme,
+            problem: &problem,
             towers,
             how,
-        );
+        }
+        .in_flight(Devices::One(&device))
+        .expect("the bits of the reference");
         assert!(device.changes() > 5, "{seed}");
     }
 }
@@ -421,14 +403,15 @@ fn windows_over_z_blocks_give_the_bits_of_the_reference() {
         places: None,
     };
     how.places = least_places(&scheme, &problem, towers, how);
-    let done = in_flight_any(
+    let done = Trial {
         library,
-        Devices::One(&device),
-        &scheme,
-        &problem,
+        scheme: &scheme,
+        problem: &problem,
         towers,
         how,
-    );
+    }
+    .in_flight(Devices::One(&device))
+    .expect("the bits of the reference");
     assert!(done.slides > 1, "{done:?}");
 }
 
@@ -447,9 +430,7 @@ problem p {
   steps 12
 }
 ";
-    let world = FileWorld::beside(std::path::Path::new("."));
-    let resolved = load(&world, &Source::new("layers", text), &Options::default());
-    let resolved = resolved.unwrap_or_else(|e| panic!("{e:?}"));
+    let resolved = with_layers(text);
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
     let device = Interpreted::new();
     let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 1, TH = 2)");
@@ -471,20 +452,21 @@ problem p {
     });
     assert_eq!([moving.len(), fixed.len()], [2, 2]);
     device.reseed(7);
-    let done = in_flight_any(library, Devices::One(&device), scheme, problem, towers, how);
-    assert!(done.slides > 2 && done.times > 1.3, "{done:?}");
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path();
-    let device = Interpreted::new();
-    let done = over_files_any(
+    let trial = Trial {
         library,
-        Devices::One(&device),
         scheme,
         problem,
         towers,
         how,
-        path,
-    );
+    };
+    let done = trial
+        .in_flight(Devices::One(&device))
+        .expect("the bits of the reference");
+    assert!(done.slides > 2 && done.times > 1.3, "{done:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let device = Interpreted::new();
+    let done = trial.over_files(Devices::One(&device), path);
     done.expect("the bits of the reference");
 }
 
@@ -511,15 +493,14 @@ fn windows_over_files_go_on_where_they_ended() {
     };
     how.places = least_places(&scheme, &problem, towers, how);
     let run = |device: &Interpreted, folder: &Path| {
-        over_files_any(
+        Trial {
             library,
-            Devices::One(device),
-            &scheme,
-            &problem,
+            scheme: &scheme,
+            problem: &problem,
             towers,
             how,
-            folder,
-        )
+        }
+        .over_files(Devices::One(device), folder)
     };
     let folder = tempfile::tempdir().expect("a folder");
     run(&device, folder.path()).expect("the bits of the reference");

@@ -66,7 +66,7 @@ impl TowerParams {
     }
 }
 
-/// Which parameters a kernel has beside those of all.
+/// The parameters of a kernel beside those that all kernels have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamsOf {
     /// Volume sources.

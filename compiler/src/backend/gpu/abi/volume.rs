@@ -17,8 +17,8 @@ pub struct VolumeBox {
     pub wave: u32,
 }
 
-/// The corrections of an update in a box, as threads find them: for each row of the region, the middle axis fastest, two
-/// words, then patterns.
+/// The corrections of an update in a box, as threads find them: for each row of the region, the middle axis fastest,
+/// two words, then patterns.
 ///
 /// The first word of a row is negative where it has no corrections; otherwise it is twice the place of its pattern in
 /// the table, and one more if the pattern has no words for the hole. The second one is the row's shift. A pattern has a

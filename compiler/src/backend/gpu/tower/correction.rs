@@ -11,7 +11,7 @@ use super::context::Context;
 use super::volume::{RowPlace, Rows, Volume, Within};
 use crate::scheme::Precision;
 
-/// Where a thread finds what it adds to a row, if it does.
+/// The address of the wave that a thread adds to a row, and whether it adds one.
 struct Found {
     has: Operand,
     wave: Operand,
