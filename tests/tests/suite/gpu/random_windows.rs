@@ -93,20 +93,21 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             how.places = Some(least + more);
         }
         device.reseed(seed);
+        let trial = Trial {
+            library,
+            scheme: &scheme,
+            problem: &problem,
+            towers,
+            how,
+        };
         let done = match window && rng.once_in(2) {
             true => {
                 let folder = tempfile::tempdir().expect("a folder");
                 over += 1;
                 let path = folder.path();
-                Trial {
-                    library,
-                    scheme: &scheme,
-                    problem: &problem,
-                    towers,
-                    how,
-                }
-                .over_files(Devices::One(&device), path)
-                .expect("the bits of the reference")
+                trial
+                    .over_files(Devices::One(&device), path)
+                    .expect("the bits of the reference")
             }
             // Two devices take passes in turns.
             false if window => {
@@ -114,25 +115,11 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
                 peers.reseed(seed);
                 turns += 1;
                 let several = Devices::InTurns(&peers);
-                Trial {
-                    library,
-                    scheme: &scheme,
-                    problem: &problem,
-                    towers,
-                    how,
-                }
-                .in_flight(several)
-                .expect("the bits of the reference")
+                trial.in_flight(several).expect("the bits of the reference")
             }
-            false => Trial {
-                library,
-                scheme: &scheme,
-                problem: &problem,
-                towers,
-                how,
-            }
-            .in_flight(Devices::One(&device))
-            .expect("the bits of the reference"),
+            false => trial
+                .in_flight(Devices::One(&device))
+                .expect("the bits of the reference"),
         };
         tried += 1;
         slides += u64::from(done.slides > 0);
