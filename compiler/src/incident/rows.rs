@@ -33,6 +33,8 @@ pub struct CorrectedRows {
     pub(super) patterns: Vec<Vec<RowPlace>>,
     /// By which the waves of a row move with its index along the outer and the middle axis.
     pub(super) shift: [i64; 2],
+    /// Rows of the region that are not near faces across the first two axes.
+    far: [Interval; 2],
 }
 
 impl CorrectedRows {
@@ -46,6 +48,7 @@ impl CorrectedRows {
             of_row: vec![NONE; rows[0] * rows[1]],
             patterns: Vec::new(),
             shift,
+            far: shell.far(group.component),
         }
     }
 
@@ -87,6 +90,33 @@ impl CorrectedRows {
 
     pub fn patterns(&self) -> &[Vec<RowPlace>] {
         &self.patterns
+    }
+
+    /// The pattern of each row of the region, the middle axis fastest, if it has one.
+    pub fn of_rows(&self) -> Vec<Option<usize>> {
+        let pattern = |pattern: &u32| (*pattern != NONE).then_some(*pattern as usize);
+        self.of_row.iter().map(pattern).collect()
+    }
+
+    /// Whether a row is not near faces across the first two axes.
+    pub fn is_far(&self, [x, y]: [i64; 2]) -> bool {
+        let [xs, ys] = self.far;
+        xs.contains(x) && ys.contains(y)
+    }
+
+    /// The pattern of all rows of the region that are not near faces across the first two axes, or that they have none;
+    /// `None` where they differ.
+    pub fn far_pattern(&self) -> Option<Option<usize>> {
+        let [xs, ys] = [0, 1].map(|n| self.far[n].intersect(self.region.0[n]));
+        let rows = (xs.lo..xs.hi).flat_map(|x| (ys.lo..ys.hi).map(move |y| [x, y]));
+        let mut patterns = rows.map(|row| self.pattern(row));
+        let first = patterns.next().flatten();
+        patterns.all(|pattern| pattern == first).then_some(first)
+    }
+
+    /// By which the waves of a row's pattern move with its index along the outer and the middle axis.
+    pub fn shifts(&self) -> [i64; 2] {
+        self.shift
     }
 
     /// By which the waves of a row's pattern move.

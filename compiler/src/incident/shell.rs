@@ -1,9 +1,11 @@
 //! The places near the faces of a box of total fields.
 
 use super::fault::Fault;
+use super::weigh::Weigher;
 use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
 use crate::problem::{IncidentField, Problem, TotalBox};
 use crate::scheme::{Boundary, ComponentId, Scheme, StageId, Update, ZoneId};
+use crate::statics::NoFiles;
 
 /// The most places at faces: numbers of them are words.
 pub const MOST_PLACES: u64 = 1 << 30;
@@ -167,6 +169,39 @@ impl<'a> Shell<'a> {
         )
     }
 
+    /// Rows where a component may be updated that are not near faces across the first two axes, along the outer and the
+    /// middle axis.
+    pub fn far(&self, component: ComponentId) -> [Interval; 2] {
+        let position = self.scheme.component(component).position;
+        let [outer, inner] = self.regions(self.scheme.grid.live(position));
+        let rows = if self.hole().is_empty() { outer } else { inner };
+        [rows[Axis::OUTER], rows[Axis::MIDDLE]]
+    }
+
+    /// Whether rows that are not near faces across the first two axes are corrected in the same way by the waves of a
+    /// field, each at its own points of the line.
+    fn far_rows(&self, field: &IncidentField, update: &Update) -> FarRows {
+        let position = self.scheme.component(update.target).position;
+        let [outer, _] = self.regions(self.scheme.grid.live(position));
+        let alike = |axis: Axis| {
+            let [below, above] = self.faces(axis);
+            let whole = outer[axis].intersect(update.region[axis]) == outer[axis];
+            // No wave goes around a ring.
+            let ring = !below && !above && self.scheme.grid.is_periodic(axis);
+            whole && (below && above || ring)
+        };
+        let along = [Axis::OUTER, Axis::MIDDLE].into_iter().all(alike);
+        let plane = matches!(field, IncidentField::Plane(_));
+        let fixed = || {
+            let parts = self.parts(update.target);
+            Weigher::new(self.scheme, &NoFiles, update, &parts).is_fixed()
+        };
+        match plane && along && !self.hole().is_empty() && fixed() {
+            true => FarRows::Alike,
+            false => FarRows::Various,
+        }
+    }
+
     /// A box of all places that may be corrected after an update; `None` if it reads nothing across faces.
     pub fn region(&self, update: &Update) -> Option<Region> {
         let own = self.scheme.component(update.target).position;
@@ -326,20 +361,33 @@ pub struct CorrectedUpdate {
     pub component: ComponentId,
     /// All corrected places lie in it.
     pub region: Region,
+    pub far_rows: FarRows,
+}
+
+/// Corrections of the rows that are not near faces across the first two axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarRows {
+    /// At the same indices along the inner axis, by the same waves but for a shift that is linear in the indices of the
+    /// row.
+    Alike,
+    Various,
 }
 
 /// What a problem's incident fields may correct, in the order in which they do.
 pub fn corrected_updates(scheme: &Scheme, problem: &Problem) -> Vec<CorrectedUpdate> {
     let mut all = Vec::new();
-    for of in problem.incidents.iter().flat_map(|i| &i.boxes) {
-        let shell = Shell::new(scheme, of);
-        for stage in scheme.stage_ids() {
-            for update in &scheme.stages[stage.index()].updates {
-                all.extend(shell.region(update).map(|region| CorrectedUpdate {
-                    stage,
-                    component: update.target,
-                    region,
-                }));
+    for incident in &problem.incidents {
+        for of in &incident.boxes {
+            let shell = Shell::new(scheme, of);
+            for stage in scheme.stage_ids() {
+                for update in &scheme.stages[stage.index()].updates {
+                    all.extend(shell.region(update).map(|region| CorrectedUpdate {
+                        stage,
+                        component: update.target,
+                        region,
+                        far_rows: shell.far_rows(&incident.field, update),
+                    }));
+                }
             }
         }
     }

@@ -23,6 +23,7 @@ use super::towers::Towers;
 use super::unfit::Unfit;
 use super::zones::{Variant, reads_overwritten};
 use crate::ghost::reads_ghosts_of_zeros;
+use crate::incident::FarRows;
 use crate::layout::Layout;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::tile::{Checked, TileProgram};
@@ -45,7 +46,7 @@ pub enum Adds {
     /// A wave for each place: the correction near the faces of a box of total fields. Rows near faces across the first
     /// two axes, which are met by towers of some variants only, have one at each place, others near the ends of the box
     /// along the inner axis.
-    Correction,
+    Correction(FarRows),
 }
 
 impl VolumeSource {

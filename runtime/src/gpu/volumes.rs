@@ -3,7 +3,7 @@
 use super::device::{Device, DeviceError};
 use super::no_time_blocks::NoTimeBlocks;
 use torre_compiler::backend::gpu::abi::{CorrectionTable, VolumeBox, VolumeParams, Volumes};
-use torre_compiler::incident::{corrected_updates, whole_rows};
+use torre_compiler::incident::{FarRows, corrected_updates, whole_rows};
 use torre_compiler::injection::{Injection, Injections};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::problem::{Problem, Source};
@@ -68,7 +68,7 @@ impl VolumeChoice {
         let corrections = corrections.map(|update| VolumeSource {
             stage: update.stage,
             component: update.component,
-            adds: Adds::Correction,
+            adds: Adds::Correction(update.far_rows),
         });
         let whole = whole_rows(scheme, problem).into_iter();
         VolumeChoice {
@@ -130,7 +130,9 @@ pub(super) fn place(
         return Ok(Err(NoTimeBlocks::LargeSources));
     };
     let mut sources = Vec::new();
-    for rows in injections.corrected() {
+    for (rows, source) in injections.corrected().iter().zip(&chosen.corrections) {
+        let alike = source.adds == Adds::Correction(FarRows::Alike);
+        debug_assert!(!alike || rows.far_pattern().is_some());
         let table = CorrectionTable::new(rows, injections.first_correction());
         let Some(table) = table else {
             return Ok(Err(NoTimeBlocks::LargeSources));

@@ -1,6 +1,6 @@
 //! Injections of a time block, of points and of volumes.
 
-use crate::incident::CorrectedRows;
+use crate::incident::{CorrectedRows, FarRows};
 use crate::injection::{Injection, InjectionSource, inject};
 use crate::lattice::Interval;
 use crate::real::Real;
@@ -45,7 +45,7 @@ impl VolumeCells {
             source: VolumeSource {
                 stage: rows.group.stage,
                 component: rows.group.component,
-                adds: Adds::Correction,
+                adds: Adds::Correction(FarRows::Various),
             },
             cells: cells.collect(),
             hole: rows.hole,

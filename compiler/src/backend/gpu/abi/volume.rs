@@ -4,6 +4,8 @@ use super::Argument;
 use crate::backend::gpu::ir::Type;
 use crate::incident::CorrectedRows;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
+use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Where a volume source adds, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,27 +19,69 @@ pub struct VolumeBox {
     pub wave: u32,
 }
 
-/// The corrections of an update in a box, as threads find them: for each row of the region, the middle axis fastest,
-/// two words, then patterns.
+/// The corrections of an update in a box, as threads find them, in words of one table.
 ///
-/// The first word of a row is negative where it has no corrections; otherwise it is twice the place of its pattern in
-/// the table, and one more if the pattern has no words for the hole. The second one is the row's shift. A pattern has a
-/// word for each index of the region along the inner axis: the number of the wave less the shift, negative where there
-/// is none.
+/// The first word is the number that all places add to their waves' numbers, and the second one the pattern of rows
+/// that are far from faces across the first two axes, if they have all the same one. Rows at indices along the outer
+/// axis that have the same patterns are of one *class*, and so along the middle axis. A word for each index of the
+/// region along the outer axis follows, the place of the patterns of its class, then a word for each index along the
+/// middle axis, the number of its class, then the pattern of each pair of classes, then patterns.
+///
+/// A pattern is negative where there are no corrections; otherwise it is twice its place in the table, and one more if
+/// it has no words for the hole. It has a word for each index of the region along the inner axis: the number of the
+/// wave less the first word and the row's shift, negative where there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorrectionTable {
     pub words: Vec<i32>,
     pub region: Region,
     pub hole: Interval,
+    /// By which the waves of a row move with its index along the outer and the middle axis.
+    shift: [i32; 2],
+}
+
+/// Rows of the same patterns along an axis: the class of each index, and an index of each class.
+struct Classes {
+    of: Vec<usize>,
+    first: Vec<usize>,
+}
+
+impl Classes {
+    /// Indices with equal keys are of one class.
+    fn new<K: Eq + Hash>(keys: impl Iterator<Item = K>) -> Classes {
+        let mut known = HashMap::new();
+        let (mut of, mut first) = (Vec::new(), Vec::new());
+        for (index, key) in keys.enumerate() {
+            let class = *known.entry(key).or_insert(first.len());
+            if class == first.len() {
+                first.push(index);
+            }
+            of.push(class);
+        }
+        Classes { of, first }
+    }
 }
 
 impl CorrectionTable {
-    /// The words of a row of the region, if it has corrections: its pattern and its shift.
+    /// Where the number that all places add lies, and the pattern of rows far from faces.
+    pub const BASE: i32 = 0;
+    pub const FAR: i32 = 1;
+    /// Words before those of indices.
+    pub const HEAD: i32 = 2;
+
+    fn word(&self, number: i64) -> i32 {
+        self.words[number as usize]
+    }
+
+    /// The pattern of a row of the region, if it has corrections, and by which its waves move.
     pub fn row(&self, [x, y]: [i64; 2]) -> Option<[i32; 2]> {
         let [xs, ys] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.region[axis]);
-        let number = 2 * ((x - xs.lo) * ys.len() + y - ys.lo) as usize;
-        let words = [self.words[number], self.words[number + 1]];
-        (words[0] >= 0).then_some(words)
+        let head = i64::from(CorrectionTable::HEAD);
+        let patterns = self.word(head + x - xs.lo);
+        let class = self.word(head + xs.len() + y - ys.lo);
+        let pattern = self.word(i64::from(patterns) + i64::from(class));
+        let [by_x, by_y] = self.shift.map(i64::from);
+        let shift = by_x * x + by_y * y + i64::from(self.word(CorrectionTable::BASE.into()));
+        (pattern >= 0).then_some([pattern, shift as i32])
     }
 
     /// As kernels read it.
@@ -52,49 +96,73 @@ impl CorrectionTable {
     pub fn new(rows: &CorrectedRows, first: usize) -> Option<CorrectionTable> {
         let (region, hole) = (rows.region, rows.hole);
         let word = |n: i64| i32::try_from(n).ok();
-        let of_rows = 2 * region[Axis::OUTER].len() * region[Axis::MIDDLE].len();
-        let along = region[Axis::INNER];
+        let [xs, ys, along] = region.0;
+        let of_rows = rows.of_rows();
+        let columns = ys.len().max(1) as usize;
+        let by_x = Classes::new(of_rows.chunks(columns));
+        let column = |y: usize| {
+            let of_class = by_x.first.iter().map(|x| of_rows[x * columns + y]);
+            of_class.collect::<Vec<_>>()
+        };
+        let by_y = Classes::new((0..ys.len() as usize).map(column));
+        let head = i64::from(CorrectionTable::HEAD) + xs.len() + ys.len();
+        let pairs = by_x.first.len() as i64 * by_y.first.len() as i64;
+
         let mut starts = Vec::new();
         let mut patterns: Vec<i32> = Vec::new();
         // Waves that are counted from a shift may have negative numbers.
         let least = rows.patterns().iter().flatten().map(|place| place.wave);
         let least = least.min().unwrap_or(0).min(0);
+        let mut most = 0;
         for pattern in rows.patterns() {
             let whole = pattern.iter().any(|place| hole.contains(place.z));
             let left_out = if whole { Interval::new(0, 0) } else { hole };
-            let start = word((of_rows + patterns.len() as i64).checked_mul(2)?)?;
+            let start = word((head + pairs + patterns.len() as i64).checked_mul(2)?)?;
             starts.push(start.checked_add(i32::from(!whole))?);
             let mut places = pattern.iter().peekable();
             for z in (along.lo..along.hi).filter(|z| !left_out.contains(*z)) {
-                patterns.push(match places.next_if(|place| place.z == z) {
-                    Some(place) => word(place.wave - least)?,
-                    None => -1,
-                });
+                let place = places.next_if(|place| place.z == z);
+                most = most.max(place.map_or(0, |place| place.wave - least));
+                patterns.push(place.map_or(Some(-1), |place| word(place.wave - least))?);
             }
         }
-        let first = i64::try_from(first).ok()?;
-        let mut words = Vec::with_capacity(of_rows as usize + patterns.len());
-        let [xs, ys] = [Axis::OUTER, Axis::MIDDLE].map(|axis| region[axis]);
-        for row in (xs.lo..xs.hi).flat_map(|x| (ys.lo..ys.hi).map(move |y| [x, y])) {
-            let start = rows.pattern(row).map_or(-1, |pattern| starts[pattern]);
-            words.extend([start, word(rows.shift(row) + least + first)?]);
+        let base = least + i64::try_from(first).ok()?;
+        for x in [xs.lo, xs.hi] {
+            for y in [ys.lo, ys.hi] {
+                word(rows.shift([x, y]) + base + most)?;
+            }
+        }
+        let start = |pattern: Option<usize>| pattern.map_or(-1, |pattern| starts[pattern]);
+        let far = rows.far_pattern().flatten();
+        let mut words = Vec::with_capacity((head + pairs) as usize + patterns.len());
+        words.extend([word(base)?, start(far)]);
+        for class in &by_x.of {
+            words.push(word(head + (*class * by_y.first.len()) as i64)?);
+        }
+        for class in &by_y.of {
+            words.push(word(*class as i64)?);
+        }
+        for x in &by_x.first {
+            let of_class = by_y.first.iter().map(|y| of_rows[x * columns + y]);
+            words.extend(of_class.map(start));
         }
         words.extend(patterns);
+        let [by_x, by_y] = rows.shifts();
         Some(CorrectionTable {
             words,
             region,
             hole,
+            shift: [word(by_x)?, word(by_y)?],
         })
     }
 
     /// The parameters of the volume source that it is for, with a table at a place.
     pub fn params(&self, table: u64) -> Option<VolumeParams> {
-        let columns = i32::try_from(self.region[Axis::MIDDLE].len()).ok()?;
-        let between = columns.checked_mul(2)?;
         let hole = i32::try_from(self.hole.lo).ok()?;
+        let [by_x, by_y] = self.shift;
         let volume = VolumeBox {
             region: self.region,
-            stride: PerAxis([between, 2, hole]),
+            stride: PerAxis([by_x, by_y, hole]),
             wave: 0,
         };
         let mut params = VolumeParams::new(table, &volume)?;
@@ -105,8 +173,8 @@ impl CorrectionTable {
 
 /// The parameters of a volume source: where its profiles lie, for each axis three words, and one for the wave.
 ///
-/// Of corrections there is a [`CorrectionTable`] instead; the stride of the inner axis is where the hole begins, and
-/// the word of the wave how long it is.
+/// Of corrections there is a [`CorrectionTable`] instead; the strides of the first two axes are by how much waves move
+/// with a row's indices, that of the inner axis is where the hole begins, and the word of the wave how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeParams {
     pub profiles: u64,
@@ -154,5 +222,105 @@ impl VolumeParams {
     pub fn arguments(&self) -> impl Iterator<Item = Argument> + use<> {
         let profiles = std::iter::once(Argument::Place(self.profiles));
         profiles.chain(self.words.map(Argument::Word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::HostExpr;
+    use crate::incident::{Corrections, FarRows, corrected_updates};
+    use crate::problem::{Drive, Incident, IncidentField, PlaneWave, Problem, TotalBox};
+    use crate::scheme::{Boundary, Precision, Scheme};
+    use crate::statics::NoFiles;
+    use crate::testing::{bounded, maxwell};
+
+    fn with_wave(scheme: &Scheme, direction: [i64; 3], ends: [[i64; 2]; 3]) -> Problem {
+        let drive = Drive {
+            component: scheme.stages[1].updates[1].target,
+            wave: HostExpr::Time,
+        };
+        let incident = Incident {
+            name: "wave".to_owned(),
+            field: IncidentField::Plane(PlaneWave {
+                direction: PerAxis(direction),
+                drives: vec![drive],
+                loss: 0.0,
+            }),
+            boxes: vec![TotalBox {
+                ends: PerAxis(ends),
+            }],
+        };
+        Problem {
+            incidents: vec![incident],
+            ..Problem::default()
+        }
+    }
+
+    /// The waves of a row as a thread finds them from a pattern.
+    fn waves(table: &CorrectionTable, pattern: i32, shift: i32) -> Vec<(i64, u32)> {
+        let along = table.region[Axis::INNER];
+        let partial = pattern & 1 == 1;
+        let indices = (along.lo..along.hi).filter(|z| !(partial && table.hole.contains(*z)));
+        let words = table.words[(pattern >> 1) as usize..].iter();
+        let some = indices.zip(words).filter(|(_, word)| **word >= 0);
+        some.map(|(z, word)| (z, (word + shift) as u32)).collect()
+    }
+
+    /// Every row has its own waves, and those that are said to be alike the pattern of rows far from faces.
+    #[test]
+    fn tables_have_the_waves_of_rows() {
+        let (open, ring) = ([Boundary::Zero; 2], [Boundary::Periodic; 2]);
+        let scheme = |sides| bounded(maxwell(4, Precision::F64, [25, 26, 24]), sides);
+        let cases = [
+            (
+                scheme([open; 3]),
+                [1, 2, -3],
+                [[5, 20], [6, 21], [5, 19]],
+                true,
+            ),
+            (
+                scheme([open, ring, open]),
+                [2, 0, 1],
+                [[5, 20], [0, 26], [5, 19]],
+                true,
+            ),
+            // Rows near a mirror read what it shows; boxes without a hole have no rows that are far from faces.
+            (
+                scheme([[Boundary::Pmc; 2], ring, open]),
+                [0, 0, 1],
+                [[0, 20], [0, 26], [5, 19]],
+                false,
+            ),
+            (
+                scheme([open; 3]),
+                [1, 1, 1],
+                [[5, 20], [6, 21], [9, 13]],
+                false,
+            ),
+        ];
+        for (scheme, direction, ends, alike) in cases {
+            let problem = with_wave(&scheme, direction, ends);
+            let corrections = Corrections::new(&scheme, &problem, &NoFiles).expect("a wave");
+            let updates = corrected_updates(&scheme, &problem);
+            assert_eq!(updates.len(), corrections.rows.len());
+            for (rows, update) in corrections.rows.iter().zip(&updates) {
+                let first = 7;
+                let table = CorrectionTable::new(rows, first).expect("a small box");
+                assert_eq!(update.far_rows == FarRows::Alike, alike);
+                let far = table.words[CorrectionTable::FAR as usize];
+                let [xs, ys, _] = rows.region.0;
+                for at in (xs.lo..xs.hi).flat_map(|x| (ys.lo..ys.hi).map(move |y| [x, y])) {
+                    let expected = rows.row(at).map(|(z, wave)| (z, wave + first as u32));
+                    let expected: Vec<(i64, u32)> = expected.collect();
+                    let row = table.row(at);
+                    let found = row.map(|[pattern, shift]| waves(&table, pattern, shift));
+                    assert_eq!(found.unwrap_or_default(), expected, "{at:?}");
+                    if alike && rows.is_far(at) {
+                        assert_eq!(row.map_or(-1, |[pattern, _]| pattern), far, "{at:?}");
+                    }
+                }
+            }
+        }
     }
 }

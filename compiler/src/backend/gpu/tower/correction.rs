@@ -1,15 +1,18 @@
 //! Corrections near the faces of boxes of total fields: volume sources that add a wave of its own at each place.
 //!
-//! A table has two words for each row of the region and the patterns of rows ([`super::super::abi::CorrectionTable`]).
-//! From a row's words a thread finds its own word of the pattern, from that the number of its wave. All rows of an
-//! operation are found together, so that their loads are under way at the same time.
+//! A table has the pattern of each row of the region ([`CorrectionTable`]). From a row's indices a thread finds the
+//! pattern, from that its own word, and from that the number of its wave. All rows of an operation are found together,
+//! so that their loads are under way at the same time. Far from faces across the first two axes rows have the same
+//! pattern where media do not vary, so that a thread has one word for all of them.
 
-use super::super::abi::TowerParams;
+use super::super::abi::{CorrectionTable, TowerParams};
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use super::context::Context;
-use super::volume::{RowPlace, Rows, Volume, Within};
+use super::volume::{Faces, RowPlace, Rows, Volume, Within};
+use crate::incident::FarRows;
 use crate::scheme::Precision;
+use crate::tower::Adds;
 
 /// The address of the wave that a thread adds to a row, and whether it adds one.
 struct Found {
@@ -25,7 +28,31 @@ struct Along {
     words: [Operand; 2],
 }
 
+impl Along {
+    /// Whether a pattern has a word for the thread, and its number.
+    fn of(&self, k: &mut Kernel<'_>, pattern: Operand) -> (Operand, Operand) {
+        let (zero, one) = (Operand::i32(0), Operand::i32(1));
+        let some = k.compare(IntCmp::Le, zero, pattern);
+        let odd = k.int(IntOp::And, pattern, one);
+        let partial = k.compare(IntCmp::Ne, odd, zero);
+        let none = k.int(IntOp::And, partial, self.within);
+        let here = k.int(IntOp::Xor, none, Operand::int(Type::I1, 1));
+        let has = k.int(IntOp::And, some, here);
+        let first = k.int(IntOp::Right, pattern, one);
+        let [whole, other] = self.words;
+        let by = k.choose(partial, other, whole);
+        (has, k.int(IntOp::Add, first, by))
+    }
+}
+
 impl Volume {
+    /// Whether the rows of a period are far from faces across the first two axes, and have the same pattern if they are
+    /// in the region.
+    pub fn are_alike(&self, context: &Context<'_>, rows: &Rows<'_>) -> bool {
+        self.adds == Adds::Correction(FarRows::Alike)
+            && Faces::of(context, rows.places) == Faces::Far
+    }
+
     /// Where the hole begins, and how long it is.
     fn hole(&self) -> [Operand; 2] {
         let [.., along] = self.ranges;
@@ -71,54 +98,93 @@ impl Volume {
         at: Within,
         places: &[RowPlace],
     ) -> Vec<Found> {
-        let (zero, one) = (Operand::i32(0), Operand::i32(1));
-        let along = self.place_along(k, at.z);
-        // Words and waves that are not there are the first ones, which are.
-        let of_rows = places.iter().map(|place| {
-            let inside = self.has(k, *place);
-            let mut number = zero;
-            for (at, range) in place.at.into_iter().zip(self.ranges) {
-                let from = k.int(IntOp::Sub, at, range.lo);
-                let by = k.int(IntOp::Mul, from, range.stride);
-                number = k.int(IntOp::Add, number, by);
-            }
-            let number = k.choose(inside, number, zero);
-            let pattern = self.word(k, number);
-            let second = k.int(IntOp::Add, number, one);
-            (inside, pattern, self.word(k, second))
-        });
-        let of_rows: Vec<(Operand, Operand, Operand)> = of_rows.collect();
-        let words = of_rows.into_iter().map(|(inside, pattern, shift)| {
-            let some = k.compare(IntCmp::Le, zero, pattern);
-            let has = k.int(IntOp::And, inside, some);
-            let odd = k.int(IntOp::And, pattern, one);
-            let partial = k.compare(IntCmp::Ne, odd, zero);
-            let none = k.int(IntOp::And, partial, along.within);
-            let here = k.int(IntOp::Xor, none, Operand::int(Type::I1, 1));
-            let has = k.int(IntOp::And, has, here);
-            let first = k.int(IntOp::Right, pattern, one);
-            let [whole, other] = along.words;
-            let by = k.choose(partial, other, whole);
-            let number = k.int(IntOp::Add, first, by);
-            let number = k.choose(has, number, zero);
-            (has, self.word(k, number), shift)
-        });
-        let words: Vec<(Operand, Operand, Operand)> = words.collect();
+        let words = match self.are_alike(context, rows) {
+            true => self.words_far(k, at, places),
+            false => self.words_of(k, at, places),
+        };
         let step = self.step(k, context, rows, at);
         let step = k.resize(step, Type::I64);
         let bytes = k.resize(k.param(TowerParams::WAVE_BYTES), Type::I64);
         let by = k.int(IntOp::Mul, step, bytes);
         let waves = k.advance(k.param(TowerParams::WAVES), by, 1);
-        let found = words.into_iter().map(|(has, word, shift)| {
-            let some = k.compare(IntCmp::Le, zero, word);
-            let has = k.int(IntOp::And, has, some);
-            let number = k.int(IntOp::Add, word, shift);
+        let base = self.word(k, Operand::i32(CorrectionTable::BASE));
+        let zero = Operand::i32(0);
+        let found = words.into_iter().zip(places).map(|((has, word), place)| {
+            let mut number = k.int(IntOp::Add, word, base);
+            for (at, range) in place.at.into_iter().zip(self.ranges) {
+                let by = k.int(IntOp::Mul, at, range.stride);
+                number = k.int(IntOp::Add, number, by);
+            }
             let number = k.choose(has, number, zero);
             let number = k.resize(number, Type::I64);
             let wave = k.advance(waves, number, 8);
             Found { has, wave }
         });
         found.collect()
+    }
+
+    /// The thread's own words of some rows, each with whether there is a wave.
+    ///
+    /// Words that are not there are the first ones of their kind, which are.
+    fn words_of(
+        &self,
+        k: &mut Kernel<'_>,
+        at: Within,
+        places: &[RowPlace],
+    ) -> Vec<(Operand, Operand)> {
+        let (zero, head) = (Operand::i32(0), Operand::i32(CorrectionTable::HEAD));
+        let along = self.place_along(k, at.z);
+        let [xs, ..] = self.ranges;
+        let middle = k.int(IntOp::Add, head, xs.len);
+        let of_rows = places.iter().map(|place| {
+            let inside = self.has(k, *place);
+            let mut classes = zero;
+            for ((at, range), begin) in place.at.into_iter().zip(self.ranges).zip([head, middle]) {
+                let from = k.int(IntOp::Sub, at, range.lo);
+                let from = k.choose(inside, from, zero);
+                let number = k.int(IntOp::Add, from, begin);
+                let class = self.word(k, number);
+                classes = k.int(IntOp::Add, classes, class);
+            }
+            (inside, classes)
+        });
+        let of_rows: Vec<(Operand, Operand)> = of_rows.collect();
+        let patterns = of_rows.into_iter().map(|(inside, classes)| {
+            let pattern = self.word(k, classes);
+            (inside, pattern)
+        });
+        let patterns: Vec<(Operand, Operand)> = patterns.collect();
+        let words = patterns.into_iter().map(|(inside, pattern)| {
+            let (has, number) = along.of(k, pattern);
+            let has = k.int(IntOp::And, inside, has);
+            let number = k.choose(has, number, zero);
+            (has, self.word(k, number))
+        });
+        let words: Vec<(Operand, Operand)> = words.collect();
+        let some = words.into_iter().map(|(has, word)| {
+            let some = k.compare(IntCmp::Le, zero, word);
+            (k.int(IntOp::And, has, some), word)
+        });
+        some.collect()
+    }
+
+    /// The same where all rows are in the region and far from faces across the first two axes, and have the same
+    /// pattern.
+    fn words_far(
+        &self,
+        k: &mut Kernel<'_>,
+        at: Within,
+        places: &[RowPlace],
+    ) -> Vec<(Operand, Operand)> {
+        let zero = Operand::i32(0);
+        let along = self.place_along(k, at.z);
+        let pattern = self.word(k, Operand::i32(CorrectionTable::FAR));
+        let (has, number) = along.of(k, pattern);
+        let number = k.choose(has, number, zero);
+        let word = self.word(k, number);
+        let some = k.compare(IntCmp::Le, zero, word);
+        let has = k.int(IntOp::And, has, some);
+        vec![(has, word); places.len()]
     }
 
     /// Adds to the values of some rows.

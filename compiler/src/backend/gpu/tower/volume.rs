@@ -113,13 +113,26 @@ impl Volume {
         k.advance(self.profiles, element, 8)
     }
 
+    /// Whether all of a period's rows, and what lies between them, are in the box.
+    fn is_around(&self, k: &mut Kernel<'_>, at: [Operand; 2], rows: &[RowUpdate]) -> Operand {
+        let mut around = Operand::int(Type::I1, 1);
+        for (n, (at, range)) in at.into_iter().zip(self.ranges).enumerate() {
+            let hull = hull_along(rows, n);
+            for end in [hull.lo, hull.hi - 1] {
+                let end = k.int(IntOp::Add, at, Operand::i32(end as i32));
+                let from = k.int(IntOp::Sub, end, range.lo);
+                let within = k.compare(IntCmp::Below, from, range.len);
+                around = k.int(IntOp::And, around, within);
+            }
+        }
+        around
+    }
+
     /// Whether some of a period's rows, or what lies between them, may be in the box.
     fn is_near(&self, k: &mut Kernel<'_>, at: [Operand; 2], rows: &[RowUpdate]) -> Operand {
         let mut near = Operand::int(Type::I1, 1);
         for (n, (at, range)) in at.into_iter().zip(self.ranges).enumerate() {
-            let offsets = rows.iter().map(|row| row.at.array()[n]);
-            let none = Interval::new(0, 0);
-            let hull = offsets.fold(none, |hull, at| hull.hull(Interval::new(at, at + 1)));
+            let hull = hull_along(rows, n);
             let last = k.int(IntOp::Add, at, Operand::i32(hull.hi as i32 - 1));
             let from = k.int(IntOp::Sub, last, range.lo);
             let more = Operand::i32(hull.len() as i32 - 1);
@@ -147,7 +160,7 @@ impl Volume {
         let [.., along] = self.ranges;
         let z = k.int(IntOp::Sub, thread, along.lo);
         let mut there = k.compare(IntCmp::Below, z, along.len);
-        if self.adds == Adds::Correction && faces == Faces::Far {
+        if matches!(self.adds, Adds::Correction(_)) && faces == Faces::Far {
             there = self.is_beside(k, thread, there);
         }
         if let Some(active) = rows.active {
@@ -165,18 +178,24 @@ impl Volume {
         });
     }
 
-    /// What is done in interior periods near the box: with where the rows are, all of which are the thread's.
+    /// What is done in interior periods near the box: with where the rows are, all of which are the thread's. Periods of
+    /// rows that are alike are in the box or beside it.
     fn near(
         &self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
-        period: Operand,
-        rows: &[RowUpdate],
-        words: Operand,
+        rows: &Rows<'_>,
+        within: Within,
         body: impl FnOnce(&mut Kernel<'_>, &[RowPlace]),
     ) {
-        let at = origin(k, context, period, words);
-        let near = self.is_near(k, at, rows);
+        let Places::Interior { rows: own, words } = rows.places else {
+            return;
+        };
+        let at = origin(k, context, within.period, words);
+        let near = match self.are_alike(context, rows) {
+            true => self.is_around(k, at, own),
+            false => self.is_near(k, at, own),
+        };
         k.when(near, |k| {
             let place = |k: &mut Kernel<'_>, row: &RowUpdate| {
                 let Group { x, y } = row.at;
@@ -186,7 +205,7 @@ impl Volume {
                     inside: Operand::int(Type::I1, 1),
                 }
             };
-            let places: Vec<RowPlace> = rows.iter().map(|row| place(k, row)).collect();
+            let places: Vec<RowPlace> = own.iter().map(|row| place(k, row)).collect();
             body(k, &places);
         });
     }
@@ -228,7 +247,7 @@ impl Volume {
         places: &[RowPlace],
         variables: &[Variable],
     ) {
-        if self.adds == Adds::Correction {
+        if matches!(self.adds, Adds::Correction(_)) {
             self.correct(k, context, rows, at, places, variables);
             return;
         }
@@ -288,19 +307,27 @@ fn origin(
 
 /// Whether faces of boxes across the first two axes may be near, where whole rows are corrected.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Faces {
+pub(super) enum Faces {
     Near,
     Far,
 }
 
 impl Faces {
-    /// In interior periods.
-    fn of(context: &Context<'_>) -> Faces {
-        match context.near_faces() {
-            true => Faces::Near,
-            false => Faces::Far,
+    /// In boundary periods they may always be.
+    pub fn of(context: &Context<'_>, places: Places<'_>) -> Faces {
+        let interior = matches!(places, Places::Interior { .. });
+        match interior && !context.near_faces() {
+            true => Faces::Far,
+            false => Faces::Near,
         }
     }
+}
+
+/// The rows of a period along one of the first two axes, from its origin.
+fn hull_along(rows: &[RowUpdate], axis: usize) -> Interval {
+    let offsets = rows.iter().map(|row| row.at.array()[axis]);
+    let none = Interval::new(0, 0);
+    offsets.fold(none, |hull, at| hull.hull(Interval::new(at, at + 1)))
 }
 
 /// The sources that add to some rows, by their numbers.
@@ -319,17 +346,14 @@ pub(super) fn add(
     rows: &Rows<'_>,
     values: &mut [Operand],
 ) {
-    let faces = match rows.places {
-        Places::Boundary(_) => Faces::Near,
-        Places::Interior { .. } => Faces::of(context),
-    };
+    let faces = Faces::of(context, rows.places);
     for number in sources_of(context, rows) {
         let volume = Volume::new(k, context, number);
         let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
         volume.along(k, lane, rows, faces, |k, at| match rows.places {
             Places::Boundary(places) => volume.add(k, context, rows, at, places, &variables),
-            Places::Interior { rows: own, words } => {
-                volume.near(k, context, at.period, own, words, |k, places| {
+            Places::Interior { .. } => {
+                volume.near(k, context, rows, at, |k, places| {
                     volume.add(k, context, rows, at, places, &variables);
                 });
             }
@@ -342,14 +366,12 @@ pub(super) fn add(
 
 /// Fetches what sources will add to rows of an interior period, so that it is near when it is needed.
 pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, rows: &Rows<'_>) {
-    let Places::Interior { rows: own, words } = rows.places else {
-        return;
-    };
     for number in sources_of(context, rows) {
         let volume = Volume::new(k, context, number);
-        volume.along(k, lane, rows, Faces::of(context), |k, at| {
-            if volume.adds == Adds::Correction {
-                volume.near(k, context, at.period, own, words, |k, places| {
+        let faces = Faces::of(context, rows.places);
+        volume.along(k, lane, rows, faces, |k, at| {
+            if matches!(volume.adds, Adds::Correction(_)) {
+                volume.near(k, context, rows, at, |k, places| {
                     volume.prefetch_waves(k, context, rows, at, places);
                 });
                 return;
@@ -359,7 +381,7 @@ pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, r
             // One value for all is soon there anyway.
             let differ = volume.differs(k);
             k.when(differ, |k| {
-                volume.near(k, context, at.period, own, words, |k, places| {
+                volume.near(k, context, rows, at, |k, places| {
                     for place in places {
                         let inside = volume.has(k, *place);
                         let from = volume.profile(k, at.z, *place);
