@@ -5,25 +5,13 @@
 //! operation carries a clock, the number of operations of every queue of every device that are over when it is.
 
 use super::active::Active;
+use super::list::List;
 use super::{Action, Block, NoLayout, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Ticks without an operation, at most, besides those for which time blocks are behind others.
 const MOST_IDLE: i64 = 1 << 10;
-
-/// Operations that are over, per queue.
-type Clock = Vec<u64>;
-
-/// Where an operation is, and what is over when it is.
-#[derive(Clone, Debug)]
-struct Known {
-    pass: u64,
-    queue: usize,
-    /// From 1 on.
-    position: u64,
-    clock: Clock,
-}
 
 /// Places that an operation uses.
 #[derive(Clone, Copy, Debug)]
@@ -49,16 +37,7 @@ struct Buffer {
 #[derive(Clone, Debug)]
 pub struct Builder {
     window: Window,
-    known: VecDeque<Known>,
-    /// The number of the first operation that is known.
-    oldest: OpId,
-    /// The last operation of each queue, and their number.
-    last: Vec<Option<OpId>>,
-    count: Vec<u64>,
-    /// What is over for all operations from now on.
-    over: Clock,
-    /// Of each of the last passes, where its last operations are in their queues.
-    ends: BTreeMap<u64, Clock>,
+    list: List,
     active: VecDeque<Active>,
     passes: u64,
     buffers: Vec<Buffer>,
@@ -91,12 +70,7 @@ impl Builder {
             uses: Default::default(),
         };
         Builder {
-            known: VecDeque::new(),
-            oldest: 0,
-            last: vec![None; queues],
-            count: vec![0; queues],
-            over: vec![0; queues],
-            ends: BTreeMap::new(),
+            list: List::new(queues),
             active: VecDeque::new(),
             passes: 0,
             buffers: vec![buffer; devices],
@@ -171,20 +145,9 @@ impl Builder {
     pub fn begin(&mut self, pass: Pass) {
         let number = self.passes;
         self.passes += 1;
-        while let Some(entry) = self.ends.first_entry()
-            && *entry.key() < self.window.first_active(number)
-        {
-            let (pass, clock) = entry.remove_entry();
-            for (over, end) in self.over.iter_mut().zip(&clock) {
-                *over = (*over).max(*end);
-            }
-            while self.known.front().is_some_and(|known| known.pass <= pass) {
-                self.known.pop_front();
-                self.oldest += 1;
-            }
-        }
+        self.list.end_before(self.window.first_active(number));
         if self.window.places.is_none() {
-            self.join = self.last.iter().flatten().copied().collect();
+            self.join = self.list.last().collect();
             self.buffer_mut(number).base = self.window.number(number, self.window.planes.lo);
         }
         self.active
@@ -202,48 +165,9 @@ impl Builder {
         self.window.device(pass) * each + own
     }
 
-    fn of(&self, id: OpId) -> Option<&Known> {
-        let index = id.checked_sub(self.oldest)?;
-        self.known.get(usize::try_from(index).ok()?)
-    }
-
     /// Adds an operation; of what it needs it waits for what is not implied.
-    fn push(&mut self, pass: u64, action: Action, queue: Queue, mut needed: Vec<OpId>) -> Op {
-        let own = self.index(pass, queue);
-        let mut clock = self.over.clone();
-        let join = |clock: &mut Clock, other: &Known| {
-            for (own, other) in clock.iter_mut().zip(&other.clock) {
-                *own = (*own).max(*other);
-            }
-        };
-        if let Some(before) = self.last[own].and_then(|id| self.of(id)) {
-            join(&mut clock, before);
-        }
-        needed.sort_unstable();
-        needed.dedup();
-        let mut after = Vec::new();
-        // What comes later in the list implies more.
-        for id in needed.into_iter().rev() {
-            let Some(other) = self.of(id) else { continue };
-            if clock[other.queue] < other.position {
-                join(&mut clock, other);
-                after.push(id);
-            }
-        }
-        self.count[own] += 1;
-        let position = self.count[own];
-        clock[own] = position;
-        let id = self.oldest + self.known.len() as u64;
-        let queues = self.count.len();
-        self.ends.entry(pass).or_insert_with(|| vec![0; queues])[own] = position;
-        self.known.push_back(Known {
-            pass,
-            queue: own,
-            position,
-            clock,
-        });
-        self.last[own] = Some(id);
-        after.reverse();
+    fn push(&mut self, pass: u64, action: Action, queue: Queue, needed: Vec<OpId>) -> Op {
+        let (id, after) = self.list.add(pass, self.index(pass, queue), needed);
         Op {
             id,
             pass,
@@ -400,11 +324,11 @@ impl Builder {
         let needed = needed.collect();
         let action = Action::Slide { places: moved, by };
         let op = self.push(pass, action, Queue::Loads, needed);
-        let over = self.of(op.id).map(|known| known.clock.clone());
+        let over = self.list.of(op.id).map(|known| known.clock.clone());
         let over = over.unwrap_or_default();
         let [recent, left] = std::mem::take(&mut self.buffers[device].uses);
         let goes_on = |id: OpId| {
-            let other = self.of(id);
+            let other = self.list.of(id);
             other.is_some_and(|other| other.position > over[other.queue])
         };
         let left = left.into_iter().chain(recent);

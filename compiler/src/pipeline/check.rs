@@ -9,6 +9,7 @@
 //! Towers of different time blocks touch the same planes without touching the same values. So their order is checked by
 //! the groups that a group needs, not by planes.
 
+use super::order::Ordered;
 use super::{Action, Block, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::BTreeMap;
@@ -87,15 +88,6 @@ impl std::error::Error for Fault {}
 /// The number of a queue among those of all devices.
 type DeviceQueue = usize;
 
-/// What is over when an operation is.
-#[derive(Clone, Debug)]
-struct Clock {
-    queue: DeviceQueue,
-    position: u64,
-    /// Of each queue, how many operations.
-    over: Vec<u64>,
-}
-
 /// What a place of the buffer holds.
 #[derive(Clone, Debug)]
 struct Slot {
@@ -137,12 +129,7 @@ struct Checker<'a> {
     passes: &'a [Pass],
     /// Per pass, the planes that it writes.
     written: Vec<Vec<bool>>,
-    /// By operation.
-    clocks: Vec<Clock>,
-    /// The last operation of each queue.
-    last: Vec<Option<OpId>>,
-    /// Per pass, its last operation of each queue.
-    ends: BTreeMap<u64, BTreeMap<DeviceQueue, OpId>>,
+    order: Ordered,
     buffers: Vec<Buffer>,
     /// Per pass, by plane from the lowest one on.
     planes: Vec<Vec<History>>,
@@ -179,9 +166,7 @@ pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> 
         window,
         passes,
         written: passes.iter().map(|pass| written(window, pass)).collect(),
-        clocks: Vec::new(),
-        last: vec![None; each * window.devices.max(1)],
-        ends: BTreeMap::new(),
+        order: Ordered::new(each * window.devices.max(1)),
         buffers: vec![Buffer::default(); window.devices.max(1)],
         planes: vec![all; passes.len()],
         runs: BTreeMap::new(),
@@ -207,32 +192,11 @@ pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> 
 impl Checker<'_> {
     /// Makes the clock of an operation.
     fn order(&mut self, op: &Op) -> Result<(), Fault> {
-        if op.id != self.clocks.len() as OpId || op.pass >= self.passes.len() as u64 {
+        if op.pass >= self.passes.len() as u64 {
             return Err(Fault::Order { op: op.id });
         }
-        let mut over = vec![0u64; self.last.len()];
-        let host = self.ends.range(..self.window.first_active(op.pass));
-        let host: Vec<OpId> = host.flat_map(|(_, ends)| ends.values().copied()).collect();
-        let own = self.queue(op);
-        let before = self.last.get(own).copied();
-        let before = before.ok_or(Fault::Order { op: op.id })?;
-        for id in op.after.iter().copied().chain(before).chain(host) {
-            let Some(clock) = self.clocks.get(id as usize) else {
-                return Err(Fault::Order { op: op.id });
-            };
-            for (own, other) in over.iter_mut().zip(&clock.over) {
-                *own = (*own).max(*other);
-            }
-        }
-        over[own] += 1;
-        self.clocks.push(Clock {
-            queue: own,
-            position: over[own],
-            over,
-        });
-        self.last[own] = Some(op.id);
-        self.ends.entry(op.pass).or_default().insert(own, op.id);
-        Ok(())
+        let queue = self.queue(op);
+        self.order.add(op, queue, self.window.first_active(op.pass))
     }
 
     /// The queue of an operation.
@@ -256,14 +220,7 @@ impl Checker<'_> {
 
     /// Whether one operation is over when another one begins.
     fn ordered(&self, first: OpId, second: OpId) -> Result<(), Fault> {
-        let [one, other] = [first, second].map(|id| self.clocks.get(id as usize));
-        let known = one
-            .zip(other)
-            .is_some_and(|(one, other)| first == second || other.over[one.queue] >= one.position);
-        match known {
-            true => Ok(()),
-            false => Err(Fault::Unordered { first, second }),
-        }
+        self.order.ordered(first, second)
     }
 
     /// The buffer of the device of a pass.

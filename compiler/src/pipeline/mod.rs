@@ -32,6 +32,8 @@ mod check;
 mod draw;
 mod footprint;
 mod laid_out;
+mod list;
+mod order;
 mod predict;
 mod print;
 mod stripes;
