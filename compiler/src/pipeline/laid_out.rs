@@ -12,6 +12,12 @@ pub enum NoLayout {
         needed: i64,
         places: i64,
     },
+    /// Slabs are narrower than what others need of them.
+    Narrow {
+        /// Planes of a slab, and those that it would have to have.
+        base: i64,
+        needed: i64,
+    },
     /// Nothing can run any more: a defect.
     Stuck,
 }
@@ -22,6 +28,10 @@ impl fmt::Display for NoLayout {
             NoLayout::Room { needed, places } => write!(
                 f,
                 "{needed} planes are needed at a time, and there is room for {places}"
+            ),
+            NoLayout::Narrow { base, needed } => write!(
+                f,
+                "a slab has {base} planes, and the one after the next one needs {needed} of it"
             ),
             NoLayout::Stuck => f.write_str("time blocks wait for each other"),
         }

@@ -36,6 +36,7 @@ mod list;
 mod order;
 mod predict;
 mod print;
+mod slabs;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -45,8 +46,9 @@ pub use check::{Fault, check};
 pub use draw::{Durations, timelines};
 pub use footprint::{Footprints, Height};
 pub use laid_out::{LaidOut, NoLayout};
-pub use predict::{Rates, StripeWork, StripesRate, WindowRate};
+pub use predict::{Rates, SlabWork, SlabsRate, StripeWork, StripesRate, WindowRate};
 pub use print::Printed;
+pub use slabs::{BUFFERS, LaidOutSlabs, PrintedSlabs, Slab, SlabBuilder, check_slabs, wide_enough};
 pub use stripes::{
     NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeQueue,
     StripedBlock, StripedHeight, StripedPass, Stripes, check_stripes,

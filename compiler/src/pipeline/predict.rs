@@ -64,6 +64,48 @@ impl WindowRate {
     }
 }
 
+/// The work of overlapped slabs in a pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlabWork {
+    /// Steps of a pass, and bytes of a cell with all that lies between rows.
+    pub steps: u64,
+    pub bytes: f64,
+    /// Cell-steps that are computed, and planes that are loaded, per cell-step and plane of the domain: at least 1.
+    pub computed: f64,
+    pub loaded: f64,
+    /// Slabs of all passes.
+    pub slabs: u64,
+}
+
+/// A rate of overlapped slabs, and what bounds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlabsRate {
+    /// Cell-steps per second that transfers allow: `K L / (b l)` for passes of K steps, cells of b bytes, a link of L
+    /// bytes per second each way, and l planes loaded per plane of the domain.
+    pub transfers: f64,
+    /// Those that computing allows: `R / r`, r being what is computed per cell-step of the domain.
+    pub computing: f64,
+    /// Cell-steps per second: the less of both, as loads, launches and stores of neighbouring slabs overlap, but for the
+    /// loads of the first slab of a run and the stores of the last one.
+    pub cells: f64,
+}
+
+impl SlabsRate {
+    pub fn new(rates: Rates, work: SlabWork) -> SlabsRate {
+        let transfers = work.steps as f64 * rates.link / (work.bytes * work.loaded.max(1.0));
+        let computing = GROUPS * rates.cells / work.computed.max(1.0);
+        let least = transfers.min(computing);
+        // In units of the time of a slab.
+        let ends = least / transfers * (1.0 + 1.0 / work.loaded.max(1.0));
+        let slabs = work.slabs.max(1) as f64;
+        SlabsRate {
+            transfers,
+            computing,
+            cells: least * slabs / (slabs + ends),
+        }
+    }
+}
+
 /// Seconds from the end of a launch to the beginning of a copy to another device, and from its end to the next launch.
 const SIGNALS: f64 = 10e-6;
 
@@ -130,6 +172,33 @@ mod tests {
         let short = WindowRate::new(rates, 16, 27.0, 436, 4000);
         assert!((short.cells / 1e9 - 28.7).abs() < 0.2, "{short:?}");
         assert!(short.slides > long.slides);
+    }
+
+    /// FDTD(4,2) in f32 on one H200 in 12 GB with planes of 1536 x 256: low passes wait for copies, and high ones copy
+    /// and compute what slabs have in common, so that time against height is U-shaped.
+    #[test]
+    fn slabs_have_a_best_height() {
+        let rates = Rates {
+            cells: 158e9,
+            link: 40e9,
+            copies: 4.2e12,
+        };
+        let rate = |steps: u64| {
+            let halo = 3.0 * steps as f64;
+            let base = 12e9 / (2.0 * 27.0 * 1536.0 * 256.0) - 2.0 * halo;
+            let work = SlabWork {
+                steps,
+                bytes: 27.0,
+                computed: 1.0 + halo / base,
+                loaded: 1.0 + 2.0 * halo / base,
+                slabs: 1000,
+            };
+            SlabsRate::new(rates, work).cells * 1e-9
+        };
+        let rates: Vec<f64> = [8, 16, 32, 48, 64, 80].map(rate).to_vec();
+        let best = rates.iter().copied().fold(0.0, f64::max);
+        assert!(best > 30.0 && best < 50.0, "{rates:?}");
+        assert!(rates[0] < 0.4 * best && rates[5] < 0.7 * best, "{rates:?}");
     }
 
     /// Passes that do not divide among devices leave some of them without work, and so do short domains.

@@ -1,0 +1,118 @@
+//! Overlapped slabs: a schedule for domains that exceed a device's memory, beside the calculation window.
+//!
+//! A *slab* is a range of planes across the outer axis, its *base*. It is loaded with all planes that the base depends
+//! on at the end of a pass, goes through all time blocks of the pass there, and stores its base: a pyramid whose base
+//! is a slab. What slabs have in common is computed by each of them. So slabs of a pass depend on nothing but what the
+//! host has before it, and are loaded, run and stored beside each other in the two buffers of a device:
+//!
+//! ```text
+//! planes     low                                                high
+//! loaded          [-------------------------------------]
+//! block 0             [-----------------------------]
+//! block 1                [-----------------------]
+//! base                      [-----------------]
+//! ```
+//!
+//! Towers keep their places and the grid its ends: a slab runs those groups of each time block that have an event on
+//! which the base depends ([`Footprints::slabs`]). Their other events, beyond the planes that are right, compute
+//! values that nobody uses; the planes in which they do are in the buffer, too, and are never stored. The first group
+//! of a block does not wait for towers above it.
+//!
+//! The host has one array. A base is stored when all slabs of the pass have loaded their part of it, which are the next
+//! one beside the slab itself: [`SlabBuilder`] lists the loads of a slab before the stores of the one before. A base is
+//! no narrower than what the slab after the next one would need of it.
+//!
+//! Slabs are numbered on over all passes, in the order in which they run, from high planes to low ones along the way of
+//! towers. In [`Op`]s that number stands for the pass, and the two buffers stand for devices that take slabs in turns.
+
+mod build;
+mod check;
+mod cone;
+mod print;
+#[cfg(test)]
+mod tests;
+
+pub use build::{LaidOutSlabs, SlabBuilder};
+pub use check::check_slabs;
+pub use print::PrintedSlabs;
+
+use super::{Block, NoLayout, Pass, Planes, Window};
+use crate::lattice::Interval;
+
+/// Buffers of a device: slabs take them in turns.
+pub const BUFFERS: usize = 2;
+
+/// A slab of a pass. Planes are those of the array, along the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slab {
+    /// The number of its pass.
+    pub pass: u64,
+    /// The time blocks, each with the groups that the slab runs.
+    pub work: Pass,
+    /// Per block, the groups with an event on which the base depends.
+    pub needed: Vec<Interval>,
+    /// What it stores.
+    pub base: Interval,
+    /// What it loads: all that the base depends on.
+    pub loaded: Interval,
+    /// What has a place in the buffer: what is loaded, and what its towers touch.
+    pub held: Interval,
+}
+
+impl Slab {
+    /// The part of a block that consists of some of its groups.
+    fn part(block: &Block, groups: Interval) -> Block {
+        let own = groups.intersect(Interval::new(block.first, block.end()));
+        if own.is_empty() {
+            return Block {
+                groups: [].into(),
+                needs: vec![[].into(); block.needs.len()],
+                ..block.clone()
+            };
+        }
+        let range = (own.lo - block.first) as usize..(own.hi - block.first) as usize;
+        let needs = block.needs.iter();
+        Block {
+            first: own.lo,
+            groups: block.groups[range.clone()].into(),
+            needs: needs.map(|needs| needs[range.clone()].into()).collect(),
+            ..block.clone()
+        }
+    }
+
+    /// The planes that its towers touch.
+    fn touched(work: &Pass) -> Interval {
+        let groups = work.blocks.iter().flat_map(|block| block.groups.iter());
+        let touched = groups.map(|planes: &Planes| planes.touched);
+        touched.fold(Interval::default(), Interval::hull)
+    }
+}
+
+/// Whether a pass of slabs can be loaded from one array: each slab only needs planes that the one before it stores, of
+/// those that are stored in the pass before it is loaded. Otherwise, how wide bases would have to be.
+pub fn wide_enough(slabs: &[Slab]) -> Result<(), NoLayout> {
+    for (number, slab) in slabs.iter().enumerate() {
+        let Some(stored) = number.checked_sub(2).map(|last| slabs[last].base) else {
+            continue;
+        };
+        if slab.loaded.hi > stored.lo {
+            return Err(NoLayout::Narrow {
+                base: slabs[number - 1].base.len(),
+                needed: slab.loaded.hi - slabs[number - 1].base.lo,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The window that stands for the buffers of slabs: so many places in each, and so many queues of time blocks.
+pub fn buffers(planes: Interval, places: i64, in_flight: usize) -> Window {
+    Window {
+        planes,
+        places: Some(places),
+        devices: BUFFERS,
+        in_flight: in_flight.max(1),
+        ahead: 0,
+        spread: false,
+    }
+}

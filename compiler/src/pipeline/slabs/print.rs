@@ -1,0 +1,78 @@
+//! Slabs and their operations as text.
+
+use super::{LaidOutSlabs, Slab};
+use crate::lattice::Interval;
+use crate::pipeline::footprint::along;
+use crate::pipeline::{Action, Op};
+use std::fmt;
+
+/// Slabs with their operations.
+pub struct PrintedSlabs<'a>(pub &'a LaidOutSlabs);
+
+impl PrintedSlabs<'_> {
+    /// Planes of the array as it counts them.
+    fn planes(&self, planes: Interval) -> Interval {
+        along(self.0.way, planes)
+    }
+
+    fn slab(&self, f: &mut fmt::Formatter<'_>, number: usize, slab: &Slab) -> fmt::Result {
+        writeln!(
+            f,
+            "\npass {} slab {number}: base {}, loaded {}, held {}",
+            slab.pass,
+            self.planes(slab.base),
+            self.planes(slab.loaded),
+            self.planes(slab.held)
+        )?;
+        for (number, block) in slab.work.blocks.iter().enumerate() {
+            let (steps, first, end) = (block.steps, block.first, block.end());
+            writeln!(f, "  block {number}: {steps} steps, groups {first}..{end}")?;
+        }
+        Ok(())
+    }
+
+    fn op(&self, f: &mut fmt::Formatter<'_>, op: &Op) -> fmt::Result {
+        let action = match op.action {
+            Action::Load { planes } => format!("load {}", self.planes(planes)),
+            Action::Run { block, group } => format!("run block {block} group {group}"),
+            Action::Gather {
+                block,
+                output,
+                planes,
+            } => format!(
+                "gather {} output {output} block {block}",
+                self.planes(planes)
+            ),
+            Action::Store { planes } => format!("store {}", self.planes(planes)),
+            Action::Slide { places, by } => format!("slide places {places} by {by}"),
+        };
+        write!(f, "{:>5}  {:<9} {action}", op.id, op.queue.to_string())?;
+        if !op.after.is_empty() {
+            let after: Vec<String> = op.after.iter().map(u64::to_string).collect();
+            write!(f, "  after {}", after.join(", "))?;
+        }
+        writeln!(f)
+    }
+}
+
+impl fmt::Display for PrintedSlabs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LaidOutSlabs {
+            window, slabs, ops, ..
+        } = self.0;
+        writeln!(
+            f,
+            "planes {}, two buffers of {} planes, {} time blocks in flight",
+            self.planes(window.planes),
+            window.places.unwrap_or(0),
+            window.in_flight
+        )?;
+        for (number, slab) in slabs.iter().enumerate() {
+            self.slab(f, number, slab)?;
+            for op in ops.iter().filter(|op| op.pass == number as u64) {
+                self.op(f, op)?;
+            }
+        }
+        Ok(())
+    }
+}
