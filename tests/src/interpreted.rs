@@ -198,6 +198,13 @@ impl InterpretedPeers {
         self.devices[0].changes()
     }
 
+    /// Lets no device start a kernel after so many.
+    pub fn fail_after(&self, launches: u64) {
+        for device in &self.devices {
+            device.fail_after(launches);
+        }
+    }
+
     /// Kernels that each device started.
     pub fn launches(&self) -> Vec<u64> {
         self.devices.iter().map(Interpreted::launches).collect()

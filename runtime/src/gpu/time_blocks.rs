@@ -8,7 +8,7 @@ use super::no_time_blocks::NoTimeBlocks;
 use super::towers::CompiledTowers;
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::{
-    TimeBlock, TowerBuffers, Volumes, point_table, queues, task_words,
+    TaskWord, TimeBlock, TowerBuffers, Volumes, point_table, queues, task_words,
 };
 use torre_compiler::backend::gpu::tower;
 use torre_compiler::layout::Layout;
@@ -50,6 +50,9 @@ pub(super) struct Ready {
     pub buffers: TowerBuffers,
     /// What progress has reached.
     pub since: u32,
+    /// The same tasks for slabs, whose towers do not wait for those of groups that a slab does not run: by how many
+    /// groups a task's comes after the first one of the slab. See [`Ready::cut_off`].
+    pub cut: Vec<u64>,
 }
 
 /// Progress starts anew beyond this.
@@ -131,7 +134,42 @@ impl Ready {
             },
             time_block,
             since: 0,
+            cut: Vec::new(),
         }))
+    }
+
+    /// Brings tasks to a device that have no neighbours in launches before the first one of a slab, for each number of
+    /// launches between it and a task's where that matters.
+    pub fn cut_off(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
+        let list = &self.time_block.list;
+        let mut launch_of = vec![0; list.tasks.len()];
+        for launch in 0..list.launches.len() {
+            launch_of[list.of_launch(launch)].fill(launch);
+        }
+        let above = |task: usize, other: Option<usize>| {
+            other.map_or(0, |other| launch_of[task].saturating_sub(launch_of[other]))
+        };
+        let tasks = || list.tasks.iter().enumerate();
+        let reach = tasks().flat_map(|(n, task)| task.neighbours.map(|other| above(n, other)));
+        let reach = reach.max().unwrap_or(0);
+        let mut bytes = vec![0; list.tasks.len() * TaskWord::BYTES as usize];
+        device.read(Address(self.buffers.tasks), &mut bytes)?;
+        let none = i32::try_from(list.tasks.len()).map_err(|_| DeviceError::TooLong)?;
+        for launches in 0..reach {
+            let mut own = bytes.clone();
+            for (number, task) in tasks() {
+                for (word, other) in TaskWord::NEIGHBOURS.into_iter().zip(task.neighbours) {
+                    if above(number, other) > launches {
+                        let at = number * TaskWord::BYTES as usize + 4 * word as usize;
+                        own[at..at + 4].copy_from_slice(&none.to_le_bytes());
+                    }
+                }
+            }
+            let place = device.take(own.len().max(4) as u64)?;
+            device.write(place, &own)?;
+            self.cut.push(place.0);
+        }
+        Ok(())
     }
 
     /// Lets progress start anew if it has come far; nothing of it is in flight.

@@ -8,6 +8,7 @@ mod order;
 mod patches;
 mod predict;
 mod refusal;
+mod slabs;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,8 @@ pub use layers::PlannedVariant;
 pub use order::usual_order;
 pub use patches::{PatchPlan, patch_heights};
 pub use predict::{layerwise, line};
-pub use refusal::{NoDevices, NoWindow, Refusal};
+pub use refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
+pub use slabs::{PlannedSlabs, SlabSizes};
 pub use stripes::StripesPlan;
 pub use window::{Wanted, WindowPlan, group_planes};
 
@@ -351,6 +353,15 @@ impl<'a> DevicePlanner<'a> {
             }
             Refusal::Window(NoWindow::Memory { .. }) => {
                 "allow more with `--memory`, or make the last two axes shorter".to_owned()
+            }
+            Refusal::Window(NoWindow::Slabs(NoSlabs::Devices)) => {
+                "use `--window host`, with which several GPUs take passes in turns".to_owned()
+            }
+            Refusal::Window(NoWindow::Slabs(NoSlabs::Memory { .. })) => {
+                "use a smaller base or fewer steps, as in `--window \"slabs(base = 256, height = 16)\"`, allow more with `--memory`, or use `--window host`, which takes less".to_owned()
+            }
+            Refusal::Window(NoWindow::Slabs(_)) => {
+                "use a larger base or another height, leave both to the model with `--window slabs`, or use `--window host`".to_owned()
             }
             Refusal::Window(NoWindow::Ring) => {
                 "let the second or the last axis be the periodic one, as a window moves along the first one only, or make the domain smaller and use `--window none`"

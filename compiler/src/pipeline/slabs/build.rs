@@ -48,6 +48,9 @@ pub struct SlabBuilder {
     /// Per buffer, by places: the operations of its slab, and of the one before.
     uses: [Vec<Use>; BUFFERS],
     left: [Vec<Use>; BUFFERS],
+    /// Per buffer, the last run of each block of the slab before: towers of a buffer say in common memory how far they
+    /// are.
+    ended: [Vec<OpId>; BUFFERS],
     pending: Option<Pending>,
 }
 
@@ -62,6 +65,7 @@ impl SlabBuilder {
             host: vec![HostPlane::default(); planes.len().max(0) as usize],
             uses: Default::default(),
             left: Default::default(),
+            ended: Default::default(),
             pending: None,
         }
     }
@@ -212,6 +216,7 @@ impl SlabBuilder {
                 let places = SlabBuilder::places(slab, planes.touched);
                 needed.extend(users(&self.left[buffer], places));
                 needed.extend(users(&gathers, planes.written));
+                needed.extend(&self.ended[buffer]);
                 for (earlier, runs) in runs.iter().enumerate() {
                     let first = slab.work.blocks[earlier].first;
                     let need = own.need(earlier, group);
@@ -252,6 +257,10 @@ impl SlabBuilder {
                 ops.push(op);
             }
         }
+        self.ended[buffer] = runs
+            .iter()
+            .filter_map(|runs| runs.last().copied())
+            .collect();
     }
 
     /// Stores what the slab before has left.

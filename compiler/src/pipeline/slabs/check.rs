@@ -6,7 +6,7 @@
 //! them before anything is there. Each plane of the host's array has the number of passes that it has been through: a
 //! slab loads it before its pass, and stores it once in a pass.
 
-use super::Slab;
+use super::{BUFFERS, Slab};
 use crate::lattice::Interval;
 use crate::pipeline::order::Ordered;
 use crate::pipeline::{Action, Block, Fault, Op, OpId, Queue, Window};
@@ -199,6 +199,13 @@ impl Checker<'_> {
         }
         runs.push(id);
         before.map_or(Ok(()), |before| self.ordered(before, id))?;
+        // Towers of a buffer say in common memory how far they are.
+        let same = pass.checked_sub(BUFFERS as u64).into_iter();
+        for other in same.flat_map(|same| self.runs.range((same, 0)..(same + 1, 0))) {
+            for run in other.1 {
+                self.ordered(*run, id)?;
+            }
+        }
         for earlier in 0..block {
             let need = own.need(earlier, group).ok_or(out_of_turn)?;
             let other = self.block(op, earlier)?;

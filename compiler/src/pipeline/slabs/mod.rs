@@ -22,6 +22,9 @@
 //! one beside the slab itself: [`SlabBuilder`] lists the loads of a slab before the stores of the one before. A base is
 //! no narrower than what the slab after the next one would need of it.
 //!
+//! Towers of both slabs that a buffer has one after the other say in common memory how far they are, so all runs of the
+//! first one are over before those of the second one begin.
+//!
 //! Slabs are numbered on over all passes, in the order in which they run, from high planes to low ones along the way of
 //! towers. In [`Op`]s that number stands for the pass, and the two buffers stand for devices that take slabs in turns.
 

@@ -165,8 +165,10 @@ impl<T: Value> Pipelined<'_, T> {
         let turn = window.turn(op.pass);
         let array = self.planes.array(unit.buffer, window, op.pass, op.base);
         let beside = unit.beside.as_ref().map_or(array, Beside::array);
+        let cut = Self::cut_at(state, group).and_then(|above| ready.cut.get(above));
         let buffers = TowerBuffers {
             array: array.0,
+            tasks: cut.copied().unwrap_or(ready.buffers.tasks),
             beside: ready.buffers.beside.map(|_| beside.0),
             waves: unit.waves.of(turn).offset(waves as i64).0,
             records: unit.records.of(turn).offset((state.from * each) as i64).0,

@@ -13,6 +13,7 @@ mod pass_state;
 mod passes;
 mod planes;
 mod records;
+mod slabs;
 mod slices;
 mod stream;
 mod unit;
@@ -33,12 +34,15 @@ use beside::Beside;
 use over_files::OverFiles;
 use pass_state::PassState;
 use planes::PlaneBytes;
+use slabs::SlabRun;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::service;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
-use torre_compiler::pipeline::{Builder, Footprints, LaidOut, OpId, Window};
+use torre_compiler::pipeline::{
+    BUFFERS, Builder, Footprints, LaidOut, LaidOutSlabs, OpId, SlabBuilder, Window,
+};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
@@ -59,6 +63,8 @@ pub struct InFlight {
     pub spread: bool,
     /// Planes of the device's buffer; `None`: the device holds the whole array.
     pub places: Option<i64>,
+    /// Planes of the bases of overlapped slabs, which have two buffers of so many places; `None`: a window that slides.
+    pub slabs: Option<i64>,
 }
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
@@ -107,6 +113,8 @@ pub struct Pipelined<'a, T> {
     per_step: u64,
     probes: Vec<Vec<f64>>,
     pictures: Vec<Picture>,
+    /// Passes are by overlapped slabs.
+    slabs: Option<SlabRun>,
 }
 
 // SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until those
@@ -126,7 +134,8 @@ pub fn device_bytes(
     // The number of waves is not known before sources are; those with one for each cell have as many values as cells.
     let beside = how.places.map_or(0, |_| Beside::bytes(layout));
     let buffer = planes.buffer_bytes().saturating_add(beside);
-    buffer.saturating_add(2 * sizes.all())
+    let unit = buffer.saturating_add(2 * sizes.all());
+    unit.saturating_mul(how.slabs.map_or(1, |_| BUFFERS as u64))
 }
 
 /// Steps of a pass of time blocks of so many steps, at most.
@@ -161,7 +170,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         // The states of zones move with planes in a layout for that.
         let fixed = how.places.is_some() && !scheme.zones.is_empty() && !layout.windowed;
         let unfit = !interruptions.always.is_empty() || fixed;
-        let several = devices.count() > 1 && how.places.is_none();
+        let several = devices.count() > 1 && (how.places.is_none() || how.slabs.is_some());
         if unfit || several || towers.program.sources != chosen.acting(problem) {
             return Ok(None);
         }
@@ -184,23 +193,39 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let injections = Injections::new(scheme, problem, files);
         let receivers = receivers(scheme, problem);
         let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));
-        let window = Window {
-            planes: footprints.held(),
-            places: how.places,
-            devices: devices.count(),
-            in_flight: how.blocks.max(1),
-            ahead: how.ahead,
-            spread: how.spread,
+        let blocks = how.blocks.max(1);
+        let slabs = how.places.zip(how.slabs).map(|(places, base)| {
+            let builder = SlabBuilder::new(footprints.held(), places, blocks, how.group);
+            SlabRun::new(base, builder)
+        });
+        // Both buffers of slabs are on one device.
+        let devices = match &slabs {
+            Some(_) => Devices::One(devices.device(0)),
+            None => devices,
         };
-        check_layout(&mut footprints, &calculation, &window, towers.steps)?;
+        let window = match &slabs {
+            Some(slabs) => slabs.builder.window().clone(),
+            None => Window {
+                planes: footprints.held(),
+                places: how.places,
+                devices: devices.count(),
+                in_flight: blocks,
+                ahead: how.ahead,
+                spread: how.spread,
+            },
+        };
+        match &slabs {
+            Some(slabs) => check_slabs(&mut footprints, &calculation, slabs, towers.steps)?,
+            None => check_layout(&mut footprints, &calculation, &window, towers.steps)?,
+        }
         let planes = PlaneBytes::new(&layout, footprints.way(), how.places);
         let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
-        let mut units = Vec::new();
-        for number in 0..devices.count() {
+        let mut units: Vec<Unit> = Vec::new();
+        for number in 0..window.devices.max(1) {
             let device = devices.device(number);
             let needed = device_bytes(scheme, problem, &layout, towers.steps, how);
             let available = device.free_memory()?;
-            if needed > available {
+            if needed > available && (slabs.is_none() || number == 0) {
                 return Err(DeviceError::Memory { needed, available });
             }
             let Ok(volumes) = volumes::place(device, &injections, chosen)? else {
@@ -222,7 +247,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
                     true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
                     false => None,
                 },
-                queues: DeviceQueues::new(device, window.in_flight)?,
+                queues: match units.first().filter(|_| slabs.is_some()) {
+                    Some(first) => first.queues.clone(),
+                    None => DeviceQueues::new(device, window.in_flight)?,
+                },
                 volumes,
                 buffer,
                 beside,
@@ -271,6 +299,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 .map(|i| calculation.probe(i))
                 .collect(),
             pictures: Vec::new(),
+            slabs,
             towers: towers.clone(),
             calculation,
             files,
@@ -304,6 +333,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
     fn advance(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         if self.over.is_some() {
             return self.advance_over_files(until, progress);
+        }
+        if self.slabs.is_some() {
+            return self.advance_by_slabs(until, progress);
         }
         while self.asked < until {
             let next = self.builder.passes() + BETWEEN_LOOKS * self.units.len() as u64;
@@ -409,6 +441,35 @@ fn check_layout<T: Value>(
     }
     let passes = vec![pass; 2 * window.devices];
     let laid_out = LaidOut::new(window.clone(), passes, footprints.way());
+    let laid_out = laid_out.map_err(|error| failed(error.to_string()))?;
+    laid_out.check().map_err(|fault| failed(fault.to_string()))
+}
+
+/// The same of two passes by slabs.
+fn check_slabs<T: Value>(
+    footprints: &mut Footprints,
+    calculation: &Calculation<'_, T>,
+    slabs: &SlabRun,
+    steps: u64,
+) -> Result<(), DeviceError> {
+    let failed = |message: String| DeviceError::Failed {
+        what: "laying out slabs",
+        message,
+    };
+    let (scheme, problem) = (calculation.scheme, calculation.problem);
+    let layout = &calculation.layout;
+    let heights = vec![steps; slabs.builder.window().in_flight];
+    let mut all = footprints
+        .slabs(scheme, layout, &heights, slabs.base)
+        .ok_or_else(|| failed("there are none".to_owned()))?;
+    let slices = (0..problem.outputs.len())
+        .filter_map(|output| slices::Slice::new(scheme, problem, layout, output, 0, 0));
+    let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
+    for block in all.iter_mut().flat_map(|slab| &mut slab.work.blocks) {
+        block.gathers = gathers.clone();
+    }
+    let builder = slabs.builder.clone();
+    let laid_out = LaidOutSlabs::new(builder, &all, 2, footprints.way());
     let laid_out = laid_out.map_err(|error| failed(error.to_string()))?;
     laid_out.check().map_err(|fault| failed(fault.to_string()))
 }

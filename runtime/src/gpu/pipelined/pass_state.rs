@@ -1,5 +1,6 @@
 //! What is known of a pass while it runs.
 
+use super::slabs::SlabPart;
 use super::slices::Slice;
 use std::collections::BTreeMap;
 use torre_compiler::pipeline::{OpId, Queue};
@@ -14,13 +15,17 @@ pub(super) struct BlockState {
     pub since: u32,
     /// In the order of the pipeline's outputs of the block.
     pub slices: Vec<Slice>,
+    /// The first group of a slab.
+    pub first: Option<i64>,
 }
 
-/// A pass that is not over.
+/// A pass that is not over, or a slab of one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassState {
     pub blocks: Vec<BlockState>,
     /// The last operation of each queue.
     pub ends: BTreeMap<Queue, OpId>,
     pub ops: Vec<OpId>,
+    /// Where it is one of the slabs of a pass.
+    pub slab: Option<SlabPart>,
 }

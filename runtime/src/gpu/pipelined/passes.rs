@@ -27,9 +27,14 @@ impl<T: Value> Pipelined<'_, T> {
         let list = height.list.clone();
         let (device, towers) = (self.devices.device(number), &self.towers);
         let ready = Ready::new(device, towers, scheme, layout, &self.points, list, steps)?;
-        let possible = ready.is_ok();
-        unit.ready.extend(ready.map(|ready| (steps, ready)));
-        Ok(possible)
+        let Ok(mut ready) = ready else {
+            return Ok(false);
+        };
+        if self.slabs.is_some() {
+            ready.cut_off(device)?;
+        }
+        unit.ready.insert(steps, ready);
+        Ok(true)
     }
 
     /// The height of the time block that begins at a step, of those up to the next step after which something is due:
@@ -67,45 +72,56 @@ impl<T: Value> Pipelined<'_, T> {
             ahead: window.ahead,
             spread: window.spread,
             places: window.places,
+            slabs: self.slabs.as_ref().map(|slabs| slabs.base),
         }
     }
 
-    /// Begins the pass that comes next.
-    pub(super) fn begin_pass(&mut self, until: u64) -> Result<(), DeviceError> {
-        let number = self.builder.passes();
-        let window = self.builder.window().clone();
-        let device = window.device(number);
-        let how = self.how();
-        let mut state = PassState::default();
+    /// The time blocks of the pass that comes next, of those up to some step, and the step after which it ends.
+    pub(super) fn blocks_until(&self, until: u64) -> Result<(Vec<BlockState>, u64), DeviceError> {
+        let most = most_blocks(self.how());
+        let mut blocks: Vec<BlockState> = Vec::new();
         let (mut step, mut bytes) = (self.asked, 0);
-        while state.blocks.len() < most_blocks(how) && step < until {
+        while blocks.len() < most && step < until {
             let steps = self.height(step, until).ok_or(DeviceError::Failed {
                 what: "advancing by time blocks",
                 message: format!("they do not reach step {until} from step {step}"),
             })?;
             let (slices, after) = self.slices_after(step + steps, bytes);
-            if after > self.slice_bytes && !state.blocks.is_empty() {
+            if after > self.slice_bytes && !blocks.is_empty() {
                 break;
             }
             bytes = after;
+            blocks.push(BlockState {
+                steps,
+                from: step - self.asked,
+                since: 0,
+                slices,
+                first: None,
+            });
+            step += steps;
+        }
+        Ok((blocks, step))
+    }
+
+    /// Makes the time blocks of a pass ready on its device, and says what their progress counts from.
+    pub(super) fn count_on(
+        &mut self,
+        number: u64,
+        blocks: &mut [BlockState],
+    ) -> Result<(), DeviceError> {
+        let window = self.builder.window().clone();
+        let device = window.device(number);
+        let mut active = self.first_pass..number;
+        let is_idle = active.all(|pass| window.device(pass) != device);
+        for block in blocks {
+            let steps = block.steps;
             if !self.make_ready(device, steps)? {
                 return Err(DeviceError::Failed {
                     what: "advancing by time blocks",
                     message: format!("there are none of {steps} steps"),
                 });
             }
-            state.blocks.push(BlockState {
-                steps,
-                from: step - self.asked,
-                since: 0,
-                slices,
-            });
-            step += steps;
-        }
-        let mut active = self.first_pass..number;
-        let is_idle = active.all(|pass| window.device(pass) != device);
-        for block in &mut state.blocks {
-            if let Some(ready) = self.units[device].ready.get_mut(&block.steps) {
+            if let Some(ready) = self.units[device].ready.get_mut(&steps) {
                 if is_idle {
                     ready.renew(self.devices.device(device))?;
                 }
@@ -113,15 +129,33 @@ impl<T: Value> Pipelined<'_, T> {
                 ready.since = ready.time_block.over(ready.since);
             }
         }
-        let pass = self.pass(&state).ok_or(DeviceError::TooLong)?;
-        self.send_waves(number, step)?;
-        // What was written is there before the pass begins.
+        Ok(())
+    }
+
+    /// What was written is there before anything else of a pass begins.
+    pub(super) fn follow_writes(&self, number: u64) -> Result<(), DeviceError> {
+        let device = self.builder.window().device(number);
         let (unit, device) = (&self.units[device], self.devices.device(device));
         let written = device.signal(WorkQueue::OWN)?;
         for queue in unit.queues.all() {
             device.follow(queue, written)?;
         }
         device.forget(written);
+        Ok(())
+    }
+
+    /// Begins the pass that comes next.
+    pub(super) fn begin_pass(&mut self, until: u64) -> Result<(), DeviceError> {
+        let number = self.builder.passes();
+        let (blocks, step) = self.blocks_until(until)?;
+        let mut state = PassState {
+            blocks,
+            ..PassState::default()
+        };
+        self.count_on(number, &mut state.blocks)?;
+        let pass = self.pass(&state).ok_or(DeviceError::TooLong)?;
+        self.send_waves(number, step)?;
+        self.follow_writes(number)?;
         self.builder.begin(pass);
         self.passes.push_back(state);
         self.asked = step;
@@ -159,7 +193,7 @@ impl<T: Value> Pipelined<'_, T> {
     }
 
     /// Brings the waves of the steps of a pass to the device.
-    fn send_waves(&mut self, pass: u64, until: u64) -> Result<(), DeviceError> {
+    pub(super) fn send_waves(&mut self, pass: u64, until: u64) -> Result<(), DeviceError> {
         let mut bytes = Vec::new();
         if self.injections.waves_per_step() == 0 {
             return Ok(());
@@ -198,7 +232,10 @@ impl<T: Value> Pipelined<'_, T> {
         }
         result?;
         self.keep_records(pass, &state)?;
-        self.count(state.blocks.iter().map(|block| block.steps).sum(), progress);
+        // A pass by slabs is over with its last one.
+        if state.slab.is_none_or(|slab| slab.ends) {
+            self.count(state.blocks.iter().map(|block| block.steps).sum(), progress);
+        }
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use super::slices::Slice;
 use crate::gpu::device::DeviceError;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::simulation::Value;
+use torre_compiler::lattice::Axis;
 use torre_compiler::problem::OutputKind;
 use torre_compiler::real::Real;
 
@@ -24,6 +25,9 @@ impl<T: Value> Pipelined<'_, T> {
             for step in values.chunks_exact(count) {
                 for (n, value) in step.iter().enumerate() {
                     let receiver = &self.receivers[n];
+                    if !self.owns(state, receiver.at[Axis::OUTER]) {
+                        continue;
+                    }
                     // Nothing ever changes what is recorded after no stage.
                     let value = match receiver.stage {
                         Some(_) => *value,
@@ -37,6 +41,9 @@ impl<T: Value> Pipelined<'_, T> {
         }
         let slices = state.blocks.iter().flat_map(|block| &block.slices);
         let slices: Vec<Slice> = slices.copied().collect();
+        if let Some(slab) = state.slab {
+            return self.keep_parts(pass, slab, &slices);
+        }
         let size = T::PRECISION.bytes();
         for slice in slices {
             let mut bytes = vec![0; slice.place.count() as usize * size];
@@ -58,7 +65,7 @@ impl<T: Value> Pipelined<'_, T> {
 }
 
 /// Values as they lie on the device.
-fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
+pub(super) fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
     let mut values = vec![T::default(); bytes.len() / T::PRECISION.bytes()];
     T::decode(bytes, &mut values);
     values.into_iter().map(Real::to_f64).collect()

@@ -97,6 +97,15 @@ impl Slice {
         })
     }
 
+    /// Where values of it lie among all of them that are in some of its planes.
+    pub fn values(&self, planes: Interval) -> std::ops::Range<usize> {
+        if !self.row_of_plane {
+            return 0..self.place.count() as usize;
+        }
+        let first = (planes.lo - self.planes.lo) * self.place.values;
+        first as usize..(first + planes.len() * self.place.values) as usize
+    }
+
     /// The part of it that lies in some planes, and where that is put.
     pub fn part(&self, planes: Interval, out: Address, bytes: usize) -> (PlanePlace, Address) {
         let out = out.offset(self.offset as i64);

@@ -80,6 +80,41 @@ pub enum NoWindow {
     Points(String),
     /// The least window does not fit.
     Memory { needed: u64, available: u64 },
+    /// There are no overlapped slabs.
+    Slabs(NoSlabs),
+}
+
+/// Why a run is not by overlapped slabs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSlabs {
+    /// Several devices have no slabs.
+    Devices,
+    /// The height is no whole number of time blocks, or not of as many as are to be in flight.
+    Height { height: u64, block: u64 },
+    /// A slab has fewer planes than others need of it.
+    Narrow { base: i64, needed: i64 },
+    /// The buffers do not fit.
+    Memory { needed: u64, available: u64 },
+}
+
+impl fmt::Display for NoSlabs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoSlabs::Devices => f.write_str("overlapped slabs are for one GPU"),
+            NoSlabs::Height { height, block } => write!(
+                f,
+                "slabs advance by whole time blocks, which have {block} steps, and a pass of {height} steps is none of up to 64 of them, or not of as many as `--in-flight` says"
+            ),
+            NoSlabs::Narrow { base, needed } => write!(
+                f,
+                "a slab of {base} planes is too narrow: the slab after the next one would need {needed} planes of it"
+            ),
+            NoSlabs::Memory { needed, available } => write!(
+                f,
+                "the buffers of two slabs take {needed} bytes of the GPU's memory, and {available} are available"
+            ),
+        }
+    }
 }
 
 impl fmt::Display for NoWindow {
@@ -97,6 +132,7 @@ impl fmt::Display for NoWindow {
                 "towers advance by {period} steps at a time, and something is due after {every} steps"
             ),
             NoWindow::Points(reason) => f.write_str(reason),
+            NoWindow::Slabs(reason) => reason.fmt(f),
             NoWindow::Memory { needed, available } => write!(
                 f,
                 "the least calculation window takes {needed} bytes of the GPU's memory, and {available} are available"

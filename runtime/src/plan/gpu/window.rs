@@ -1,6 +1,6 @@
 //! Time blocks in flight and calculation windows: how many, over how many planes, for a device's memory.
 
-use super::{DevicePlanner, NoWindow, Refusal, TowerPlan};
+use super::{DevicePlanner, NoWindow, PlannedSlabs, Refusal, TowerPlan};
 use crate::disk;
 use crate::gpu::{InFlight, device_bytes};
 use std::collections::BTreeMap;
@@ -25,11 +25,14 @@ pub struct WindowPlan {
     /// Bytes of each device's memory, and of a plane.
     pub bytes: u64,
     pub plane_bytes: u64,
+    pub cells_of_plane: u64,
     pub rate: WindowRate,
     /// Bytes copied each way in a run.
     pub copied: u64,
     /// Bytes of the files that planes come from and go to; `None`: they are in the host's memory.
     pub files: Option<u64>,
+    /// Where it is no window that slides, but slabs.
+    pub slabs: Option<PlannedSlabs>,
 }
 
 /// What is asked for, and what there is.
@@ -55,7 +58,7 @@ pub struct Wanted {
 /// cannot have too many.
 const BLOCKS: [usize; 7] = [8, 6, 5, 4, 3, 2, 1];
 const BLOCKS_OVER_FILES: [usize; 14] = [64, 48, 40, 32, 24, 20, 16, 12, 8, 6, 4, 3, 2, 1];
-const COLUMNS: [i64; 5] = [16, 8, 4, 2, 1];
+pub(super) const COLUMNS: [i64; 5] = [16, 8, 4, 2, 1];
 
 /// The same where the whole array is on the device.
 const RESIDENT: (usize, i64) = (4, 16);
@@ -64,7 +67,7 @@ const RESIDENT: (usize, i64) = (4, 16);
 const AHEAD: i64 = 2;
 
 /// Share of the rate that is lost for each group of a pass, about: a launch that ends while others wait for it.
-const LAUNCH: f64 = 0.16;
+pub(super) const LAUNCH: f64 = 0.16;
 
 /// Time blocks have as many heights, about, for which there are tables.
 const HEIGHTS: u64 = 3;
@@ -77,7 +80,11 @@ pub fn group_planes(towers: &Towers, columns: i64) -> i64 {
 
 impl DevicePlanner<'_> {
     /// Whether a run can have time blocks in flight.
-    fn window_refusal(&self, plan: Option<&TowerPlan>, every: Option<u64>) -> Option<NoWindow> {
+    pub(super) fn window_refusal(
+        &self,
+        plan: Option<&TowerPlan>,
+        every: Option<u64>,
+    ) -> Option<NoWindow> {
         let scheme = self.planner.scheme;
         let Some(plan) = plan else {
             return Some(match self.interruptions.refusal() {
@@ -116,6 +123,7 @@ impl DevicePlanner<'_> {
                     ahead: 0,
                     spread: true,
                     places: None,
+                    slabs: None,
                 })
             }
         }
@@ -150,6 +158,7 @@ impl DevicePlanner<'_> {
                     ahead: AHEAD,
                     spread: true,
                     places: Some(0),
+                    slabs: None,
                 };
                 let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
                 let fixed = fixed.saturating_add(table_bytes(plan));
@@ -184,7 +193,7 @@ impl DevicePlanner<'_> {
         rate.in_turns(devices, passes, planes, behind)
     }
 
-    fn window_rates(&self, wanted: Wanted) -> Rates {
+    pub(super) fn window_rates(&self, wanted: Wanted) -> Rates {
         let link = self.model.link_rate();
         Rates {
             cells: wanted.cells,
@@ -194,11 +203,15 @@ impl DevicePlanner<'_> {
     }
 
     /// Bytes of a cell, with all that lies between rows.
-    fn bytes_of_a_cell(&self) -> f64 {
-        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+    pub(super) fn bytes_of_a_cell(&self) -> f64 {
+        let layout = &self.window_layout;
         let plane_bytes = layout.stride[Axis::OUTER] as f64 * layout.element_bytes as f64;
-        let area = scheme.grid.cells[Axis::MIDDLE] * scheme.grid.cells[Axis::INNER];
-        plane_bytes / area.max(1) as f64
+        plane_bytes / self.cells_of_a_plane().max(1) as f64
+    }
+
+    pub(super) fn cells_of_a_plane(&self) -> i64 {
+        let cells = self.planner.scheme.grid.cells;
+        cells[Axis::MIDDLE] * cells[Axis::INNER]
     }
 
     /// A calculation window over the host's memory, or over files.
@@ -259,8 +272,10 @@ impl DevicePlanner<'_> {
                 bytes: device_bytes(scheme, self.problem, layout, plan.height(), how)
                     .saturating_add(tables),
                 plane_bytes,
+                cells_of_plane: self.cells_of_a_plane() as u64,
                 rate: self.in_turns(rate, wanted.devices, steps, least + how.group),
                 files: wanted.disk.map(|_| disk::needed(layout)),
+                slabs: None,
                 copied: passes
                     .saturating_mul(planes as u64)
                     .saturating_mul(plane_bytes),
@@ -272,7 +287,7 @@ impl DevicePlanner<'_> {
         })
     }
 
-    fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
+    pub(super) fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
         let (scheme, layout): (_, &Layout) = (self.planner.scheme, &self.window_layout);
         Footprints::new(
             scheme,
@@ -337,7 +352,7 @@ impl DevicePlanner<'_> {
 }
 
 /// Bytes of the tables of time blocks.
-fn table_bytes(plan: &TowerPlan) -> u64 {
+pub(super) fn table_bytes(plan: &TowerPlan) -> u64 {
     let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
     HEIGHTS * plan.count as u64 * task
 }

@@ -6,6 +6,8 @@ mod l2_partitions;
 mod layers;
 mod patches;
 mod random_windows;
+mod resumed;
+mod slabs;
 mod sources;
 mod stripes;
 mod turns;

@@ -1,5 +1,7 @@
-//! Calculation windows of random schemes, over the host's memory, over files, and on two devices in turns.
+//! Calculation windows of random schemes, over the host's memory, over files, and on two devices in turns; and overlapped
+//! slabs.
 
+use super::slabs::slabs_of;
 use super::windows::{Trial, least_places};
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
@@ -15,7 +17,8 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         reach: 2,
         ..LIMITS
     };
-    let (mut tried, mut slides, mut zoned, mut over, mut turns) = (0, 0, 0, 0, 0);
+    let (mut tried, mut slides, mut zoned) = (0, 0, 0);
+    let (mut over, mut turns, mut slabs) = (0, 0, 0);
     for seed in 0..seeds().end / 2 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -84,6 +87,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             ahead: rng.within(0, 2),
             spread: rng.once_in(2),
             places: None,
+            slabs: None,
         };
         let more = rng.within(0, 1) * rng.within(0, 9);
         let Some(least) = least_places(&scheme, &problem, towers, how) else {
@@ -109,7 +113,17 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
                     .over_files(Devices::One(&device), path)
                     .expect("the bits of the reference")
             }
-            // Two devices take passes in turns.
+            // Overlapped slabs, or two devices that take passes in turns.
+            false if window && rng.once_in(2) => {
+                how.group = rng.within(2, 9);
+                let base = rng.within(3, 12);
+                let how = slabs_of(&scheme, towers, how, base).expect("groups");
+                slabs += 1;
+                let trial = Trial { how, ..trial };
+                trial
+                    .in_flight(Devices::One(&device))
+                    .expect("the bits of the reference")
+            }
             false if window => {
                 let peers = InterpretedPeers::new(2);
                 peers.reseed(seed);
@@ -126,7 +140,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         zoned += u64::from(has_zones && window);
     }
     assert!(
-        tried > 4 && slides > 2 && zoned > 0 && over > 1 && turns > 0,
-        "{slides} {zoned} {turns} of {tried}"
+        tried > 4 && slides > 2 && zoned > 0 && over > 1 && turns > 0 && slabs > 0,
+        "{slides} {zoned} {turns} {slabs} of {tried}"
     );
 }

@@ -58,6 +58,7 @@ fn devices_in_turns_give_the_bits_of_the_reference() {
                 ahead: 1,
                 spread: true,
                 places: None,
+                slabs: None,
             },
         ),
         (
@@ -70,6 +71,7 @@ fn devices_in_turns_give_the_bits_of_the_reference() {
                 ahead: 0,
                 spread: false,
                 places: None,
+                slabs: None,
             },
         ),
     ];
@@ -110,6 +112,7 @@ problem p {
         ahead: 1,
         spread: true,
         places: None,
+        slabs: None,
     };
     let layout = kernels(
         scheme,

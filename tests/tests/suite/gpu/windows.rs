@@ -234,6 +234,7 @@ fn windows_give_the_bits_of_the_reference() {
                 ahead: 1,
                 spread: true,
                 places: None,
+                slabs: None,
             },
         ),
         (
@@ -245,6 +246,7 @@ fn windows_give_the_bits_of_the_reference() {
                 ahead: 0,
                 spread: false,
                 places: None,
+                slabs: None,
             },
         ),
         (
@@ -256,6 +258,7 @@ fn windows_give_the_bits_of_the_reference() {
                 ahead: 2,
                 spread: true,
                 places: None,
+                slabs: None,
             },
         ),
     ];
@@ -317,6 +320,7 @@ fn windows_keep_to_the_memory_of_the_device() {
         ahead: 1,
         spread: false,
         places: None,
+        slabs: None,
     };
     how.places = least_places(&scheme, &problem, towers, how);
     let set = kernels(&scheme, how);
@@ -367,6 +371,7 @@ fn time_blocks_in_flight_give_the_bits_of_the_reference() {
             ahead: 0,
             spread: true,
             places: None,
+            slabs: None,
         };
         Trial {
             library,
@@ -401,6 +406,7 @@ fn windows_over_z_blocks_give_the_bits_of_the_reference() {
         ahead: 0,
         spread: false,
         places: None,
+        slabs: None,
     };
     how.places = least_places(&scheme, &problem, towers, how);
     let done = Trial {
@@ -441,6 +447,7 @@ problem p {
         ahead: 1,
         spread: true,
         places: None,
+        slabs: None,
     };
     how.places = least_places(scheme, problem, towers, how);
     let zones = kernels(scheme, how).layout.zones;
@@ -490,6 +497,7 @@ fn windows_over_files_go_on_where_they_ended() {
         ahead: 1,
         spread: true,
         places: None,
+        slabs: None,
     };
     how.places = least_places(&scheme, &problem, towers, how);
     let run = |device: &Interpreted, folder: &Path| {

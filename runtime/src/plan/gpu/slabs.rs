@@ -1,0 +1,278 @@
+//! Overlapped slabs: their base and height for a device's memory.
+
+use super::window::{COLUMNS, LAUNCH, group_planes, table_bytes};
+use super::{DevicePlanner, NoSlabs, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
+use crate::gpu::{InFlight, device_bytes};
+use torre_compiler::lattice::Axis;
+use torre_compiler::pipeline::{
+    BUFFERS, Footprints, LaidOutSlabs, NoLayout, Slab, SlabBuilder, SlabWork, SlabsRate,
+    WindowRate, wide_enough,
+};
+
+/// The sizes of slabs as one asks for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlabSizes {
+    /// Planes of a base; `None`: as many as find room.
+    pub base: Option<i64>,
+    /// Steps of a pass; `None`: what is expected to be fastest.
+    pub height: Option<u64>,
+}
+
+/// Slabs, planned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlannedSlabs {
+    /// Planes of a base, and slabs of a pass.
+    pub base: i64,
+    pub count: usize,
+    /// Cell-steps that are computed, and planes that are loaded, per cell-step and plane of the domain.
+    pub computed: f64,
+    pub loaded: f64,
+    pub rate: SlabsRate,
+}
+
+/// Time blocks of a pass that are considered, and the most that there can be.
+const BLOCKS: [u64; 10] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16];
+const MOST_BLOCKS: u64 = 64;
+
+/// How often a base is made smaller to find room.
+const TRIALS: usize = 6;
+
+/// What a pass of slabs takes.
+struct Fitted {
+    slabs: Vec<Slab>,
+    base: i64,
+    places: i64,
+}
+
+fn places_of(slabs: &[Slab]) -> i64 {
+    slabs.iter().map(|slab| slab.held.len()).max().unwrap_or(0)
+}
+
+fn narrow(error: NoLayout) -> NoSlabs {
+    match error {
+        NoLayout::Narrow { base, needed } => NoSlabs::Narrow { base, needed },
+        // Nothing else is asked.
+        NoLayout::Room { .. } | NoLayout::Stuck => NoSlabs::Narrow { base: 0, needed: 0 },
+    }
+}
+
+impl DevicePlanner<'_> {
+    /// Overlapped slabs over the host's memory.
+    pub fn slabs(
+        &self,
+        plan: Option<&TowerPlan>,
+        wanted: Wanted,
+        sizes: SlabSizes,
+    ) -> Result<WindowPlan, Refusal> {
+        let refuse = |reason| Err(Refusal::Window(reason));
+        if let Some(reason) = self.window_refusal(plan, wanted.every) {
+            return refuse(reason);
+        }
+        let Some(plan) = plan else {
+            return refuse(NoWindow::Layerwise);
+        };
+        if wanted.devices > 1 {
+            return refuse(NoWindow::Slabs(NoSlabs::Devices));
+        }
+        let block = plan.height().max(1);
+        let blocks: Vec<u64> = match (sizes.height, wanted.blocks) {
+            (Some(height), asked) => {
+                let blocks = height / block;
+                let whole = height.is_multiple_of(block) && (1..=MOST_BLOCKS).contains(&blocks);
+                if !whole || asked.is_some_and(|asked| asked as u64 != blocks) {
+                    return refuse(NoWindow::Slabs(NoSlabs::Height { height, block }));
+                }
+                vec![blocks]
+            }
+            (None, Some(blocks)) => vec![blocks as u64],
+            (None, None) => BLOCKS.to_vec(),
+        };
+        let (mut best, mut refused) = (None::<WindowPlan>, None);
+        for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
+            let group = group_planes(plan.fit.towers(), columns);
+            let how = InFlight {
+                blocks: 1,
+                group,
+                ahead: 0,
+                spread: false,
+                places: Some(0),
+                slabs: Some(0),
+            };
+            let mut footprints = self.footprints(plan, how);
+            for blocks in &blocks {
+                let how = InFlight {
+                    blocks: *blocks as usize,
+                    ..how
+                };
+                match self.slabs_of(&mut footprints, plan, how, wanted.available, sizes) {
+                    Ok(fitted) => {
+                        let found = self.rated(&footprints, plan, how, fitted, wanted, columns);
+                        let rate = |plan: &WindowPlan| plan.rate.cells;
+                        if best.as_ref().is_none_or(|best| rate(best) < rate(&found)) {
+                            best = Some(found);
+                        }
+                    }
+                    Err(reason) => refused = refused.or(Some(reason)),
+                }
+            }
+        }
+        let reason = refused.map_or(NoWindow::Way, NoWindow::Slabs);
+        best.ok_or(Refusal::Window(reason))
+    }
+
+    /// The slabs of passes of some time blocks, as wide as asked for or as find room in so many bytes.
+    fn slabs_of(
+        &self,
+        footprints: &mut Footprints,
+        plan: &TowerPlan,
+        how: InFlight,
+        available: u64,
+        sizes: SlabSizes,
+    ) -> Result<Fitted, NoSlabs> {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
+        let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
+        let fixed = fixed.saturating_add(slab_tables(plan));
+        let left = available.saturating_sub(fixed);
+        let room = (left / (BUFFERS as u64 * plane_bytes).max(1)) as i64;
+        let memory = |places: i64| NoSlabs::Memory {
+            needed: fixed.saturating_add(places as u64 * BUFFERS as u64 * plane_bytes),
+            available,
+        };
+        let planes = layout.visible(Axis::OUTER).len();
+        let heights = vec![plan.height(); how.blocks];
+        let mut of = |base: i64| footprints.slabs(scheme, layout, &heights, base);
+        if let Some(base) = sizes.base {
+            let slabs = of(base).ok_or(NoSlabs::Narrow { base, needed: 1 })?;
+            wide_enough(&slabs).map_err(narrow)?;
+            let places = places_of(&slabs);
+            return match places <= room {
+                true => Ok(Fitted {
+                    slabs,
+                    base,
+                    places,
+                }),
+                false => Err(memory(places)),
+            };
+        }
+        let mut base = room.min(planes);
+        let mut least = memory(planes);
+        for _ in 0..TRIALS {
+            if base < 1 {
+                break;
+            }
+            // All bases about alike.
+            let count = (planes - 1).div_euclid(base) + 1;
+            let even = (planes - 1).div_euclid(count) + 1;
+            let Some(slabs) = of(even) else {
+                break;
+            };
+            let places = places_of(&slabs);
+            if places > room {
+                least = memory(places);
+                base = even.min(base) - (places - room);
+                continue;
+            }
+            wide_enough(&slabs).map_err(narrow)?;
+            return Ok(Fitted {
+                slabs,
+                base: even,
+                places,
+            });
+        }
+        Err(least)
+    }
+
+    /// What slabs are expected to do.
+    fn rated(
+        &self,
+        footprints: &Footprints,
+        plan: &TowerPlan,
+        how: InFlight,
+        fitted: Fitted,
+        wanted: Wanted,
+        columns: i64,
+    ) -> WindowPlan {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let Fitted {
+            slabs,
+            base,
+            places,
+        } = fitted;
+        let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
+        let planes = layout.visible(Axis::OUTER).len();
+        let steps = how.blocks as u64 * plan.height();
+        let height = footprints.known(plan.height());
+        let towers_of = |group: i64| {
+            let height = height?;
+            let launch = usize::try_from(group - height.first).ok()?;
+            Some(height.list.of_launch(launch).len())
+        };
+        let blocks = slabs.iter().flat_map(|slab| &slab.work.blocks);
+        let groups = blocks.flat_map(|block| block.first..block.end());
+        let towers: usize = groups.filter_map(towers_of).sum();
+        let all = height.map_or(0, |height| height.list.tasks.len()) * how.blocks;
+        let loaded: i64 = slabs.iter().map(|slab| slab.loaded.len()).sum();
+        let passes = self.problem.steps.div_ceil(steps.max(1));
+        let launches = 1.0 - LAUNCH / columns as f64;
+        let rates = self.window_rates(Wanted {
+            cells: wanted.cells * launches,
+            ..wanted
+        });
+        let work = SlabWork {
+            steps,
+            bytes: self.bytes_of_a_cell(),
+            computed: towers as f64 / all.max(1) as f64,
+            loaded: loaded as f64 / planes.max(1) as f64,
+            slabs: passes * slabs.len() as u64,
+        };
+        let rate = SlabsRate::new(rates, work);
+        let how = InFlight {
+            places: Some(places),
+            slabs: Some(base),
+            ..how
+        };
+        WindowPlan {
+            how,
+            devices: 1,
+            steps,
+            planes,
+            least: places,
+            bytes: device_bytes(scheme, self.problem, layout, plan.height(), how)
+                .saturating_add(slab_tables(plan)),
+            plane_bytes,
+            cells_of_plane: self.cells_of_a_plane() as u64,
+            rate: WindowRate {
+                transfers: rate.transfers,
+                slides: 0.0,
+                cells: rate.cells,
+            },
+            copied: passes
+                .saturating_mul(planes as u64)
+                .saturating_mul(plane_bytes),
+            files: None,
+            slabs: Some(PlannedSlabs {
+                base,
+                count: slabs.len(),
+                computed: work.computed,
+                loaded: work.loaded,
+                rate,
+            }),
+        }
+    }
+
+    /// The operations of two passes by slabs.
+    pub fn laid_out_slabs(&self, plan: &TowerPlan, how: InFlight) -> Option<LaidOutSlabs> {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let mut footprints = self.footprints(plan, how);
+        let heights = vec![plan.height(); how.blocks];
+        let slabs = footprints.slabs(scheme, layout, &heights, how.slabs?)?;
+        let builder = SlabBuilder::new(footprints.held(), how.places?, how.blocks, how.group);
+        LaidOutSlabs::new(builder, &slabs, 2, footprints.way()).ok()
+    }
+}
+
+/// Bytes of the tables of time blocks: each buffer has its own, those of tasks twice.
+fn slab_tables(plan: &TowerPlan) -> u64 {
+    2 * BUFFERS as u64 * table_bytes(plan)
+}

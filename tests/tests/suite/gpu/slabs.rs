@@ -1,0 +1,209 @@
+//! Overlapped slabs: domains that go through a device slab by slab, each with what its base depends on.
+
+use super::windows::{Done, Trial, compiled_for_window, few_cells, kernels, with_layers};
+use super::*;
+use torre_compiler::layout::Layout;
+use torre_compiler::pipeline::{Footprints, NoLayout, wide_enough};
+use torre_runtime::gpu::{Devices, InFlight, device_bytes};
+
+/// Slabs of a problem with bases of some planes, or of as many more as others need of them, in buffers that are as small
+/// as can be; `None` where towers cannot be put into groups.
+pub(super) fn slabs_of(
+    scheme: &Scheme,
+    towers: &CompiledTowers,
+    how: InFlight,
+    mut base: i64,
+) -> Option<InFlight> {
+    let layout = &Layout::for_window(scheme).expect("a size that can be addressed");
+    let of = &towers.program.towers;
+    let mut footprints = Footprints::new(scheme, layout, of, towers.order, how.group, towers.steps);
+    footprints.height(scheme, layout, towers.steps)?;
+    let heights = vec![towers.steps; how.blocks];
+    loop {
+        let slabs = footprints.slabs(scheme, layout, &heights, base)?;
+        match wide_enough(&slabs) {
+            Err(NoLayout::Narrow { needed, .. }) => base = needed,
+            fits => {
+                fits.expect("nothing else is asked");
+                let places = slabs.iter().map(|slab| slab.held.len()).max();
+                return Some(InFlight {
+                    places,
+                    slabs: Some(base),
+                    ..how
+                });
+            }
+        }
+    }
+}
+
+/// A run by slabs, with the bits of the reference.
+fn by_slabs(
+    scheme: &Scheme,
+    problem: &Problem,
+    schedule: &str,
+    how: InFlight,
+    base: i64,
+) -> (Done, InFlight) {
+    let library = library().expect("a library that was found before");
+    let device = Interpreted::new();
+    let (plan, model) = plan_of(&device, scheme, problem, schedule);
+    let towers = &compiled_for_window(library, scheme, plan, &model);
+    let how = slabs_of(scheme, towers, how, base).expect("groups");
+    let device = Interpreted::new();
+    device.reseed(base as u64);
+    let done = Trial {
+        library,
+        scheme,
+        problem,
+        towers,
+        how,
+    }
+    .in_flight(Devices::One(&device))
+    .expect("the bits of the reference");
+    assert!(device.changes() > 20, "queues take turns");
+    (done, how)
+}
+
+/// Points and volumes of sources, probes, slices across all axes and volumes act once, though slabs compute them more
+/// than once; some passes are shorter, and the last slab is narrower.
+#[test]
+fn slabs_give_the_bits_of_the_reference() {
+    if library().is_none() {
+        return;
+    }
+    let cases = [
+        (
+            maxwell(4, Precision::F32, [70, 6, 3]),
+            "torre(D = 2, TH = 2)",
+            16,
+            InFlight {
+                blocks: 2,
+                group: 6,
+                ahead: 0,
+                spread: false,
+                places: None,
+                slabs: None,
+            },
+        ),
+        (
+            maxwell(2, Precision::F64, [48, 7, 3]),
+            "(x, y): diamond(W = 3) lean +x height 4; z: span",
+            11,
+            InFlight {
+                blocks: 2,
+                group: 3,
+                ahead: 0,
+                spread: false,
+                places: None,
+                slabs: None,
+            },
+        ),
+        (
+            elasticity(Precision::F32, [50, 6, 3]),
+            "torre(W = 6, TH = 2)",
+            13,
+            InFlight {
+                blocks: 1,
+                group: 5,
+                ahead: 0,
+                spread: false,
+                places: None,
+                slabs: None,
+            },
+        ),
+    ];
+    for (seed, (scheme, schedule, base, how)) in cases.into_iter().enumerate() {
+        let mut rng = Rng::new(seed as u64);
+        let mut problem = random_problem(&mut rng, &scheme);
+        few_cells(&mut problem);
+        problem.sources.extend(volume_sources(&mut rng, &scheme, 1));
+        slices_and_a_volume(&mut problem, &scheme, [6, 8], 10);
+        problem.steps = 14;
+        let (_, how) = by_slabs(&scheme, &problem, schedule, how, base);
+        let base = how.slabs.expect("slabs");
+        let cells = scheme.grid.cells[Axis::OUTER];
+        assert!(cells > 2 * base, "{seed}: slabs of {base}");
+    }
+}
+
+/// States of layers go with their planes, those beside planes, too, in media.
+#[test]
+fn slabs_amend_layers_with_the_bits_of_the_reference() {
+    if library().is_none() {
+        return;
+    }
+    let text = "use std::maxwell::maxwell_media
+problem p {
+  scheme maxwell_media
+  domain 40 x 5 x 4
+  boundary x: cpml(3), y: cpml(2) | pec, z: pec
+  coef eps = if y < 3 then 2.5 else 1
+  source E.z at (7, 3, 2) += exp(-((t - 3)/2)^2)
+  probe E.z at (33, 4, 2)
+  probe E.z at (19, 2, 2)
+  steps 8
+}
+";
+    let resolved = with_layers(text);
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let how = InFlight {
+        blocks: 2,
+        group: 5,
+        ahead: 0,
+        spread: false,
+        places: Some(1),
+        slabs: None,
+    };
+    let layout = kernels(scheme, how).layout;
+    assert!(layout.zones.iter().any(|zone| zone.in_planes));
+    assert!(layout.zones.iter().any(|zone| !zone.in_planes));
+    by_slabs(scheme, problem, "torre(D = 1, TH = 2)", how, 9);
+}
+
+/// The device has less memory than the array; with less than two buffers it says so, and a place less is found before
+/// anything runs.
+#[test]
+fn slabs_keep_to_the_memory_of_the_device() {
+    let Some(library) = library() else { return };
+    let scheme = maxwell(4, Precision::F32, [260, 6, 4]);
+    let mut problem = random_problem(&mut Rng::new(1), &scheme);
+    (problem.sources, problem.outputs) = Default::default();
+    problem.steps = 4;
+    let device = Interpreted::new();
+    let (plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
+    let towers = &compiled_for_window(library, &scheme, plan, &model);
+    let how = InFlight {
+        blocks: 1,
+        group: 6,
+        ahead: 0,
+        spread: false,
+        places: None,
+        slabs: None,
+    };
+    let mut how = slabs_of(&scheme, towers, how, 20).expect("groups");
+    let set = kernels(&scheme, how);
+    let needed = device_bytes(&scheme, &problem, &set.layout, towers.steps, how);
+    assert!(set.layout.bytes() > 2 * needed, "{needed}");
+    // Tables of the time blocks lie beside that.
+    let device = Interpreted::with_memory(needed + (2 << 20));
+    let trial = Trial {
+        library,
+        scheme: &scheme,
+        problem: &problem,
+        towers,
+        how,
+    };
+    let done = trial.in_flight(Devices::One(&device));
+    done.expect("the bits of the reference");
+    let small = Interpreted::with_memory(needed - 1);
+    let refused = trial.in_flight(Devices::One(&small));
+    assert!(refused.is_err_and(|error| error.contains("bytes of the GPU's memory")));
+    how.places = how.places.map(|places| places - 1);
+    let device = Interpreted::new();
+    let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
+    assert!(refused.is_err_and(|error| error.contains("planes are needed at a time")));
+    // Bases that are narrower than what others need of them.
+    how.slabs = Some(3);
+    let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
+    assert!(refused.is_err_and(|error| error.contains("the one after the next one needs")));
+}
