@@ -1,8 +1,8 @@
 //! What is known of a pass while it runs.
 
-use super::slabs::SlabPart;
 use super::slices::Slice;
 use std::collections::BTreeMap;
+use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::{OpId, Queue};
 
 /// A time block of a pass.
@@ -17,6 +17,15 @@ pub(super) struct BlockState {
     pub slices: Vec<Slice>,
     /// The first group of a slab.
     pub first: Option<i64>,
+}
+
+/// What is known of a slab while it runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlabPart {
+    /// Along the way.
+    pub base: Interval,
+    /// It is the last one of its pass.
+    pub ends: bool,
 }
 
 /// A pass that is not over, or a slab of one.

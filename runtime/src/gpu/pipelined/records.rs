@@ -2,7 +2,7 @@
 
 use super::Pipelined;
 use super::pass_state::PassState;
-use super::slices::Slice;
+use super::slices::{Slice, numbers};
 use crate::gpu::device::DeviceError;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::simulation::Value;
@@ -62,11 +62,4 @@ impl<T: Value> Pipelined<'_, T> {
         }
         Ok(())
     }
-}
-
-/// Values as they lie on the device.
-pub(super) fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
-    let mut values = vec![T::default(); bytes.len() / T::PRECISION.bytes()];
-    T::decode(bytes, &mut values);
-    values.into_iter().map(Real::to_f64).collect()
 }

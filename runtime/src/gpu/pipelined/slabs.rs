@@ -5,9 +5,8 @@
 //! What slabs compute more than once acts once: a probe is recorded from the slab whose base it lies in, and a slice is
 //! put together from the planes of all bases.
 
-use super::pass_state::{BlockState, PassState};
-use super::records::numbers;
-use super::slices::Slice;
+use super::pass_state::{BlockState, PassState, SlabPart};
+use super::slices::{Slice, numbers};
 use super::{BETWEEN_LOOKS, Pipelined};
 use crate::gpu::device::DeviceError;
 use crate::host::Progress;
@@ -27,15 +26,6 @@ pub(super) struct SlabRun {
     passes: u64,
     /// Slices that are not whole yet, by output and step.
     pictures: BTreeMap<(usize, u64), Picture>,
-}
-
-/// What is known of a slab while it runs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SlabPart {
-    /// Along the way.
-    pub base: Interval,
-    /// It is the last one of its pass.
-    pub ends: bool,
 }
 
 impl SlabRun {
