@@ -16,7 +16,9 @@ use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::KernelSet;
-use torre_compiler::pipeline::{Printed as PrintedPipeline, PrintedStripes, check_stripes};
+use torre_compiler::pipeline::{
+    Printed as PrintedPipeline, PrintedSlabs, PrintedStripes, check_stripes,
+};
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{CoefId, Scheme};
@@ -252,7 +254,7 @@ fn pipeline(
     let held = question.decide(&mut plan, &[])?;
     let (Some(held), Some(towers)) = (held, &plan.towers) else {
         return Err(Failure::usage(
-            "one time block at a time is no pipeline: name `--window host`, `--window device` or several `--devices`",
+            "one time block at a time is no pipeline: name `--window host`, `--window slabs`, `--window device` or several `--devices`",
         ));
     };
     let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, model);
@@ -273,6 +275,12 @@ fn pipeline(
             ops: &ops,
         };
         return Ok(format!("{}\n{printed}", window::text(&held)));
+    }
+    if let Some(how) = held.how().filter(|how| how.slabs.is_some()) {
+        let slabs = planner.laid_out_slabs(towers, how);
+        let slabs = slabs.ok_or_else(|| Failure::usage("there are no slabs"))?;
+        slabs.check().map_err(|fault| wrong(&fault))?;
+        return Ok(format!("{}\n{}", window::text(&held), PrintedSlabs(&slabs)));
     }
     let devices = held.in_turns();
     let laid_out = held

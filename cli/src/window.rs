@@ -11,7 +11,7 @@ use torre_compiler::schedule::Schedule;
 use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, OnDevice};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{
-    DevicePlan, DevicePlanner, NoDevices, Refusal, StripesPlan, Wanted, WindowPlan,
+    DevicePlan, DevicePlanner, NoDevices, PlannedSlabs, Refusal, StripesPlan, Wanted, WindowPlan,
 };
 
 /// Where options of windows have no meaning.
@@ -92,7 +92,8 @@ impl Question<'_> {
             .memory
             .map_or(self.free, |most| most.min(self.free));
         let several = self.devices > 1;
-        if several && self.holding.window != WindowArg::Host {
+        let in_turns = matches!(self.holding.window, WindowArg::Host | WindowArg::Slabs(_));
+        if several && !in_turns {
             let stripes = self.stripes(plan, choices, available)?;
             if stripes.is_some() {
                 return Ok(stripes);
@@ -126,14 +127,17 @@ impl Question<'_> {
         } else {
             // Transfers bound a window, too, so another schedule may be the best one.
             let window_of = |plan: &DevicePlan| {
-                let window = planner.window(plan.towers.as_ref(), asked(plan));
+                let window = planned(&planner, plan, wanted, asked(plan));
                 window.map_or(0.0, |window| window.rate.cells)
             };
             let mut best = (window_of(plan), None);
             // The most that each could do is known at once, and what a window takes only when its towers are.
             let bound = |other: &DevicePlan| {
                 let towers = other.towers.as_ref();
-                towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other)))
+                match wanted {
+                    WindowArg::Slabs(_) => asked(other).cells,
+                    _ => towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other))),
+                }
             };
             let others = by_towers.take(CONSIDERED);
             let others = others.filter_map(|choice| planner.plan(choice.clone()).ok());
@@ -162,11 +166,24 @@ impl Question<'_> {
             }
             WindowArg::Device => Held::All(planner.resident(towers, asked).map_err(refused)?),
             _ => {
-                let window = planner.window(towers, asked).map_err(refused)?;
+                let window = planned(&planner, plan, wanted, asked).map_err(refused)?;
                 plan.arrange_for_window(scheme).map_err(SetupError::from)?;
                 Held::Window(Box::new(window))
             }
         }))
+    }
+}
+
+/// A window, or slabs.
+fn planned(
+    planner: &DevicePlanner<'_>,
+    plan: &DevicePlan,
+    wanted: &WindowArg,
+    asked: Wanted,
+) -> Result<WindowPlan, Refusal> {
+    match wanted {
+        WindowArg::Slabs(sizes) => planner.slabs(plan.towers.as_ref(), asked, *sizes),
+        _ => planner.window(plan.towers.as_ref(), asked),
     }
 }
 
@@ -236,6 +253,12 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
         WindowArg::Auto => "the fields do not fit into the GPU's memory, so ",
         _ => "",
     };
+    if let Some(slabs) = plan.slabs {
+        return format!(
+            "{} overlapped slabs of {} of {} planes go through the GPU, {} steps at a time",
+            slabs.count, slabs.base, plan.planes, plan.steps,
+        );
+    }
     let mut note = format!(
         "{why}a calculation window of {} of {} planes moves over the domain, {} steps at a time",
         places.min(plan.planes),
@@ -294,6 +317,12 @@ pub fn text(held: &Held) -> String {
             plan.rate.utilisation,
         );
     }
+    if let Held::Window(plan) = held
+        && let Some(slabs) = plan.slabs
+    {
+        write_slabs(&mut out, plan, &slabs);
+        return out;
+    }
     if let Held::Window(plan) = held {
         let _ = writeln!(
             out,
@@ -335,6 +364,48 @@ pub fn text(held: &Held) -> String {
         );
     }
     out
+}
+
+/// Slabs, line by line.
+fn write_slabs(out: &mut String, plan: &WindowPlan, slabs: &PlannedSlabs) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "  slabs     {:8} of {} of {} planes of {}; two buffers of {} planes; {} of the GPU's memory",
+        slabs.count,
+        slabs.base,
+        plan.planes,
+        bytes(plan.plane_bytes),
+        plan.how.places.unwrap_or(0),
+        bytes(plan.bytes),
+    );
+    let loaded = (plan.copied as f64 * slabs.loaded) as u64;
+    let _ = writeln!(
+        out,
+        "  passes    {:8} steps each; {} loaded and {} stored in a run",
+        plan.steps,
+        bytes(loaded),
+        bytes(plan.copied),
+    );
+    let cell = plan.plane_bytes as f64 / plan.cells_of_plane.max(1) as f64;
+    let _ = writeln!(
+        out,
+        "  copied    {:8.3} bytes per cell-step loaded, {:.3} stored",
+        cell * slabs.loaded / plan.steps.max(1) as f64,
+        cell / plan.steps.max(1) as f64,
+    );
+    let _ = writeln!(
+        out,
+        "  computed  {:8.3} cell-steps per cell-step of the domain",
+        slabs.computed
+    );
+    let _ = writeln!(
+        out,
+        "  expected  {:8.1} Gcells/s; transfers allow {:.1}, computing {:.1}",
+        slabs.rate.cells * 1e-9,
+        slabs.rate.transfers * 1e-9,
+        slabs.rate.computing * 1e-9,
+    );
 }
 
 /// Time blocks in flight, and planes of a group.
@@ -387,6 +458,18 @@ pub fn json(held: &Held) -> serde_json::Value {
                 "seconds_of_slides_per_second": plan.rate.slides,
             }),
         );
+        if let Some(slabs) = plan.slabs {
+            crate::report::extend(
+                &mut value,
+                serde_json::json!({
+                    "slabs": slabs.count,
+                    "planes_of_a_base": slabs.base,
+                    "loaded_bytes": plan.copied as f64 * slabs.loaded,
+                    "computed_per_cell_step": slabs.computed,
+                    "computing_allows_gcells_per_s": slabs.rate.computing * 1e-9,
+                }),
+            );
+        }
     }
     value
 }

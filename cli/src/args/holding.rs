@@ -3,6 +3,7 @@
 use super::size;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use torre_runtime::plan::gpu::SlabSizes;
 
 /// What a GPU holds while it computes.
 #[derive(Debug, Default, Args)]
@@ -12,7 +13,8 @@ pub struct Holding {
     ///
     /// `auto`: all values if they fit, a calculation window over the host's memory otherwise; `none`: all values, one
     /// time block at a time; `device`: all values, several time blocks in flight; `host`: a calculation window over the
-    /// host's memory; anything else: one over two files in the folder of that name
+    /// host's memory; `slabs`, or `slabs(base = N, height = N)`: overlapped slabs of so many planes over the host's
+    /// memory, in passes of so many steps; anything else: a window over two files in the folder of that name
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = window)]
     pub window: WindowArg,
     /// Memory of the GPU, or of the processor for a window over files, that is used at most, such as `20GB` or `16GiB`
@@ -54,6 +56,8 @@ pub enum WindowArg {
     Device,
     /// A calculation window over the host's memory
     Host,
+    /// Overlapped slabs over the host's memory
+    Slabs(SlabSizes),
     /// A calculation window over files of a folder
     Folder(PathBuf),
 }
@@ -66,6 +70,66 @@ fn window(text: &str) -> Result<WindowArg, String> {
         "none" => WindowArg::None,
         "device" => WindowArg::Device,
         "host" => WindowArg::Host,
-        folder => WindowArg::Folder(folder.into()),
+        "slabs" => WindowArg::Slabs(SlabSizes::default()),
+        _ => match text.strip_prefix("slabs(") {
+            Some(sizes) => WindowArg::Slabs(slabs(sizes)?),
+            None => WindowArg::Folder(text.into()),
+        },
     })
+}
+
+/// The sizes of slabs, as schedules have them: `base = 512, height = 32)`, or `B` and `TH`, each at most once.
+fn slabs(text: &str) -> Result<SlabSizes, String> {
+    let form = || "slabs are written `slabs(base = 512, height = 32)`".to_owned();
+    let inside = text.strip_suffix(')').ok_or_else(form)?;
+    let mut sizes = SlabSizes::default();
+    for part in inside.split(',') {
+        let (name, value) = part.split_once('=').ok_or_else(form)?;
+        let value = value.trim();
+        let size: u32 = value
+            .parse()
+            .map_err(|_| format!("`{value}` is no whole number of planes or steps"))?;
+        if size == 0 {
+            return Err("a slab has a plane and a step at least".to_owned());
+        }
+        let before = match name.trim() {
+            "base" | "B" => sizes.base.replace(i64::from(size)).is_some(),
+            "height" | "TH" => sizes.height.replace(u64::from(size)).is_some(),
+            _ => return Err(form()),
+        };
+        if before {
+            return Err(form());
+        }
+    }
+    Ok(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_are_written_as_schedules_are() {
+        let of = |base, height| Ok(WindowArg::Slabs(SlabSizes { base, height }));
+        assert_eq!(window("slabs"), of(None, None));
+        assert_eq!(
+            window("slabs(base = 512, height = 32)"),
+            of(Some(512), Some(32))
+        );
+        assert_eq!(window("slabs(TH=8)"), of(None, Some(8)));
+        assert_eq!(
+            window("./slabs"),
+            Ok(WindowArg::Folder(PathBuf::from("./slabs")))
+        );
+        for wrong in [
+            "slabs()",
+            "slabs(8)",
+            "slabs(base = 0)",
+            "slabs(base = 1, B = 2)",
+            "slabs(width = 3)",
+            "slabs(base = 1",
+        ] {
+            assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -153,6 +153,96 @@ fn windows_are_planned_without_a_gpu() {
     );
 }
 
+/// Overlapped slabs of a domain that is five times as large as the memory that is allowed: what they copy and compute,
+/// and their operations after a check.
+#[test]
+fn slabs_are_planned_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let schedule = "--schedule torre(D=2,TH=8) --columns 8";
+    let large = "--set domain=2400x600x128 --memory 3GB";
+    let plan = |window: &str, more: &str| {
+        let window = window.replace(' ', "");
+        format!(
+            "plan {{0}} --backend cuda --target sm_90 {schedule} {large} --window {window} {more}"
+        )
+    };
+    let text = succeed(&plan("slabs", ""), &[&file]);
+    for line in [
+        "  slabs ",
+        "  passes ",
+        "  copied ",
+        "  computed ",
+        "; transfers allow ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let report = |window: &str| {
+        let text = succeed(&plan(window, "--report json"), &[&file]);
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        report["window"].clone()
+    };
+    let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
+    let chosen = report("slabs");
+    assert!(number(&chosen, "device_memory_bytes") <= 3e9, "{chosen}");
+    let heights = [8, 16, 32, 48].map(|height| report(&format!("slabs(height = {height})")));
+    for (of, steps) in heights.iter().zip([8, 16, 32, 48]) {
+        assert_eq!(of["steps_of_a_pass"], steps);
+        assert!(
+            number(of, "predicted_gcells_per_s")
+                <= 1.0001 * number(&chosen, "predicted_gcells_per_s"),
+            "{of} {chosen}"
+        );
+    }
+    // Higher passes copy less in a step, and compute more.
+    for [low, high] in [0, 1, 2].map(|n| [&heights[n], &heights[n + 1]]) {
+        let computed = "computed_per_cell_step";
+        assert!(number(low, computed) < number(high, computed));
+        assert!(number(low, "planes_of_a_base") > number(high, "planes_of_a_base"));
+        let stored = "copied_bytes_each_way";
+        assert!(number(low, stored) > number(high, stored));
+    }
+    for (window, reason) in [
+        ("slabs(height = 12)", "whole time blocks"),
+        ("slabs(base = 40, height = 32)", "too narrow"),
+        (
+            "slabs(base = 1200, height = 16)",
+            "buffers of two slabs take",
+        ),
+        ("slabs(height = 400)", "buffers of two slabs take"),
+    ] {
+        let error = fail(1, &plan(window, ""), &[&file]);
+        assert!(error.contains("E0853") && error.contains(reason), "{error}");
+        assert!(error.contains("help: "), "{error}");
+    }
+    let error = fail(1, &plan("slabs", "--devices 0,1"), &[&file]);
+    assert!(
+        error.contains("E0853") && error.contains("one GPU"),
+        "{error}"
+    );
+    let emit = format!(
+        "emit {{0}} --stage pipeline --target sm_90 {schedule} --set domain=400x48x8 --window slabs(base=120,height=16)"
+    );
+    let text = succeed(&emit, &[&file]);
+    for line in [
+        ", 2 time blocks in flight\n",
+        "\npass 1 slab ",
+        "  block 1: 8 steps, groups ",
+        "  loads     load ",
+        "  stores    store ",
+        "  blocks 1  run block 1 group ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    std::fs::write(&file, QUIET.replace("x: pec", "x: periodic")).unwrap();
+    let error = fail(1, &plan("slabs", ""), &[&file]);
+    assert!(
+        error.contains("E0853") && error.contains("around the first axis"),
+        "{error}"
+    );
+}
+
 /// Stripes, messages and rates of several GPUs, and their launches.
 #[test]
 fn several_devices_are_planned_without_a_gpu() {

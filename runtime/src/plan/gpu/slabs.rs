@@ -1,8 +1,9 @@
 //! Overlapped slabs: their base and height for a device's memory.
 
-use super::window::{COLUMNS, LAUNCH, group_planes, table_bytes};
+use super::window::{COLUMNS, HEIGHTS, LAUNCH, group_planes, table_bytes};
 use super::{DevicePlanner, NoSlabs, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
 use crate::gpu::{InFlight, device_bytes};
+use torre_compiler::backend::gpu::abi::TaskWord;
 use torre_compiler::lattice::Axis;
 use torre_compiler::pipeline::{
     BUFFERS, Footprints, LaidOutSlabs, NoLayout, Slab, SlabBuilder, SlabWork, SlabsRate,
@@ -157,23 +158,34 @@ impl DevicePlanner<'_> {
         }
         let mut base = room.min(planes);
         let mut least = memory(planes);
+        let mut is_least = false;
         for _ in 0..TRIALS {
             if base < 1 {
                 break;
             }
             // All bases about alike.
             let count = (planes - 1).div_euclid(base) + 1;
-            let even = (planes - 1).div_euclid(count) + 1;
+            let even = match is_least {
+                true => base,
+                false => (planes - 1).div_euclid(count) + 1,
+            };
             let Some(slabs) = of(even) else {
                 break;
             };
             let places = places_of(&slabs);
             if places > room {
                 least = memory(places);
+                if is_least {
+                    break;
+                }
                 base = even.min(base) - (places - room);
                 continue;
             }
-            wide_enough(&slabs).map_err(narrow)?;
+            if let Err(NoLayout::Narrow { base: own, needed }) = wide_enough(&slabs) {
+                least = memory((places + needed - own).max(room + 1));
+                (base, is_least) = (needed, true);
+                continue;
+            }
             return Ok(Fitted {
                 slabs,
                 base: even,
@@ -274,5 +286,6 @@ impl DevicePlanner<'_> {
 
 /// Bytes of the tables of time blocks: each buffer has its own, those of tasks twice.
 fn slab_tables(plan: &TowerPlan) -> u64 {
-    2 * BUFFERS as u64 * table_bytes(plan)
+    let tasks = HEIGHTS * plan.count as u64 * u64::from(TaskWord::BYTES);
+    BUFFERS as u64 * (table_bytes(plan) + tasks)
 }

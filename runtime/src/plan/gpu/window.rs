@@ -70,7 +70,7 @@ const AHEAD: i64 = 2;
 pub(super) const LAUNCH: f64 = 0.16;
 
 /// Time blocks have as many heights, about, for which there are tables.
-const HEIGHTS: u64 = 3;
+pub(super) const HEIGHTS: u64 = 3;
 
 /// Planes of a group of so many columns of towers.
 pub fn group_planes(towers: &Towers, columns: i64) -> i64 {
