@@ -198,11 +198,9 @@ impl InterpretedPeers {
         self.devices[0].changes()
     }
 
-    /// Lets no device start a kernel after so many.
-    pub fn fail_after(&self, launches: u64) {
-        for device in &self.devices {
-            device.fail_after(launches);
-        }
+    /// Lets a device start no kernel after so many.
+    pub fn fail_after(&self, number: usize, launches: u64) {
+        self.devices[number].fail_after(launches);
     }
 
     /// Kernels that each device started.
