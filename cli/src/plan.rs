@@ -391,6 +391,13 @@ pub fn patches_text(plan: &PatchPlan) -> String {
         );
         line("stay", steps.to_string(), stay);
     }
+    if program.rooms.any() {
+        let zones = format!(
+            "tiles with cells of zones, and {} for their states",
+            bytes(plan.room_bytes)
+        );
+        line("zones", program.rooms.count.to_string(), zones);
+    }
     let [lines, cells] = program.shape.patch;
     let threads = format!("of a block, with {lines} x {cells} cells each");
     line("threads", program.shape.threads().to_string(), threads);
@@ -408,6 +415,8 @@ fn patches_json(plan: &PatchPlan) -> Value {
         "height": program.height,
         "steps_of_launch": program.launch_steps(),
         "per_time_block": program.tiles(),
+        "tiles_in_zones": program.rooms.count,
+        "room_bytes": plan.room_bytes,
         "base": program.along.map(|along| along.base),
         "tile": program.shape.tile(),
         "patch": program.shape.patch,

@@ -17,6 +17,9 @@
 //! come nearer to the base with each stage: the halo is as wide as they come in a time block. Beyond an end of the grid
 //! cells hold what updates read there, zeros or ghosts; a periodic axis goes on beyond its end.
 //!
+//! A tile with cells of zones has a *room*, memory of its own for their states: those of its halo are computed
+//! redundantly, as values are. It loads states into its room before a time block, and stores those of its base after it.
+//!
 //! Where all tiles run at the same time they may stay on the chip: a launch has many time blocks then, between which
 //! tiles exchange the rims of their bases.
 
@@ -25,6 +28,7 @@ mod draw;
 mod points;
 mod print;
 mod program;
+mod rooms;
 mod shape;
 mod slots;
 mod stay;
@@ -35,7 +39,8 @@ mod verify;
 pub use creep::creep;
 pub use draw::picture;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
-pub use program::{MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan};
+pub use program::{AmendmentPlan, MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan};
+pub use rooms::Rooms;
 pub use shape::{Along, CoefPlace, Read, Shape, WARP};
 pub use slots::{Place, Slots};
 pub use stay::{MOST_NEIGHBOURS, Staying};

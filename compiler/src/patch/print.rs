@@ -1,6 +1,7 @@
 //! Programs as text, a line for each stage.
 
 use super::program::PatchProgram;
+use super::rooms::Rooms;
 use super::shape::{AXES, CoefPlace};
 use std::fmt;
 
@@ -42,6 +43,13 @@ impl fmt::Display for PatchProgram {
             held.join(" "),
             self.coefs.len()
         )?;
+        if self.rooms.any() {
+            let Rooms { count, states, .. } = &self.rooms;
+            writeln!(
+                f,
+                "  {count} tiles have rooms for {states} states of a cell"
+            )?;
+        }
         if let Some(staying) = &self.stays {
             let [[low, high], [begin, end]] = staying.rims;
             writeln!(
@@ -56,6 +64,9 @@ impl fmt::Display for PatchProgram {
             write!(f, "  step {} {}:", stage.phase, stage.stage)?;
             for update in &stage.updates {
                 write!(f, " update r{}", update.target)?;
+                for amendment in &update.amendments {
+                    write!(f, " amended in {}", amendment.zone)?;
+                }
             }
             for row in &stage.leave {
                 write!(f, ", leave r{row}")?;

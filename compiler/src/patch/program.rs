@@ -1,6 +1,7 @@
 //! The program: which rows a block holds, and what a stage does.
 
 use super::creep::creep;
+use super::rooms::Rooms;
 use super::shape::{AXES, Along, CoefPlace, Read, Shape, WARP};
 use super::slots::{Place, Slots};
 use super::stay::Staying;
@@ -8,7 +9,7 @@ use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval, Region, div_ceil};
 use crate::layout::{Layout, RowId};
 use crate::schedule::Pyramid;
-use crate::scheme::{CoefId, ComponentId, Op, Scheme, StageId, Update};
+use crate::scheme::{Body, CoefId, ComponentId, Op, Scheme, StageId, Update, ZoneId};
 use std::fmt;
 
 /// Grids are at most this long along an axis, so that indices of cells fit words.
@@ -27,6 +28,31 @@ pub struct UpdatePlan {
     pub target: usize,
     /// For each operation of its body, what it reads of a component.
     pub reads: Vec<Option<Read>>,
+    /// Those of the update, in their order.
+    pub amendments: Vec<AmendmentPlan>,
+}
+
+/// An amendment of an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AmendmentPlan {
+    pub zone: ZoneId,
+    /// For each operation of its body, what it reads of a component.
+    pub reads: Vec<Option<Read>>,
+}
+
+impl UpdatePlan {
+    /// What it reads of components, in zones too.
+    pub fn all_reads(&self) -> impl Iterator<Item = &Read> {
+        let amended = self.amendments.iter().flat_map(|a| &a.reads);
+        self.reads.iter().chain(amended).flatten()
+    }
+}
+
+impl StagePlan {
+    /// What its updates read of components, in zones too.
+    pub fn all_reads(&self) -> impl Iterator<Item = &Read> {
+        self.updates.iter().flat_map(UpdatePlan::all_reads)
+    }
 }
 
 /// A stage of a round.
@@ -65,6 +91,8 @@ pub struct PatchProgram {
     pub slots: Slots,
     /// Values of ghosts along the outer and the inner axis that are exchanged at a time.
     pub exchanged: [usize; 2],
+    /// Where tiles keep states of zones.
+    pub rooms: Rooms,
     /// How tiles stay on the chip for a whole launch of several time blocks, if they do.
     pub stays: Option<Staying>,
 }
@@ -74,8 +102,6 @@ pub struct PatchProgram {
 pub enum Misfit {
     /// The scheme has three axes.
     Axes,
-    /// The scheme has zones.
-    Zones,
     /// The grid is too long for words.
     Length,
     /// A base with its halo has more cells along an axis than a tile.
@@ -105,7 +131,6 @@ impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Misfit::Axes => f.write_str("pyramids on a GPU are for schemes with one or two axes"),
-            Misfit::Zones => f.write_str("pyramids know no layers: they run stage by stage"),
             Misfit::Length => write!(f, "the grid is longer than {LONGEST} cells along an axis"),
             Misfit::Base { axis, needed, most } => write!(
                 f,
@@ -139,9 +164,6 @@ impl PatchProgram {
         if scheme.grid.axes[Axis::MIDDLE].is_some() {
             return Err(Misfit::Axes);
         }
-        if !scheme.zones.is_empty() || !scheme.states.is_empty() {
-            return Err(Misfit::Zones);
-        }
         if AXES.iter().any(|axis| layout.extent[*axis] > LONGEST) {
             return Err(Misfit::Length);
         }
@@ -153,22 +175,16 @@ impl PatchProgram {
         let components: Vec<ComponentId> = rows.iter().copied().flatten().collect();
         let held = held(scheme, layout, components.len());
         let mut stages = stages(scheme, layout, &held);
-        let reads = stages
-            .iter()
-            .flat_map(|s| &s.updates)
-            .flat_map(|u| u.reads.iter().flatten());
-        let slots = Slots::new(&shape, reads);
+        let slots = Slots::new(&shape, stages.iter().flat_map(StagePlan::all_reads));
         for stage in &mut stages {
             stage
                 .publish
                 .retain(|row| slots.of_row(*row).next().is_some());
-            let reads = stage.updates.iter().flat_map(|u| u.reads.iter().flatten());
             let across = |read: &Read| {
                 let mut cells = shape.cells();
                 shape.warps > 1 && cells.any(|c| Place::of(&shape, c, read).thread[0] != 0)
             };
-            let mut reads = reads.copied();
-            stage.meets = !stage.publish.is_empty() || reads.any(|read| across(&read));
+            stage.meets = !stage.publish.is_empty() || stage.all_reads().any(across);
         }
         let tile = shape.tile();
         let mut along = [0, 1].map(|n| Along {
@@ -202,6 +218,7 @@ impl PatchProgram {
         coefs.sort_unstable();
         coefs.dedup();
         let exchanged = [0, 1].map(|n| exchanged(scheme, AXES[n]));
+        let rooms = Rooms::new(scheme, layout, &along);
         Ok(PatchProgram {
             height,
             round,
@@ -213,6 +230,7 @@ impl PatchProgram {
             stages,
             slots,
             exchanged,
+            rooms,
             stays: None,
         })
     }
@@ -260,8 +278,8 @@ impl PatchProgram {
         };
         let [outer, inner] = self.shape.patch;
         let window = |stage: &StagePlan| {
-            let reads = || stage.updates.iter().flat_map(|u| u.reads.iter().flatten());
-            let reach = reads().map(|r| r.offset[0].abs()).max().unwrap_or(0);
+            let reads = stage.updates.iter().flat_map(|u| u.reads.iter().flatten());
+            let reach = reads.map(|r| r.offset[0].abs()).max().unwrap_or(0);
             let lines = (reach + 1).min(outer) * inner;
             stage.updates.len() as i64 * lines
         };
@@ -305,7 +323,7 @@ fn held(scheme: &Scheme, layout: &Layout, rows: usize) -> Vec<bool> {
     for phase in 0..scheme.phases() {
         for stage in scheme.stage_ids() {
             let updates = || scheme.stages[stage.index()].updates.iter().filter(acts);
-            for read in updates().flat_map(|u| u.body.reads()) {
+            for read in updates().flat_map(Update::reads) {
                 let row = layout.read_row(scheme, stage, phase, read).0 as usize;
                 held[row] |= !written[row];
             }
@@ -318,7 +336,7 @@ fn held(scheme: &Scheme, layout: &Layout, rows: usize) -> Vec<bool> {
 }
 
 /// Whether an update acts anywhere.
-fn acts(update: &&Update) -> bool {
+pub(super) fn acts(update: &&Update) -> bool {
     !update.region.is_empty()
 }
 
@@ -326,6 +344,14 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
     let mut all = Vec::new();
     for phase in 0..scheme.phases().max(1) {
         for stage in scheme.stage_ids() {
+            let read = |op: &Op| match op {
+                Op::Read(read) => Some(Read {
+                    row: layout.read_row(scheme, stage, phase, read).0 as usize,
+                    offset: AXES.map(|axis| i64::from(read.offset[axis])),
+                }),
+                _ => None,
+            };
+            let reads = |body: &Body| body.ops.iter().map(read).collect();
             let updates = scheme.stages[stage.index()].updates.iter().enumerate();
             let updates: Vec<UpdatePlan> = updates
                 .filter(|(_, update)| acts(update))
@@ -333,13 +359,11 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
                     update: number,
                     component: update.target,
                     target: layout.target_row(scheme, stage, phase, update.target).0 as usize,
-                    reads: (update.body.ops.iter())
-                        .map(|op| match op {
-                            Op::Read(read) => Some(Read {
-                                row: layout.read_row(scheme, stage, phase, read).0 as usize,
-                                offset: AXES.map(|axis| i64::from(read.offset[axis])),
-                            }),
-                            _ => None,
+                    reads: reads(&update.body),
+                    amendments: (update.amendments.iter())
+                        .map(|amendment| AmendmentPlan {
+                            zone: amendment.zone,
+                            reads: reads(&amendment.body),
                         })
                         .collect(),
                 })

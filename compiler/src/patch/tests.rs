@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::layout::Layout;
-use crate::testing::{Limits, Rng, random_patches, random_scheme};
+use crate::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
 
 /// A rim that is too narrow, and a tile for which another one does not wait, are found.
 #[test]
@@ -84,5 +84,41 @@ fn what_is_wrong_with_a_program_is_found() {
     assert!(
         published > 100 && 2 * silent > published && alone > 100,
         "{found:?}"
+    );
+}
+
+/// A tile with cells of zones that has no room, or that of another tile, is found.
+#[test]
+fn what_is_wrong_with_rooms_is_found() {
+    let (mut programs, mut rooms, mut shared) = (0, 0, 0);
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &Limits::PATCHES);
+        add_random_zones(&mut rng, &Limits::PATCHES, &mut scheme);
+        let Some(program) = random_patches(&mut rng, &scheme) else {
+            continue;
+        };
+        programs += 1;
+        let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+        let mut last = None;
+        for tile in 0..program.rooms.of_tile.len() {
+            let Some(room) = program.rooms.of_tile[tile] else {
+                continue;
+            };
+            rooms += 1;
+            let mut other = program.clone();
+            other.rooms.of_tile[tile] = None;
+            assert!(verify(&scheme, &layout, &other).is_err(), "seed {seed}");
+            if last.is_some() {
+                other.rooms.of_tile[tile] = last;
+                assert!(verify(&scheme, &layout, &other).is_err(), "seed {seed}");
+                shared += 1;
+            }
+            last = Some(room);
+        }
+    }
+    assert!(
+        programs > 100 && rooms > 200 && shared > 100,
+        "{programs} {rooms} {shared}"
     );
 }

@@ -9,13 +9,15 @@
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
 //! 6. Where tiles stay, a cell of a halo is in the rim of the tile that has it in its base. A tile waits for those whose
 //!    cells it has in its halo, and for those that have its own ones.
+//! 7. A tile with cells of a zone in which updates are amended has a room, which no other tile has.
 
 use super::creep::creep;
 use super::program::PatchProgram;
+use super::rooms::amended;
 use super::shape::AXES;
 use super::slots::Place;
 use super::stay::{MOST_NEIGHBOURS, Staying};
-use crate::lattice::Axis;
+use crate::lattice::{Axis, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use std::collections::BTreeSet;
@@ -55,6 +57,7 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Resul
     }
     rows(program)?;
     exchanges(program)?;
+    rooms(scheme, layout, program)?;
     match &program.stays {
         Some(staying) => stays(layout, program, staying),
         None => Ok(()),
@@ -96,6 +99,51 @@ fn along(
             own.halo
         )
     })
+}
+
+/// Rooms of tiles, box by box of zones.
+fn rooms(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(), Fault> {
+    let rooms = &program.rooms;
+    let all = rooms.of_tile.iter().flatten();
+    let numbers: BTreeSet<&u32> = all.clone().collect();
+    let own = numbers.len() == all.count() && numbers.iter().all(|n| **n < rooms.count);
+    rule(own, || "tiles share a room".to_owned())?;
+    rule(!rooms.any() || rooms.states == scheme.states.len(), || {
+        "rooms do not have all states".to_owned()
+    })?;
+    let inner = program.along[1].tiles;
+    for zone in amended(scheme).iter() {
+        for region in layout.zones[zone.index()].boxes.iter().map(|b| b.region) {
+            // The tiles that have the cells of an interval: around a ring, those of some turn.
+            let tiles = |n: usize| {
+                let along = &program.along[n];
+                let turns = along.ring.map_or(0..1, |ring| {
+                    let most = (along.tiles * along.base + along.needed()) / ring + 1;
+                    -most..most + 1
+                });
+                let shifts = turns.map(|turn| turn * along.ring.unwrap_or(0));
+                let own = region[AXES[n]];
+                let first = |by: i64| own.lo + by - along.needed() + along.halo[0] + 1;
+                let tiles = shifts.flat_map(move |by| {
+                    let from = div_ceil(first(by), along.base).max(0);
+                    let to = (own.hi - 1 + by + along.halo[0]).div_euclid(along.base);
+                    from..(to + 1).min(along.tiles)
+                });
+                tiles.collect::<BTreeSet<i64>>()
+            };
+            let across = tiles(1);
+            for x in tiles(0) {
+                for z in &across {
+                    let tile = (x * inner + z) as usize;
+                    let has = rooms.of_tile.get(tile).is_some_and(Option::is_some);
+                    rule(has, || {
+                        format!("tile {tile} has cells of {zone}, but no room")
+                    })?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// All cells of all halos, tile by tile.
@@ -147,7 +195,7 @@ fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(
 fn rows(program: &PatchProgram) -> Result<(), Fault> {
     let mut written = vec![false; program.held.len()];
     for stage in &program.stages {
-        for read in stage.updates.iter().flat_map(|u| u.reads.iter().flatten()) {
+        for read in stage.all_reads() {
             rule(written[read.row] || program.held[read.row], || {
                 format!("r{} is read before it is written, and not held", read.row)
             })?;
@@ -188,7 +236,7 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
     let mut busy = vec![false; slots.len()];
     // Twice, as the second round finds what the first one left.
     for stage in program.stages.iter().chain(&program.stages) {
-        for read in stage.updates.iter().flat_map(|u| u.reads.iter().flatten()) {
+        for read in stage.all_reads() {
             for place in shape.cells().map(|cell| Place::of(shape, cell, read)) {
                 if shape.warps == 1 || place.thread[0] == 0 {
                     continue;

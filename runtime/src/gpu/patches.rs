@@ -56,6 +56,8 @@ pub struct PatchBlocks {
     program: PatchProgram,
     /// What tiles that stay exchange by, if they do.
     staying: Option<StayingTiles>,
+    /// The numbers of rooms of all tiles, and the rooms, if there are some.
+    rooms: Option<[u64; 2]>,
     heights: Heights,
     lists: u64,
     ranges: u64,
@@ -74,6 +76,22 @@ struct StayingTiles {
     neighbours: u64,
     /// What progress has reached.
     since: u64,
+}
+
+/// The numbers of the rooms of all tiles, and memory for the rooms; `None` where no update is amended.
+fn rooms(
+    device: &dyn Device,
+    layout: &Layout,
+    program: &PatchProgram,
+) -> Result<Option<[u64; 2]>, DeviceError> {
+    if !program.rooms.any() {
+        return Ok(None);
+    }
+    let numbers = program.rooms.table();
+    let numbers: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let bytes = program.rooms.bytes(&program.shape, layout.element_bytes);
+    let numbers = table(device, &numbers)?;
+    Ok(Some([numbers, device.take(bytes.max(16))?.0]))
 }
 
 /// Progress starts anew beyond this.
@@ -163,12 +181,14 @@ impl PatchBlocks {
             };
         }
         let [of_tile, ranges, entries] = tables.ok_or(DeviceError::TooLong)?;
-        let staying = match StayingTiles::new(device, layout, program) {
+        let taken = StayingTiles::new(device, layout, program)
+            .and_then(|staying| Ok((staying, rooms(device, layout, program)?)));
+        let (staying, rooms) = match taken {
             Err(DeviceError::Memory { .. }) => {
                 let steps = program.height;
                 return Ok(Err(NoTimeBlocks::Memory { steps }));
             }
-            staying => staying?,
+            taken => taken?,
         };
         let number = |n: i64| u32::try_from(n).map_err(|_| DeviceError::TooLong);
         let count = |n: usize| i32::try_from(n).map_err(|_| DeviceError::TooLong);
@@ -185,6 +205,7 @@ impl PatchBlocks {
             },
             heights: Heights::of_rounds(program.launch_steps(), program.round),
             staying,
+            rooms,
             program: program.clone(),
             lists: table(device, &of_tile)?,
             ranges: table(device, &ranges)?,
@@ -225,6 +246,8 @@ impl PatchBlocks {
             progress: staying.map_or(0, |own| own.progress.0),
             neighbours: staying.map_or(0, |own| own.neighbours),
             since: staying.map_or(0, |own| own.since as i32),
+            room_numbers: self.rooms.map_or(0, |[numbers, _]| numbers),
+            rooms: self.rooms.map_or(0, |[_, rooms]| rooms),
         };
         let arguments = arguments.arguments();
         // SAFETY: the parameters are those that the compiler lists; both arrays have the layout, lists are those of the

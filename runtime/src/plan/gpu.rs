@@ -13,6 +13,8 @@ mod stripes;
 #[cfg(test)]
 mod tests;
 mod window;
+mod work;
+mod zones;
 
 pub use blocks::{candidates, options};
 pub use device_plan::{DevicePlan, TowerPlan};
@@ -338,6 +340,10 @@ impl<'a> DevicePlanner<'a> {
             | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
             Refusal::Patches(_) => {
                 "use a smaller base or fewer steps, as in `pyramid(B = 32, TH = 4)`, or use `auto`"
+                    .to_owned()
+            }
+            Refusal::Rooms { .. } => {
+                "use a larger base or fewer steps, as in `pyramid(B = 48, TH = 2)`, or use `layerwise`"
                     .to_owned()
             }
             _ if self.has_patches() => {

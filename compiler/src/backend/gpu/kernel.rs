@@ -491,6 +491,20 @@ impl<'m> Kernel<'m> {
         self.assembly(&code, &constraints, &[ty], &[from, flag])[0]
     }
 
+    /// Stores a number in global memory where a condition holds, without a jump.
+    pub fn store_if(&mut self, condition: Operand, value: Operand, to: Operand) {
+        let (name, register) = match value.ty.bytes() {
+            4 => ("f32", "f"),
+            _ => ("f64", "d"),
+        };
+        let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
+        let code = format!(
+            "{{ .reg .pred %has; setp.ne.u32 %has, $2, 0; @%has st.global.{name} [$0], $1; }}"
+        );
+        let constraints = format!("l,{register},r,~{{memory}}");
+        self.assembly(&code, &constraints, &[], &[to, value, flag]);
+    }
+
     /// Numbers that follow each other in global memory where a condition holds, else those given. It takes no jump, so
     /// such loads are under way together. Of 16 bytes together, or fewer; aligned to all of them.
     pub fn load_over(

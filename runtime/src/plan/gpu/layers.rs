@@ -66,13 +66,13 @@ impl PlannedVariant {
     }
 }
 
-fn amendments(scheme: &Scheme) -> impl Iterator<Item = (&Update, &Amendment)> {
+pub(super) fn amendments(scheme: &Scheme) -> impl Iterator<Item = (&Update, &Amendment)> {
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     updates.flat_map(|update| update.amendments.iter().map(move |a| (update, a)))
 }
 
 /// Cells in which an amendment acts, by those of the grid.
-fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) -> f64 {
+pub(super) fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) -> f64 {
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let boxes = scheme.zone(amendment.zone).boxes.iter();
     let own = boxes.map(|b| b.intersect(update.region).volume() as f64);

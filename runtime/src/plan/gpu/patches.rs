@@ -1,6 +1,6 @@
 //! Pyramids that blocks of threads keep in registers: their shapes, what they need, and what they are expected to do.
 
-use super::predict::arithmetic;
+use super::work::Work;
 use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::Heights;
 use torre_compiler::cost::{Choice, Prediction};
@@ -64,6 +64,8 @@ pub struct PatchPlan {
     pub registers: u64,
     /// Of a block.
     pub shared_bytes: u64,
+    /// Of all rooms for states of zones.
+    pub room_bytes: u64,
 }
 
 /// A shape for some pyramids, as far as is known before there is a program.
@@ -75,89 +77,16 @@ struct Sketch {
     prediction: Prediction,
 }
 
-/// What a scheme does in a step, as far as it costs time.
-#[derive(Clone, Debug)]
-struct Work {
-    /// Instructions of a cell: arithmetic, and loads of coefficients from shared memory.
-    arithmetic: f64,
-    coefs: f64,
-    /// Rows, each in a stage, times cells beyond a patch that are read of them, along both axes.
-    across: [f64; 2],
-    stages: f64,
-    /// Rows that are loaded and stored, and coefficients.
-    held: f64,
-    loaded_coefs: usize,
-    /// Lines of cells that a stage needs beside the values that are held.
-    window: i64,
-    /// Words of a value.
-    words: f64,
-}
-
-impl Work {
-    /// Words of values that a thread holds.
-    fn words_of(&self, shape: &Shape) -> f64 {
-        let coefs = match shape.coefs {
-            CoefPlace::Registers => self.loaded_coefs as f64,
-            CoefPlace::Shared => 0.0,
-        };
-        let window = (self.window * shape.patch[1]) as f64;
-        ((self.held + coefs) * shape.count() as f64 + window) * self.words
-    }
-
-    fn new(scheme: &Scheme, layout: &Layout) -> Work {
-        let mut work = Work {
-            arithmetic: arithmetic(scheme) as f64,
-            coefs: 0.0,
-            across: [0.0; 2],
-            stages: scheme.stages.len() as f64,
-            held: 0.0,
-            loaded_coefs: scheme.full_coefs(),
-            window: 0,
-            words: scheme.precision.bytes() as f64 / 4.0,
-        };
-        let mut rows = Vec::new();
-        for stage in scheme.stage_ids() {
-            let updates = &scheme.stages[stage.index()].updates;
-            let mut reach = std::collections::BTreeMap::new();
-            for read in updates.iter().flat_map(|u| u.body.reads()) {
-                let row = layout.read_row(scheme, stage, 0, read);
-                let own: &mut [[i64; 2]; 2] = reach.entry(row).or_default();
-                for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
-                    let by = i64::from(read.offset[axis]);
-                    own[n] = [own[n][0].max(-by), own[n][1].max(by)];
-                }
-                rows.push(row);
-            }
-            let all = reach.values();
-            for n in 0..2 {
-                work.across[n] += all.clone().map(|r| (r[n][0] + r[n][1]) as f64).sum::<f64>();
-            }
-            let widest = all.map(|r| r[0][0].max(r[0][1]) + 1).max().unwrap_or(1);
-            work.window = work.window.max(widest * updates.len() as i64);
-            work.coefs += updates.iter().map(|u| coefs(u) as f64).sum::<f64>();
-        }
-        let newest = scheme.component_ids().map(|id| layout.row(id, 0));
-        rows.extend(newest);
-        rows.sort_unstable();
-        rows.dedup();
-        work.held = rows.len() as f64;
-        work
-    }
-}
-
-fn coefs(update: &torre_compiler::scheme::Update) -> usize {
-    use torre_compiler::scheme::Op;
-    let read = update
-        .body
-        .ops
-        .iter()
-        .filter(|op| matches!(op, Op::Coef(_)));
-    read.count() + usize::from(update.mask.is_some())
-}
-
 /// Words of values that a thread of a program holds.
 fn words_of(scheme: &Scheme, program: &PatchProgram) -> f64 {
     (program.values() * scheme.precision.bytes()) as f64 / 4.0
+}
+
+/// Bytes of all rooms of a program.
+fn room_bytes(scheme: &Scheme, program: &PatchProgram) -> u64 {
+    program
+        .rooms
+        .bytes(&program.shape, scheme.precision.bytes())
 }
 
 /// Registers that so many words of values need, about, of those that a thread can have.
@@ -177,10 +106,9 @@ fn registers_of(shape: &Shape, registers: u32) -> u64 {
 }
 
 impl DevicePlanner<'_> {
-    /// Whether there could be pyramids: for schemes with one or two axes, without layers.
+    /// Whether there could be pyramids: for schemes with one or two axes.
     pub(super) fn has_patches(&self) -> bool {
-        let scheme = self.planner.scheme;
-        scheme.grid.dimensions() < 3 && scheme.zones.is_empty() && scheme.states.is_empty()
+        self.planner.scheme.grid.dimensions() < 3
     }
 
     /// Why a problem keeps pyramids from running at all.
@@ -359,6 +287,7 @@ impl DevicePlanner<'_> {
         let prediction = self.predict_patches(&work, &shape, base, height);
         let plan = PatchPlan {
             pyramid,
+            room_bytes: room_bytes(scheme, &program),
             program,
             registers: registers_for(words, most),
             shared_bytes,
@@ -441,11 +370,20 @@ impl DevicePlanner<'_> {
             let bytes = shared_bytes;
             return Err(Refusal::Patches(Misfit::Shared { bytes, most }));
         }
+        let memory = self.model.facts.memory;
+        let rooms = room_bytes(scheme, &program);
+        if rooms.saturating_add(2 * layout.bytes()) > memory / 16 * 15 {
+            return Err(Refusal::Rooms {
+                bytes: rooms,
+                memory,
+            });
+        }
         let plan = PatchPlan {
             pyramid: pyramid.clone(),
             program,
             registers,
             shared_bytes,
+            room_bytes: rooms,
         };
         Ok((plan, sketch.prediction.clone()))
     }
@@ -514,7 +452,8 @@ impl DevicePlanner<'_> {
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
     /// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as
-    /// long as its last round of them; where all run at once they stay, and exchange what they need of each other.
+    /// long as its last round of them; where all run at once they stay, and exchange what they need of each other. Tiles
+    /// in zones take longer ([`super::zones`]).
     fn predict_patches(
         &self,
         work: &Work,
@@ -551,12 +490,16 @@ impl DevicePlanner<'_> {
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
         // What tiles load of each other comes from the cache.
-        let bytes = stored * (loaded + work.held) * element;
+        let bytes = stored * ((loaded + work.held) * element + work.zones.bytes);
         let processors = f64::from(model.facts.multiprocessors.max(1));
         let copy = bytes / (model.copy_rate / processors);
         let extent = |axis: Axis| layout.extent[axis] as f64;
-        let along = |n: usize, axis: Axis| div_ceil(layout.extent[axis], base[n].max(1)) as f64;
-        let tiles = along(0, Axis::OUTER) * along(1, Axis::INNER);
+        let along = |n: usize, axis: Axis| div_ceil(layout.extent[axis], base[n].max(1));
+        let of_axes = [along(0, Axis::OUTER), along(1, Axis::INNER)];
+        let tiles = of_axes[0] as f64 * of_axes[1] as f64;
+        // By how much tiles in zones take longer, and how many of all there are.
+        let longer = steps * work.zones.cycles(shape) / clock;
+        let in_zones = work.zones.share(shape, base, of_axes);
         let blocks = f64::from(shape.blocks.max(1));
         let waves = (tiles / (processors * blocks)).max(1.0);
         let together = (tiles / processors).min(blocks).max(1.0).ceil();
@@ -568,11 +511,11 @@ impl DevicePlanner<'_> {
         };
         let time = if waves <= 1.0 {
             // Tiles stay on the chip.
-            ENDS * computing + EXCHANGE
+            ENDS * computing + EXCHANGE + longer
         } else if waves < 4.0 {
-            waves.ceil() * wave + START
+            waves.ceil() * wave + START + longer
         } else {
-            waves * wave + START
+            waves * (wave + in_zones * longer) + START
         };
         let domain = extent(Axis::OUTER) * extent(Axis::INNER);
         let own = bytes / (stored * steps);

@@ -51,6 +51,11 @@ pub enum Refusal {
         bytes: u64,
         memory: u64,
     },
+    /// There is no memory for two arrays and so many bytes of states that pyramids compute redundantly.
+    Rooms {
+        bytes: u64,
+        memory: u64,
+    },
     /// Sources act in more cells than pyramids have tables for.
     Points,
     /// A time block has more towers than can be counted.
@@ -248,6 +253,10 @@ impl fmt::Display for Refusal {
             Refusal::SecondArray { bytes, memory } => write!(
                 f,
                 "pyramids need two arrays of {bytes} bytes, and the GPU has {memory}"
+            ),
+            Refusal::Rooms { bytes, memory } => write!(
+                f,
+                "pyramids need {bytes} bytes for states of zones, beside two arrays, and the GPU has {memory}"
             ),
             Refusal::Points => {
                 f.write_str("sources act in more cells than pyramids have tables for")

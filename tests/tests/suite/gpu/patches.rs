@@ -9,7 +9,10 @@ use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme, verify};
 use torre_compiler::statics::{Files, NoFiles};
-use torre_compiler::testing::{Limits, Rng, random_patches, random_scheme};
+use torre_compiler::testing::{
+    Limits, Rng, add_random_zones_for_gpus, random_patches, random_scheme,
+};
+use torre_grammar::source::Source;
 use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::Calculation;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
@@ -76,7 +79,8 @@ pub(super) fn compare_any(
     }
 }
 
-fn random_runs(seeds: impl Iterator<Item = u64>) {
+/// Runs random schemes by pyramids, after something was done to each.
+fn random_runs(seeds: impl Iterator<Item = u64>, prepare: impl Fn(&mut Rng, &mut Scheme)) {
     let Some(library) = library() else { return };
     let limits = Limits {
         length: 40,
@@ -86,7 +90,8 @@ fn random_runs(seeds: impl Iterator<Item = u64>) {
     let (mut tried, mut with_points) = (0, 0);
     for seed in seeds {
         let mut rng = Rng::new(seed);
-        let scheme = random_scheme(&mut rng, &limits);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        prepare(&mut rng, &mut scheme);
         verify(&scheme).expect("a valid scheme");
         let mut problem = random_problem(&mut rng, &scheme);
         replacing(seed, &mut problem);
@@ -122,12 +127,142 @@ fn random_runs(seeds: impl Iterator<Item = u64>) {
 
 #[test]
 fn pyramids_of_random_schemes_give_the_bits_of_the_reference() {
-    random_runs((0..32).step_by(2));
+    random_runs((0..32).step_by(2), |_, _| ());
 }
 
 #[test]
 fn pyramids_of_more_random_schemes_give_the_bits_of_the_reference() {
-    random_runs((1..32).step_by(2));
+    random_runs((1..32).step_by(2), |_, _| ());
+}
+
+#[test]
+fn pyramids_in_random_zones_give_the_bits_of_the_reference() {
+    random_runs(0..32, |rng, scheme| {
+        add_random_zones_for_gpus(rng, &Limits::PATCHES, scheme);
+    });
+}
+
+/// Layers on all sides and around ends, bodies with states, states that are looked at; both kinds of launches.
+#[test]
+fn pyramids_in_layers_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let te = |order: u32, boundary: &str| {
+        format!(
+            "use std::maxwell::maxwell_te
+
+problem antenna {{
+  scheme maxwell_te {{ order = {order} }}
+  domain 44 x 75
+  boundary {boundary}
+  source Hz at (20, 30) += exp(-((t - 5) / 2)^2)
+  source Hz at (3, 4) += sin(t)
+  probe  Hz at (2, 70) as corner
+  output volume Hz every 5
+  steps 11
+}}
+"
+        )
+    };
+    let sound = "use std::acoustics::acoustics_2d
+
+problem hall {
+  scheme acoustics_2d
+  domain 40 x 60
+  boundary x: cpml(5), y: periodic
+  source p at (20, 3) += sin(t)
+  output slice psi of p x = 2 in layer(x) every 4
+  steps 10
+}
+";
+    let heat = "scheme slow {
+  axes x, y
+  region body = x > 10 and x < 30 and y > 5 and y < 50
+  def late(f) {
+    state kept in body
+    kept@next = 0.9 * kept + 0.1 * f
+    f - kept@next
+  }
+  field T : scalar on nodes
+  step {
+    allow W0301
+    T += 0.1 * (d2(T, x) + d2(T, y)) + 0.01 * late(T)
+  }
+}
+
+problem plate {
+  scheme slow
+  domain 37 x 64
+  boundary x: periodic, y: zero
+  init   T = sin(0.3 * x * y)
+  probe  kept of T at (20, 20) every 3
+  steps  9
+}
+";
+    let line = "use std::maxwell::maxwell_1d
+
+problem pulse {
+  scheme maxwell_1d
+  domain 300
+  boundary x: cpml(10)
+  source Ez at (100) += sin(t)
+  steps 12
+}
+";
+    let programs = [
+        (
+            te(2, "x: cpml(7), y: cpml(7)"),
+            "pyramid(B = 12, TH = 4, Z = 40)",
+        ),
+        (te(4, "all: cpml(10)"), "pyramid(B = 20, TH = 2, Z = 40)"),
+        (
+            te(2, "x: pec | cpml(6), y: cpml(4) | pmc"),
+            "pyramid(B = 60, TH = 3, Z = 90)",
+        ),
+        (sound.to_owned(), "pyramid(B = 16, TH = 4, Z = 30)"),
+        (heat.to_owned(), "pyramid(B = 10, TH = 3, Z = 30)"),
+        (line.to_owned(), "pyramid(B = 100, TH = 5)"),
+    ];
+    for (number, (text, schedule)) in programs.iter().enumerate() {
+        for precision in [Precision::F32, Precision::F64] {
+            let source = Source::new("test.torre", text.clone());
+            let options = Options {
+                precision,
+                ..Options::default()
+            };
+            let world = FileWorld::beside(Path::new("test.torre"));
+            let resolved = load(&world, &source, &options);
+            let resolved = resolved.unwrap_or_else(|errors| panic!("{number}: {errors:?}"));
+            let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+            assert!(!scheme.states.is_empty(), "{number}");
+            let device = Interpreted::new();
+            let (plan, model) = plan_of(&device, scheme, problem, schedule);
+            let mut plan = plan;
+            let patches = plan.patches.as_mut().expect("pyramids");
+            assert!(patches.program.rooms.count > 0);
+            // As planned, and the other way.
+            for stays in [
+                patches.program.stays.is_some(),
+                patches.program.stays.is_none(),
+            ] {
+                let mut plan = plan.clone();
+                let program = &mut plan.patches.as_mut().expect("pyramids").program;
+                match stays {
+                    true => program.stay(&plan.kernels.layout),
+                    false => program.stays = None,
+                }
+                let blocks = plan.compile_blocks(library, scheme, &model);
+                let blocks = blocks.expect("valid IR").expect("pyramids");
+                let asked = Asked {
+                    scheme,
+                    problem,
+                    files: &NoFiles,
+                };
+                let shape = Shape::of(scheme);
+                let result = compare_any(library, &device, asked, shape, &blocks);
+                assert_eq!(result, Ok(()), "{number} {precision}, stays: {stays}");
+            }
+        }
+    }
 }
 
 /// What is written as a schedule is planned, and runs as it says: a launch for a time block.

@@ -33,6 +33,9 @@ parameters! {
         NEIGHBOURS => neighbours: u64,
         /// What progress has reached before.
         SINCE => since: i32,
+        /// For each tile the number of its room, or -1, where zones amend updates; and the rooms, one after the other.
+        ROOM_NUMBERS => room_numbers: u64,
+        ROOMS => rooms: u64,
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Context<'a> {
 pub enum Surroundings {
     /// Cells alone.
     Bare,
-    /// Ends of the grid, sources and probes.
+    /// Ends of the grid, zones, sources and probes.
     Ends,
 }
 

@@ -14,6 +14,7 @@ pub(super) const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
 
 /// The indices of the cells of a patch, around a ring those in the grid. They are computed anew in each stage, as there
 /// are no registers to keep all that follows from them.
+#[derive(Clone)]
 pub(super) struct Coordinates {
     of: [Vec<Operand>; 2],
     known: BTreeMap<(usize, i64, [i64; 2]), Operand>,
@@ -41,6 +42,11 @@ impl Coordinates {
             found = k.int(IntOp::Or, found, inside);
         }
         found
+    }
+
+    /// The index of a cell of the patch along an axis.
+    pub fn index(&self, n: usize, cell: i64) -> Operand {
+        self.of[n][cell as usize]
     }
 
     /// The index of an interval that is nearest.
@@ -106,10 +112,10 @@ impl Context<'_> {
             let cells = 0..self.program.shape.patch[n];
             let index = cells.map(|cell| {
                 let index = k.int(IntOp::Add, first, Operand::i32(cell as i32));
-                let Some(ring) = along.ring else { return index };
-                let by = Operand::i32((along.turns() * ring) as i32);
-                let above = k.int(IntOp::Add, index, by);
-                k.int(IntOp::Rem, above, Operand::i32(ring as i32))
+                match along.ring {
+                    None => index,
+                    Some(ring) => self.around(k, n, index, ring),
+                }
             });
             index.collect::<Vec<_>>()
         });
@@ -117,6 +123,19 @@ impl Context<'_> {
             of,
             known: BTreeMap::new(),
         }
+    }
+
+    /// The index in the grid of one that may lie beyond an end of a ring, of so many cells, along an axis.
+    pub(super) fn around(
+        &self,
+        k: &mut Kernel<'_>,
+        n: usize,
+        index: Operand,
+        ring: i64,
+    ) -> Operand {
+        let by = Operand::i32((self.program.along[n].turns() * ring) as i32);
+        let above = k.int(IntOp::Add, index, by);
+        k.int(IntOp::Rem, above, Operand::i32(ring as i32))
     }
 
     /// Makes the ghosts of rows, along the outer axis first: along the inner axis they are those of ghosts, too.

@@ -97,6 +97,19 @@ impl Context<'_> {
             };
             self.store(k, patch, row, &values.rows[row], to);
         }
+        if halo.surroundings == Surroundings::Ends {
+            let rims = Some(halo.staying.rims);
+            let surroundings = halo.surroundings;
+            self.store_states(
+                k,
+                patch,
+                Store {
+                    array,
+                    rims,
+                    surroundings,
+                },
+            );
+        }
         let done = k.int(IntOp::Add, number, k.param(Patches::SINCE));
         let done = k.int(IntOp::Add, done, Operand::i32(1));
         halo.waiting.publish(k, done);
@@ -113,6 +126,7 @@ impl Context<'_> {
             );
         }
         if halo.surroundings == Surroundings::Ends {
+            self.load_halo_states(k, patch, array);
             for row in held() {
                 let mut at = self.coordinates(k, patch);
                 self.ghosts(k, patch, &mut at, &[row], values);

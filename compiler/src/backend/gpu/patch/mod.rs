@@ -1,14 +1,17 @@
-//! Prints patch programs ([`crate::patch`]): one kernel, with code for tiles that no end of the grid, source or probe
-//! meets, and code for all others.
+//! Prints patch programs ([`crate::patch`]): one kernel, with code for tiles that no end of the grid, zone, source or
+//! probe meets, and code for all others.
 //!
 //! ```text
 //! place           which tile, which patch; pointers                             place
 //! load            rows and coefficients into registers                          memory
-//! rounds          stages: updates, sources, ghosts, what leaves, what is read   stage, points, ends
+//!                 states into the tile's room                                   states
+//! rounds          stages: updates, what zones add, sources, ghosts, what        stage, amend, points, ends
+//!                 leaves, what is read
 //! exchange        where tiles stay, between time blocks                         exchange
 //! store           the base                                                      memory
 //! ```
 
+mod amend;
 mod context;
 mod ends;
 mod exchange;
@@ -17,6 +20,7 @@ mod memory;
 mod place;
 mod points;
 mod stage;
+mod states;
 #[cfg(test)]
 mod tests;
 
@@ -90,6 +94,7 @@ impl Context<'_> {
                 let mut at = self.coordinates(k, patch);
                 self.ghosts(k, patch, &mut at, &[*row], &mut values);
             }
+            self.load_states(k, patch);
         }
         held.iter()
             .for_each(|row| self.publish(k, patch, *row, &values));
@@ -151,6 +156,9 @@ impl Context<'_> {
         };
         for (row, _) in &kept {
             self.store(k, patch, *row, &values.rows[*row], to);
+        }
+        if ends {
+            self.store_states(k, patch, to);
         }
     }
 

@@ -16,6 +16,8 @@ pub(super) struct Patch {
     pub tile: Operand,
     /// The number of the tile's list of entries, or -1.
     pub list: Operand,
+    /// The number of the tile's room, or -1, and the thread's own place in it; none where no update is amended.
+    pub room: Option<[Operand; 2]>,
     /// The beginning of shared memory, and the thread's own place in a slot.
     pub shared: Operand,
     pub slot: Operand,
@@ -44,6 +46,19 @@ impl Patch {
         let wide = k.resize(tile, Type::I64);
         let list = k.advance(k.param(Patches::LISTS), wide, 4);
         let list = k.load(Type::I32, list, 4, Access::ReadOnly);
+        let room = program.rooms.any().then(|| {
+            let number = k.advance(k.param(Patches::ROOM_NUMBERS), wide, 4);
+            let number = k.load(Type::I32, number, 4, Access::ReadOnly);
+            let first = k.int(IntOp::Mul, warp, Operand::i32(WARP as i32));
+            let thread = k.int(IntOp::Add, first, lane);
+            let thread = k.resize(thread, Type::I64);
+            let each = program.rooms.each(&program.shape, context.bytes as usize);
+            let there = k.int(IntOp::Max, number, Operand::i32(0));
+            let there = k.resize(there, Type::I64);
+            let by = k.int(IntOp::Mul, there, Operand::i64(each as i64));
+            let place = k.advance(k.param(Patches::ROOMS), by, 1);
+            [number, k.advance(place, thread, context.bytes as u32)]
+        });
         let slot_of = |k: &mut Kernel<'_>, warp: Operand| {
             let first = k.int(IntOp::Mul, warp, Operand::i32(WARP as i32));
             let thread = k.int(IntOp::Add, first, lane);
@@ -63,15 +78,26 @@ impl Patch {
             local,
             tile,
             list,
+            room,
             shared,
             slot,
             warps: warps.collect(),
         }
     }
 
+    /// Whether the tile has cells in which updates are amended; `None`: no tile has.
+    pub fn has_room(&self, k: &mut Kernel<'_>) -> Option<Operand> {
+        let [number, _] = self.room?;
+        Some(k.compare(IntCmp::Ge, number, Operand::i32(0)))
+    }
+
     /// Whether no end of the grid lies in the tile, and nothing acts in it but updates, everywhere.
     pub fn is_bare(&self, k: &mut Kernel<'_>, context: &Context<'_>) -> Operand {
         let mut bare = k.compare(IntCmp::Lt, self.list, Operand::i32(0));
+        if let Some([number, _]) = self.room {
+            let without = k.compare(IntCmp::Lt, number, Operand::i32(0));
+            bare = k.int(IntOp::And, bare, without);
+        }
         let tile = context.program.shape.tile();
         for (n, along) in context.program.along.iter().enumerate() {
             let bound = |n: i64| n.clamp(-1, i64::from(i32::MAX)) as i32;

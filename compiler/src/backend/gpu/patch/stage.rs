@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 
 /// What a thread has read of others in a stage.
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     known: BTreeMap<Place, Operand>,
 }
 
 impl Reader {
-    fn value(
+    pub fn value(
         &mut self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
@@ -89,6 +89,9 @@ impl Context<'_> {
                     new.push(writer.where_it_acts(k, own, update, value, at.as_mut()));
                 }
             }
+        }
+        if let Some(at) = &at {
+            self.amend(k, patch, plan, at, values, &mut new);
         }
         for (own, new) in plan.updates.iter().zip(new) {
             values.rows[own.target] = new;

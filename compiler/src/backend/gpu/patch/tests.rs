@@ -4,10 +4,13 @@ use super::*;
 use crate::backend::gpu::abi::{Argument, GhostsOf, PROGRESS_BYTES};
 use crate::backend::gpu::{Gpu, compile};
 use crate::backend::llvm::library::Library;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, PerAxis};
 use crate::patch::Staying;
 use crate::patch::verify;
-use crate::testing::{Limits, Rng, Stagewise, everywhere, lengthen, random_patches, random_scheme};
+use crate::testing::{
+    Limits, Rng, Stagewise, add_layers, add_random_zones, everywhere, lengthen, random_patches,
+    random_scheme,
+};
 use torre_ptx::{Device, Param};
 
 fn library() -> Option<&'static Library> {
@@ -56,6 +59,11 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     let neighbours = device
         .upload(&staying.map_or(vec![0], Staying::table))
         .address();
+    let room_numbers = device.upload(&program.rooms.table()).address();
+    let bytes = program
+        .rooms
+        .bytes(&program.shape, scheme.precision.bytes());
+    let rooms = device.alloc_tracked(bytes as usize).address();
     for time_block in 0..2 {
         let height = program.height / program.round;
         let rounds = match staying {
@@ -83,6 +91,8 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
             progress,
             neighbours,
             since,
+            room_numbers,
+            rooms,
         };
         since += program.exchanges(rounds * program.round) as i32;
         let entry = module.entry(PATCHES).expect("it was emitted");
@@ -126,9 +136,30 @@ enum Between {
     OnChip,
 }
 
-fn run(seeds: impl Iterator<Item = u64>, between: Between) {
+/// What updates do in parts of the grid.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Amended {
+    Nowhere,
+    InZones,
+}
+
+/// Zones of any kind, and some like absorbing layers, along one axis or both.
+fn add_zones(rng: &mut Rng, scheme: &mut Scheme) {
+    if rng.once_in(2) {
+        return add_random_zones(rng, &Limits::PATCHES, scheme);
+    }
+    let cells = scheme.grid.cells;
+    let layers = PerAxis::from_fn(|axis| match scheme.grid.axes[axis] {
+        Some(_) if !rng.once_in(4) => (cells[axis] / 3).min(rng.within(1, 8)),
+        _ => 0,
+    });
+    add_layers(scheme, layers);
+}
+
+fn run(seeds: impl Iterator<Item = u64>, between: Between, amended: Amended) {
     let Some(library) = library() else { return };
     let (mut schemes, mut bare, mut tiles, mut exchanged) = (0, 0, 0, 0);
+    let (mut with_rooms, mut states) = (0i64, 0i64);
     for seed in seeds {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &Limits::PATCHES);
@@ -140,6 +171,10 @@ fn run(seeds: impl Iterator<Item = u64>, between: Between) {
                 let by = if axis == Axis::INNER { 150 } else { 40 };
                 lengthen(&mut scheme, axis, by);
             }
+        }
+        if amended == Amended::InZones {
+            add_zones(&mut rng, &mut scheme);
+            crate::scheme::verify(&scheme).expect("a valid scheme");
         }
         let Some(mut program) = random_patches(&mut rng, &scheme) else {
             continue;
@@ -158,6 +193,8 @@ fn run(seeds: impl Iterator<Item = u64>, between: Between) {
             exchanged += usize::from(program.tiles() > 1);
         }
         schemes += 1;
+        with_rooms += i64::from(program.rooms.count);
+        states += i64::from(program.rooms.any() && !scheme.states.is_empty());
         tiles += program.tiles();
         bare += i64::from(compare(library, &scheme, &program, seed) > 0);
     }
@@ -169,25 +206,46 @@ fn run(seeds: impl Iterator<Item = u64>, between: Between) {
         between == Between::InMemory || exchanged > 10,
         "{exchanged}"
     );
-    assert!(5 * bare > schemes, "{schemes} {tiles} {bare}");
+    match amended {
+        Amended::Nowhere => assert!(5 * bare > schemes, "{schemes} {tiles} {bare}"),
+        Amended::InZones => assert!(
+            with_rooms > 2 * schemes && 3 * states > schemes,
+            "{schemes} {with_rooms} {states}"
+        ),
+    }
 }
 
 #[test]
 fn patches_of_random_schemes_give_the_bits_of_rows() {
-    run((0..60).step_by(2), Between::InMemory);
+    run((0..60).step_by(2), Between::InMemory, Amended::Nowhere);
 }
 
 #[test]
 fn patches_of_more_random_schemes_give_the_bits_of_rows() {
-    run((1..60).step_by(2), Between::InMemory);
+    run((1..60).step_by(2), Between::InMemory, Amended::Nowhere);
 }
 
 #[test]
 fn tiles_that_stay_give_the_bits_of_rows() {
-    run((0..60).step_by(2), Between::OnChip);
+    run((0..60).step_by(2), Between::OnChip, Amended::Nowhere);
 }
 
 #[test]
 fn more_tiles_that_stay_give_the_bits_of_rows() {
-    run((1..60).step_by(2), Between::OnChip);
+    run((1..60).step_by(2), Between::OnChip, Amended::Nowhere);
+}
+
+#[test]
+fn patches_in_zones_give_the_bits_of_rows() {
+    run((0..80).step_by(2), Between::InMemory, Amended::InZones);
+}
+
+#[test]
+fn patches_in_more_zones_give_the_bits_of_rows() {
+    run((1..80).step_by(2), Between::InMemory, Amended::InZones);
+}
+
+#[test]
+fn tiles_that_stay_in_zones_give_the_bits_of_rows() {
+    run(0..60, Between::OnChip, Amended::InZones);
 }

@@ -1,0 +1,90 @@
+//! What a scheme does in a step by pyramids, as far as it costs time.
+
+use super::predict::arithmetic;
+use super::zones::InZones;
+use std::collections::BTreeMap;
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
+use torre_compiler::patch::{CoefPlace, Shape};
+use torre_compiler::scheme::{Op, Scheme, Update};
+
+/// What a scheme does in a step, as far as it costs time.
+#[derive(Clone, Debug)]
+pub(super) struct Work {
+    /// Instructions of a cell: arithmetic, and loads of coefficients from shared memory.
+    pub arithmetic: f64,
+    pub coefs: f64,
+    /// Rows, each in a stage, times cells beyond a patch that are read of them, along both axes.
+    pub across: [f64; 2],
+    pub stages: f64,
+    /// Rows that are loaded and stored, and coefficients.
+    pub held: f64,
+    pub loaded_coefs: usize,
+    /// Lines of cells that a stage needs beside the values that are held.
+    pub window: i64,
+    /// Words of a value.
+    pub words: f64,
+    pub zones: InZones,
+}
+
+impl Work {
+    /// Words of values that a thread holds.
+    pub fn words_of(&self, shape: &Shape) -> f64 {
+        let coefs = match shape.coefs {
+            CoefPlace::Registers => self.loaded_coefs as f64,
+            CoefPlace::Shared => 0.0,
+        };
+        let window = (self.window * shape.patch[1]) as f64;
+        ((self.held + coefs) * shape.count() as f64 + window) * self.words
+    }
+
+    pub fn new(scheme: &Scheme, layout: &Layout) -> Work {
+        let mut work = Work {
+            arithmetic: arithmetic(scheme) as f64,
+            coefs: 0.0,
+            across: [0.0; 2],
+            stages: scheme.stages.len() as f64,
+            held: 0.0,
+            loaded_coefs: scheme.full_coefs(),
+            window: 0,
+            words: scheme.precision.bytes() as f64 / 4.0,
+            zones: InZones::new(scheme),
+        };
+        let mut rows = Vec::new();
+        for stage in scheme.stage_ids() {
+            let updates = &scheme.stages[stage.index()].updates;
+            let mut reach = BTreeMap::new();
+            for read in updates.iter().flat_map(|u| u.body.reads()) {
+                let row = layout.read_row(scheme, stage, 0, read);
+                let own: &mut [[i64; 2]; 2] = reach.entry(row).or_default();
+                for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
+                    let by = i64::from(read.offset[axis]);
+                    own[n] = [own[n][0].max(-by), own[n][1].max(by)];
+                }
+                rows.push(row);
+            }
+            let all = reach.values();
+            for n in 0..2 {
+                work.across[n] += all.clone().map(|r| (r[n][0] + r[n][1]) as f64).sum::<f64>();
+            }
+            let widest = all.map(|r| r[0][0].max(r[0][1]) + 1).max().unwrap_or(1);
+            work.window = work.window.max(widest * updates.len() as i64);
+            work.coefs += updates.iter().map(|u| coefs(u) as f64).sum::<f64>();
+        }
+        let newest = scheme.component_ids().map(|id| layout.row(id, 0));
+        rows.extend(newest);
+        rows.sort_unstable();
+        rows.dedup();
+        work.held = rows.len() as f64;
+        work
+    }
+}
+
+fn coefs(update: &Update) -> usize {
+    let read = update
+        .body
+        .ops
+        .iter()
+        .filter(|op| matches!(op, Op::Coef(_)));
+    read.count() + usize::from(update.mask.is_some())
+}

@@ -1,0 +1,68 @@
+//! What amendments in zones are expected to cost pyramids: an estimate, to which nothing has been fitted.
+//!
+//! A tile with cells of a zone waits in each stage for its warp that has most of them, so that its time grows by what
+//! this warp does alone, cell by cell of its patches.
+
+use super::layers::{amendments, bytes, share_of};
+use torre_compiler::lattice::{Axis, div_ceil};
+use torre_compiler::patch::Shape;
+use torre_compiler::scheme::{Op, Scheme, ZoneSet};
+
+/// Cycles from one instruction to the next of a warp for which others wait.
+const ALONE: f64 = 4.0;
+/// Instructions of an amended cell beside its arithmetic, loads and stores: conditions and places.
+const AROUND: f64 = 6.0;
+
+/// What zones add to the pyramids of a scheme.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct InZones {
+    /// Instructions of a cell of a zone in a step.
+    instructions: f64,
+    /// Bytes of states that are read and written in a time block, for each cell of the grid.
+    pub bytes: f64,
+    /// Lengths of the boxes of zones along the outer and the inner axis.
+    boxes: Vec<[i64; 2]>,
+}
+
+impl InZones {
+    pub fn new(scheme: &Scheme) -> InZones {
+        let mut own = InZones {
+            bytes: bytes(scheme)[0],
+            ..InZones::default()
+        };
+        let mut zones = ZoneSet::default();
+        for (update, amendment) in amendments(scheme) {
+            zones = zones.union(ZoneSet::of(amendment.zone));
+            let operands = amendment.body.ops.iter();
+            let loads = operands.filter(|op| matches!(op, Op::State(_) | Op::Coef(_)));
+            let all = amendment.body.arithmetic() + loads.count() + amendment.advances.len();
+            own.instructions += share_of(scheme, update, amendment) * (all as f64 + AROUND);
+        }
+        let whole = scheme.grid.cells;
+        let mut share = 0.0;
+        for part in zones.iter().flat_map(|zone| &scheme.zone(zone).boxes) {
+            let [x, z] = [Axis::OUTER, Axis::INNER].map(|a| part[a].len().min(whole[a]));
+            let [cells_x, cells_z] = [Axis::OUTER, Axis::INNER].map(|a| whole[a] as f64);
+            share += x as f64 / cells_x * z as f64 / cells_z;
+            own.boxes.push([x, z]);
+        }
+        own.instructions /= share.max(1e-9);
+        own
+    }
+
+    /// Share of tiles of some base that have cells of zones.
+    pub fn share(&self, shape: &Shape, base: [i64; 2], tiles: [i64; 2]) -> f64 {
+        let tile = shape.tile();
+        let along = |n: usize, length: i64| {
+            let halo = (tile[n] - base[n]).max(0);
+            div_ceil(length + halo, base[n].max(1)).clamp(0, tiles[n]) as f64
+        };
+        let met = self.boxes.iter().map(|[x, z]| along(0, *x) * along(1, *z));
+        (met.sum::<f64>() / (tiles[0] * tiles[1]).max(1) as f64).min(1.0)
+    }
+
+    /// Cycles by which a step of such a tile takes longer.
+    pub fn cycles(&self, shape: &Shape) -> f64 {
+        ALONE * self.instructions * shape.count() as f64
+    }
+}
