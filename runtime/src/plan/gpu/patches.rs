@@ -5,7 +5,6 @@ use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::Heights;
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
-use torre_compiler::layout::Layout;
 use torre_compiler::patch::{CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep};
 use torre_compiler::schedule::{Pyramid, Schedule};
 use torre_compiler::scheme::Scheme;

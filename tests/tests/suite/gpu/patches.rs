@@ -174,18 +174,19 @@ problem hall {
   steps 10
 }
 ";
-    let heat = "scheme slow {
+    let heat = "def late(f, part) {
+  state kept in part
+  kept@next = 0.9 * kept + 0.1 * f
+  f - kept@next
+}
+
+scheme slow {
   axes x, y
   region body = x > 10 and x < 30 and y > 5 and y < 50
-  def late(f) {
-    state kept in body
-    kept@next = 0.9 * kept + 0.1 * f
-    f - kept@next
-  }
   field T : scalar on nodes
   step {
     allow W0301
-    T += 0.1 * (d2(T, x) + d2(T, y)) + 0.01 * late(T)
+    T += 0.1 * (d2(T, x) + d2(T, y)) + 0.01 * late(T, body)
   }
 }
 
