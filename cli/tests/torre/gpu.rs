@@ -501,6 +501,9 @@ fn schemes_with_two_axes_go_by_pyramids() {
         wide.contains("E0853") && wide.contains("smaller base"),
         "{wide}"
     );
+    let layers = "plan examples/17-scattering.torre --target sm_90 --backend cuda";
+    let layers = succeed(&format!("{layers} --set domain=600x600"), &[]);
+    assert!(layers.contains("tiles with cells of zones"), "{layers}");
     let line = "plan examples/01-wave1d.torre --target sm_90 --backend cuda --set domain=1000000";
     assert!(succeed(line, &[]).contains("bases of 1 x"));
 }

@@ -1,7 +1,7 @@
 //! The program: which rows a block holds, and what a stage does.
 
 use super::creep::creep;
-use super::rooms::Rooms;
+use super::rooms::{AMENDED, Rooms};
 use super::shape::{AXES, Along, CoefPlace, Read, Shape, WARP};
 use super::slots::{Place, Slots};
 use super::stay::Staying;
@@ -268,8 +268,8 @@ impl PatchProgram {
         self.slots.bytes(&self.shape, element) + self.coef_bytes(element) + ghosts
     }
 
-    /// Values that a thread has in registers at a time: those that it holds, and, of others, as many lines as later
-    /// ones read of what they replace.
+    /// Values that a thread has in registers at a time: those that it holds, of others as many lines as later ones read
+    /// of what they replace, and some where updates are amended.
     pub fn values(&self) -> usize {
         let held = self.held.iter().filter(|held| **held).count();
         let coefs = match self.shape.coefs {
@@ -284,7 +284,8 @@ impl PatchProgram {
             stage.updates.len() as i64 * lines
         };
         let windows = self.stages.iter().map(window).max().unwrap_or(0);
-        (held + coefs) * self.shape.count() + windows as usize
+        let amended = if self.rooms.any() { AMENDED } else { 0 };
+        (held + coefs) * self.shape.count() + windows as usize + amended
     }
 
     /// Cells that are stored, of those that are computed.

@@ -9,6 +9,9 @@ use crate::lattice::{Interval, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, ZoneSet};
 
+/// Values that a thread has in registers at a time beside those of its patch, where updates are amended, about.
+pub const AMENDED: usize = 8;
+
 /// Which tiles have rooms: those with cells of zones in which updates are amended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rooms {

@@ -5,7 +5,7 @@ use super::zones::InZones;
 use std::collections::BTreeMap;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
-use torre_compiler::patch::{CoefPlace, Shape};
+use torre_compiler::patch::{AMENDED, CoefPlace, Shape};
 use torre_compiler::scheme::{Op, Scheme, Update};
 
 /// What a scheme does in a step, as far as it costs time.
@@ -35,7 +35,12 @@ impl Work {
             CoefPlace::Shared => 0.0,
         };
         let window = (self.window * shape.patch[1]) as f64;
-        ((self.held + coefs) * shape.count() as f64 + window) * self.words
+        let amended = if self.zones.any() {
+            AMENDED as f64
+        } else {
+            0.0
+        };
+        ((self.held + coefs) * shape.count() as f64 + window + amended) * self.words
     }
 
     pub fn new(scheme: &Scheme, layout: &Layout) -> Work {

@@ -50,6 +50,11 @@ impl InZones {
         own
     }
 
+    /// Whether updates are amended somewhere.
+    pub fn any(&self) -> bool {
+        !self.boxes.is_empty()
+    }
+
     /// Share of tiles of some base that have cells of zones.
     pub fn share(&self, shape: &Shape, base: [i64; 2], tiles: [i64; 2]) -> f64 {
         let tile = shape.tile();

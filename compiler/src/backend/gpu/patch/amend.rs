@@ -16,8 +16,8 @@ use crate::scheme::{Amendment, CoefId, Op, Update};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Cells that are amended together, about: as many as hide most of what a load takes.
-const TOGETHER: i64 = 8;
+/// Bytes of the cells that are amended together, about: as many as hide most of what a load takes.
+const TOGETHER: i64 = 32;
 
 /// An amendment of an update.
 struct Amended<'a> {
@@ -104,7 +104,7 @@ impl Context<'_> {
                 k.int(IntOp::Xor, none, Operand::int(Type::I1, 1))
             })
             .collect();
-        let together = (TOGETHER / pz).clamp(1, px);
+        let together = (TOGETHER / (pz * self.bytes)).clamp(1, px);
         for first in (0..px).step_by(together as usize) {
             let lines = first..(first + together).min(px);
             let mut some = Operand::int(Type::I1, 0);
