@@ -217,7 +217,7 @@ problem pulse {
         (te(4, "all: cpml(10)"), "pyramid(B = 20, TH = 2, Z = 40)"),
         (
             te(2, "x: pec | cpml(6), y: cpml(4) | pmc"),
-            "pyramid(B = 60, TH = 3, Z = 90)",
+            "pyramid(B = 50, TH = 3, Z = 40)",
         ),
         (sound.to_owned(), "pyramid(B = 16, TH = 4, Z = 30)"),
         (heat.to_owned(), "pyramid(B = 10, TH = 3, Z = 30)"),
