@@ -1,7 +1,7 @@
 //! The program: which rows a block holds, and what a stage does.
 
 use super::creep::creep;
-use super::rooms::{AMENDED, Rooms};
+use super::rooms::{AMENDED, Rooms, acts};
 use super::shape::{AXES, Along, CoefPlace, Read, Shape, WARP};
 use super::slots::{Place, Slots};
 use super::stay::Staying;
@@ -334,11 +334,6 @@ fn held(scheme: &Scheme, layout: &Layout, rows: usize) -> Vec<bool> {
         }
     }
     held
-}
-
-/// Whether an update acts anywhere.
-pub(super) fn acts(update: &&Update) -> bool {
-    !update.region.is_empty()
 }
 
 fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {

@@ -3,11 +3,10 @@
 //! A tile computes the states of its halo redundantly, as it does values. Its room has all states of all its cells, so
 //! that a thread finds those of its patch at constant distances, and no other thread ever accesses them.
 
-use super::program::acts;
 use super::shape::{AXES, Along, Shape};
 use crate::lattice::{Interval, div_ceil};
 use crate::layout::Layout;
-use crate::scheme::{Scheme, ZoneSet};
+use crate::scheme::{Scheme, Update, ZoneSet};
 
 /// Values that a thread has in registers at a time beside those of its patch, where updates are amended, about.
 pub const AMENDED: usize = 8;
@@ -104,4 +103,9 @@ pub(super) fn amended(scheme: &Scheme) -> ZoneSet {
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let zones = updates.filter(acts).map(|update| update.zones());
     zones.fold(ZoneSet::default(), ZoneSet::union)
+}
+
+/// Whether an update acts anywhere.
+pub(super) fn acts(update: &&Update) -> bool {
+    !update.region.is_empty()
 }
