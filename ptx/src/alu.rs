@@ -12,8 +12,10 @@ use crate::op::{
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
-/// Lanes that are computed together, where all are active.
+/// Lanes that are computed together.
 const PART: usize = 8;
+/// The mask of a part of which all lanes are active.
+const ALL: u32 = (1 << PART) - 1;
 
 /// One value for each lane.
 pub(crate) type Row = [u64; LANES];
@@ -135,21 +137,26 @@ impl Lanes<'_> {
     #[inline(always)]
     fn map_to<const N: usize>(&mut self, dst: Slot, src: [Slot; N], f: impl Fn([u64; N]) -> u64) {
         let (src, dst) = (src.map(|slot| slot as usize), dst as usize);
-        if self.mask != u32::MAX {
-            for lane in lanes(self.mask) {
-                self.rows[dst][lane] = f(src.map(|row| self.rows[row][lane]));
-            }
-            return;
-        }
         // The result may be one of the sources. What is read before a part is written fits into vector registers.
         for first in (0..LANES).step_by(PART) {
+            let active = self.mask >> first & ALL;
+            if active == 0 {
+                continue;
+            }
             let sources: [[u64; PART]; N] = src.map(|row| {
                 let row = &self.rows[row];
                 std::array::from_fn(|lane| row[first + lane])
             });
-            let to = &mut self.rows[dst];
-            for lane in 0..PART {
-                to[first + lane] = f(std::array::from_fn(|index| sources[index][lane]));
+            // Lanes that are not active are computed, too: any bits have a result.
+            let results: [u64; PART] =
+                std::array::from_fn(|lane| f(std::array::from_fn(|index| sources[index][lane])));
+            let to = &mut self.rows[dst][first..first + PART];
+            if active == ALL {
+                to.copy_from_slice(&results);
+                continue;
+            }
+            for (lane, (to, result)) in to.iter_mut().zip(results).enumerate() {
+                *to = if active >> lane & 1 == 1 { result } else { *to };
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Execution of a warp: control, and instructions handed to where they belong.
 
-use crate::alu::{self, lanes};
+use crate::alu::{self, Row, lanes};
 use crate::block::{BUSY, Block, Group};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
@@ -39,6 +39,7 @@ impl Launch<'_> {
         warp: usize,
         quantum: u32,
     ) -> Result<Turn, Fault> {
+        let code = &self.entry.code;
         for _ in 0..quantum {
             let state = &mut block.warps[warp];
             if state.groups.is_empty() {
@@ -52,14 +53,14 @@ impl Launch<'_> {
             }
             let current = state.current;
             let Group { pc, mask } = state.groups[current];
-            let Some(inst) = self.entry.code.get(pc as usize).copied() else {
+            let Some(inst) = code.get(pc as usize) else {
                 return Err(Fault::new(
                     FaultKind::Unsupported,
                     "control ran past the end",
                 ));
             };
             (self.at.pc, self.at.lane) = (pc, mask.trailing_zeros());
-            let flow = self.step(block, warp, &inst, mask)?;
+            let flow = self.step(block, warp, inst, mask)?;
             let groups = &mut block.warps[warp].groups;
             let active = self.at.active;
             match flow {
@@ -127,11 +128,7 @@ impl Launch<'_> {
         let mut active = mask;
         if inst.guard != NONE {
             self.defined(block, warp, inst.guard, mask)?;
-            let row = &state.rows[inst.guard as usize];
-            let truth = row
-                .iter()
-                .rev()
-                .fold(0, |bits, value| bits << 1 | *value as u32 & 1);
+            let truth = truth(&state.rows[inst.guard as usize]);
             active = match inst.polarity {
                 Polarity::Plain => mask & truth,
                 Polarity::Negated => mask & !truth,
@@ -304,6 +301,12 @@ impl Launch<'_> {
         self.cluster_left(block, active);
         Ok(Flow::Left)
     }
+}
+
+/// The lanes in which a predicate holds.
+fn truth(row: &Row) -> u32 {
+    let lanes = row.iter().enumerate();
+    lanes.fold(0, |bits, (lane, value)| bits | (*value as u32 & 1) << lane)
 }
 
 /// Chooses the group that runs next: lanes that are at the same instruction join, and those that are least far go
