@@ -6,9 +6,7 @@ use crate::counts::{Traffic, bank_passes, sectors};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
-use crate::memory::{
-    LOCAL_BASE, LOCAL_WINDOW, PARAM_BASE, PARAM_WINDOW, SHARED_BASE, SHARED_WINDOW,
-};
+use crate::memory::{LOCAL_BASE, PARAM_BASE, SHARED_BASE};
 use crate::op::{Access, AccessKind, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
 use crate::order::Touch;
 use crate::sync::combine;
@@ -28,6 +26,22 @@ pub(crate) enum Place {
     },
     Local(usize),
     Param(usize),
+}
+
+/// A buffer, the block's shared memory or the parameters, and where each active lane accesses it.
+pub(crate) struct Region {
+    /// The first byte of the region.
+    pub(crate) place: Place,
+    pub(crate) offsets: [usize; LANES],
+    /// Bytes that a lane accesses.
+    pub(crate) bytes: usize,
+}
+
+impl Region {
+    /// The bytes of a lane.
+    pub(crate) fn span(&self, lane: usize) -> std::ops::Range<usize> {
+        self.offsets[lane]..self.offsets[lane] + self.bytes
+    }
 }
 
 /// Bytes of the widest access of a thread.
@@ -55,13 +69,8 @@ impl Launch<'_> {
                 format!("{bytes} bytes of {what}, which has {size} bytes from 0x{base:x}");
             Err(Fault::new(FaultKind::OutOfBounds, message).at(address))
         };
-        if space == Space::Generic {
-            let (space, start) = match address & 0xff << 56 {
-                SHARED_WINDOW => (Space::Shared, SHARED_WINDOW),
-                LOCAL_WINDOW => (Space::Local, LOCAL_WINDOW),
-                PARAM_WINDOW => (Space::Param, PARAM_WINDOW),
-                _ => (Space::Global, 0),
-            };
+        let (space, start) = space.of(address);
+        if start != 0 {
             return self.resolve(block, space, address - start, bytes);
         }
         if space == Space::Cluster {
@@ -250,8 +259,9 @@ impl Launch<'_> {
         let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
-        let mut first = None;
-        for lane in lanes(self.at.active) {
+        let mut first = self.load_together(block, warp, access, &addresses)?;
+        let left = if first.is_none() { self.at.active } else { 0 };
+        for lane in lanes(left) {
             self.at.lane = lane as u32;
             let address = addresses[lane];
             self.aligned(address, total)?;
@@ -297,8 +307,9 @@ impl Launch<'_> {
         let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
-        let mut first = None;
-        for lane in lanes(self.at.active) {
+        let mut first = self.store_together(block, warp, access, &addresses)?;
+        let left = if first.is_none() { self.at.active } else { 0 };
+        for lane in lanes(left) {
             self.at.lane = lane as u32;
             let address = addresses[lane];
             self.aligned(address, total)?;

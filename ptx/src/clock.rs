@@ -7,7 +7,7 @@
 //! other thread a time up to which that one's accesses come before its own. Within a block all times are kept; other
 //! blocks are known only if something of them was heard. Threads that met at a barrier share what they know.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use crate::alu::{LANES, lanes};
 
@@ -21,10 +21,10 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    fn new(times: Vec<u32>) -> Arc<Times> {
+    fn new(times: Vec<u32>) -> Rc<Times> {
         let threads = times.len() - LANES.min(times.len());
         let floor = times[..threads].iter().copied().min().unwrap_or(0);
-        Arc::new(Times { times, floor })
+        Rc::new(Times { times, floor })
     }
 
     /// Whether all these lanes are known at this time.
@@ -41,16 +41,16 @@ impl Times {
     }
 
     /// The later time of each thread; one of the two where it is that one already, so that what is equal is shared.
-    fn join(this: &Arc<Times>, other: &Arc<Times>) -> Arc<Times> {
-        if Arc::ptr_eq(this, other) {
-            return Arc::clone(this);
+    fn join(this: &Rc<Times>, other: &Rc<Times>) -> Rc<Times> {
+        if Rc::ptr_eq(this, other) {
+            return Rc::clone(this);
         }
         let (below, above) = order(&this.times, &other.times);
         if above {
-            return Arc::clone(this);
+            return Rc::clone(this);
         }
         if below {
-            return Arc::clone(other);
+            return Rc::clone(other);
         }
         let pairs = this.times.iter().zip(&other.times);
         Times::new(pairs.map(|(this, other)| *this.max(other)).collect())
@@ -78,28 +78,28 @@ fn order(this: &[u32], other: &[u32]) -> (bool, bool) {
 
 /// The latest times of several lists. A list is made only where no single one of them has them all.
 struct Latest {
-    shared: Arc<Times>,
+    shared: Rc<Times>,
     /// The times, where they differ from those of `shared`.
     times: Vec<u32>,
 }
 
 impl Latest {
-    fn new(first: &Arc<Times>) -> Latest {
+    fn new(first: &Rc<Times>) -> Latest {
         Latest {
-            shared: Arc::clone(first),
+            shared: Rc::clone(first),
             times: Vec::new(),
         }
     }
 
-    fn add(&mut self, other: &Arc<Times>) {
+    fn add(&mut self, other: &Rc<Times>) {
         if self.times.is_empty() {
-            if Arc::ptr_eq(&self.shared, other) {
+            if Rc::ptr_eq(&self.shared, other) {
                 return;
             }
             match order(&self.shared.times, &other.times) {
                 (_, true) => return,
                 (true, false) => {
-                    self.shared = Arc::clone(other);
+                    self.shared = Rc::clone(other);
                     return;
                 }
                 (false, false) => self.times.clone_from(&self.shared.times),
@@ -110,7 +110,7 @@ impl Latest {
         }
     }
 
-    fn finish(self) -> Arc<Times> {
+    fn finish(self) -> Rc<Times> {
         if self.times.is_empty() {
             self.shared
         } else {
@@ -119,12 +119,12 @@ impl Latest {
     }
 }
 
-type Others = Arc<Vec<(u32, Arc<Times>)>>;
+type Others = Rc<Vec<(u32, Rc<Times>)>>;
 
 /// What is known of the own block and of others, ascending by block.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    own: Arc<Times>,
+    own: Rc<Times>,
     others: Others,
 }
 
@@ -141,7 +141,7 @@ impl Known {
     }
 
     fn same(&self, other: &Known) -> bool {
-        Arc::ptr_eq(&self.own, &other.own) && Arc::ptr_eq(&self.others, &other.others)
+        Rc::ptr_eq(&self.own, &other.own) && Rc::ptr_eq(&self.others, &other.others)
     }
 }
 
@@ -172,7 +172,7 @@ impl View {
         let times = vec![0; (warps as usize + 1) * LANES];
         let known = Known {
             own: Times::new(times),
-            others: Arc::default(),
+            others: Rc::default(),
         };
         View {
             bulk: known.clone(),
@@ -228,6 +228,32 @@ pub(crate) struct Published {
     pub(crate) view: View,
 }
 
+/// What a thread may publish later: what it knew and had done at a time. Its times are copied when they are needed.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    view: View,
+    thread: usize,
+    time: u32,
+    made: Option<Published>,
+}
+
+impl Promise {
+    pub(crate) fn new(view: &View, thread: usize, time: u32) -> Promise {
+        Promise {
+            view: view.clone(),
+            thread,
+            time,
+            made: None,
+        }
+    }
+
+    /// The same each time, so that who knows it sees that at once.
+    pub(crate) fn published(&mut self, block: u32) -> Published {
+        let make = || Published::new(block, &self.view, self.thread, self.time);
+        self.made.get_or_insert_with(make).clone()
+    }
+}
+
 impl Published {
     /// What a thread knows and has done itself up to a time.
     pub(crate) fn new(block: u32, view: &View, thread: usize, time: u32) -> Published {
@@ -238,7 +264,7 @@ impl Published {
             }
             Known {
                 own: Times::new(times),
-                others: Arc::clone(&known.others),
+                others: Rc::clone(&known.others),
             }
         };
         Published {
@@ -278,20 +304,20 @@ pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
 
 /// What a thread of a block knows after what was known in another block was added.
 fn join(block: u32, known: &Known, from: u32, news: &Known) -> Known {
-    let mut own = Arc::clone(&known.own);
+    let mut own = Rc::clone(&known.own);
     if from == block {
         own = Times::join(&own, &news.own);
-        if Arc::ptr_eq(&known.others, &news.others) || news.others.is_empty() {
+        if Rc::ptr_eq(&known.others, &news.others) || news.others.is_empty() {
             return Known {
                 own,
-                others: Arc::clone(&known.others),
+                others: Rc::clone(&known.others),
             };
         }
     }
     let foreign = (from != block).then_some((from, &news.own));
     let heard = news.others.iter().map(|(block, times)| (*block, times));
     // Copied where something new is heard, which most of the time is not so.
-    let mut others: Option<Vec<(u32, Arc<Times>)>> = None;
+    let mut others: Option<Vec<(u32, Rc<Times>)>> = None;
     for (other, times) in heard.chain(foreign) {
         if other == block {
             own = Times::join(&own, times);
@@ -301,30 +327,30 @@ fn join(block: u32, known: &Known, from: u32, news: &Known) -> Known {
         match list.binary_search_by_key(&other, |(block, _)| *block) {
             Ok(index) => {
                 let joined = Times::join(&list[index].1, times);
-                if !Arc::ptr_eq(&joined, &list[index].1) {
+                if !Rc::ptr_eq(&joined, &list[index].1) {
                     others.get_or_insert_with(|| known.others.to_vec())[index].1 = joined;
                 }
             }
             Err(index) => {
-                let entry = (other, Arc::clone(times));
+                let entry = (other, Rc::clone(times));
                 let others = others.get_or_insert_with(|| known.others.to_vec());
                 others.insert(index, entry);
             }
         }
     }
     let others = match others {
-        None => Arc::clone(&known.others),
+        None => Rc::clone(&known.others),
         // Lists that say the same are one, so that later joins see it at once.
-        Some(others) if same_others(&others, &news.others) => Arc::clone(&news.others),
-        Some(others) => Arc::new(others),
+        Some(others) if same_others(&others, &news.others) => Rc::clone(&news.others),
+        Some(others) => Rc::new(others),
     };
     Known { own, others }
 }
 
 /// Whether two lists hold the same times.
-fn same_others(these: &[(u32, Arc<Times>)], those: &[(u32, Arc<Times>)]) -> bool {
+fn same_others(these: &[(u32, Rc<Times>)], those: &[(u32, Rc<Times>)]) -> bool {
     let mut pairs = these.iter().zip(those);
-    these.len() == those.len() && pairs.all(|(a, b)| a.0 == b.0 && Arc::ptr_eq(&a.1, &b.1))
+    these.len() == those.len() && pairs.all(|(a, b)| a.0 == b.0 && Rc::ptr_eq(&a.1, &b.1))
 }
 
 /// What several threads of a block know together.
@@ -332,14 +358,14 @@ fn join_all<'a>(block: u32, mut all: impl Iterator<Item = &'a Known>) -> Option<
     let first = all.next()?;
     let mut own = Latest::new(&first.own);
     let mut rest = Known {
-        own: Arc::clone(&first.own),
-        others: Arc::clone(&first.others),
+        own: Rc::clone(&first.own),
+        others: Rc::clone(&first.others),
     };
     for known in all {
         own.add(&known.own);
-        if !Arc::ptr_eq(&rest.others, &known.others) && !known.others.is_empty() {
-            let others = Arc::clone(&known.others);
-            let own = Arc::clone(&rest.own);
+        if !Rc::ptr_eq(&rest.others, &known.others) && !known.others.is_empty() {
+            let others = Rc::clone(&known.others);
+            let own = Rc::clone(&rest.own);
             rest = join(block, &rest, block, &Known { own, others });
         }
     }

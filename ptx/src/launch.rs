@@ -12,6 +12,7 @@ use crate::exec::Turn;
 use crate::memory::{Memory, SHARED_BASE};
 use crate::module::Entry;
 use crate::op::{Copy, Op};
+use crate::race::Shadow;
 
 /// How a launch is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub(crate) struct At {
 pub(crate) struct Launch<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) memory: &'a mut Memory,
+    /// Accesses to each buffer.
+    pub(crate) shadows: Vec<Shadow>,
     pub(crate) options: &'a Options,
     pub(crate) shape: Shape,
     pub(crate) params: Vec<u8>,
@@ -130,8 +133,10 @@ pub(crate) fn launch(
             buffer.constant = variable.constant;
         }
     }
+    let shadows = memory.buffers.iter().map(|_| Shadow::default());
     let mut launch = Launch {
         entry,
+        shadows: shadows.collect(),
         memory,
         options,
         shape,
@@ -157,9 +162,6 @@ pub(crate) fn launch(
         }
     }
     memory.truncate(buffers);
-    for buffer in &mut memory.buffers {
-        buffer.shadow = Default::default();
-    }
     result.map(|()| counts)
 }
 

@@ -63,6 +63,7 @@ mod order;
 mod parse;
 mod race;
 mod sync;
+mod together;
 mod transfer;
 
 pub use counts::{Counts, Executed, Traffic};

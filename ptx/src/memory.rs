@@ -1,7 +1,7 @@
 //! Global memory: buffers with gaps between them, and where the state spaces lie.
 
 use crate::error::{Fault, FaultKind};
-use crate::race::Shadow;
+use crate::op::Space;
 
 /// The address of the first byte of a block's shared memory, so that 0 is no address.
 pub(crate) const SHARED_BASE: u64 = 1024;
@@ -15,6 +15,22 @@ pub(crate) const SHARED_WINDOW: u64 = 1 << 56;
 pub(crate) const LOCAL_WINDOW: u64 = 2 << 56;
 /// What generic addresses of parameters begin with.
 pub(crate) const PARAM_WINDOW: u64 = 3 << 56;
+
+impl Space {
+    /// The space of an address, and what its generic addresses begin with: 0 where it is no such address, or one of
+    /// global memory.
+    pub(crate) fn of(self, address: u64) -> (Space, u64) {
+        if self != Space::Generic {
+            return (self, 0);
+        }
+        match address & 0xff << 56 {
+            SHARED_WINDOW => (Space::Shared, SHARED_WINDOW),
+            LOCAL_WINDOW => (Space::Local, LOCAL_WINDOW),
+            PARAM_WINDOW => (Space::Param, PARAM_WINDOW),
+            _ => (Space::Global, 0),
+        }
+    }
+}
 
 /// The first buffer's address, beyond 32 bits so that truncated addresses are found out.
 const FIRST: u64 = 1 << 40;
@@ -50,8 +66,6 @@ pub(crate) struct Allocation {
     /// Which bytes have been written, where reading others is a fault.
     pub(crate) written: Option<Vec<bool>>,
     pub(crate) constant: bool,
-    /// Accesses of the present launch.
-    pub(crate) shadow: Shadow,
 }
 
 /// All buffers, ascending by address.

@@ -1,9 +1,9 @@
 //! What orders accesses, and the check of each access against it.
 
-use crate::access::Place;
-use crate::alu::{LANES, lanes};
+use crate::access::{Place, Region};
+use crate::alu::{LANES, Row, lanes};
 use crate::block::Block;
-use crate::clock::{Arrivals, Published, View, learn};
+use crate::clock::{Arrivals, Promise, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
@@ -39,11 +39,34 @@ pub(crate) struct Copier<'a> {
     pub(crate) known: &'a Published,
 }
 
+/// Checks an access against those before it, and keeps it.
+#[inline(always)]
+fn access_shadow(
+    shadow: &mut Shadow,
+    pieces: std::ops::Range<usize>,
+    actor: &Actor,
+    touch: Touch,
+) -> Result<(), (Conflict, FaultKind)> {
+    let result = match touch {
+        Touch::Read(access) => {
+            if access.constant
+                && let Some(before) = shadow.written(pieces.clone())
+            {
+                let kind = AccessKind::Write;
+                return Err((Conflict { before, kind }, FaultKind::ReadOnly));
+            }
+            shadow.read(pieces, actor)
+        }
+        _ => shadow.write(pieces, actor),
+    };
+    result.map_err(|conflict| (conflict, FaultKind::Race))
+}
+
 /// What a lane keeps for fences.
 #[derive(Debug, Default)]
 pub(crate) struct Ties {
     /// What its strong writes publish since a fence, and to whom.
-    fence: Option<(Published, Scope)>,
+    fence: Option<(Promise, Scope)>,
     /// What its strong reads saw, which a fence makes known.
     pending: Option<Published>,
     /// What it learned last.
@@ -100,32 +123,52 @@ impl Launch<'_> {
         // The shadow leaves its place while the block's views are read.
         let mut shadow = std::mem::take(self.shadow(block, place)?);
         let actor = self.actor(block, warp, place, strength);
-        let result = match touch {
-            Touch::Read(_) => match access
-                .constant
-                .then(|| shadow.written(pieces.clone()))
-                .flatten()
-            {
-                Some(write) => Err((
-                    Conflict {
-                        before: write,
-                        kind: AccessKind::Write,
-                    },
-                    FaultKind::ReadOnly,
-                )),
-                None => shadow
-                    .read(pieces.clone(), &actor)
-                    .map_err(|conflict| (conflict, FaultKind::Race)),
-            },
-            _ => shadow
-                .write(pieces.clone(), &actor)
-                .map_err(|conflict| (conflict, FaultKind::Race)),
-        };
+        let result = access_shadow(&mut shadow, pieces.clone(), &actor, touch);
         if strength == Strength::Strong && result.is_ok() {
             self.tie(block, warp, &mut shadow, pieces.start, touch);
         }
         *self.shadow(block, place)? = shadow;
         result.map_err(|(conflict, fault)| self.conflict(conflict, fault, touch.kind()))
+    }
+
+    /// The same for all active lanes of a weak access to one region.
+    pub(crate) fn touch_together(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        region: &Region,
+        addresses: &Row,
+        touch: Touch,
+    ) -> Result<(), Fault> {
+        let is_constant = match region.place {
+            Place::Global { buffer, .. } => self.memory.buffers[buffer].constant,
+            Place::Shared(_) => false,
+            _ => true,
+        };
+        if !self.options.races || is_constant {
+            return Ok(());
+        }
+        let mut shadow = std::mem::take(self.shadow(block, region.place)?);
+        let state = &block.warps[warp];
+        let mut actor = self.actor(block, warp, region.place, Strength::Weak);
+        let mut found = None;
+        for lane in lanes(self.at.active) {
+            (actor.lane, actor.view) = (lane as u32, &state.views[lane]);
+            let pieces = self.pieces(region.offsets[lane], region.bytes);
+            if let Err(conflict) = access_shadow(&mut shadow, pieces, &actor, touch) {
+                found = Some((lane, conflict));
+                break;
+            }
+        }
+        *self.shadow(block, region.place)? = shadow;
+        match found {
+            None => Ok(()),
+            Some((lane, (conflict, fault))) => {
+                self.at.lane = lane as u32;
+                let fault = self.conflict(conflict, fault, touch.kind());
+                Err(fault.at(addresses[lane]))
+            }
+        }
     }
 
     fn shadow<'b>(
@@ -134,7 +177,7 @@ impl Launch<'_> {
         place: Place,
     ) -> Result<&'b mut Shadow, Fault> {
         Ok(match place {
-            Place::Global { buffer, .. } => &mut self.memory.buffers[buffer].shadow,
+            Place::Global { buffer, .. } => &mut self.shadows[buffer],
             Place::Peer { rank, .. } => &mut self.peer(rank)?.shared.shadow,
             _ => &mut block.shared.shadow,
         })
@@ -210,7 +253,8 @@ impl Launch<'_> {
         let published = if access.order.releases() {
             Some((self.publish(block, warp, lane), access.scope))
         } else {
-            block.warps[warp].ties[lane].fence.clone()
+            let fence = block.warps[warp].ties[lane].fence.as_mut();
+            fence.map(|(promise, scope)| (promise.published(block.index), *scope))
         };
         let release = published.map(|(published, scope)| {
             let narrow = scope == Scope::Block || access.scope == Scope::Block;
@@ -294,8 +338,10 @@ impl Launch<'_> {
             if let Some(news) = pending.take_if(near) {
                 self.learn(block, warp, 1 << lane, &news);
             }
-            let published = self.publish(block, warp, lane);
-            block.warps[warp].ties[lane].fence = Some((published, scope));
+            let state = &mut block.warps[warp];
+            let promise = Promise::new(&state.views[lane], warp * LANES + lane, state.clock);
+            state.clock += 1;
+            state.ties[lane].fence = Some((promise, scope));
         }
     }
 
