@@ -10,6 +10,7 @@ use crate::problem::{Problem, Source};
 use crate::real::Real;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::statics::{Files, coef_value, source_acts, source_wave};
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// A cell in which a source acts: after each update it adds `round(profile * wave)`, or puts it in place of the value.
@@ -117,17 +118,53 @@ impl Injections {
         files: &dyn Files,
         step: u64,
     ) -> Vec<f64> {
+        let mut waves = Vec::new();
+        self.append_waves(scheme, problem, files, step, &mut waves);
+        waves
+    }
+
+    fn append_waves(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+        step: u64,
+        waves: &mut Vec<f64>,
+    ) {
         let wave = |wave: &Wave| {
             let source = &problem.sources[wave.source];
             source_wave(scheme, files, source, step, wave.at)
         };
-        let mut waves: Vec<f64> = self.own.iter().map(wave).collect();
+        waves.extend(self.own.iter().map(wave));
         if let Ok(mut corrections) = self.corrections.lock()
             && !corrections.is_empty()
         {
-            corrections.waves(scheme, files, step, &mut waves);
+            corrections.waves(scheme, files, step, waves);
         }
-        waves
+    }
+
+    /// Appends the waves of some steps, one step after the other, as devices read them.
+    pub fn wave_bytes(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        files: &dyn Files,
+        steps: Range<u64>,
+        bytes: &mut Vec<u8>,
+    ) {
+        const EACH: usize = size_of::<f64>();
+        let count = steps.end.saturating_sub(steps.start) as usize;
+        bytes.reserve(count * self.waves_per_step() * EACH);
+        let mut waves = Vec::new();
+        for step in steps {
+            waves.clear();
+            self.append_waves(scheme, problem, files, step, &mut waves);
+            let begin = bytes.len();
+            bytes.resize(begin + waves.len() * EACH, 0);
+            for (bytes, wave) in bytes[begin..].chunks_exact_mut(EACH).zip(&waves) {
+                bytes.copy_from_slice(&wave.to_le_bytes());
+            }
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 
 use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
-use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update, VolumeSource};
+use super::program::{Adds, Amend, Amended, Operand, RowOp, StageProgram, Update, VolumeSource};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
 use super::zones::Variant;
 use super::zones::{Memory, memory_of};
+use crate::incident::FarRows;
 use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
 use crate::scheme::{self, Body, Op, Scheme, ZoneSet};
@@ -44,6 +45,8 @@ struct Order<'a> {
     keeps: bool,
     /// The zones whose amendments it has.
     zones: ZoneSet,
+    /// Whether it may meet faces of boxes of total fields across the first two axes.
+    faces: bool,
     /// Rows whose values are in registers.
     registers: BTreeSet<RowRef>,
 }
@@ -70,6 +73,7 @@ impl Context<'_> {
             allocation,
             keeps: self.keeps || variant.predicated,
             zones: variant.zones,
+            faces: variant.faces,
             registers: allocation.carried.iter().map(|c| c.row).collect(),
         };
         let stages = allocation.stages.iter().enumerate();
@@ -81,10 +85,15 @@ impl Context<'_> {
             .collect()
     }
 
-    fn has_source(&self, stage: StageAt, update: usize) -> bool {
+    /// The sources after an update.
+    fn sources_of(&self, stage: StageAt, update: usize) -> impl Iterator<Item = &VolumeSource> {
         let component = stage.updates(self.scheme)[update].target;
-        let mut sources = self.sources.iter();
-        sources.any(|source| source.is_after(stage.stage, component))
+        let sources = self.sources.iter();
+        sources.filter(move |source| source.is_after(stage.stage, component))
+    }
+
+    fn has_source(&self, stage: StageAt, update: usize) -> bool {
+        self.sources_of(stage, update).next().is_some()
     }
 }
 
@@ -94,7 +103,12 @@ impl Order<'_> {
         let stage = StageAt::new(scheme, number as i64);
         let mut ops = Vec::new();
         let count = stage.updates(scheme).len();
-        for update in (0..count).filter(|u| self.context.has_source(stage, *u)) {
+        // To find the waves of rows that are alike takes as long as to load them.
+        let fetched =
+            |source: &VolumeSource| self.faces || source.adds != Adds::Correction(FarRows::Alike);
+        let context = self.context;
+        let any = |update: &usize| context.sources_of(stage, *update).any(fetched);
+        for update in (0..count).filter(any) {
             let of = allocation.updates.iter().filter(|row| row.update == update);
             let rows: Vec<RowUpdate> = of.copied().collect();
             if !rows.is_empty() {

@@ -124,7 +124,10 @@ impl Printed<'_> {
             }
             if shown == Some(variant.zones) {
                 if variant.faces && !variant.predicated {
-                    writeln!(f, "  near faces: the same, with corrections of whole rows")?;
+                    writeln!(
+                        f,
+                        "  near faces: the same, with corrections of whole rows, fetched ahead"
+                    )?;
                 }
                 continue;
             }

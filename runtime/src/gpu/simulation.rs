@@ -94,6 +94,8 @@ pub struct OnDevice<'a, T> {
     waves: (Address, u64),
     /// Steps whose waves are on the device.
     waves_of: std::ops::Range<u64>,
+    /// The same waves as bytes.
+    wave_bytes: Vec<u8>,
     /// Whole steps of all probes.
     probes: Records<()>,
     records: Vec<Vec<f64>>,
@@ -166,6 +168,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             injections,
             waves,
             waves_of: 0..0,
+            wave_bytes: Vec::new(),
             probes,
             records,
             planes,
@@ -360,14 +363,15 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let known = self.waves_of.contains(&self.asked);
         if !known || self.asked + steps > self.waves_of.end {
             let last = until.min(self.asked + most);
-            let mut bytes = Vec::with_capacity(((last - self.asked) * each) as usize);
-            for step in self.asked..last {
-                let (scheme, problem) = (self.scheme(), self.problem());
-                for wave in self.injections.waves(scheme, problem, self.files, step) {
-                    bytes.extend(wave.to_le_bytes());
-                }
-            }
-            self.device.write(place, &bytes)?;
+            let (scheme, problem) = (self.scheme(), self.problem());
+            // A step behind one whose waves were computed takes all steps before it.
+            let next = if known { self.waves_of.end } else { self.asked };
+            let done = self.wave_bytes.len() - ((next - self.asked) * each) as usize;
+            self.wave_bytes.drain(..done);
+            let bytes = &mut self.wave_bytes;
+            self.injections
+                .wave_bytes(scheme, problem, self.files, next..last, bytes);
+            self.device.write(place, bytes)?;
             self.waves_of = self.asked..last;
         }
         Ok(place.offset(((self.asked - self.waves_of.start) * each) as i64))

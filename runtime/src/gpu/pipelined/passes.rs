@@ -199,11 +199,9 @@ impl<T: Value> Pipelined<'_, T> {
             return Ok(());
         }
         let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
-        for step in self.asked..until {
-            for wave in self.injections.waves(scheme, problem, self.files, step) {
-                bytes.extend(wave.to_le_bytes());
-            }
-        }
+        let steps = self.asked..until;
+        self.injections
+            .wave_bytes(scheme, problem, self.files, steps, &mut bytes);
         let window = self.builder.window();
         let (number, turn) = (window.device(pass), window.turn(pass));
         let device = self.devices.device(number);

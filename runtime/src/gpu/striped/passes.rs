@@ -272,11 +272,9 @@ impl<T: Value> Striped<'_, T> {
         }
         let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
         let mut bytes = Vec::new();
-        for step in self.steps..self.steps + steps {
-            for wave in self.injections.waves(scheme, problem, self.files, step) {
-                bytes.extend(wave.to_le_bytes());
-            }
-        }
+        let steps = self.steps..self.steps + steps;
+        self.injections
+            .wave_bytes(scheme, problem, self.files, steps, &mut bytes);
         for (number, unit) in self.units.iter().enumerate() {
             self.peers.device(number).write(unit.waves, &bytes)?;
         }
