@@ -1,8 +1,32 @@
 //! A pipeline as text.
 
+use super::footprint::along;
 use super::{Action, Block, Op, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::fmt;
+
+/// A line for an operation of a queue: its number, its action, and the operations for which it waits. Planes are
+/// counted along the way of the pass.
+pub(super) fn write_op(f: &mut fmt::Formatter<'_>, op: &Op, queue: &str, way: i64) -> fmt::Result {
+    let shown = |planes: Interval| along(way, planes);
+    let action = match op.action {
+        Action::Load { planes } => format!("load {}", shown(planes)),
+        Action::Run { block, group } => format!("run block {block} group {group}"),
+        Action::Gather {
+            block,
+            output,
+            planes,
+        } => format!("gather {} output {output} block {block}", shown(planes)),
+        Action::Store { planes } => format!("store {}", shown(planes)),
+        Action::Slide { places, by } => format!("slide places {places} by {by}"),
+    };
+    write!(f, "{:>5}  {queue:<9} {action}", op.id)?;
+    if !op.after.is_empty() {
+        let after: Vec<String> = op.after.iter().map(u64::to_string).collect();
+        write!(f, "  after {}", after.join(", "))?;
+    }
+    writeln!(f)
+}
 
 /// A window, its passes, and the operations of them.
 pub struct Printed<'a> {
@@ -26,7 +50,7 @@ impl fmt::Display for Queue {
 impl Printed<'_> {
     /// Planes of the array as it counts them.
     fn planes(&self, planes: Interval) -> Interval {
-        super::footprint::along(self.way, planes)
+        along(self.way, planes)
     }
 
     fn block(&self, f: &mut fmt::Formatter<'_>, number: usize, block: &Block) -> fmt::Result {
@@ -53,30 +77,11 @@ impl Printed<'_> {
     }
 
     fn op(&self, f: &mut fmt::Formatter<'_>, op: &Op) -> fmt::Result {
-        let action = match op.action {
-            Action::Load { planes } => format!("load {}", self.planes(planes)),
-            Action::Run { block, group } => format!("run block {block} group {group}"),
-            Action::Gather {
-                block,
-                output,
-                planes,
-            } => format!(
-                "gather {} output {output} block {block}",
-                self.planes(planes)
-            ),
-            Action::Store { planes } => format!("store {}", self.planes(planes)),
-            Action::Slide { places, by } => format!("slide places {places} by {by}"),
-        };
         let queue = match self.window.devices {
             0 | 1 => op.queue.to_string(),
             _ => format!("device {} {}", self.window.device(op.pass), op.queue),
         };
-        write!(f, "{:>5}  {queue:<9} {action}", op.id)?;
-        if !op.after.is_empty() {
-            let after: Vec<String> = op.after.iter().map(u64::to_string).collect();
-            write!(f, "  after {}", after.join(", "))?;
-        }
-        writeln!(f)
+        write_op(f, op, &queue, self.way)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::{LaidOutSlabs, Slab};
 use crate::lattice::Interval;
+use crate::pipeline::Op;
 use crate::pipeline::footprint::along;
-use crate::pipeline::{Action, Op};
+use crate::pipeline::print::write_op;
 use std::fmt;
 
 /// Slabs with their operations.
@@ -32,26 +33,7 @@ impl PrintedSlabs<'_> {
     }
 
     fn op(&self, f: &mut fmt::Formatter<'_>, op: &Op) -> fmt::Result {
-        let action = match op.action {
-            Action::Load { planes } => format!("load {}", self.planes(planes)),
-            Action::Run { block, group } => format!("run block {block} group {group}"),
-            Action::Gather {
-                block,
-                output,
-                planes,
-            } => format!(
-                "gather {} output {output} block {block}",
-                self.planes(planes)
-            ),
-            Action::Store { planes } => format!("store {}", self.planes(planes)),
-            Action::Slide { places, by } => format!("slide places {places} by {by}"),
-        };
-        write!(f, "{:>5}  {:<9} {action}", op.id, op.queue.to_string())?;
-        if !op.after.is_empty() {
-            let after: Vec<String> = op.after.iter().map(u64::to_string).collect();
-            write!(f, "  after {}", after.join(", "))?;
-        }
-        writeln!(f)
+        write_op(f, op, &op.queue.to_string(), self.0.way)
     }
 }
 
