@@ -153,7 +153,7 @@ fn windows_are_planned_without_a_gpu() {
     );
 }
 
-/// Overlapped slabs of a domain that is five times as large as the memory that is allowed: what they copy and compute,
+/// Overlapped slabs of a domain five times as large as the memory that is allowed: bytes copied, cell-steps computed,
 /// and their operations after a check.
 #[test]
 fn slabs_are_planned_without_a_gpu() {

@@ -131,8 +131,13 @@ pub(super) fn place(
     };
     let mut sources = Vec::new();
     for (rows, source) in injections.corrected().iter().zip(&chosen.corrections) {
-        let alike = source.adds == Adds::Correction(FarRows::Alike);
-        debug_assert!(!alike || rows.far_pattern().is_some());
+        // Kernels were made for one pattern.
+        if source.adds == Adds::Correction(FarRows::Alike) && rows.far_pattern().is_none() {
+            return Err(DeviceError::Failed {
+                what: "placing corrections",
+                message: "rows far from faces have different patterns".to_owned(),
+            });
+        }
         let table = CorrectionTable::new(rows, injections.first_correction());
         let Some(table) = table else {
             return Ok(Err(NoTimeBlocks::LargeSources));

@@ -267,7 +267,7 @@ mod tests {
         some.map(|(z, word)| (z, (word + shift) as u32)).collect()
     }
 
-    /// Every row has its own waves, and those that are said to be alike the pattern of rows far from faces.
+    /// Each row of a table has the waves of its corrections; alike rows have the pattern of rows far from faces.
     #[test]
     fn tables_have_the_waves_of_rows() {
         let (open, ring) = ([Boundary::Zero; 2], [Boundary::Periodic; 2]);
@@ -285,7 +285,7 @@ mod tests {
                 [[5, 20], [0, 26], [5, 19]],
                 true,
             ),
-            // Rows near a mirror read what it shows; boxes without a hole have no rows that are far from faces.
+            // Rows near a mirror read mirrored values; a box without a hole has no rows far from faces.
             (
                 scheme([[Boundary::Pmc; 2], ring, open]),
                 [0, 0, 1],

@@ -34,7 +34,7 @@ struct Amended<'a> {
 struct Loaded {
     /// Whether the amendment acts there.
     acts: Operand,
-    /// For each operation of its body, what it brings in.
+    /// For each operation of its body, the value that it reads.
     operands: Vec<Operand>,
 }
 

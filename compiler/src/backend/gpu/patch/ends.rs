@@ -125,7 +125,7 @@ impl Context<'_> {
         }
     }
 
-    /// The index in the grid of one that may lie beyond an end of a ring, of so many cells, along an axis.
+    /// An index in the grid, from one that may lie beyond an end of a ring of `ring` cells along an axis.
     pub(super) fn around(
         &self,
         k: &mut Kernel<'_>,

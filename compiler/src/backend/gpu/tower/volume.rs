@@ -178,8 +178,8 @@ impl Volume {
         });
     }
 
-    /// What is done in interior periods near the box: with where the rows are, all of which are the thread's. Periods of
-    /// rows that are alike are in the box or beside it.
+    /// Runs `body` in interior periods near the box, with the places of the rows, all of which are the thread's. Periods
+    /// of alike rows are in the box or beside it.
     fn near(
         &self,
         k: &mut Kernel<'_>,
