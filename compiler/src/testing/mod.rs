@@ -1,5 +1,6 @@
 //! For tests and measurements: schemes built by hand and at random, and memory to run kernels on.
 
+mod effort;
 mod layers;
 mod memo;
 mod memory;
@@ -10,6 +11,7 @@ mod schemes;
 mod stagewise;
 mod tilings;
 
+pub use effort::Effort;
 pub use layers::add_layers;
 pub use memo::once;
 pub use memory::Memory;

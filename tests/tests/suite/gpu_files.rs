@@ -16,7 +16,7 @@ use torre_compiler::problem::{
 use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Body, Op, Precision, Read, Scheme, StateId, Value, ZoneSet};
 use torre_compiler::statics::NoFiles;
-use torre_compiler::testing::{Rng, add_layers, maxwell, random_tiling};
+use torre_compiler::testing::{Effort, Rng, add_layers, maxwell, random_tiling};
 use torre_compiler::tile::lower;
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
@@ -332,6 +332,7 @@ fn assert_same(found: &BTreeMap<PathBuf, Vec<u8>>, expected: &BTreeMap<PathBuf, 
 }
 
 fn library() -> Option<&'static Library> {
+    Effort::Quick.choose();
     Library::open()
         .inspect_err(|error| eprintln!("skipped: {error}"))
         .ok()

@@ -12,10 +12,16 @@ use torre_compiler::problem::{Problem, Source};
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::Template;
 use torre_compiler::scheme::{Boundary, Precision, StageId, Update};
-use torre_compiler::testing::{everywhere, maxwell};
+use torre_compiler::testing::{Effort, everywhere, maxwell};
 use torre_runtime::gpu::{DeviceModel, code, l2_partitions};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::world::{FileWorld, read_source};
+
+/// LLVM, which does for kernels what it does for users.
+fn library() -> Result<&'static Library, torre_compiler::backend::llvm::library::Error> {
+    Effort::Full.choose();
+    Library::open()
+}
 
 /// The assembler that `TORRE_PTXAS` names, or the one in the path.
 fn ptxas() -> Option<PathBuf> {
@@ -69,7 +75,7 @@ fn what_measures_latencies_is_assembled() {
 fn kernels_are_assembled_without_spills() {
     let paths = torre_suite::examples();
     let targets = ["sm_80", "sm_90", "sm_120"];
-    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
         let count = paths.len() * targets.len() * 2;
         eprintln!("skipped: {count} assemblies: no ptxas (`TORRE_PTXAS` names one) or no LLVM");
         return;
@@ -143,7 +149,7 @@ fn towers_are_assembled_without_spills() {
         ("sm_90a", Precision::F64, 128, [walls; 3], 2),
         ("sm_90a", Precision::F32, 512, [walls; 3], 1),
     ];
-    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
         eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
         return;
     };
@@ -197,7 +203,7 @@ fn towers_with_layers_are_assembled_without_spills() {
             "x: cpml(10), z: pec",
         ),
     ];
-    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
         eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
         return;
     };
@@ -235,7 +241,7 @@ fn towers_with_layers_are_assembled_without_spills() {
 /// values that registers do not hold; half of them spill, and none more than a third of the registers of a thread.
 #[test]
 fn pyramids_are_assembled_with_few_spills() {
-    let (Some(ptxas), Ok(library)) = (ptxas(), Library::open()) else {
+    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
         eprintln!("skipped: the assemblies of pyramids: no ptxas or no LLVM");
         return;
     };

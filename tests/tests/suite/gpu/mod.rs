@@ -27,8 +27,8 @@ use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Op, Precision, Scheme, StageId, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{
-    Limits, Rng, add_random_zones, add_random_zones_for_gpus, elasticity, everywhere, lengthen,
-    maxwell, random_scheme,
+    Effort, Limits, Rng, add_random_zones, add_random_zones_for_gpus, elasticity, everywhere,
+    lengthen, maxwell, random_scheme,
 };
 use torre_compiler::tower::{self as towers, block::Division};
 use torre_grammar::parse_schedule;
@@ -99,6 +99,7 @@ fn compare_any(
 }
 
 fn library() -> Option<&'static Library> {
+    Effort::Quick.choose();
     Library::open()
         .inspect_err(|error| eprintln!("skipped: {error}"))
         .ok()

@@ -2,7 +2,9 @@
 
 use super::target::Gpu;
 use crate::backend::gpu::ir::Module;
-use crate::backend::llvm::library::{Error, Library, Options, compile_to_asm};
+#[cfg(not(any(test, feature = "testing")))]
+use crate::backend::llvm::library::Options;
+use crate::backend::llvm::library::{Error, Library, compile_to_asm};
 
 /// Kernels in PTX, the assembly language that the driver translates for the device that it finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +34,15 @@ pub fn compile(library: &Library, module: &Module, gpu: Gpu) -> Result<Ptx, Erro
 
 /// PTX for a module's text. Tests run the same kernels in many ways, so there each text is compiled once in a process.
 fn assemble(library: &Library, text: &str, gpu: Gpu) -> Result<String, Error> {
-    let compile = || compile_to_asm(library, text, &gpu.target(), &Options::PTX);
-    #[cfg(any(test, feature = "testing"))]
-    return crate::testing::once(&format!("{}\n{text}", gpu.name), compile);
     #[cfg(not(any(test, feature = "testing")))]
-    compile()
+    return compile_to_asm(library, text, &gpu.target(), &Options::PTX);
+    #[cfg(any(test, feature = "testing"))]
+    {
+        let options = crate::testing::Effort::options();
+        let compile = || compile_to_asm(library, text, &gpu.target(), &options);
+        crate::testing::once(
+            &format!("{} {:?}\n{text}", gpu.name, options.level),
+            compile,
+        )
+    }
 }

@@ -10,12 +10,13 @@ mod z_blocks;
 use super::*;
 use crate::backend::llvm::library::Library;
 use crate::scheme::{Boundary, Precision};
-use crate::testing::{bounded, elasticity, maxwell};
+use crate::testing::{Effort, bounded, elasticity, maxwell};
 use crate::tower::block::{Division, Options};
 use trial::Trial;
 
 /// `None`, with a word about it, where there is no LLVM.
 fn library() -> Option<&'static Library> {
+    Effort::Quick.choose();
     Library::open()
         .inspect_err(|error| eprintln!("skipped: {error}"))
         .ok()
@@ -46,6 +47,7 @@ fn fdtd(order: u32, precision: Precision, cells: [i64; 3], ends: [[Boundary; 2];
 #[test]
 fn towers_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
+    Effort::Full.choose();
     let (f32, f64) = (Precision::F32, Precision::F64);
     let usual = Options {
         moves_registers: true,

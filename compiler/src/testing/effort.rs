@@ -1,0 +1,39 @@
+//! How much LLVM does for the kernels of a test.
+
+use crate::backend::llvm::library::{Level, Options, Passes};
+use std::cell::Cell;
+
+/// How much LLVM does for PTX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// As for users.
+    #[default]
+    Full,
+    /// Little: the full pipeline takes most of the time of tests that compile large kernels for a few cells. What it
+    /// changes is LLVM's; the tests that compile with it are about kernels that users get.
+    Quick,
+}
+
+thread_local! {
+    static EFFORT: Cell<Effort> = const { Cell::new(Effort::Full) };
+}
+
+impl Effort {
+    /// From now on this thread compiles so. Each test says so at its beginning, as tests may share a thread.
+    pub fn choose(self) {
+        EFFORT.set(self);
+    }
+
+    /// The options for PTX of this thread.
+    pub(crate) fn options() -> Options {
+        match EFFORT.get() {
+            Effort::Full => Options::PTX,
+            Effort::Quick => Options {
+                passes: Passes::new(
+                    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)",
+                ),
+                level: Level::Less,
+            },
+        }
+    }
+}
