@@ -232,7 +232,7 @@ impl Loader<'_, '_> {
                 return context.coef(k, self.patch, self.values, known, number);
             }
             let row = context.layout.coef_row(coef);
-            let index = [0, 1].map(|n| self.at.index(n, cell[n]));
+            let index = [0, 1].map(|n| self.at.index(k, n, cell[n]));
             let from = context.pointer(k, k.param(Patches::FROM), row, index);
             return k.load_if(acts, context.real, from);
         };
