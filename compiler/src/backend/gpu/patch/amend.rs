@@ -11,13 +11,10 @@ use crate::backend::gpu::kernel::{Access, IntOp, Kernel, Variable};
 use crate::backend::gpu::numbers::number;
 use crate::evaluate::evaluate_all;
 use crate::lattice::Interval;
-use crate::patch::{AmendmentPlan, Place, StagePlan};
+use crate::patch::{AmendmentPlan, Place, StagePlan, TOGETHER};
 use crate::scheme::{Amendment, CoefId, Op, Update};
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// Bytes of the cells that are amended together, about: as many as hide most of what a load takes.
-const TOGETHER: i64 = 32;
 
 /// An amendment of an update.
 struct Amended<'a> {
