@@ -89,7 +89,7 @@ impl Work {
     }
 }
 
-/// Registers of a thread beside those of its values, from what NVIDIA's assembler needs for 30 shapes of 12 schemes: for
+/// Registers of a thread beside those of its values, from what NVIDIA's assembler needs for 24 shapes of 12 schemes: for
 /// places and counters, where updates are amended, and for new values that do not take the places of old ones, as the
 /// assembler begins lines before it ends others.
 const BESIDE: f64 = 24.0;
