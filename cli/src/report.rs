@@ -52,6 +52,8 @@ pub struct Report {
     /// Whether machine code came from the cache.
     pub cached: bool,
     pub field_bytes: u64,
+    /// Bytes of values of a thread on a GPU that registers do not hold.
+    pub spilled: u64,
     pub peak_bytes: Option<u64>,
     /// By level of memory; what is not known is left out.
     pub bytes_per_cell_step: Vec<(String, f64)>,
@@ -140,6 +142,9 @@ impl Report {
             "infinite": sum(|count| count.infinite),
             "values": values,
         });
+        if self.cuda.is_some() {
+            report["spilled_bytes_of_thread"] = self.spilled.into();
+        }
         if let Some(window) = &self.window {
             report["window"] = window.clone();
         }

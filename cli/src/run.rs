@@ -136,6 +136,8 @@ struct Made {
     compiling: Duration,
     cached: bool,
     field_bytes: u64,
+    /// Bytes of values of a thread on a GPU that registers do not hold.
+    spilled: u64,
     /// What computes.
     devices: Vec<String>,
 }
@@ -286,6 +288,7 @@ impl<'a, T: Value> Run<'a, T> {
             compiling: compiled.time,
             cached: compiled.origin == Some(Origin::Cached),
             field_bytes: simulation.calculation.memory_bytes(),
+            spilled: 0,
             devices: vec![machine::cpu_name()],
         };
         self.run_checked(&mut simulation, prepared, made)
@@ -350,6 +353,7 @@ impl<'a, T: Value> Run<'a, T> {
             compiling: Duration::ZERO,
             cached: false,
             field_bytes: Literal::<T>::bytes(self.scheme),
+            spilled: 0,
             devices: vec![machine::cpu_name()],
         };
         let mut simulation = Literal::<T>::new(self.scheme, self.problem, prepared.files);
@@ -512,6 +516,7 @@ impl<'a, T: Value> Run<'a, T> {
             compiling: made.compiling,
             cached: made.cached,
             field_bytes: made.field_bytes,
+            spilled: made.spilled,
             peak_bytes: budget::peak(),
             bytes_per_cell_step: match choice {
                 Some(choice) => vec![

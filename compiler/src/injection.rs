@@ -4,7 +4,7 @@
 //! cells which source acts, in which order, with which profile and wave; and after which stage a probe records. The
 //! reference evaluates sources by itself.
 
-use crate::incident::{CorrectedRows, Corrections};
+use crate::incident::{CorrectedRows, Corrections, Gathered};
 use crate::lattice::{PerAxis, for_each_index};
 use crate::problem::{Problem, Source};
 use crate::real::Real;
@@ -12,6 +12,7 @@ use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::statics::{Files, coef_value, source_acts, source_wave};
 use std::ops::Range;
 use std::sync::Mutex;
+use std::thread::Builder;
 
 /// A cell in which a source acts: after each update it adds `round(profile * wave)`, or puts it in place of the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +55,8 @@ pub struct Injections {
     /// What is added at the faces of boxes of total fields, before the sources act. The waves of steps are computed one
     /// after the other.
     corrections: Mutex<Corrections>,
+    /// The waves of a step that they take.
+    correction_waves: usize,
     /// Where that is added.
     corrected: Vec<CorrectedRows>,
 }
@@ -89,6 +92,7 @@ impl Injections {
     fn take_corrections(&mut self, scheme: &Scheme, problem: &Problem, files: &dyn Files) {
         if let Ok(mut corrections) = Corrections::new(scheme, problem, files) {
             self.corrected = std::mem::take(&mut corrections.rows);
+            self.correction_waves = corrections.len();
             self.corrections = Mutex::new(corrections);
         }
     }
@@ -106,8 +110,7 @@ impl Injections {
 
     /// The number of waves of a step.
     pub fn waves_per_step(&self) -> usize {
-        let corrections = self.corrections.lock();
-        self.own.len() + corrections.map_or(0, |c| c.len())
+        self.own.len() + self.correction_waves
     }
 
     /// The waves of a step, from 0, in order. Steps that follow each other take the least time.
@@ -118,54 +121,130 @@ impl Injections {
         files: &dyn Files,
         step: u64,
     ) -> Vec<f64> {
-        let mut waves = Vec::new();
-        self.append_waves(scheme, problem, files, step, &mut waves);
-        waves
-    }
-
-    fn append_waves(
-        &self,
-        scheme: &Scheme,
-        problem: &Problem,
-        files: &dyn Files,
-        step: u64,
-        waves: &mut Vec<f64>,
-    ) {
-        let wave = |wave: &Wave| {
-            let source = &problem.sources[wave.source];
-            source_wave(scheme, files, source, step, wave.at)
+        let of = Driven {
+            scheme,
+            problem,
+            files,
         };
-        waves.extend(self.own.iter().map(wave));
+        let mut waves: Vec<f64> = self.own_waves(&of, step).collect();
         if let Ok(mut corrections) = self.corrections.lock()
             && !corrections.is_empty()
         {
-            corrections.waves(scheme, files, step, waves);
+            corrections.waves(scheme, files, step, &mut waves);
         }
+        waves
     }
 
-    /// Appends the waves of some steps, one step after the other, as devices read them.
+    /// Appends the waves of some steps, one step after the other, as devices read them; they are computed by some threads,
+    /// at most.
     pub fn wave_bytes(
         &self,
-        scheme: &Scheme,
-        problem: &Problem,
-        files: &dyn Files,
+        of: &Driven<'_>,
         steps: Range<u64>,
+        threads: usize,
         bytes: &mut Vec<u8>,
     ) {
-        const EACH: usize = size_of::<f64>();
-        let count = steps.end.saturating_sub(steps.start) as usize;
-        bytes.reserve(count * self.waves_per_step() * EACH);
-        let mut waves = Vec::new();
-        for step in steps {
-            waves.clear();
-            self.append_waves(scheme, problem, files, step, &mut waves);
-            let begin = bytes.len();
-            bytes.resize(begin + waves.len() * EACH, 0);
-            for (bytes, wave) in bytes[begin..].chunks_exact_mut(EACH).zip(&waves) {
-                bytes.copy_from_slice(&wave.to_le_bytes());
-            }
-        }
+        let count = steps.end.saturating_sub(steps.start);
+        let [serial, parallel] = match self.corrections.lock() {
+            Ok(corrections) => self.operations_with(&corrections),
+            Err(_) => return,
+        };
+        // One thread goes from step to step at a time, so more than some have nothing to do.
+        let busy = 2 + (parallel / serial.max(1)) as usize;
+        let worth = ((serial + parallel).saturating_mul(count) / PER_THREAD) as usize;
+        self.waves_by(of, steps, threads.min(busy).min(worth).max(1), bytes);
     }
+
+    /// The same by just so many threads.
+    fn waves_by(&self, of: &Driven<'_>, steps: Range<u64>, threads: usize, bytes: &mut Vec<u8>) {
+        let Driven { scheme, files, .. } = *of;
+        let count = steps.end.saturating_sub(steps.start) as usize;
+        let each = self.waves_per_step() * WAVE;
+        let begin = bytes.len();
+        bytes.resize(begin + count * each, 0);
+        let Ok(mut corrections) = self.corrections.lock() else {
+            return;
+        };
+        if each == 0 {
+            return;
+        }
+        let (gathering, summing) = corrections.from_step(scheme, files, steps.start);
+        let chunks = bytes[begin..].chunks_exact_mut(each);
+        let next = Mutex::new((gathering, steps.zip(chunks)));
+        let work = || {
+            let mut gathered: [Gathered; TOGETHER] = Default::default();
+            let mut waves = Vec::new();
+            loop {
+                let Ok(mut own) = next.lock() else { return };
+                let (gathering, rest) = &mut *own;
+                let some = gathered.iter_mut().zip(rest).map(|(gathered, place)| {
+                    gathering.gather(scheme, files, gathered);
+                    place
+                });
+                let some: Vec<(u64, &mut [u8])> = some.collect();
+                drop(own);
+                if some.is_empty() {
+                    return;
+                }
+                for (gathered, (step, bytes)) in gathered.iter().zip(some) {
+                    waves.clear();
+                    waves.extend(self.own_waves(of, step));
+                    summing.sum(scheme, files, gathered, &mut waves);
+                    for (bytes, wave) in bytes.chunks_exact_mut(WAVE).zip(&waves) {
+                        bytes.copy_from_slice(&wave.to_le_bytes());
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            // Where a thread cannot be started, others do its work.
+            for _ in 1..threads {
+                let _ = Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+    }
+
+    /// Multiplications in the time in which the waves of a step are computed, about.
+    pub fn operations(&self) -> u64 {
+        let corrections = self.corrections.lock();
+        corrections.map_or(0, |own| self.operations_with(&own).iter().sum())
+    }
+
+    /// Those that follow the ones of the step before, and others.
+    fn operations_with(&self, corrections: &Corrections) -> [u64; 2] {
+        let [serial, parallel] = corrections.operations();
+        [serial, parallel + self.own.len() as u64 * EVALUATION]
+    }
+
+    /// The waves of sources in a step.
+    fn own_waves<'a>(&'a self, of: &'a Driven<'a>, step: u64) -> impl Iterator<Item = f64> + 'a {
+        let wave = move |wave: &Wave| {
+            let source = &of.problem.sources[wave.source];
+            source_wave(of.scheme, of.files, source, step, wave.at)
+        };
+        self.own.iter().map(wave)
+    }
+}
+
+/// Bytes of a wave.
+const WAVE: usize = size_of::<f64>();
+
+/// Multiplications in the time in which a wave of a source is evaluated, about.
+pub const EVALUATION: u64 = 50;
+
+/// Multiplications for which a thread is started.
+const PER_THREAD: u64 = 1 << 18;
+
+/// Steps that a thread takes at a time.
+const TOGETHER: usize = 8;
+
+/// What waves are computed from.
+#[derive(Clone, Copy)]
+pub struct Driven<'a> {
+    pub scheme: &'a Scheme,
+    pub problem: &'a Problem,
+    pub files: &'a dyn Files,
 }
 
 /// The cells in which a source acts, with its profile there; the last index varies fastest.
@@ -225,4 +304,96 @@ pub fn last_stage(scheme: &Scheme, id: ComponentId, at: Option<PerAxis<i64>>) ->
         updates.any(|u| u.target == id && at.is_none_or(|at| u.region.contains(at)))
     };
     scheme.stage_ids().filter(changes).last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{HostBinary, HostExpr, HostUnary};
+    use crate::lattice::{Axis, HalfIndex};
+    use crate::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
+    use crate::scheme::Precision;
+    use crate::statics::NoFiles;
+    use crate::testing::maxwell;
+
+    /// Two boxes of a plane wave, one of a given field, and a source whose wave is another one at each place.
+    fn problem(scheme: &Scheme) -> Problem {
+        let target = scheme.stages[0].updates[0].target;
+        let cos = HostExpr::unary(HostUnary::Cos, HostExpr::Time);
+        let plane = PlaneWave {
+            direction: PerAxis([1, -2, 1]),
+            drives: vec![Drive {
+                component: target,
+                wave: cos.clone(),
+            }],
+            loss: 0.2,
+        };
+        let along = HostExpr::Coordinate(Axis::INNER, HalfIndex::ZERO);
+        let leaning = HostExpr::binary(HostBinary::Mul, cos.clone(), along);
+        let incident = |field, boxes: &[[[i64; 2]; 3]]| Incident {
+            name: "wave".to_owned(),
+            field,
+            boxes: boxes
+                .iter()
+                .map(|ends| TotalBox {
+                    ends: PerAxis(*ends),
+                })
+                .collect(),
+        };
+        let given = scheme.component_ids().map(|_| Some(leaning.clone()));
+        let boxes = [[[4, 8], [5, 9], [4, 7]], [[5, 7], [4, 9], [5, 8]]];
+        Problem {
+            steps: 90,
+            incidents: vec![
+                incident(IncidentField::Plane(plane), &boxes),
+                incident(IncidentField::Given(given.collect()), &boxes[..1]),
+            ],
+            sources: vec![Source {
+                component: target,
+                stage: StageId(0),
+                region: scheme.stages[0].updates[0].region,
+                condition: None,
+                profile: HostExpr::Number(1.0),
+                wave: leaning.clone(),
+                replaces: false,
+            }],
+            ..Problem::default()
+        }
+    }
+
+    #[test]
+    fn waves_do_not_depend_on_threads_or_on_the_order_of_steps() {
+        let scheme = maxwell(4, Precision::F64, [12, 13, 11]);
+        let problem = problem(&scheme);
+        let of = Driven {
+            scheme: &scheme,
+            problem: &problem,
+            files: &NoFiles,
+        };
+        let injections = Injections::new(&scheme, &problem, &NoFiles);
+        let count = injections.waves_per_step();
+        let first = injections.first_correction();
+        assert!(first > 100 && count > first + 100, "{first} {count}");
+        let waves = (0..90).flat_map(|step| injections.waves(&scheme, &problem, &NoFiles, step));
+        let waves: Vec<u8> = waves.flat_map(f64::to_le_bytes).collect();
+        let each = count * WAVE;
+        for (threads, steps) in [
+            (1, 0..90),
+            (3, 0..90),
+            (2, 5..70),
+            (7, 70..71),
+            (3, 71..90),
+            (2, 9..9),
+        ] {
+            let mut bytes = vec![7];
+            injections.waves_by(&of, steps.clone(), threads, &mut bytes);
+            let [begin, end] = [steps.start, steps.end].map(|step| step as usize * each);
+            assert!(bytes[1..] == waves[begin..end], "{threads} {steps:?}");
+            injections.wave_bytes(&of, steps.clone(), threads, &mut bytes);
+            assert!(
+                bytes[1 + end - begin..] == waves[begin..end],
+                "{threads} {steps:?}"
+            );
+        }
+    }
 }

@@ -460,6 +460,10 @@ impl device::Device for Interpreted {
         })
     }
 
+    fn spilled(&self, _: Function) -> Result<u64, DeviceError> {
+        Ok(0)
+    }
+
     unsafe fn start(
         &self,
         function: Function,

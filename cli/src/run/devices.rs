@@ -55,6 +55,7 @@ impl<T: Value> Run<'_, T> {
             compiling,
             cached: false,
             field_bytes: calculation.memory_bytes(),
+            spilled: 0,
             devices: names.map(|device| device.facts().name.clone()).collect(),
         };
         if !devices.is_direct() {

@@ -149,6 +149,7 @@ impl<T: Value> Run<'_, T> {
             compiling: compiled.time,
             cached: compiled.origin == Some(Origin::Cached),
             field_bytes: calculation.memory_bytes(),
+            spilled: 0,
             devices: vec![machine::cpu_name()],
         };
         let mut simulation = InFiles {

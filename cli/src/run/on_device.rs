@@ -56,6 +56,7 @@ impl<T: Value> Run<'_, T> {
             compiling,
             cached: false,
             field_bytes: calculation.memory_bytes(),
+            spilled: 0,
             devices: devices
                 .devices()
                 .iter()
@@ -87,6 +88,16 @@ impl<T: Value> Run<'_, T> {
         let mut simulation = OnDevice::new(calculation, files, device, program)?;
         if let Some(blocks) = &blocks {
             simulation = simulation.by(blocks)?;
+        }
+        let made = Made {
+            spilled: simulation.spilled(),
+            ..made
+        };
+        if made.spilled > 0 {
+            self.voice.note(format!(
+                "registers do not hold all values of a thread, {} bytes of which are in memory; smaller tiles may be faster",
+                made.spilled
+            ));
         }
         let reason = simulation.without_towers().filter(|_| plan.note.is_none());
         if let Some(reason) = reason {

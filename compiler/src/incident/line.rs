@@ -19,6 +19,7 @@ use crate::lattice::PerAxis;
 use crate::problem::PlaneWave;
 use crate::scheme::{ComponentId, Scheme};
 use crate::statics::{Files, GridPoint, physical_time};
+use std::ops::Range;
 
 /// The depth of an absorbing end, in the smallest cell size.
 const DEPTH: f64 = 100.0;
@@ -71,6 +72,65 @@ struct Driver {
     parts: [(usize, f64); 2],
 }
 
+/// What is left of a component's values at both ends.
+#[derive(Clone, Debug)]
+struct Ends {
+    /// That of the last update in a step, after which it is done.
+    stage: usize,
+    /// By point.
+    left: Vec<f64>,
+    /// The points of which all is left.
+    whole: Range<usize>,
+}
+
+impl Ends {
+    fn new(stage: usize, left: Vec<f64>) -> Ends {
+        let whole = |left: &f64| *left == 1.0;
+        let first = left.iter().position(whole).unwrap_or(left.len());
+        let last = left.iter().rposition(whole).map_or(first, |last| last + 1);
+        Ends {
+            stage,
+            left,
+            whole: first..last,
+        }
+    }
+
+    /// Takes from the values of a version what is lost; what is smaller than normal numbers is 0.
+    fn absorb(&self, values: &mut [f64]) {
+        let Range { start, end } = self.whole;
+        for range in [0..start, end..values.len()] {
+            for (value, left) in values[range.clone()].iter_mut().zip(&self.left[range]) {
+                let rest = *value * left;
+                *value = if rest.abs() < SMALLEST { 0.0 } else { rest };
+            }
+        }
+    }
+}
+
+/// Adds weighted values to sums, those of one tap after those of the one before.
+pub(super) fn add_weighted<'v>(sums: &mut [f64], mut taps: impl Iterator<Item = (&'v [f64], f64)>) {
+    // Several taps at a time, so that sums stay in registers from one to the next.
+    loop {
+        match [taps.next(), taps.next(), taps.next(), taps.next()] {
+            [Some(a), Some(b), Some(c), Some(d)] => add_each(sums, [a, b, c, d]),
+            [Some(a), Some(b), Some(c), None] => return add_each(sums, [a, b, c]),
+            [Some(a), Some(b), None, _] => return add_each(sums, [a, b]),
+            [Some(a), None, ..] => return add_each(sums, [a]),
+            [None, ..] => return,
+        }
+    }
+}
+
+fn add_each<const N: usize>(sums: &mut [f64], taps: [(&[f64], f64); N]) {
+    let count = sums.len();
+    let taps = taps.map(|(values, weight)| (&values[..count], weight));
+    for (n, sum) in sums.iter_mut().enumerate() {
+        *sum = taps
+            .iter()
+            .fold(*sum, |sum, (values, weight)| sum + weight * values[n]);
+    }
+}
+
 /// A plane wave after some steps and stages.
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -85,8 +145,8 @@ pub struct Line {
     /// By stage.
     rows: Vec<Vec<Row>>,
     drivers: Vec<Driver>,
-    /// By component: the stage of its last update in a step, and what is left of values after it.
-    ends: Vec<Option<(usize, Vec<f64>)>>,
+    /// By component.
+    ends: Vec<Option<Ends>>,
     /// Room for a new version, one for each update of a stage.
     fresh: Vec<Vec<f64>>,
 }
@@ -273,7 +333,7 @@ impl Line {
                     let u = (beyond / depth).clamp(0.0, 1.0);
                     (-wave.loss * u * u * u).exp()
                 });
-                (stage, left.collect())
+                Ends::new(stage, left.collect())
             }));
         }
         Ok(())
@@ -292,6 +352,18 @@ impl Line {
     /// How far the point moves with a cell's index along each axis.
     pub fn shift(&self) -> PerAxis<i64> {
         self.direction
+    }
+
+    /// Multiplications of a step.
+    pub fn operations(&self) -> u64 {
+        let length = self.slots.first().map_or(0, Vec::len);
+        let taps: usize = self
+            .rows
+            .iter()
+            .flatten()
+            .map(|row| row.taps().count())
+            .sum();
+        ((taps + self.slots.len()) * length) as u64
     }
 
     /// Bytes of the values, and of what is left of them at the ends.
@@ -319,13 +391,12 @@ impl Line {
             for layer in &row.layers {
                 let until = layer.until.saturating_sub(self.start).max(0) as usize;
                 points = points.end..until.clamp(points.end, inner.end);
-                for tap in &layer.taps {
+                let taps = layer.taps.iter().map(|tap| {
                     let from = (points.start as i64 + tap.shift) as usize;
                     let values = &self.slots[tap.slot][from..from + points.len()];
-                    for (sum, value) in new[points.clone()].iter_mut().zip(values) {
-                        *sum += tap.weight * value;
-                    }
-                }
+                    (values, tap.weight)
+                });
+                add_weighted(&mut new[points.clone()], taps);
             }
         }
         for (row, new) in rows[stage].iter().zip(&mut fresh) {
@@ -334,7 +405,8 @@ impl Line {
             let kept = first..first + usize::from(scheme.component(id).time_levels);
             self.slots[kept.clone()].rotate_right(1);
             std::mem::swap(&mut self.slots[first], new);
-            let Some((_, left)) = self.ends[id.index()].as_ref().filter(|e| e.0 == stage) else {
+            let ends = self.ends[id.index()].as_ref();
+            let Some(ends) = ends.filter(|ends| ends.stage == stage) else {
                 continue;
             };
             for driver in self.drivers.iter().filter(|d| d.component == id) {
@@ -349,16 +421,7 @@ impl Line {
                     self.slots[first][point] += part * value;
                 }
             }
-            for slot in kept {
-                for (value, left) in self.slots[slot].iter_mut().zip(left) {
-                    let rest = *value * left;
-                    *value = if *left < 1.0 && rest.abs() < SMALLEST {
-                        0.0
-                    } else {
-                        rest
-                    };
-                }
-            }
+            kept.for_each(|slot| ends.absorb(&mut self.slots[slot]));
         }
         self.rows = rows;
         self.fresh = fresh;

@@ -29,6 +29,7 @@
 //! line       a plane wave
 //! field      an incident field, step by step
 //! table      corrections of a whole problem, places with equal ones together
+//! waves      what they are in a step
 //! rows       where they act, row by row
 //! size       how large the tables are
 //! fault      why there is no such field
@@ -44,6 +45,7 @@ mod size;
 mod table;
 #[cfg(test)]
 mod tests;
+mod waves;
 mod weigh;
 
 pub use fault::{Fault, Refusal};
@@ -54,6 +56,7 @@ pub use shell::{
 };
 pub use size::Sizes;
 pub use table::{Corrections, Group};
+pub use waves::{Gathered, Gathering, Summing};
 pub use weigh::{Site, Term, for_each_site};
 
 use crate::problem::Problem;

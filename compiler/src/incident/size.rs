@@ -2,6 +2,7 @@
 
 use super::shell::Shell;
 use super::table::Corrections;
+use super::waves::POINT;
 use super::weigh::Weigher;
 use crate::problem::{IncidentField, Problem, TotalBox};
 use crate::scheme::Scheme;
@@ -16,6 +17,8 @@ pub struct Sizes {
     pub waves: u64,
     /// What says where they act and what they are made of.
     pub bytes: u64,
+    /// Multiplications of a step that follow those of the step before, and others.
+    pub operations: [u64; 2],
     /// These are counts, not upper bounds.
     pub exact: bool,
 }
@@ -54,6 +57,7 @@ impl Sizes {
                 places: corrections.rows.iter().map(|rows| rows.count()).sum(),
                 waves: corrections.len() as u64,
                 bytes: corrections.bytes(),
+                operations: corrections.operations(),
                 exact: true,
             };
         }
@@ -75,6 +79,9 @@ impl Sizes {
                 let [x, y, _] = region.0.map(|range| range.len().max(0) as u64);
                 let rows = x.saturating_mul(y).saturating_mul(size_of::<u32>() as u64);
                 sizes.places = sizes.places.saturating_add(places);
+                let reads = update.reads().count() as u64 * [1, POINT][kind];
+                let operations = places.saturating_mul(reads);
+                sizes.operations[1] = sizes.operations[1].saturating_add(operations);
                 sizes.bytes = sizes.bytes.saturating_add(places.saturating_mul(each));
                 sizes.bytes = sizes.bytes.saturating_add(rows);
             }

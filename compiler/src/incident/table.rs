@@ -7,11 +7,10 @@
 //! their points. Of rows that meet faces in the same way, in a medium without coefficients that vary, one is looked at.
 
 use super::fault::{Fault, Refusal};
-use super::field::{Field, Given, When};
-use super::line::Line;
+use super::field::{Field, Given};
 use super::rows::{CorrectedRows, RowPlace};
-use super::settled;
 use super::shell::Shell;
+use super::waves::{Gathered, Gathering, GivenPoint, Kind, POINT, Part, Summing, Waves};
 use super::weigh::{Site, Sites, Term};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::problem::Problem;
@@ -24,47 +23,6 @@ use std::collections::HashMap;
 pub struct Group {
     pub stage: StageId,
     pub component: ComponentId,
-}
-
-/// A value of the field times a weight.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    /// The slot of a line, or a point of a given field.
-    value: u32,
-    /// From the point of the place.
-    shift: i32,
-    weight: f64,
-}
-
-/// Places that read across faces in the same way.
-#[derive(Clone, Debug)]
-struct Kind {
-    /// Where its parts end among those of all kinds; they begin where those of the kind before end.
-    parts: u32,
-    /// The points of the line at which they lie: one wave for each.
-    points: Interval,
-    /// The number of the first wave.
-    first: i64,
-}
-
-/// The waves of an update in a box.
-#[derive(Clone, Debug)]
-struct Waves {
-    field: usize,
-    stage: StageId,
-    kinds: Vec<Kind>,
-    /// Those of all kinds.
-    parts: Vec<Part>,
-    /// How many there are.
-    count: usize,
-}
-
-/// A value of a given field that corrections need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct GivenPoint {
-    component: ComponentId,
-    lag: i64,
-    at: PerAxis<i64>,
 }
 
 /// The corrections of a problem and its incident fields, at some step.
@@ -80,8 +38,6 @@ pub struct Corrections {
     /// Fields before the first step.
     start: Vec<Field>,
     step: u64,
-    /// Values of the points of a field.
-    values: Vec<f64>,
 }
 
 impl Corrections {
@@ -116,13 +72,7 @@ impl Corrections {
                         let mut sites = Sites::new(&shell, files, stage, update);
                         let found = finder.find(&mut sites, group, region, count);
                         let (rows, kinds, parts) = found.map_err(|fault| refused(total, fault))?;
-                        let waves = Waves {
-                            field: number,
-                            stage,
-                            count: kinds.iter().map(|kind| kind.points.len() as usize).sum(),
-                            kinds,
-                            parts,
-                        };
+                        let waves = Waves::new(number, &field, stage, kinds, parts);
                         count += waves.count as i64;
                         corrections.waves.push(waves);
                         corrections.rows.push(rows);
@@ -148,9 +98,7 @@ impl Corrections {
     /// Bytes of what says where corrections act and what they are made of.
     pub fn bytes(&self) -> u64 {
         let of = |count: usize, each: usize| (count * each) as u64;
-        let waves = self.waves.iter().map(|waves| {
-            of(waves.kinds.len(), size_of::<Kind>()) + of(waves.parts.len(), size_of::<Part>())
-        });
+        let waves = self.waves.iter().map(Waves::bytes);
         let points = self.points.iter().map(Vec::len).sum::<usize>();
         let fields = self.fields.iter().map(Field::bytes).sum::<u64>();
         waves.sum::<u64>()
@@ -162,85 +110,55 @@ impl Corrections {
     /// Appends the waves of a step, counted from 0, in their order. Steps that follow each other take the least time:
     /// others have to be gone through.
     pub fn waves(&mut self, scheme: &Scheme, files: &dyn Files, step: u64, out: &mut Vec<f64>) {
+        let (mut gathering, summing) = self.from_step(scheme, files, step);
+        let mut gathered = Gathered::default();
+        gathering.gather(scheme, files, &mut gathered);
+        summing.sum(scheme, files, &gathered, out);
+    }
+
+    /// What gathers from a step on, counted from 0, and what makes waves of it. Steps that follow the last one that was
+    /// gathered take the least time: others have to be gone through.
+    pub fn from_step(
+        &mut self,
+        scheme: &Scheme,
+        files: &dyn Files,
+        step: u64,
+    ) -> (Gathering<'_>, Summing<'_>) {
         if step < self.step {
             self.fields = self.start.clone();
             self.step = 0;
         }
-        let stages = || scheme.stage_ids();
-        while self.step < step {
-            for stage in stages() {
-                let when = self.when(scheme, files, stage);
-                self.fields.iter_mut().for_each(|f| f.advance(&when));
-            }
-            self.step += 1;
-        }
-        let begin = out.len();
-        out.resize(begin + self.len(), 0.0);
-        for field in 0..self.fields.len() {
-            let first = self.when(scheme, files, StageId(0));
-            if let Field::Given(given) = &self.fields[field] {
-                let value = |p: &GivenPoint| given.value(&first, p.component, p.lag, p.at);
-                self.values.clear();
-                self.values.extend(self.points[field].iter().map(value));
-            }
-            for stage in stages() {
-                let mut from = begin;
-                for waves in &self.waves {
-                    let to = from + waves.count;
-                    if (waves.field, waves.stage) == (field, stage) {
-                        match &self.fields[field] {
-                            Field::Plane(line) => waves.of_line(line, &mut out[from..to]),
-                            Field::Given(_) => waves.of_points(&self.values, &mut out[from..to]),
-                        }
-                    }
-                    from = to;
-                }
-                let when = self.when(scheme, files, stage);
-                self.fields[field].advance(&when);
-            }
-        }
-        for wave in &mut out[begin..] {
-            *wave = settled(scheme, *wave);
-        }
-        self.step += 1;
-    }
-
-    fn when<'a>(&self, scheme: &'a Scheme, files: &'a dyn Files, stage: StageId) -> When<'a> {
-        When {
-            scheme,
-            files,
-            stage,
-            step: self.step,
-        }
-    }
-}
-
-impl Waves {
-    /// The sums of the parts of all waves, part by part.
-    fn sum<'v>(&self, out: &mut [f64], values: impl Fn(&Part, Interval) -> &'v [f64]) {
-        let (mut rest, mut begin) = (out, 0);
-        for kind in &self.kinds {
-            let (own, others) = rest.split_at_mut(kind.points.len() as usize);
-            let end = kind.parts as usize;
-            own.fill(0.0);
-            for part in &self.parts[begin..end] {
-                for (sum, value) in own.iter_mut().zip(values(part, kind.points)) {
-                    *sum += part.weight * value;
-                }
-            }
-            (rest, begin) = (others, end);
-        }
-    }
-
-    fn of_line(&self, line: &Line, out: &mut [f64]) {
-        self.sum(out, |part, points| {
-            let first = points.lo + i64::from(part.shift);
-            &line.values(part.value as usize)[first as usize..][..points.len() as usize]
+        let fields = self.fields.iter_mut().map(|field| match field {
+            Field::Plane(line) => (Some(line.as_mut()), None),
+            Field::Given(given) => (None, Some(&*given)),
         });
+        let (lines, given) = fields.unzip();
+        let mut gathering = Gathering {
+            waves: &self.waves,
+            lines,
+            step: &mut self.step,
+        };
+        while *gathering.step < step {
+            gathering.skip(scheme, files);
+        }
+        let summing = Summing {
+            waves: &self.waves,
+            points: &self.points,
+            given,
+        };
+        (gathering, summing)
     }
 
-    fn of_points(&self, values: &[f64], out: &mut [f64]) {
-        self.sum(out, |part, _| &values[part.value as usize..][..1]);
+    /// Multiplications of a step that follow those of the step before, and others.
+    pub fn operations(&self) -> [u64; 2] {
+        let serial = self.fields.iter().map(|field| match field {
+            Field::Plane(line) => line.operations(),
+            Field::Given(_) => 0,
+        });
+        let gathered = self.waves.iter().map(Waves::gathered).sum::<usize>() as u64;
+        let points = self.points.iter().map(Vec::len).sum::<usize>() as u64;
+        let summed = self.waves.iter().map(Waves::operations).sum::<u64>();
+        [serial.sum::<u64>() + gathered, summed + POINT * points]
     }
 }
 

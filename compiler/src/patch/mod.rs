@@ -40,7 +40,7 @@ pub use creep::creep;
 pub use draw::picture;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
 pub use program::{AmendmentPlan, MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan};
-pub use rooms::{AMENDED, Rooms};
+pub use rooms::{AMENDED, Rooms, TOGETHER};
 pub use shape::{Along, CoefPlace, Read, Shape, WARP};
 pub use slots::{Place, Slots};
 pub use stay::{MOST_NEIGHBOURS, Staying};

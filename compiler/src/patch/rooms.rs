@@ -11,6 +11,9 @@ use crate::scheme::{Scheme, Update, ZoneSet};
 /// Values that a thread has in registers at a time beside those of its patch, where updates are amended, about.
 pub const AMENDED: usize = 8;
 
+/// Bytes of the cells of a patch that are amended together, about: as many as hide most of what a load takes.
+pub const TOGETHER: i64 = 32;
+
 /// Which tiles have rooms: those with cells of zones in which updates are amended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rooms {

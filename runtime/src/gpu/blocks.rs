@@ -46,6 +46,14 @@ impl TimeBlocks {
         }
     }
 
+    /// Bytes of memory that a thread has of its own, for values that registers do not hold.
+    pub(super) fn spilled(&self) -> u64 {
+        match self {
+            TimeBlocks::Towers(towers) => towers.spilled,
+            TimeBlocks::Patches(patches) => patches.spilled,
+        }
+    }
+
     /// Whether receivers record what no time block does.
     pub(super) fn leave_out(&self) -> bool {
         match self {

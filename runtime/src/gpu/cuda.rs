@@ -471,6 +471,11 @@ impl Device for CudaDevice {
         Ok(found)
     }
 
+    fn spilled(&self, function: Function) -> Result<u64, DeviceError> {
+        self.enter()?;
+        self.local_bytes(function)
+    }
+
     unsafe fn start(
         &self,
         function: Function,

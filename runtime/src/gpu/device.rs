@@ -91,6 +91,8 @@ pub trait Device: Send + Sync {
     fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError>;
     /// Translates PTX and finds kernels in it, in the order of their names.
     fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError>;
+    /// Bytes of memory that a thread of a kernel has of its own, for values that registers do not hold.
+    fn spilled(&self, function: Function) -> Result<u64, DeviceError>;
     /// Starts a kernel.
     ///
     /// # Safety

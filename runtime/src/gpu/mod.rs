@@ -11,6 +11,7 @@
 //!   time block: many steps by towers          few launches                                 blocks, time_blocks, volumes
 //!     by pyramids                             one launch, into a second array              patches
 //!   between time blocks                       slices, volumes, the end of a run            interruptions
+//!   waves of sources and incident fields      computed ahead by a thread of the host       waves
 //!   records: probes, slices                   come back many steps at a time               simulation, records
 //!   copies from and to the host               through page-locked memory                   transfer
 //! Pipelined::new(calculation, devices, ..)    time blocks in flight, calculation windows   pipelined: Simulation; queues
@@ -40,6 +41,7 @@ mod time_blocks;
 pub mod towers;
 mod transfer;
 mod volumes;
+mod waves;
 
 pub use blocks::{CompiledBlocks, TimeBlocks};
 pub use code::DeviceProgram;

@@ -50,6 +50,8 @@ impl CompiledPatches {
 #[derive(Debug)]
 pub struct PatchBlocks {
     function: Function,
+    /// Bytes of memory that a thread has of its own.
+    pub(super) spilled: u64,
     /// Makes ghosts in memory, if there are some: they are out of date after a time block.
     pub(super) ghosts: Option<GhostKernel>,
     threads: Threads,
@@ -196,6 +198,7 @@ impl PatchBlocks {
         let shared = program.shared_bytes(layout.element_bytes);
         Ok(Ok(PatchBlocks {
             function,
+            spilled: device.spilled(function)?,
             ghosts: ghosts
                 .map(|(blocks, of_block)| GhostKernel::new(ghost_function, blocks, of_block)),
             threads: Threads {

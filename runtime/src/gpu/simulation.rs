@@ -14,16 +14,17 @@ use super::lookout::{self, Lookout};
 use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
 use super::step_tables::slice_place;
+use super::waves::WaveStream;
 use crate::host::receivers::Picture;
-use crate::host::{BlowUp, Calculation, Progress};
+use crate::host::{BlowUp, Calculation, Progress, threads};
 use crate::simulation::{RunError, Simulation, Value, Values, cell_stages_per_step};
 use recording::Waiting;
 use std::collections::VecDeque;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::abi::Volumes;
-use torre_compiler::injection::Injections;
+use torre_compiler::injection::{Driven, Injections};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
@@ -58,7 +59,6 @@ const STARTS_AHEAD: usize = 512;
 /// A calculation on a device.
 pub struct OnDevice<'a, T> {
     calculation: Calculation<'a, T>,
-    files: &'a dyn Files,
     device: &'a dyn Device,
     code: DeviceCode,
     time_blocks: Option<TimeBlocks>,
@@ -89,7 +89,8 @@ pub struct OnDevice<'a, T> {
     beside: Option<(Instant, [Mark; 2])>,
     /// How long steps went on beside something else.
     overlapped: Duration,
-    injections: Injections,
+    injections: Arc<Injections>,
+    stream: Arc<WaveStream<'a>>,
     /// Place and capacity in steps.
     waves: (Address, u64),
     /// Steps whose waves are on the device.
@@ -126,7 +127,13 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
         let array = device.take(set.layout.bytes())?;
         device.write(array, calculation.array())?;
-        let injections = Injections::new(scheme, problem, files);
+        let injections = Arc::new(Injections::new(scheme, problem, files));
+        let of = Driven {
+            scheme,
+            problem,
+            files,
+        };
+        let stream = WaveStream::new(of, injections.clone(), threads::available());
         let code = DeviceCode::new(device, program, scheme, problem, &injections, array)?;
         let per_step = |count: usize, bytes: u64| {
             let bytes = count as u64 * bytes;
@@ -148,7 +155,6 @@ impl<'a, T: Value> OnDevice<'a, T> {
             steps: calculation.steps(),
             asked: calculation.steps(),
             calculation,
-            files,
             device,
             code,
             time_blocks: None,
@@ -166,6 +172,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             beside: None,
             overlapped: Duration::ZERO,
             injections,
+            stream: Arc::new(stream),
             waves,
             waves_of: 0..0,
             wave_bytes: Vec::new(),
@@ -271,12 +278,20 @@ impl<'a, T: Value> OnDevice<'a, T> {
             let gather = self.code.services.gather;
             self.lookout = Some(Lookout::new(self.device, gather, scheme, layout)?);
         }
-        while self.asked < until && self.blown_up.is_none() {
-            self.ask(until)?;
-            while self.marks.len() > MARKS_AHEAD {
-                self.pass(progress)?;
+        let stream = self.stream.clone();
+        let first = match self.has_waves() {
+            true => self.waves_of.end,
+            false => self.asked,
+        };
+        stream.beside(first..until, || {
+            while self.asked < until && self.blown_up.is_none() {
+                self.ask(until)?;
+                while self.marks.len() > MARKS_AHEAD {
+                    self.pass(progress)?;
+                }
             }
-        }
+            Ok::<(), DeviceError>(())
+        })?;
         self.look()?;
         self.mark()?;
         self.begin_records()?;
@@ -353,6 +368,11 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.device.begin_read(shadow, bytes).map(Some)
     }
 
+    /// Whether the device has the waves of the next step.
+    fn has_waves(&self) -> bool {
+        self.waves_of.contains(&self.asked)
+    }
+
     /// Where the waves of the next steps lie: so many of them, for which there is room.
     fn waves(&mut self, until: u64, steps: u64) -> Result<Address, DeviceError> {
         let (place, most) = self.waves;
@@ -360,18 +380,16 @@ impl<'a, T: Value> OnDevice<'a, T> {
         if each == 0 {
             return Ok(place);
         }
-        let known = self.waves_of.contains(&self.asked);
+        let known = self.has_waves();
         if !known || self.asked + steps > self.waves_of.end {
-            let last = until.min(self.asked + most);
-            let (scheme, problem) = (self.scheme(), self.problem());
+            let end = until.min(self.asked + most);
             // A step behind one whose waves were computed takes all steps before it.
             let next = if known { self.waves_of.end } else { self.asked };
             let done = self.wave_bytes.len() - ((next - self.asked) * each) as usize;
             self.wave_bytes.drain(..done);
-            let bytes = &mut self.wave_bytes;
-            self.injections
-                .wave_bytes(scheme, problem, self.files, next..last, bytes);
-            self.device.write(place, bytes)?;
+            let needed = next..self.asked + steps;
+            let last = self.stream.take(needed, end, &mut self.wave_bytes);
+            self.device.write(place, &self.wave_bytes)?;
             self.waves_of = self.asked..last;
         }
         Ok(place.offset(((self.asked - self.waves_of.start) * each) as i64))

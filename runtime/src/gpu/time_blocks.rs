@@ -29,6 +29,8 @@ pub(super) struct Injected {
 #[derive(Debug)]
 pub struct TowerBlocks {
     function: Function,
+    /// Bytes of memory that a thread has of its own.
+    pub(super) spilled: u64,
     /// If these neither read ghosts along the inner axis in memory nor keep them there.
     ghosts: Option<GhostKernel>,
     /// The most clusters of a launch.
@@ -207,6 +209,7 @@ impl TowerBlocks {
         let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
         let mut time_blocks = TowerBlocks {
             function,
+            spilled: device.spilled(function)?,
             ghosts: ghosts.map(|(pass, function)| {
                 GhostKernel::new(*function, [pass.blocks, 1, 1], [pass.threads, 1, 1])
             }),

@@ -12,6 +12,7 @@ mod slabs;
 mod stripes;
 #[cfg(test)]
 mod tests;
+mod waves;
 mod window;
 mod work;
 mod zones;
@@ -31,6 +32,7 @@ pub use window::{Wanted, WindowPlan, group_planes};
 use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
 use predict::Slowdown;
+use std::sync::OnceLock;
 use torre_compiler::backend::gpu::layerwise::reads_overwritten;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
@@ -43,6 +45,7 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
 use torre_compiler::tower::{AllocatedTowers, Towers, Unfit, tally};
+use waves::HostWaves;
 
 /// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
@@ -95,6 +98,8 @@ pub struct DevicePlanner<'a> {
     model: &'a DeviceModel,
     interruptions: Interruptions,
     layerwise: Choice,
+    /// Once it was asked for.
+    waves: OnceLock<HostWaves>,
     /// How lines have to be divided, instead of the way that is expected to be fastest.
     pub division: Option<Division>,
 }
@@ -122,6 +127,7 @@ impl<'a> DevicePlanner<'a> {
             model,
             interruptions: Interruptions::new(scheme, problem),
             layerwise: predict::layerwise(scheme, model.copy_rate),
+            waves: OnceLock::new(),
             division: None,
         })
     }
@@ -129,6 +135,20 @@ impl<'a> DevicePlanner<'a> {
     /// The members of a family that the GPU runs, the one that is expected to be fastest first; an error if there is
     /// none.
     pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
+        let mut choices = self.device_choices(template)?;
+        let scheme = self.planner.scheme;
+        let waves = self
+            .waves
+            .get_or_init(|| HostWaves::new(scheme, self.problem));
+        let cells = scheme.grid.cells.iter().map(|(_, n)| *n as f64).product();
+        for choice in &mut choices {
+            choice.prediction = waves.with(choice.prediction.clone(), cells);
+        }
+        Ok(choices)
+    }
+
+    /// The same with what the device alone is expected to do.
+    fn device_choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
         let plain = || self.layerwise.clone();
         let frame = &self.planner.frame;
         let members = match template {

@@ -13,6 +13,7 @@ use torre_compiler::resolve::Options;
 use torre_compiler::schedule::Template;
 use torre_compiler::scheme::{Boundary, Precision, StageId, Update};
 use torre_compiler::testing::{Effort, everywhere, maxwell};
+use torre_grammar::source::Source as Text;
 use torre_runtime::gpu::{DeviceModel, code, l2_partitions};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::world::{FileWorld, read_source};
@@ -217,11 +218,7 @@ fn towers_with_layers_are_assembled_without_spills() {
             ..Options::default()
         };
         let world = FileWorld::beside(Path::new("."));
-        let resolved = load(
-            &world,
-            &torre_grammar::source::Source::new("layers", &text),
-            &options,
-        );
+        let resolved = load(&world, &Text::new("layers", &text), &options);
         let resolved = resolved.expect("a problem without errors");
         let (scheme, problem) = (&resolved.scheme, &resolved.problem);
         let gpu = Gpu::named(target).expect("a known name");
@@ -237,8 +234,9 @@ fn towers_with_layers_are_assembled_without_spills() {
     }
 }
 
-/// The pyramids that are expected to be fastest for programs with one or two axes. The model of their rates weighs
-/// values that registers do not hold; half of them spill, and none more than a third of the registers of a thread.
+/// The pyramids that are expected to be fastest for programs with one or two axes, on grids of any size: large ones, and
+/// small ones whose tiles stay on the chip. A sixth of them spill, and none more than an eighth of the registers of a
+/// thread.
 #[test]
 fn pyramids_are_assembled_with_few_spills() {
     let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
@@ -250,46 +248,58 @@ fn pyramids_are_assembled_with_few_spills() {
     let large = large.map(|file| file.expect("a file").path());
     let large = large.filter(|path| path.extension().is_some_and(|e| e == "torre"));
     let large: Vec<PathBuf> = large.collect();
-    let both = [Precision::F32, Precision::F64].map(|precision| (precision, &large));
-    let examples = (Precision::F32, &torre_suite::examples());
+    let (single, double) = (Precision::F32, Precision::F64);
+    let mut cases = Vec::new();
+    for path in &large {
+        for precision in [single, double] {
+            let sizes: &[i64] = match path.file_stem().and_then(|name| name.to_str()) {
+                Some("layers" | "heat") => &[512, 1024, 4096, 8192],
+                _ => &[8192],
+            };
+            cases.extend(sizes.iter().map(|n| (path.clone(), precision, *n)));
+        }
+    }
+    let examples = torre_suite::examples().into_iter();
+    cases.extend(examples.map(|path| (path, single, 0)));
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    let (mut found, mut spilling) = (0, 0);
-    for (precision, paths) in both.into_iter().chain([examples]) {
-        for path in paths {
-            let source = read_source(path).expect("a text");
-            let options = Options {
-                precision,
-                ..Options::default()
-            };
-            let resolved = load(&FileWorld::beside(path), &source, &options);
-            let resolved = resolved.expect("a program without errors");
-            let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-            if scheme.grid.dimensions() == 3 {
-                continue;
-            }
-            let gpu = Gpu::named("sm_90").expect("a known name");
-            let model = DeviceModel::usual(gpu).expect("a usual GPU");
-            let planner = DevicePlanner::new(scheme, problem, &model).expect("a grid");
-            let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-            let blocks = plan.compile_blocks(library, scheme, &model);
-            let Some(blocks) = blocks.expect("valid IR") else {
-                continue;
-            };
-            found += 1;
-            let what = format!("{} {precision} {}", path.display(), plan.choice.name);
-            let result = frames(&ptxas, &blocks.ptx().text, "sm_90", scratch.path());
-            let (bytes, report) = result.unwrap_or_else(|error| panic!("{what}: {error}"));
+    let (mut found, mut spilling) = (0, Vec::new());
+    for (path, precision, size) in cases {
+        let source = read_source(&path).expect("a text");
+        let domain = format!("{size} x {size}");
+        let text = source.text().replace("8192 x 8192", &domain);
+        let options = Options {
+            precision,
+            ..Options::default()
+        };
+        let source = Text::new(source.name(), text);
+        let resolved = load(&FileWorld::beside(&path), &source, &options);
+        let resolved = resolved.expect("a program without errors");
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        if scheme.grid.dimensions() == 3 {
+            continue;
+        }
+        let gpu = Gpu::named("sm_90").expect("a known name");
+        let model = DeviceModel::usual(gpu).expect("a usual GPU");
+        let planner = DevicePlanner::new(scheme, problem, &model).expect("a grid");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let blocks = plan.compile_blocks(library, scheme, &model);
+        let Some(blocks) = blocks.expect("valid IR") else {
+            continue;
+        };
+        found += 1;
+        let name = &plan.choice.name;
+        let what = format!("{} {precision} {size} {name}", path.display());
+        let result = frames(&ptxas, &blocks.ptx().text, "sm_90", scratch.path());
+        let (bytes, _) = result.unwrap_or_else(|error| panic!("{what}: {error}"));
+        if bytes > 0 {
             let shape = plan.patches.expect("pyramids").program.shape;
             let threads = shape.threads() as u64 * u64::from(shape.blocks.max(1));
             let registers = (u64::from(gpu.registers) / threads).min(255);
-            let words = bytes / 4;
-            assert!(
-                3 * words <= registers,
-                "{what}: {words} of {registers}: {report}"
-            );
-            spilling += usize::from(words > 0);
+            let what = format!("{what}: {bytes} bytes, {shape:?}");
+            assert!(2 * bytes <= registers, "{what}");
+            spilling.push(what);
         }
     }
     assert!(found > 2 * large.len(), "{found}");
-    assert!(3 * spilling < 2 * found, "{spilling} of {found}");
+    assert!(5 * spilling.len() <= found, "{found}: {spilling:#?}");
 }

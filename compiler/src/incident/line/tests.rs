@@ -37,8 +37,8 @@ fn longer(line: &Line, by: usize) -> Line {
     for point in far.drivers.iter_mut().flat_map(|driver| &mut driver.parts) {
         point.0 += by;
     }
-    for (_, left) in far.ends.iter_mut().flatten() {
-        *left = vec![1.0; left.len() + 2 * by];
+    for ends in far.ends.iter_mut().flatten() {
+        *ends = Ends::new(ends.stage, vec![1.0; ends.left.len() + 2 * by]);
     }
     far
 }
@@ -77,11 +77,11 @@ fn reflection(order: u32, direction: [i64; 3], loss: f64) -> f64 {
             far.advance(&scheme, &NoFiles, stage, step);
         }
         for id in scheme.component_ids() {
-            let Some((_, left)) = &near.ends[id.index()] else {
+            let Some(ends) = &near.ends[id.index()] else {
                 continue;
             };
             let slot = near.slot(id, 0);
-            for (point, _) in left.iter().enumerate().filter(|(_, left)| **left == 1.0) {
+            for point in ends.whole.clone() {
                 let (a, b) = (near.values(slot)[point], far.values(slot)[point + by]);
                 largest = largest.max(b.abs());
                 error = error.max((a - b).abs());

@@ -58,6 +58,23 @@ impl CudaDevice {
         Ok(*handle)
     }
 
+    /// Bytes of memory that a thread of a kernel has of its own.
+    pub(super) fn local_bytes(&self, function: Function) -> Result<u64, DeviceError> {
+        let without = Threads {
+            blocks: [1; 3],
+            threads: [1; 3],
+            shared: 0,
+        };
+        let handle = self.ready(function, without)?;
+        let which = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES;
+        let mut bytes = 0;
+        driver!(
+            "looking at a kernel",
+            cuFuncGetAttribute(&mut bytes, which, handle)
+        )?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
     /// Starts a kernel whose blocks run together, or none of them.
     pub(super) fn launch_together(
         &self,

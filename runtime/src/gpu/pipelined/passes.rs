@@ -7,8 +7,9 @@ use crate::gpu::InFlight;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::WorkQueue;
 use crate::gpu::time_blocks::Ready;
-use crate::host::Progress;
+use crate::host::{Progress, threads};
 use crate::simulation::Value;
+use torre_compiler::injection::Driven;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::Pass;
 use torre_compiler::problem::OutputKind;
@@ -198,10 +199,14 @@ impl<T: Value> Pipelined<'_, T> {
         if self.injections.waves_per_step() == 0 {
             return Ok(());
         }
-        let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
+        let of = Driven {
+            scheme: self.calculation.scheme,
+            problem: self.calculation.problem,
+            files: self.files,
+        };
         let steps = self.asked..until;
         self.injections
-            .wave_bytes(scheme, problem, self.files, steps, &mut bytes);
+            .wave_bytes(&of, steps, threads::available(), &mut bytes);
         let window = self.builder.window();
         let (number, turn) = (window.device(pass), window.turn(pass));
         let device = self.devices.device(number);

@@ -50,6 +50,12 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.without_towers.as_ref()
     }
 
+    /// Bytes of memory that a thread of its time blocks has of its own, for values that registers do not hold, as the
+    /// device's assembler made them; 0 where there are none.
+    pub fn spilled(&self) -> u64 {
+        self.time_blocks.as_ref().map_or(0, TimeBlocks::spilled)
+    }
+
     /// Whether it advances by towers, but for steps that time blocks do not reach.
     pub fn goes_by_towers(&self) -> bool {
         self.time_blocks.is_some()

@@ -4,10 +4,11 @@ use super::{Striped, failed};
 use crate::gpu::device::{DeviceError, Threads};
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::time_blocks::Ready;
-use crate::host::Progress;
+use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::abi::TowerBuffers;
+use torre_compiler::injection::Driven;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::{StripeAction, StripeOp};
 
@@ -270,11 +271,15 @@ impl<T: Value> Striped<'_, T> {
         if self.injections.waves_per_step() == 0 {
             return Ok(());
         }
-        let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
+        let of = Driven {
+            scheme: self.calculation.scheme,
+            problem: self.calculation.problem,
+            files: self.files,
+        };
         let mut bytes = Vec::new();
         let steps = self.steps..self.steps + steps;
         self.injections
-            .wave_bytes(scheme, problem, self.files, steps, &mut bytes);
+            .wave_bytes(&of, steps, threads::available(), &mut bytes);
         for (number, unit) in self.units.iter().enumerate() {
             self.peers.device(number).write(unit.waves, &bytes)?;
         }

@@ -22,10 +22,6 @@ const RESIDENT: [u32; 4] = [4, 3, 2, 1];
 /// Programs that are made for `auto`, and for bases that are given.
 const MADE: usize = 6;
 
-/// Words of values that a thread holds, of the registers that it can have: in so many the assembler has room for its
-/// work, and up to the larger share it keeps a few in memory, which costs less than smaller tiles.
-const HELD: f64 = 0.66;
-const SPILLED: f64 = 0.75;
 /// What a thread can have, and what is left of shared memory beside that of blocks.
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
@@ -37,12 +33,11 @@ const PER_BLOCK: u64 = 1 << 10;
 /// which it begins half as many.
 const ISSUE: f64 = 4.07;
 const HALF: f64 = 1.1;
-/// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, for each stage
-/// beside its arithmetic, and for each word that registers do not hold, which is stored and loaded.
+/// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for each stage
+/// beside its arithmetic.
 const EXCHANGED: f64 = 0.22;
 const SHARED: f64 = 0.2;
 const MORE: f64 = 1.4;
-const SPILL: f64 = 6.0;
 /// Cycles of a stage for which a block waits.
 const MEET: f64 = 60.0;
 /// Seconds of a launch.
@@ -53,6 +48,8 @@ const EXCHANGE: f64 = 1.5e-6;
 const ENDS: f64 = 1.85;
 /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide.
 const APART: f64 = 0.55;
+/// Share by which blocks of the last round of a launch are faster where a multiprocessor has fewer of them.
+const LAST: f64 = 0.4;
 
 /// The pyramids of a schedule.
 #[derive(Clone, Debug)]
@@ -86,16 +83,6 @@ fn room_bytes(scheme: &Scheme, program: &PatchProgram) -> u64 {
     program
         .rooms
         .bytes(&program.shape, scheme.precision.bytes())
-}
-
-/// Registers that so many words of values need, about, of those that a thread can have.
-fn registers_for(words: f64, most: u64) -> u64 {
-    ((words / HELD).ceil() as u64).min(most)
-}
-
-/// Words that registers do not hold.
-fn spilled(words: f64, most: u64) -> f64 {
-    (words - HELD * most as f64).max(0.0)
 }
 
 /// Registers that a thread can have if a multiprocessor holds so many blocks.
@@ -279,16 +266,16 @@ impl DevicePlanner<'_> {
         let pyramid = self.pyramid(base, height);
         let program = PatchProgram::new(scheme, layout, &pyramid, shape);
         let program = self.at_once(program.map_err(Refusal::Patches)?);
-        let words = words_of(scheme, &program);
         let most = registers_of(&shape, self.model.gpu.registers);
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let work = Work::new(scheme, layout);
+        let needed = (words_of(scheme, &program) + work.beside).ceil() as u64;
         let prediction = self.predict_patches(&work, &shape, base, height);
         let plan = PatchPlan {
             pyramid,
             room_bytes: room_bytes(scheme, &program),
             program,
-            registers: registers_for(words, most),
+            registers: needed.min(most),
             shared_bytes,
         };
         Ok((plan, prediction))
@@ -318,7 +305,7 @@ impl DevicePlanner<'_> {
         let model = self.model;
         let threads = shape.threads() as f64;
         let cells = shape.count() as f64;
-        let words = work.words_of(&shape);
+        let needed = work.words_of(&shape) + work.beside;
         let bytes = 4.0 * work.words;
         let slots = match shape.warps {
             1 => 0.0,
@@ -333,7 +320,7 @@ impl DevicePlanner<'_> {
             let shape = Shape { blocks, ..shape };
             let most = u64::from(model.gpu.shared_per_block) + PER_BLOCK;
             let each = shared as u64 + PER_BLOCK;
-            words <= SPILLED * registers_of(&shape, model.gpu.registers) as f64
+            needed <= registers_of(&shape, model.gpu.registers) as f64
                 && each * u64::from(blocks) <= most
                 && threads as u32 * blocks <= model.gpu.threads
         };
@@ -355,15 +342,15 @@ impl DevicePlanner<'_> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let program = PatchProgram::new(scheme, layout, pyramid, sketch.shape);
         let program = self.at_once(program.map_err(Refusal::Patches)?);
-        let words = words_of(scheme, &program);
+        let beside = Work::new(scheme, layout).beside;
+        let registers = (words_of(scheme, &program) + beside).ceil() as u64;
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let blocks = u64::from(sketch.shape.blocks.max(1));
         let most = registers_of(&sketch.shape, self.model.gpu.registers);
-        if words > SPILLED * most as f64 {
-            let needed = (words / SPILLED).ceil() as u64;
+        if registers > most {
+            let needed = registers;
             return Err(Refusal::Patches(Misfit::Registers { needed, most }));
         }
-        let registers = registers_for(words, most);
         let most = (u64::from(self.model.gpu.shared_per_block) + PER_BLOCK) / blocks - PER_BLOCK;
         if shared_bytes > most {
             let bytes = shared_bytes;
@@ -475,13 +462,8 @@ impl DevicePlanner<'_> {
             CoefPlace::Registers => 0.0,
             CoefPlace::Shared => work.coefs * work.words,
         };
-        let most = registers_of(shape, model.gpu.registers);
-        let spilled = spilled(work.words_of(shape), most) / (px * pz);
-        let instructions = arithmetic
-            + EXCHANGED * exchanged
-            + SHARED * shared
-            + MORE * work.stages
-            + SPILL * spilled;
+        let instructions =
+            arithmetic + EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
         let all = shape.warps as f64 * f64::from(shape.blocks.max(1));
         let issue = ISSUE * all / (all + HALF);
         let compute = steps * cells / WARP as f64 * instructions / issue;
@@ -498,6 +480,7 @@ impl DevicePlanner<'_> {
         let tiles = of_axes[0] as f64 * of_axes[1] as f64;
         // By how much tiles in zones take longer, and how many of all there are.
         let longer = steps * work.zones.cycles(shape) / clock;
+        let moving = |stays: bool| work.zones.moving(shape, stays);
         let in_zones = work.zones.share(shape, base, of_axes);
         let blocks = f64::from(shape.blocks.max(1));
         let waves = (tiles / (processors * blocks)).max(1.0);
@@ -510,11 +493,14 @@ impl DevicePlanner<'_> {
         };
         let time = if waves <= 1.0 {
             // Tiles stay on the chip.
-            ENDS * computing + EXCHANGE + longer
+            ENDS * computing + EXCHANGE + longer + moving(true)
         } else if waves < 4.0 {
-            waves.ceil() * wave + START + longer
+            // In the last round some multiprocessors have fewer blocks, which are faster alone.
+            let fewer = (tiles / processors).ceil() / blocks;
+            let rounds = waves.ceil() - LAST * (waves.ceil() - fewer);
+            rounds * wave + START + longer + moving(false)
         } else {
-            waves * (wave + in_zones * longer) + START
+            waves * (wave + in_zones * (longer + moving(false))) + START
         };
         let domain = extent(Axis::OUTER) * extent(Axis::INNER);
         let own = bytes / (stored * steps);

@@ -7,6 +7,7 @@ mod layers;
 mod patches;
 mod random_windows;
 mod resumed;
+mod resumed_patches;
 mod slabs;
 mod sources;
 mod stripes;

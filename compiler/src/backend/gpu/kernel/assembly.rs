@@ -2,12 +2,29 @@
 
 use super::{Kernel, list};
 use crate::backend::gpu::ir::{Operand, Type};
+use crate::scheme::Precision;
 
 impl Kernel<'_> {
     /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed
     /// anew, and not kept.
     pub fn again(&mut self, word: Operand) -> Operand {
         self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word])[0]
+    }
+
+    /// A number that is computed here: LLVM moves neither it nor what it is made of to where it is needed.
+    pub fn here(&mut self, value: Operand) -> Operand {
+        let Type::Real {
+            precision,
+            lanes: 1,
+        } = value.ty
+        else {
+            return value;
+        };
+        let (code, constraints) = match precision {
+            Precision::F32 => ("mov.b32 $0, $1;", "=f,f"),
+            Precision::F64 => ("mov.b64 $0, $1;", "=d,d"),
+        };
+        self.assembly(code, constraints, &[value.ty], &[value])[0]
     }
 
     /// A zero that neither LLVM nor the assembler knows to be one. Zeros of odd and of even numbers are different ones to

@@ -11,13 +11,10 @@ use crate::backend::gpu::kernel::{Access, IntOp, Kernel, Variable};
 use crate::backend::gpu::numbers::number;
 use crate::evaluate::evaluate_all;
 use crate::lattice::Interval;
-use crate::patch::{AmendmentPlan, Place, StagePlan};
+use crate::patch::{AmendmentPlan, Place, StagePlan, TOGETHER};
 use crate::scheme::{Amendment, CoefId, Op, Update};
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// Bytes of the cells that are amended together, about: as many as hide most of what a load takes.
-const TOGETHER: i64 = 32;
 
 /// An amendment of an update.
 struct Amended<'a> {
@@ -232,7 +229,7 @@ impl Loader<'_, '_> {
                 return context.coef(k, self.patch, self.values, known, number);
             }
             let row = context.layout.coef_row(coef);
-            let index = [0, 1].map(|n| self.at.index(n, cell[n]));
+            let index = [0, 1].map(|n| self.at.index(k, n, cell[n]));
             let from = context.pointer(k, k.param(Patches::FROM), row, index);
             return k.load_if(acts, context.real, from);
         };

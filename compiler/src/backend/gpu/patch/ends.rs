@@ -16,16 +16,26 @@ pub(super) const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
 /// are no registers to keep all that follows from them.
 #[derive(Clone)]
 pub(super) struct Coordinates {
-    of: [Vec<Operand>; 2],
+    /// Of the first cell.
+    first: [Operand; 2],
+    /// Of all cells, around a ring.
+    around: [Option<Vec<Operand>>; 2],
     known: BTreeMap<(usize, i64, [i64; 2]), Operand>,
 }
 
 impl Coordinates {
     /// Whether an index along an axis lies in an interval.
     pub fn within(&mut self, k: &mut Kernel<'_>, n: usize, cell: i64, own: Interval) -> Operand {
-        let index = self.of[n][cell as usize];
         let known = self.known.entry((n, cell, [own.lo, own.hi]));
-        *known.or_insert_with(|| within(k, index, own))
+        // No index but the first one is kept in a register.
+        *known.or_insert_with(|| match &self.around[n] {
+            Some(of) => within(k, of[cell as usize], own),
+            None => within(
+                k,
+                self.first[n],
+                Interval::new(own.lo.saturating_sub(cell), own.hi.saturating_sub(cell)),
+            ),
+        })
     }
 
     /// Whether a cell lies in a box.
@@ -45,23 +55,26 @@ impl Coordinates {
     }
 
     /// The index of a cell of the patch along an axis.
-    pub fn index(&self, n: usize, cell: i64) -> Operand {
-        self.of[n][cell as usize]
+    pub fn index(&self, k: &mut Kernel<'_>, n: usize, cell: i64) -> Operand {
+        match &self.around[n] {
+            Some(of) => of[cell as usize],
+            None => k.int(IntOp::Add, self.first[n], Operand::i32(cell as i32)),
+        }
     }
 
     /// The index of an interval that is nearest.
     pub fn clamped(&self, k: &mut Kernel<'_>, n: usize, cell: i64, own: Interval) -> Operand {
-        let index = k.int(
-            IntOp::Max,
-            self.of[n][cell as usize],
-            Operand::i32(own.lo as i32),
-        );
+        let index = self.index(k, n, cell);
+        let index = k.int(IntOp::Max, index, Operand::i32(own.lo as i32));
         k.int(IntOp::Min, index, Operand::i32(own.hi as i32 - 1))
     }
 
     fn is(&self, k: &mut Kernel<'_>, n: usize, cell: i64, index: i64) -> Operand {
-        let own = self.of[n][cell as usize];
-        k.compare(IntCmp::Eq, own, Operand::i32(index as i32))
+        let [own, index] = match &self.around[n] {
+            Some(of) => [of[cell as usize], Operand::i32(index as i32)],
+            None => [self.first[n], Operand::i32((index - cell) as i32)],
+        };
+        k.compare(IntCmp::Eq, own, index)
     }
 }
 
@@ -105,22 +118,22 @@ struct Exchanged<'v> {
 
 impl Context<'_> {
     pub(super) fn coordinates(&self, k: &mut Kernel<'_>, patch: &Patch) -> Coordinates {
-        let of = [0, 1].map(|n| {
-            let along = &self.program.along[n];
+        let first = [0, 1].map(|n| {
             let first = patch.first(k, n);
-            let first = k.again(first);
+            k.again(first)
+        });
+        let around = [0, 1].map(|n| {
+            let ring = self.program.along[n].ring?;
             let cells = 0..self.program.shape.patch[n];
             let index = cells.map(|cell| {
-                let index = k.int(IntOp::Add, first, Operand::i32(cell as i32));
-                match along.ring {
-                    None => index,
-                    Some(ring) => self.around(k, n, index, ring),
-                }
+                let index = k.int(IntOp::Add, first[n], Operand::i32(cell as i32));
+                self.around(k, n, index, ring)
             });
-            index.collect::<Vec<_>>()
+            Some(index.collect::<Vec<_>>())
         });
         Coordinates {
-            of,
+            first,
+            around,
             known: BTreeMap::new(),
         }
     }
@@ -208,7 +221,8 @@ impl Context<'_> {
     fn ghost_place(&self, k: &mut Kernel<'_>, patch: &Patch, at: GhostPlace) -> Operand {
         let GhostPlace { axis: n, place, .. } = at;
         let first = k.offset(patch.shared, self.areas()[1 + n] + place * self.bytes);
-        let local = k.resize(patch.local[1 - n], Type::I64);
+        let local = k.again(patch.local[1 - n]);
+        let local = k.resize(local, Type::I64);
         k.advance(first, local, self.bytes as u32)
     }
 

@@ -149,11 +149,12 @@ impl Context<'_> {
         values: &mut [Operand],
     ) {
         let [px, pz] = self.program.shape.patch;
-        // Whether a cell is needed, and whether it is the tile's own, along an axis.
+        // Whether a cell is needed, and whether it is the tile's own, along an axis; found anew in each exchange.
+        let local = patch.local.map(|n| k.again(n));
         let place = |k: &mut Kernel<'_>, n: usize, cell: i64| {
             let along = &self.program.along[n];
             let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
+            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
             [Interval::new(0, along.needed()), base].map(|own| super::memory::within(k, local, own))
         };
         let lanes = self.lanes_in(surroundings);

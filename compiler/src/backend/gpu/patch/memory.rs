@@ -189,13 +189,18 @@ impl Context<'_> {
         let [px, pz] = self.program.shape.patch;
         let component = self.program.components[row];
         let extent = self.scheme.extent(component);
-        let at = [0, 1].map(|n| patch.first(k, n));
+        let at = [0, 1].map(|n| {
+            let first = patch.first(k, n);
+            k.again(first)
+        });
         let first = self.pointer(k, array, RowId(row as u32), at);
         let lanes = self.lanes_in(to.surroundings);
+        // Found anew: there are no registers to keep the places of all cells.
+        let local = patch.local.map(|n| k.again(n));
         let stored = |k: &mut Kernel<'_>, n: usize, cell: i64| {
             let along = &self.program.along[n];
             let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
+            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
             let inside = within(k, local, base);
             if to.surroundings == Surroundings::Bare {
                 return inside;
@@ -210,7 +215,7 @@ impl Context<'_> {
             let [below, above] = rims?[n];
             let along = &self.program.along[n];
             let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
+            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
             let [lower, upper] = [
                 Interval::new(base.lo, base.lo + below),
                 Interval::new(base.hi - above, base.hi),

@@ -31,7 +31,8 @@ impl Context<'_> {
         let some = k.compare(IntCmp::Ge, patch.list, Operand::i32(0));
         k.when(some, |k| {
             let width = self.updates() + 1;
-            let first = k.int(IntOp::Mul, patch.list, Operand::i32(width as i32));
+            let list = k.again(patch.list);
+            let first = k.int(IntOp::Mul, list, Operand::i32(width as i32));
             let first = k.int(IntOp::Add, first, Operand::i32(update as i32));
             let range = self.element(k, Patches::RANGES, first, 4);
             let next = k.offset(range, 4);
@@ -72,9 +73,10 @@ impl Context<'_> {
         let mut near = Operand::int(Type::I1, 1);
         for n in 0..2 {
             let cells = Operand::i32(self.program.shape.patch[n] as i32);
-            let end = k.int(IntOp::Add, patch.local[n], cells);
+            let local = k.again(patch.local[n]);
+            let end = k.int(IntOp::Add, local, cells);
             let begun = k.compare(IntCmp::Gt, end, entry.lo[n]);
-            let before = k.compare(IntCmp::Lt, patch.local[n], entry.hi[n]);
+            let before = k.compare(IntCmp::Lt, local, entry.hi[n]);
             let both = k.int(IntOp::And, begun, before);
             near = k.int(IntOp::And, near, both);
         }
@@ -91,8 +93,10 @@ impl Context<'_> {
     ) {
         let shape = &self.program.shape;
         let [px, pz] = shape.patch;
+        // Found anew: there are no registers to keep the places of all cells.
+        let local = patch.local.map(|n| k.again(n));
         let inside = |k: &mut Kernel<'_>, n: usize, cell: i64| {
-            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell as i32));
+            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
             let begun = k.compare(IntCmp::Ge, local, entry.lo[n]);
             let before = k.compare(IntCmp::Lt, local, entry.hi[n]);
             k.int(IntOp::And, begun, before)
@@ -107,7 +111,7 @@ impl Context<'_> {
                         k.either(
                             entry.records,
                             |k| self.record(k, entry, step, variable),
-                            |k| self.inject(k, patch, entry, [i, j], step, variable),
+                            |k| self.inject(k, entry, local, [i, j], step, variable),
                         );
                     });
                 }
@@ -133,15 +137,15 @@ impl Context<'_> {
     fn inject(
         &self,
         k: &mut Kernel<'_>,
-        patch: &Patch,
         entry: &Entry,
+        local: [Operand; 2],
         cell: [i64; 2],
         step: Operand,
         variable: Variable,
     ) {
         let double = Type::scalar(Precision::F64);
         let [x, z] = [0, 1].map(|n| {
-            let local = k.int(IntOp::Add, patch.local[n], Operand::i32(cell[n] as i32));
+            let local = k.int(IntOp::Add, local[n], Operand::i32(cell[n] as i32));
             k.int(IntOp::Sub, local, entry.lo[n])
         });
         let stride = k.offset(entry.pointer, PatchEntry::STRIDE);

@@ -86,7 +86,12 @@ impl Context<'_> {
                     };
                     let update = &updates[own.update];
                     let value = writer.update(k, own, update);
-                    new.push(writer.where_it_acts(k, own, update, value, at.as_mut()));
+                    let value = writer.where_it_acts(k, own, update, value, at.as_mut());
+                    // Else old values live on until what follows looks at the new ones.
+                    new.push(match round {
+                        Some(_) => k.here(value),
+                        None => value,
+                    });
                 }
             }
         }
