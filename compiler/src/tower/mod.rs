@@ -22,6 +22,7 @@ mod tiles;
 mod towers;
 mod unfit;
 mod verify;
+mod wave_slots;
 mod zigzag;
 mod zones;
 
@@ -52,5 +53,6 @@ pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};
 pub use unfit::Unfit;
 pub use verify::{Fault, verify};
+pub use wave_slots::{BESIDE, WAVE, WaveCopy, WaveSlots};
 pub use zigzag::{StripeLaunch, Zigzag};
 pub use zones::{Memory, Variant, Variants, memory_of, reads_overwritten};

@@ -473,7 +473,10 @@ impl<'a> DevicePlanner<'a> {
         let tiles = lower(scheme, frame, tiling).map_err(Refusal::Tiles)?;
         let allocated = AllocatedTowers::new(scheme, layout, &tiles)
             .map_err(|reason| Refusal::from_no_program(reason, layout))?;
-        let allocated = allocated.near_faces(self.interruptions.volumes.whole_rows());
+        let volumes = &self.interruptions.volumes;
+        let sources = volumes.acting(self.problem);
+        let places = volumes.places().len();
+        let allocated = allocated.correcting(volumes.whole_rows(), &sources, places);
         let gpu = self.model.gpu;
         let blocks = match self.division {
             Some(division) => {
@@ -518,7 +521,6 @@ impl<'a> DevicePlanner<'a> {
             in_common: in_common.unwrap_or(0.0),
             accesses: predict::shared_accesses(scheme, layout, allocated),
             allocated: allocated.clone(),
-            sources: self.interruptions.volumes.acting(self.problem),
             block,
             kept,
             registers,

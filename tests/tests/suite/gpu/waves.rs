@@ -132,6 +132,52 @@ fn rows_far_from_faces_are_corrected_alike() {
     blocks_by_towers(5, 8, &scheme, "torre(W = 6, TH = 2)", vec![of], 0);
 }
 
+/// A plane wave along no axis, so high that what runs ahead of it in a few steps is seen.
+fn high_wave(scheme: &Scheme, boxes: &[[[i64; 2]; 3]]) -> Incident {
+    let mut of = wave(scheme, [1, -2, 3], [1, 0], boxes);
+    if let IncidentField::Plane(wave) = &mut of.field {
+        let drive = &mut wave.drives[0].wave;
+        *drive = HostExpr::binary(HostBinary::Mul, HostExpr::Number(1e30), drive.clone());
+    }
+    of
+}
+
+/// Waves of rows far from faces across the first two axes are asked for a period ahead: by towers that meet no such
+/// faces, and by those that pass them. Of one box and of two, whole lines, and lines that two blocks share.
+#[test]
+fn waves_far_from_faces_are_asked_for() {
+    let cases = [
+        (
+            Precision::F32,
+            [40, 33, 18],
+            vec![[[11, 28], [8, 25], [5, 13]]],
+        ),
+        (
+            Precision::F64,
+            [34, 30, 18],
+            vec![[[9, 26], [7, 24], [5, 13]], [[10, 24], [9, 22], [4, 12]]],
+        ),
+        (
+            Precision::F64,
+            [26, 24, 190],
+            vec![[[6, 21], [5, 20], [20, 170]]],
+        ),
+    ];
+    for (number, (precision, cells, boxes)) in cases.into_iter().enumerate() {
+        let scheme = maxwell(2, precision, cells);
+        let of = high_wave(&scheme, &boxes);
+        let problem = Problem {
+            incidents: vec![of.clone()],
+            ..Problem::default()
+        };
+        let schedule = "torre(W = 3, TH = 6)";
+        let (plan, _) = plan_of(&Interpreted::new(), &scheme, &problem, schedule);
+        let program = &plan.towers.as_ref().expect("towers").program;
+        assert!(program.block.slots.is_some(), "{number}");
+        blocks_by_towers(1, 30 + number as u64, &scheme, schedule, vec![of], 1);
+    }
+}
+
 /// Several boxes of several fields, one in another one; what sources add to the same places follows.
 #[test]
 fn boxes_of_several_fields_act_in_their_order() {
