@@ -1,6 +1,7 @@
 //! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
 
 mod blocks;
+mod boxes;
 mod device_plan;
 mod fit;
 mod layers;
@@ -30,10 +31,12 @@ pub use window::{Wanted, WindowPlan, group_planes};
 
 use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
+use boxes::{Boxes, FarFrom};
 use predict::Slowdown;
 use torre_compiler::backend::gpu::layerwise::reads_overwritten;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
+use torre_compiler::incident::{self, FarRows};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
@@ -42,7 +45,7 @@ use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{AllocatedTowers, Towers, Unfit, tally};
+use torre_compiler::tower::{Adds, AllocatedTowers, Towers, Unfit, tally};
 
 /// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
@@ -121,7 +124,12 @@ impl<'a> DevicePlanner<'a> {
             problem,
             model,
             interruptions: Interruptions::new(scheme, problem),
-            layerwise: predict::layerwise(scheme, model.copy_rate),
+            layerwise: predict::correcting(
+                predict::layerwise(scheme, model.copy_rate),
+                scheme,
+                incident::places(scheme, problem),
+                model.copy_rate,
+            ),
             division: None,
         })
     }
@@ -437,11 +445,26 @@ impl<'a> DevicePlanner<'a> {
             let slowdown = Slowdown {
                 cut: self.interruptions.cut(scheme, fit.towers()),
                 volumes: self.interruptions.added(scheme),
+                boxes: self.boxes(fit),
             };
             let prediction = predict::towers(scheme, fit, height, slowdown, self.model);
             (fit, prediction)
         });
         predicted.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))
+    }
+
+    /// What boxes of total fields add to towers.
+    fn boxes(&self, fit: &Fit) -> Boxes {
+        let volumes = &self.interruptions.volumes;
+        let sources = fit.allocated.sources.iter();
+        let far = sources.map(|source| match source.adds {
+            Adds::Correction(FarRows::Alike) if fit.block.slots.is_some() => FarFrom::Copied,
+            Adds::Correction(FarRows::Alike | FarRows::Various) => FarFrom::Looked,
+            Adds::Correction(FarRows::Bare) | Adds::Product => FarFrom::Bare,
+        });
+        let far = far.max().unwrap_or(FarFrom::Bare);
+        let scheme = self.planner.scheme;
+        Boxes::new(scheme, fit.towers(), volumes.whole_rows(), far)
     }
 
     /// What the towers of a legal tiling need, if the GPU has it.

@@ -66,7 +66,7 @@ problem p {
         schedule: "torre(D = 1, TH = 2)",
         steps: "10",
     },
-    // Towers pass faces, and are far from them before and after; waves there are asked for.
+    // Towers pass faces, and are far from them before and after; waves there are copied.
     Case {
         name: "a plane wave in a box",
         text: Some(
@@ -96,8 +96,8 @@ fn floats<T: Real>(bytes: &[u8]) -> Vec<T> {
 }
 
 impl Case {
-    /// Whether waves are asked for a period ahead.
-    fn asks(&self) -> bool {
+    /// Whether waves are copied to slots.
+    fn copies_waves(&self) -> bool {
         self.text.is_some_and(|text| text.contains("direction"))
     }
 }
@@ -131,7 +131,7 @@ fn run<T: Real>(case: &Case, seed: u64) {
         kernels, towers, ..
     } = plan;
     let program = &towers.expect("towers").program;
-    assert_eq!(program.block.slots.is_some(), case.asks(), "{name}");
+    assert_eq!(program.block.slots.is_some(), case.copies_waves(), "{name}");
     let layout = &kernels.layout;
     verify(scheme, layout, program).unwrap_or_else(|fault| panic!("{name}: {fault}"));
 
