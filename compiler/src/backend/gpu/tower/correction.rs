@@ -190,8 +190,8 @@ impl Volume {
             for ((at, range), begin) in place.at.into_iter().zip(self.ranges).zip([head, middle]) {
                 let last = k.int(IntOp::Sub, range.len, Operand::i32(1));
                 let from = k.int(IntOp::Sub, at, range.lo);
-                let from = k.int(IntOp::Min, from, last);
                 let from = k.int(IntOp::Max, from, zero);
+                let from = k.int(IntOp::Min, from, last);
                 let number = k.int(IntOp::Add, from, begin);
                 let class = self.word(k, number);
                 classes = k.int(IntOp::Add, classes, class);
