@@ -102,8 +102,8 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
                 shared: BTreeMap::new(),
                 unstored: BTreeSet::new(),
             };
-            check.period(period, stages)?;
             slots::check(scheme, program, alignment, stages)?;
+            check.period(period, stages)?;
         }
     }
     Ok(())
