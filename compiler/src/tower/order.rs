@@ -5,8 +5,9 @@
 
 use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
-use super::program::{Adds, Amend, Amended, Operand, RowOp, StageProgram, Update, VolumeSource};
+use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
+use super::volume_source::{Adds, VolumeSource};
 use super::wave_slots::{WaveCopy, wave_copies};
 use super::zones::Variant;
 use super::zones::{Memory, memory_of};

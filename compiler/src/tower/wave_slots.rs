@@ -6,9 +6,8 @@
 //! which is an index along the inner axis near a face.
 
 use super::allocate::{Allocation, StageAllocation};
-use super::program::{Adds, VolumeSource};
 use super::residency::{RowUpdate, StageAt};
-use crate::incident::FarRows;
+use super::volume_source::VolumeSource;
 use crate::scheme::Scheme;
 
 /// The slots of a block.
@@ -37,13 +36,6 @@ pub const BESIDE: u32 = 2;
 /// Sources of which a thread can know in a word, next to its place, whether they have waves for it; and such places.
 const MOST_SOURCES: u32 = 16;
 const MOST_PLACES: u32 = 1 << 15;
-
-impl VolumeSource {
-    /// Whether it corrects rows far from faces by waves that can be copied.
-    pub fn is_copied(&self) -> bool {
-        self.adds == Adds::Correction(FarRows::Alike)
-    }
-}
 
 /// The waves that the sources need in a stage of a period, if slots of stages before have so many.
 pub(super) fn wave_copies(

@@ -7,7 +7,7 @@ use crate::real::Real;
 use crate::scheme::{ComponentId, StageId};
 use crate::tower::group::Group;
 use crate::tower::points::PointPlan;
-use crate::tower::program::{Adds, VolumeSource};
+use crate::tower::volume_source::{Adds, VolumeSource};
 use std::collections::BTreeMap;
 
 /// The cells of a volume source.
