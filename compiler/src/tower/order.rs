@@ -136,9 +136,14 @@ impl Order<'_> {
         let stage = StageAt::new(scheme, number as i64);
         let mut ops = Vec::new();
         let count = stage.updates(scheme).len();
-        // To find the waves of rows that are alike takes as long as to load them.
-        let fetched =
-            |source: &VolumeSource| self.faces || source.adds != Adds::Correction(FarRows::Alike);
+        // To find waves takes as long as to load them where few rows of a period have some: where rows far from faces
+        // are alike, or have none, these rows have others only near faces.
+        let copies = self.context.copies;
+        let fetched = |source: &VolumeSource| match source.adds {
+            Adds::Correction(FarRows::Alike) => self.faces && !copies,
+            Adds::Correction(FarRows::Bare) => false,
+            Adds::Correction(FarRows::Various) | Adds::Product => true,
+        };
         let any = |update: &usize| self.sources_of(stage, *update).any(fetched);
         for update in (0..count).filter(any) {
             let of = allocation.updates.iter().filter(|row| row.update == update);

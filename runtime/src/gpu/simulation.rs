@@ -362,7 +362,10 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
         let known = self.waves_of.contains(&self.asked);
         if !known || self.asked + steps > self.waves_of.end {
-            let last = until.min(self.asked + most);
+            // The device waits for the first ones; while later ones are computed, it runs what came before.
+            let before = self.waves_of.end - self.waves_of.start;
+            let count = (2 * before).max(steps).min(most);
+            let last = until.min(self.asked + count);
             let (scheme, problem) = (self.scheme(), self.problem());
             // A step behind one whose waves were computed takes all steps before it.
             let next = if known { self.waves_of.end } else { self.asked };
