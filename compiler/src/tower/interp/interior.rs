@@ -330,7 +330,7 @@ impl<T: Real> TowerInterp<'_, T> {
             true => Corrected::All,
             false => Corrected::OutsideHoles,
         };
-        let copied = self.copied_sources((lane.at.stage, component));
+        let copied = self.copied_sources(lane.at.stage, component);
         let slots = slots.filter(|_| corrected == Corrected::OutsideHoles);
         for (number, row) in rows.iter().enumerate() {
             let group = lane.origin + row.at;

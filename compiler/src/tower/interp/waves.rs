@@ -11,7 +11,7 @@ use crate::tower::residency::StageAt;
 
 impl<T: Real> TowerInterp<'_, T> {
     /// The sources after an update whose waves are copied, by their numbers.
-    pub(super) fn copied_sources(&self, (stage, component): (StageId, ComponentId)) -> Vec<usize> {
+    pub(super) fn copied_sources(&self, stage: StageId, component: ComponentId) -> Vec<usize> {
         let all = self.program.sources.iter().enumerate();
         let own = all.filter(|(_, source)| source.is_copied() && source.is_after(stage, component));
         own.map(|(number, _)| number).collect()
