@@ -33,7 +33,7 @@ impl<T: Real> TowerInterp<'_, T> {
             let component = at.updates(self.scheme)[copy.row.update].target;
             let Group { x, y } = origin + copy.row.at;
             for (n, source) in self
-                .copied_sources((at.stage, component))
+                .copied_sources(at.stage, component)
                 .into_iter()
                 .enumerate()
             {
