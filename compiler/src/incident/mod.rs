@@ -52,7 +52,8 @@ pub use fault::{Fault, Refusal};
 pub use field::{Field, When};
 pub use rows::{CorrectedRows, RowPlace};
 pub use shell::{
-    CorrectedUpdate, FarRows, MOST_PLACES, Shell, corrected_updates, places, shells, whole_rows,
+    CorrectedUpdate, FarRows, MOST_PLACES, Shell, alike_places, corrected_updates, places, shells,
+    whole_rows,
 };
 pub use size::Sizes;
 pub use table::{Corrections, Group};

@@ -44,7 +44,7 @@ impl CorrectedRows {
         CorrectedRows {
             group,
             region,
-            hole: shell.hole().intersect(region[Axis::INNER]),
+            hole: shell.hole(group.component).intersect(region[Axis::INNER]),
             of_row: vec![NONE; rows[0] * rows[1]],
             patterns: Vec::new(),
             shift,

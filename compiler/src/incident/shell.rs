@@ -6,6 +6,7 @@ use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
 use crate::problem::{IncidentField, Problem, TotalBox};
 use crate::scheme::{Boundary, ComponentId, Scheme, StageId, Update, ZoneId};
 use crate::statics::NoFiles;
+use std::collections::BTreeSet;
 
 /// The most places at faces: numbers of them are words.
 pub const MOST_PLACES: u64 = 1 << 30;
@@ -17,6 +18,8 @@ pub struct Shell<'a> {
     ends: PerAxis<[i64; 2]>,
     /// How far updates read along each axis.
     reach: PerAxis<i64>,
+    /// The same between positions, in half cells.
+    apart: PerAxis<i64>,
 }
 
 /// Where a value that is read lies.
@@ -32,6 +35,7 @@ impl<'a> Shell<'a> {
             scheme,
             ends: of.ends,
             reach: scheme.reach().map(|[lo, hi]| i64::from(lo.max(hi))),
+            apart: apart(scheme),
         }
     }
 
@@ -76,19 +80,33 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Places that read across faces, and their neighbours, lie in the first region and not in the second one.
-    fn regions(&self, live: Region) -> [Region; 2] {
+    /// Indices along an axis of places at a position, such as which all lie farther from the faces than updates read
+    /// lie outside of the first range or within the second one.
+    fn ranges(&self, position: Position, axis: Axis) -> [Interval; 2] {
+        let ([lo, hi], r, half) = (self.ends[axis], self.apart[axis], position[axis].0);
+        let from = |place: i64| (place - half + 1).div_euclid(2);
+        let after = |place: i64| from(place + 1);
+        [
+            Interval::new(from(2 * lo - r), after(2 * hi + r)),
+            Interval::new(from(2 * lo + r), after(2 * hi - r)),
+        ]
+    }
+
+    /// Places of a component that read across faces lie in the first region and not in the second one.
+    fn regions(&self, component: ComponentId) -> [Region; 2] {
+        let position = self.scheme.component(component).position;
+        let live = self.scheme.grid.live(position);
         let (mut outer, mut inner) = (live, live);
         for axis in Axis::ALL {
-            let ([lo, hi], r) = (self.ends[axis], self.reach[axis] + 1);
+            let [wide, narrow] = self.ranges(position, axis);
             let [below, above] = self.faces(axis);
             if below {
-                outer[axis].lo = live[axis].lo.max(lo - r);
-                inner[axis].lo = lo + r;
+                outer[axis].lo = live[axis].lo.max(wide.lo);
+                inner[axis].lo = narrow.lo;
             }
             if above {
-                outer[axis].hi = live[axis].hi.min(hi + r + 1);
-                inner[axis].hi = hi - r;
+                outer[axis].hi = live[axis].hi.min(wide.hi);
+                inner[axis].hi = narrow.hi;
             }
         }
         if inner.is_empty() {
@@ -99,8 +117,7 @@ impl<'a> Shell<'a> {
 
     /// The places near faces where a component may be updated, as boxes that have no place in common.
     pub fn parts(&self, component: ComponentId) -> Vec<Region> {
-        let position = self.scheme.component(component).position;
-        let [mut rest, inner] = self.regions(self.scheme.grid.live(position));
+        let [mut rest, inner] = self.regions(component);
         let mut parts = Vec::new();
         if inner.is_empty() {
             parts.push(rest);
@@ -147,14 +164,12 @@ impl<'a> Shell<'a> {
     }
 
     /// Indices along the inner axis at which only rows near faces across the other axes have places near faces.
-    pub fn hole(&self) -> Interval {
-        let ([lo, hi], r) = (self.ends[Axis::INNER], self.reach[Axis::INNER] + 1);
+    pub fn hole(&self, component: ComponentId) -> Interval {
+        let position = self.scheme.component(component).position;
+        let [_, Interval { lo, hi }] = self.ranges(position, Axis::INNER);
         let [below, above] = self.faces(Axis::INNER);
         let none = self.scheme.grid.cells[Axis::INNER] + 1;
-        Interval::new(
-            if below { lo + r } else { 0 },
-            if above { hi - r } else { none },
-        )
+        Interval::new(if below { lo } else { 0 }, if above { hi } else { none })
     }
 
     /// Indices along an axis at all of which places read across the faces of the other axes in the same way: reads stay
@@ -172,17 +187,19 @@ impl<'a> Shell<'a> {
     /// Rows where a component may be updated that are not near faces across the first two axes, along the outer and the
     /// middle axis.
     pub fn far(&self, component: ComponentId) -> [Interval; 2] {
-        let position = self.scheme.component(component).position;
-        let [outer, inner] = self.regions(self.scheme.grid.live(position));
-        let rows = if self.hole().is_empty() { outer } else { inner };
+        let [outer, inner] = self.regions(component);
+        let rows = if self.hole(component).is_empty() {
+            outer
+        } else {
+            inner
+        };
         [rows[Axis::OUTER], rows[Axis::MIDDLE]]
     }
 
     /// Whether rows that are not near faces across the first two axes are corrected in the same way by the waves of a
     /// field, each at its own points of the line.
     fn far_rows(&self, field: &IncidentField, update: &Update) -> FarRows {
-        let position = self.scheme.component(update.target).position;
-        let [outer, _] = self.regions(self.scheme.grid.live(position));
+        let [outer, _] = self.regions(update.target);
         let alike = |axis: Axis| {
             let [below, above] = self.faces(axis);
             let whole = outer[axis].intersect(update.region[axis]) == outer[axis];
@@ -196,10 +213,27 @@ impl<'a> Shell<'a> {
             let parts = self.parts(update.target);
             Weigher::new(self.scheme, &NoFiles, update, &parts).is_fixed()
         };
-        match plane && along && !self.hole().is_empty() && fixed() {
+        if !along || self.hole(update.target).is_empty() {
+            return FarRows::Various;
+        }
+        if !self.reads_along(update) {
+            return FarRows::Bare;
+        }
+        match plane && fixed() {
             true => FarRows::Alike,
             false => FarRows::Various,
         }
+    }
+
+    /// Whether an update reads values at other places along the inner axis than its own.
+    fn reads_along(&self, update: &Update) -> bool {
+        let place = |component: ComponentId, by: i32| {
+            let position = self.scheme.component(component).position;
+            2 * i64::from(by) + position[Axis::INNER].0
+        };
+        let own = place(update.target, 0);
+        let mut reads = update.body.reads();
+        reads.any(|read| place(read.component, read.offset[Axis::INNER]) != own)
     }
 
     /// A box of all places that may be corrected after an update; `None` if it reads nothing across faces.
@@ -224,8 +258,7 @@ impl<'a> Shell<'a> {
         component: ComponentId,
         mut f: impl FnMut(PerAxis<i64>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let position = self.scheme.component(component).position;
-        let [xs, ys, _] = self.regions(self.scheme.grid.live(position))[0].0;
+        let [xs, ys, _] = self.regions(component)[0].0;
         for x in xs.lo..xs.hi {
             for y in ys.lo..ys.hi {
                 self.for_each_of_row(component, [x, y], &mut f)?;
@@ -241,8 +274,7 @@ impl<'a> Shell<'a> {
         [x, y]: [i64; 2],
         mut f: impl FnMut(PerAxis<i64>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let position = self.scheme.component(component).position;
-        let [outer, inner] = self.regions(self.scheme.grid.live(position));
+        let [outer, inner] = self.regions(component);
         let zs = outer[Axis::INNER];
         let within = inner[Axis::OUTER].contains(x) && inner[Axis::MIDDLE].contains(y);
         let hole = match within {
@@ -354,6 +386,22 @@ impl<'a> Shell<'a> {
     }
 }
 
+/// How far updates read along each axis, in half cells between positions.
+fn apart(scheme: &Scheme) -> PerAxis<i64> {
+    let mut apart = PerAxis::splat(0);
+    for update in scheme.stages.iter().flat_map(|stage| &stage.updates) {
+        let own = scheme.component(update.target).position;
+        for read in update.reads() {
+            let there = scheme.component(read.component).position;
+            for axis in Axis::ALL {
+                let by = 2 * i64::from(read.offset[axis]) + there[axis].0 - own[axis].0;
+                apart[axis] = apart[axis].max(by.abs());
+            }
+        }
+    }
+    apart
+}
+
 /// An update that reads across the faces of a box.
 #[derive(Clone, Copy, Debug)]
 pub struct CorrectedUpdate {
@@ -361,6 +409,8 @@ pub struct CorrectedUpdate {
     pub component: ComponentId,
     /// All corrected places lie in it.
     pub region: Region,
+    /// Indices along the inner axis at which only rows near faces across the first two axes are.
+    pub hole: Interval,
     pub far_rows: FarRows,
 }
 
@@ -371,6 +421,8 @@ pub enum FarRows {
     /// row.
     Alike,
     Various,
+    /// None.
+    Bare,
 }
 
 /// What a problem's incident fields may correct, in the order in which they do.
@@ -385,6 +437,7 @@ pub fn corrected_updates(scheme: &Scheme, problem: &Problem) -> Vec<CorrectedUpd
                         stage,
                         component: update.target,
                         region,
+                        hole: shell.hole(update.target).intersect(region[Axis::INNER]),
                         far_rows: shell.far_rows(&incident.field, update),
                     }));
                 }
@@ -394,13 +447,24 @@ pub fn corrected_updates(scheme: &Scheme, problem: &Problem) -> Vec<CorrectedUpd
     all
 }
 
+/// The indices along the inner axis at which alike rows far from faces are corrected, ascending.
+pub fn alike_places(updates: &[CorrectedUpdate]) -> Vec<i64> {
+    let alike = updates.iter().filter(|u| u.far_rows == FarRows::Alike);
+    let places = alike.flat_map(|update| {
+        let along = update.region[Axis::INNER];
+        (along.lo..along.hi).filter(|z| !update.hole.contains(*z))
+    });
+    let places: BTreeSet<i64> = places.collect();
+    places.into_iter().collect()
+}
+
 /// Where rows along the inner axis may be corrected at each place: boxes along the outer and the middle axis.
 pub fn whole_rows(scheme: &Scheme, problem: &Problem) -> Vec<[Interval; 2]> {
     let mut all = Vec::new();
     for of in problem.incidents.iter().flat_map(|i| &i.boxes) {
         let shell = Shell::new(scheme, of);
         for update in scheme.stages.iter().flat_map(|stage| &stage.updates) {
-            let hole = shell.hole();
+            let hole = shell.hole(update.target);
             for part in shell.parts(update.target) {
                 let rows = [part[Axis::OUTER], part[Axis::MIDDLE]];
                 if !part[Axis::INNER].intersect(hole).is_empty() && !all.contains(&rows) {

@@ -69,6 +69,9 @@ pub struct Placement {
     /// The number of the variant of interior periods. Where ends without ghosts may cut rows off, values that memory
     /// does not have are nobody's, and rows in no region keep their values.
     pub variant: usize,
+    /// The interior periods whose rows may be near faces of boxes of total fields across the first two axes, and those in
+    /// between.
+    pub near: Range<u64>,
 }
 
 impl Towers {
@@ -148,6 +151,7 @@ impl Towers {
             periods: first..end,
             interior: end..end,
             variant: 0,
+            near: end..end,
         };
         if limits.iter().any(Option::is_some) {
             return Some(placement);
@@ -172,15 +176,18 @@ impl Towers {
             }
         }
         let interior = placement.interior.clone();
+        let shift = placement.shift;
+        let rows_of = |t: u64| bounds.rows.seen_from(Group::default() - (at(t) + shift));
         let ends = [interior.start, interior.end.saturating_sub(1)];
         let ends = ends.into_iter().filter(|_| !interior.is_empty());
-        let rows = ends.map(|t| {
-            bounds
-                .rows
-                .seen_from(Group::default() - (at(t) + placement.shift))
-        });
-        let rows = rows.fold(GroupBox::default(), GroupBox::hull);
+        let rows = ends.map(rows_of).fold(GroupBox::default(), GroupBox::hull);
         placement.variant = self.variants.of(predicates, rows);
+        if self.variants.all[placement.variant].faces {
+            let mut near = interior.filter(|t| self.variants.are_near_faces(rows_of(*t)));
+            if let Some(first) = near.next() {
+                placement.near = first..near.last().unwrap_or(first) + 1;
+            }
+        }
         Some(placement)
     }
 

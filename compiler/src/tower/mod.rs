@@ -22,6 +22,8 @@ mod tiles;
 mod towers;
 mod unfit;
 mod verify;
+mod volume_source;
+mod wave_slots;
 mod zigzag;
 mod zones;
 
@@ -35,8 +37,8 @@ pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};
 pub use print::Printed;
 pub use program::{
-    Adds, AllocatedTowers, Amend, Amended, NoProgram, Operand, PeriodProgram, RowOp, StageProgram,
-    TowerProgram, Update, VolumeSource,
+    AllocatedTowers, Amend, Amended, NoProgram, Operand, PeriodProgram, RowOp, StageProgram,
+    TowerProgram, Update,
 };
 pub use residency::{
     LiveRange, Residency, RowRef, RowUpdate, StageAt, StageRows, Touch, is_cross_lane, keeps_old,
@@ -52,5 +54,7 @@ pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};
 pub use unfit::Unfit;
 pub use verify::{Fault, verify};
+pub use volume_source::{Adds, VolumeSource};
+pub use wave_slots::{BESIDE, WAVE, WaveCopy, WaveSlots};
 pub use zigzag::{StripeLaunch, Zigzag};
 pub use zones::{Memory, Variant, Variants, memory_of, reads_overwritten};

@@ -5,8 +5,10 @@
 
 use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
-use super::program::{Adds, Amend, Amended, Operand, RowOp, StageProgram, Update, VolumeSource};
+use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
+use super::volume_source::{Adds, VolumeSource};
+use super::wave_slots::{WaveCopy, wave_copies};
 use super::zones::Variant;
 use super::zones::{Memory, memory_of};
 use crate::incident::FarRows;
@@ -18,6 +20,9 @@ use std::collections::BTreeSet;
 /// Bytes of values to which volume sources add together, so that what they read is under way at the same time: more
 /// spill.
 const TOGETHER: usize = 24;
+
+/// The same where waves have been copied: they are read without anything that waits.
+const COPIED: usize = 32;
 
 /// Bytes of values that are amended together: threads outside of a zone have one jump for all of them, and none of them
 /// waits for what another one computes.
@@ -33,6 +38,8 @@ pub(super) struct Context<'a> {
     pub layout: &'a Layout,
     pub advance: Group,
     pub sources: &'a [VolumeSource],
+    /// Waves of rows far from faces are copied to slots.
+    pub copies: bool,
     /// All updates need the old values of what they write, whatever the variant.
     pub keeps: bool,
 }
@@ -49,6 +56,12 @@ struct Order<'a> {
     faces: bool,
     /// Rows whose values are in registers.
     registers: BTreeSet<RowRef>,
+    /// What the stage before loaded is there.
+    awaited: bool,
+    /// Slots of waves in stages before.
+    slots: usize,
+    /// Those of rows in this stage.
+    waves: Vec<WaveCopy>,
 }
 
 /// New values of a stage for which something is done to several rows together, before they are final.
@@ -75,11 +88,15 @@ impl Context<'_> {
             zones: variant.zones,
             faces: variant.faces,
             registers: allocation.carried.iter().map(|c| c.row).collect(),
+            awaited: false,
+            slots: 0,
+            waves: Vec::new(),
         };
         let stages = allocation.stages.iter().enumerate();
         stages
             .map(|(number, stage)| StageProgram {
                 loads: stage.loads.clone(),
+                waves: order.take_slots(number, stage),
                 ops: order.stage(number, stage),
             })
             .collect()
@@ -91,23 +108,43 @@ impl Context<'_> {
         let sources = self.sources.iter();
         sources.filter(move |source| source.is_after(stage.stage, component))
     }
-
-    fn has_source(&self, stage: StageAt, update: usize) -> bool {
-        self.sources_of(stage, update).next().is_some()
-    }
 }
 
 impl Order<'_> {
+    /// Gives the rows of a stage slots of waves.
+    fn take_slots(&mut self, number: usize, allocation: &StageAllocation) -> Vec<WaveCopy> {
+        let Context {
+            scheme,
+            sources,
+            copies,
+            ..
+        } = *self.context;
+        if copies {
+            self.waves = wave_copies(scheme, number, allocation, sources, self.slots);
+            let stage = StageAt::new(scheme, number as i64);
+            let count = |copy: &WaveCopy| {
+                let sources = self.context.sources_of(stage, copy.row.update);
+                sources.filter(|source| source.is_copied()).count()
+            };
+            self.slots += self.waves.iter().map(count).sum::<usize>();
+        }
+        self.waves.clone()
+    }
+
     fn stage(&mut self, number: usize, allocation: &StageAllocation) -> Vec<RowOp> {
         let Context { scheme, .. } = *self.context;
         let stage = StageAt::new(scheme, number as i64);
         let mut ops = Vec::new();
         let count = stage.updates(scheme).len();
-        // To find the waves of rows that are alike takes as long as to load them.
-        let fetched =
-            |source: &VolumeSource| self.faces || source.adds != Adds::Correction(FarRows::Alike);
-        let context = self.context;
-        let any = |update: &usize| context.sources_of(stage, *update).any(fetched);
+        // To find waves takes as long as to load them where few rows of a period have some: where rows far from faces
+        // are alike, or have none, these rows have others only near faces.
+        let copies = self.context.copies;
+        let fetched = |source: &VolumeSource| match source.adds {
+            Adds::Correction(FarRows::Alike) => self.faces && !copies,
+            Adds::Correction(FarRows::Bare) => false,
+            Adds::Correction(FarRows::Various) | Adds::Product => true,
+        };
+        let any = |update: &usize| self.sources_of(stage, *update).any(fetched);
         for update in (0..count).filter(any) {
             let of = allocation.updates.iter().filter(|row| row.update == update);
             let rows: Vec<RowUpdate> = of.copied().collect();
@@ -123,12 +160,19 @@ impl Order<'_> {
             amendments: Vec::new(),
             sources: vec![Vec::new(); count],
         };
+        self.awaited = false;
         for (rows, arrives) in [(early, true), (late, false)] {
             for row in rows {
                 self.update(stage, allocation, row, &mut waiting, &mut ops);
             }
             self.amend(stage, allocation, &mut waiting, &mut ops);
-            ops.extend(arrives.then_some(RowOp::Await));
+            if arrives {
+                ops.push(RowOp::Await);
+                self.awaited = true;
+                for rows in &mut waiting.sources {
+                    self.inject_some(stage, allocation, rows, &mut ops);
+                }
+            }
         }
         for rows in &mut waiting.sources {
             self.inject(stage, allocation, rows, &mut ops);
@@ -408,41 +452,74 @@ impl Order<'_> {
         }
     }
 
+    /// The sources that may add to rows of an update: few are left where no faces are.
+    fn sources_of(&self, stage: StageAt, update: usize) -> impl Iterator<Item = &VolumeSource> {
+        let faces = self.faces;
+        let sources = self.context.sources_of(stage, update);
+        sources.filter(move |source| faces || source.adds != Adds::Correction(FarRows::Bare))
+    }
+
     /// A row needs no amendments, or no more of them.
     fn amended(
-        &self,
+        &mut self,
         stage: StageAt,
         allocation: &StageAllocation,
         row: RowUpdate,
         waiting: &mut Waiting,
         ops: &mut Vec<RowOp>,
     ) {
-        if !self.context.has_source(stage, row.update) {
+        if self.sources_of(stage, row.update).next().is_none() {
             self.give(stage, allocation, row, ops);
             return;
         }
         let rows = &mut waiting.sources[row.update];
         rows.push(row);
-        if rows.len() * self.context.scheme.precision.bytes() >= TOGETHER {
+        self.inject_some(stage, allocation, rows, ops);
+    }
+
+    /// Volume sources add to the rows that wait for it, if these are enough, and what was copied is there.
+    fn inject_some(
+        &mut self,
+        stage: StageAt,
+        allocation: &StageAllocation,
+        rows: &mut Vec<RowUpdate>,
+        ops: &mut Vec<RowOp>,
+    ) {
+        let copied = |row: &RowUpdate| self.waves.iter().any(|copy| copy.row == *row);
+        let copied = rows.first().is_some_and(copied);
+        let most = if copied && !self.faces {
+            COPIED
+        } else {
+            TOGETHER
+        };
+        let enough = rows.len() * self.context.scheme.precision.bytes() >= most;
+        if enough && (self.awaited || !copied) {
             self.inject(stage, allocation, rows, ops);
         }
     }
 
     /// Volume sources add to the rows that wait for it.
     fn inject(
-        &self,
+        &mut self,
         stage: StageAt,
         allocation: &StageAllocation,
         rows: &mut Vec<RowUpdate>,
         ops: &mut Vec<RowOp>,
     ) {
         let rows = std::mem::take(rows);
-        if let Some(first) = rows.first() {
-            ops.push(RowOp::Inject {
-                update: first.update,
-                rows: rows.clone(),
-            });
-        }
+        let Some(update) = rows.first().map(|row| row.update) else {
+            return;
+        };
+        let slot = |row: &RowUpdate| {
+            let copy = self.waves.iter().find(|copy| copy.row == *row);
+            copy.map(|copy| copy.slot)
+        };
+        let slots: Option<Vec<usize>> = rows.iter().map(slot).collect();
+        ops.push(RowOp::Inject {
+            update,
+            rows: rows.clone(),
+            copied: slots,
+        });
         for row in rows {
             self.give(stage, allocation, row, ops);
         }

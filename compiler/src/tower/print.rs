@@ -1,7 +1,7 @@
 //! Tower programs as text: one line per row operation.
 //!
 //! Rows are written as component or coefficient, group relative to the origin, and time level where there are several:
-//! `E.x[1, 0]`, `u'1[0, 0]`. `s3` is shared row 3, `r` a register; `s3+2` is read two indices farther along the inner
+//! `E.x[1, 0]`, `u'1[0, 0]`. `s3` is shared row 3, `w3` a slot of waves, `r` a register; `s3+2` is read two indices farther along the inner
 //! axis.
 
 use super::allocate::SharedCopy;
@@ -162,6 +162,11 @@ impl Printed<'_> {
         for copy in &stage.loads {
             writeln!(f, "    load    {}", self.copy(copy))?;
         }
+        let waves = stage.waves.iter().map(|copy| {
+            let row = self.rows(at, copy.row.update, &[copy.row]);
+            format!("{row} -> w{}", copy.slot)
+        });
+        list(f, "    waves   ", &waves.collect::<Vec<String>>())?;
         for op in &stage.ops {
             write!(f, "    ")?;
             match op {
@@ -178,8 +183,18 @@ impl Printed<'_> {
                     writeln!(f, "amend   {}", all.collect::<Vec<String>>().join("; "))?;
                 }
                 RowOp::Update(update) => writeln!(f, "update  {}", self.update(update))?,
-                RowOp::Inject { update, rows } => {
-                    writeln!(f, "inject  {}", self.rows(at, *update, rows))?;
+                RowOp::Inject {
+                    update,
+                    rows,
+                    copied,
+                } => {
+                    let slots = copied.iter().flatten().map(|slot| format!("w{slot}"));
+                    let slots: Vec<String> = slots.collect();
+                    let from = match slots.is_empty() {
+                        true => String::new(),
+                        false => format!(" from {}", slots.join(", ")),
+                    };
+                    writeln!(f, "inject  {}{from}", self.rows(at, *update, rows))?;
                 }
                 RowOp::Commit(row) => {
                     writeln!(f, "commit  {}", self.rows(at, row.update, &[*row]))?;

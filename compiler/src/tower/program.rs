@@ -21,40 +21,14 @@ use super::order;
 use super::residency::{RowRef, RowUpdate};
 use super::towers::Towers;
 use super::unfit::Unfit;
+use super::volume_source::VolumeSource;
+use super::wave_slots::{WaveCopy, WaveSlots};
 use super::zones::{Variant, reads_overwritten};
 use crate::ghost::reads_ghosts_of_zeros;
-use crate::incident::FarRows;
 use crate::layout::Layout;
-use crate::scheme::{ComponentId, Scheme, StageId};
+use crate::scheme::Scheme;
 use crate::tile::{Checked, TileProgram};
 use std::fmt;
-
-/// A source in so many columns of cells that interior periods run it: after the update of a component in a stage it
-/// adds to the values that lie in its box. Where that is, and what it adds, are data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VolumeSource {
-    pub stage: StageId,
-    pub component: ComponentId,
-    pub adds: Adds,
-}
-
-/// What a volume source adds to a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Adds {
-    /// `round(profile * wave)`, with one wave for all places.
-    Product,
-    /// A wave for each place: the correction near the faces of a box of total fields. Rows near faces across the first
-    /// two axes, which are met by towers of some variants only, have one at each place, others near the ends of the box
-    /// along the inner axis.
-    Correction(FarRows),
-}
-
-impl VolumeSource {
-    /// Whether it acts after an update of a component in a stage.
-    pub fn is_after(&self, stage: StageId, component: ComponentId) -> bool {
-        (self.stage, self.component) == (stage, component)
-    }
-}
 
 /// The towers of a schedule, and what each of them does.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +64,9 @@ pub struct StageProgram {
     /// Copies from memory to shared rows that begin with the stage and are there when the next one begins. Those of the
     /// last stage belong to the next period.
     pub loads: Vec<SharedCopy>,
+    /// Waves that are copied to slots while the stage before runs, and are there from the wait on: in periods that are
+    /// not near faces of boxes of total fields across the first two axes.
+    pub waves: Vec<WaveCopy>,
     pub ops: Vec<RowOp>,
 }
 
@@ -99,7 +76,7 @@ pub enum RowOp {
     /// What volume sources will add to rows of an update is fetched, so that it is near when it is needed.
     Prefetch { update: usize, rows: Vec<RowUpdate> },
     /// From here on shared rows hold what the stage before loaded, with its ghosts along the inner axis if towers make
-    /// them.
+    /// them, and slots the waves of this stage.
     Await,
     /// Asks for the states and the coefficients of one axis that amendments of rows need, so that they are there when
     /// these act.
@@ -110,7 +87,13 @@ pub enum RowOp {
     /// states to memory there.
     Amend(Vec<Amend>),
     /// Volume sources add to the new values of rows of an update.
-    Inject { update: usize, rows: Vec<RowUpdate> },
+    Inject {
+        update: usize,
+        rows: Vec<RowUpdate>,
+        /// Of each row the slots of waves that were copied, one for each source of which they are. `None`: sources find
+        /// all their waves now, as they do in periods near faces across the first two axes.
+        copied: Option<Vec<usize>>,
+    },
     /// The new value is final. Rows that an end of the grid cuts off keep their old one.
     Commit(RowUpdate),
     /// Writes a row from registers to a shared row, with its ghosts along the inner axis.
@@ -213,6 +196,10 @@ pub struct AllocatedTowers {
     pub towers: Towers,
     pub allocations: Vec<Allocation>,
     pub boundary: BoundaryRows,
+    /// Volume sources, in the order in which they act.
+    pub sources: Vec<VolumeSource>,
+    /// Places along the inner axis at which rows far from faces are corrected.
+    places: usize,
 }
 
 impl AllocatedTowers {
@@ -234,12 +221,22 @@ impl AllocatedTowers {
             allocations: towers.alignments.iter().map(allocate).collect(),
             towers,
             boundary,
+            sources: Vec::new(),
+            places: 0,
         })
     }
 
-    /// The same where faces of boxes of total fields across the first two axes lie in some boxes.
-    pub fn near_faces(mut self, faces: &[GroupBox]) -> AllocatedTowers {
+    /// The same with sources that correct rows: at each place where rows meet some boxes along the first two axes, at so
+    /// many places along the inner axis elsewhere.
+    pub fn correcting(
+        mut self,
+        faces: &[GroupBox],
+        sources: &[VolumeSource],
+        places: usize,
+    ) -> AllocatedTowers {
         self.towers.variants = self.towers.variants.with_faces(faces);
+        self.sources = sources.to_vec();
+        self.places = places;
         self
     }
 
@@ -250,27 +247,30 @@ impl AllocatedTowers {
         layout: &Layout,
         options: Options,
     ) -> Result<Block, Misfit> {
-        Block::new(scheme, layout, &self.towers, &self.allocations, options)
+        let block = Block::new(scheme, layout, &self.towers, &self.allocations, options)?;
+        let places = u32::try_from(self.places).unwrap_or(0);
+        let slots = WaveSlots::new(scheme, &self.allocations, &self.sources, places);
+        Ok(match slots {
+            Some(slots) => block.with_slots(slots),
+            None => block,
+        })
     }
 
     /// The program of such a block.
-    pub fn program(
-        self,
-        scheme: &Scheme,
-        layout: &Layout,
-        block: Block,
-        sources: &[VolumeSource],
-    ) -> TowerProgram {
+    pub fn program(self, scheme: &Scheme, layout: &Layout, block: Block) -> TowerProgram {
         let AllocatedTowers {
             towers,
             allocations,
             boundary,
+            sources,
+            ..
         } = self;
         let order = order::Context {
             scheme,
             layout,
             advance: towers.advance,
-            sources,
+            sources: &sources,
+            copies: block.slots.is_some(),
             // Threads of a z block that have no part in an update keep the old value.
             keeps: block.lines.z_blocks().is_some(),
         };
@@ -289,7 +289,7 @@ impl AllocatedTowers {
             allocations,
             block,
             boundary,
-            sources: sources.to_vec(),
+            sources,
         }
     }
 }
@@ -303,9 +303,9 @@ impl TowerProgram {
         sources: &[VolumeSource],
         options: Options,
     ) -> Result<TowerProgram, NoProgram> {
-        let towers = AllocatedTowers::new(scheme, layout, tiles)?;
+        let towers = AllocatedTowers::new(scheme, layout, tiles)?.correcting(&[], sources, 0);
         let block = towers.block(scheme, layout, options)?;
-        Ok(towers.program(scheme, layout, block, sources))
+        Ok(towers.program(scheme, layout, block))
     }
 
     /// Stages of a period.

@@ -17,11 +17,14 @@
 //! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
 //!     happens to it; rows that are amended together are different ones, by the same zone. What that needs of memory
 //!     was asked for once in the same stage, and after the wait where a step has one stage only.
+//! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no two
+//!     rows have the same slot, a period has two stages, and the block has so many slots.
 //!
 //! The check runs one period with values that have names instead of numbers: a period begins in any state that
 //! satisfies rule 7, so that it ends in such a state shows the rest by induction.
 
 mod amend;
+mod slots;
 
 use super::allocate::Allocation;
 use super::block::ZBlocks;
@@ -99,6 +102,7 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
                 shared: BTreeMap::new(),
                 unstored: BTreeSet::new(),
             };
+            slots::check(scheme, program, alignment, stages)?;
             check.period(period, stages)?;
         }
     }
@@ -338,7 +342,7 @@ impl Check<'_> {
             }
             RowOp::Update(update) => self.update(number, state, stage, update)?,
             RowOp::Amend(all) => self.amend_all(number, state, stage, all)?,
-            RowOp::Inject { update, rows } => {
+            RowOp::Inject { update, rows, .. } => {
                 for row in rows {
                     let open = state.open.values().any(|other| other == row);
                     if !open || row.update != *update {

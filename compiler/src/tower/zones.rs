@@ -129,15 +129,20 @@ impl Variants {
                 needed = needed.union(ZoneSet::of(*zone));
             }
         }
-        let near = |at: &GroupBox| {
-            let met = at.intersect(rows);
-            !met.x.is_empty() && !met.y.is_empty()
-        };
-        let faces = self.faces.iter().any(near);
+        let faces = self.are_near_faces(rows);
         let has = |v: &Variant| {
             v.predicated == predicated && v.zones.intersect(needed) == needed && (v.faces || !faces)
         };
         self.all.iter().position(has).unwrap_or(0)
+    }
+
+    /// Whether rows in a box may be near faces across the first two axes.
+    pub(super) fn are_near_faces(&self, rows: GroupBox) -> bool {
+        let near = |at: &GroupBox| {
+            let met = at.intersect(rows);
+            !met.x.is_empty() && !met.y.is_empty()
+        };
+        self.faces.iter().any(near)
     }
 
     /// How many variants have no predicates: they come first.

@@ -426,7 +426,7 @@ fn correction_tables(
 ) -> Result<Vec<PlacedTable>, DeviceError> {
     let first = injections.first_correction();
     let tables = injections.corrected().iter().map(|rows| {
-        let words = CorrectionTable::new(rows, first).ok_or(DeviceError::TooLong)?;
+        let words = CorrectionTable::new(rows, first, &[]).ok_or(DeviceError::TooLong)?;
         let place = table(device, &words.bytes())?;
         Ok(PlacedTable { words, place })
     });

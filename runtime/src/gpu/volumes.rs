@@ -3,12 +3,12 @@
 use super::device::{Device, DeviceError};
 use super::no_time_blocks::NoTimeBlocks;
 use torre_compiler::backend::gpu::abi::{CorrectionTable, VolumeBox, VolumeParams, Volumes};
-use torre_compiler::incident::{FarRows, corrected_updates, whole_rows};
+use torre_compiler::incident::{FarRows, alike_places, corrected_updates, whole_rows};
 use torre_compiler::injection::{Injection, Injections};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::{Adds, GroupBox, VolumeSource};
+use torre_compiler::tower::{Adds, GroupBox, TowerProgram, VolumeSource};
 
 /// A source is a volume source if it acts in more columns of cells, or in a greater share of them: points keep periods
 /// from being interior ones.
@@ -26,6 +26,8 @@ pub struct VolumeChoice {
     corrections: Vec<VolumeSource>,
     /// Where rows may be corrected at each place.
     whole_rows: Vec<GroupBox>,
+    /// Indices along the inner axis at which alike rows are corrected elsewhere.
+    places: Vec<i64>,
 }
 
 /// Columns of cells of a region.
@@ -64,7 +66,9 @@ impl VolumeChoice {
             let before_one = after.any(|(other, dense)| *dense && meet(source, other));
             dense[number] = possible[number] && (before_one || many(source));
         }
-        let corrections = corrected_updates(scheme, problem).into_iter();
+        let updates = corrected_updates(scheme, problem);
+        let places = alike_places(&updates);
+        let corrections = updates.into_iter();
         let corrections = corrections.map(|update| VolumeSource {
             stage: update.stage,
             component: update.component,
@@ -75,6 +79,7 @@ impl VolumeChoice {
             chosen: dense,
             corrections: corrections.collect(),
             whole_rows: whole.map(|[x, y]| GroupBox { x, y }).collect(),
+            places,
         }
     }
 
@@ -85,6 +90,11 @@ impl VolumeChoice {
     /// Where rows may be corrected at each place, along the outer and the middle axis.
     pub fn whole_rows(&self) -> &[GroupBox] {
         &self.whole_rows
+    }
+
+    /// Indices along the inner axis at which alike rows are corrected elsewhere, ascending.
+    pub fn places(&self) -> &[i64] {
+        &self.places
     }
 
     /// The volume sources, in their order.
@@ -104,6 +114,13 @@ impl VolumeChoice {
         };
         let sources = self.of(problem).map(acting);
         self.corrections.iter().copied().chain(sources).collect()
+    }
+
+    /// Whether a program is for these sources.
+    pub fn are_those_of(&self, program: &TowerProgram, problem: &Problem) -> bool {
+        let slots = program.block.slots;
+        let fits = slots.is_none_or(|slots| slots.places as usize == self.places.len());
+        fits && program.sources == self.acting(problem)
     }
 
     /// Whether there are more of them than kernels should be made for.
@@ -131,14 +148,19 @@ pub(super) fn place(
     };
     let mut sources = Vec::new();
     for (rows, source) in injections.corrected().iter().zip(&chosen.corrections) {
-        // Kernels were made for one pattern.
-        if source.adds == Adds::Correction(FarRows::Alike) && rows.far_pattern().is_none() {
+        // Kernels were made for one pattern, or for none.
+        let fits = match source.adds {
+            Adds::Correction(FarRows::Alike) => rows.far_pattern().is_some(),
+            Adds::Correction(FarRows::Bare) => rows.far_pattern() == Some(None),
+            _ => true,
+        };
+        if !fits {
             return Err(DeviceError::Failed {
                 what: "placing corrections",
                 message: "rows far from faces have different patterns".to_owned(),
             });
         }
-        let table = CorrectionTable::new(rows, injections.first_correction());
+        let table = CorrectionTable::new(rows, injections.first_correction(), &chosen.places);
         let Some(table) = table else {
             return Ok(Err(NoTimeBlocks::LargeSources));
         };

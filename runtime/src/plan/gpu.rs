@@ -1,6 +1,7 @@
 //! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
 
 mod blocks;
+mod boxes;
 mod device_plan;
 mod fit;
 mod layers;
@@ -31,11 +32,13 @@ pub use window::{Wanted, WindowPlan, group_planes};
 
 use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
+use boxes::{Boxes, FarFrom};
 use predict::Slowdown;
 use std::sync::OnceLock;
 use torre_compiler::backend::gpu::layerwise::reads_overwritten;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
+use torre_compiler::incident::{self, FarRows};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
@@ -44,7 +47,7 @@ use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{AllocatedTowers, Towers, Unfit, tally};
+use torre_compiler::tower::{Adds, AllocatedTowers, Towers, Unfit, tally};
 use waves::HostWaves;
 
 /// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
@@ -126,7 +129,12 @@ impl<'a> DevicePlanner<'a> {
             problem,
             model,
             interruptions: Interruptions::new(scheme, problem),
-            layerwise: predict::layerwise(scheme, model.copy_rate),
+            layerwise: predict::correcting(
+                predict::layerwise(scheme, model.copy_rate),
+                scheme,
+                incident::places(scheme, problem),
+                model.copy_rate,
+            ),
             waves: OnceLock::new(),
             division: None,
         })
@@ -457,11 +465,26 @@ impl<'a> DevicePlanner<'a> {
             let slowdown = Slowdown {
                 cut: self.interruptions.cut(scheme, fit.towers()),
                 volumes: self.interruptions.added(scheme),
+                boxes: self.boxes(fit),
             };
             let prediction = predict::towers(scheme, fit, height, slowdown, self.model);
             (fit, prediction)
         });
         predicted.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))
+    }
+
+    /// What boxes of total fields add to towers.
+    fn boxes(&self, fit: &Fit) -> Boxes {
+        let volumes = &self.interruptions.volumes;
+        let sources = fit.allocated.sources.iter();
+        let far = sources.map(|source| match source.adds {
+            Adds::Correction(FarRows::Alike) if fit.block.slots.is_some() => FarFrom::Copied,
+            Adds::Correction(FarRows::Alike | FarRows::Various) => FarFrom::Looked,
+            Adds::Correction(FarRows::Bare) | Adds::Product => FarFrom::Bare,
+        });
+        let far = far.max().unwrap_or(FarFrom::Bare);
+        let scheme = self.planner.scheme;
+        Boxes::new(scheme, fit.towers(), volumes.whole_rows(), far)
     }
 
     /// What the towers of a legal tiling need, if the GPU has it.
@@ -493,7 +516,10 @@ impl<'a> DevicePlanner<'a> {
         let tiles = lower(scheme, frame, tiling).map_err(Refusal::Tiles)?;
         let allocated = AllocatedTowers::new(scheme, layout, &tiles)
             .map_err(|reason| Refusal::from_no_program(reason, layout))?;
-        let allocated = allocated.near_faces(self.interruptions.volumes.whole_rows());
+        let volumes = &self.interruptions.volumes;
+        let sources = volumes.acting(self.problem);
+        let places = volumes.places().len();
+        let allocated = allocated.correcting(volumes.whole_rows(), &sources, places);
         let gpu = self.model.gpu;
         let blocks = match self.division {
             Some(division) => {
@@ -538,7 +564,6 @@ impl<'a> DevicePlanner<'a> {
             in_common: in_common.unwrap_or(0.0),
             accesses: predict::shared_accesses(scheme, layout, allocated),
             allocated: allocated.clone(),
-            sources: self.interruptions.volumes.acting(self.problem),
             block,
             kept,
             registers,

@@ -30,7 +30,7 @@ struct Case {
     steps: &'static str,
 }
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     Case {
         name: "03-wave3d-order8",
         text: None,
@@ -66,6 +66,24 @@ problem p {
         schedule: "torre(D = 1, TH = 2)",
         steps: "10",
     },
+    // Towers pass faces, and are far from them before and after; waves there are copied.
+    Case {
+        name: "a plane wave in a box",
+        text: Some(
+            "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 44 x 36 x 20
+  boundary z: cpml(3)
+  incident wave { direction (1, 2, 3); drive E.z = 1e30 * cos(t) }
+  total x = 12..30, y = 9..27, z = 7..13 from wave
+  source E.z at (7, 8, 8) += cos(t)
+  steps 12
+}",
+        ),
+        schedule: "torre(W = 4, TH = 6)",
+        steps: "12",
+    },
 ];
 
 fn floats<T: Real>(bytes: &[u8]) -> Vec<T> {
@@ -75,6 +93,13 @@ fn floats<T: Real>(bytes: &[u8]) -> Vec<T> {
         Precision::F64 => f64::from_ne_bytes(bytes.try_into().expect("8 bytes")),
     };
     values.map(|bytes| T::from_f64(value(bytes))).collect()
+}
+
+impl Case {
+    /// Whether waves are copied to slots.
+    fn copies_waves(&self) -> bool {
+        self.text.is_some_and(|text| text.contains("direction"))
+    }
 }
 
 /// Runs a time block of an example and compares all values and records.
@@ -106,6 +131,7 @@ fn run<T: Real>(case: &Case, seed: u64) {
         kernels, towers, ..
     } = plan;
     let program = &towers.expect("towers").program;
+    assert_eq!(program.block.slots.is_some(), case.copies_waves(), "{name}");
     let layout = &kernels.layout;
     verify(scheme, layout, program).unwrap_or_else(|fault| panic!("{name}: {fault}"));
 
@@ -200,4 +226,10 @@ fn example_12_is_the_reference() {
 fn a_box_of_total_fields_is_the_reference() {
     run::<f32>(&CASES[3], 17);
     run::<f64>(&CASES[3], 18);
+}
+
+#[test]
+fn a_plane_wave_in_a_box_is_the_reference() {
+    run::<f32>(&CASES[4], 19);
+    run::<f64>(&CASES[4], 20);
 }

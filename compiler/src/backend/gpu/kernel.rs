@@ -559,6 +559,13 @@ impl<'m> Kernel<'m> {
         self.assembly(code, "l,r,r,rn,~{memory}", &[], &args);
     }
 
+    /// Starts copying 8 bytes from global memory to shared memory where a condition holds, without a jump.
+    pub fn copy_wave_if(&mut self, condition: Operand, from: Operand, to: Operand) {
+        let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
+        let code = "{ .reg .pred %has; setp.ne.u32 %has, $2, 0; @%has cp.async.ca.shared.global [$1], [$0], 8; }";
+        self.assembly(code, "l,r,r,~{memory}", &[], &[from, to, flag]);
+    }
+
     /// Brings what lies at an address of global memory near, where a condition holds.
     pub fn prefetch_if(&mut self, condition: Operand, from: Operand) {
         let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));

@@ -14,6 +14,7 @@ use crate::tower::allocate::Allocation;
 use crate::tower::boundary::BoundaryRows;
 use crate::tower::residency::row_coefs;
 use crate::tower::towers::Towers;
+use crate::tower::wave_slots::{WAVE, WaveSlots};
 use crate::tower::zones::Variants;
 use std::fmt;
 
@@ -93,7 +94,7 @@ pub const MOST_THREADS: i64 = 1024;
 /// Bytes of a barrier object.
 const BARRIER: u32 = 8;
 /// Words that a block knows of its task and of what comes next, besides the progress of the blocks of its neighbours.
-pub const TASK_WORDS: u32 = 23;
+pub const TASK_WORDS: u32 = 25;
 /// Towers that a tower waits for.
 pub const NEIGHBOURS: u32 = 3;
 /// Barrier objects: per stage in flight one for rows that have arrived and one for rows that are free; two between
@@ -120,8 +121,10 @@ pub struct Block {
     pub roles: Roles,
     /// Values of a line that a block has, at most.
     pub values: u32,
-    /// Bytes of shared memory for shared rows.
+    /// Bytes of shared memory for shared rows, and for slots behind them.
     pub shared_bytes: u32,
+    /// Slots of waves that are copied. `None`: there is no room, or nothing to copy.
+    pub slots: Option<WaveSlots>,
     /// What the processor offers.
     pub options: Options,
 }
@@ -187,8 +190,26 @@ impl Block {
             ghost_pass,
             values: values as u32,
             shared_bytes: u32::try_from(bytes).map_err(|_| Misfit::Line)?,
+            slots: None,
             options,
         })
+    }
+
+    /// The same with slots of waves, where there is room for them.
+    pub fn with_slots(mut self, slots: WaveSlots) -> Block {
+        let first = self.shared_bytes.next_multiple_of(WAVE);
+        let all = first.saturating_add(slots.bytes());
+        if all.saturating_add(self.named_bytes()) <= self.options.shared_bytes {
+            self.shared_bytes = all;
+            self.slots = Some(slots);
+        }
+        self
+    }
+
+    /// From the first shared row to the slots of waves, in bytes, if there are some.
+    pub fn slots_at(&self) -> Option<i64> {
+        let slots = self.slots?;
+        Some(i64::from(self.shared_bytes - slots.bytes()))
     }
 
     /// Bytes of shared memory beside shared rows: the block's task, and barriers.

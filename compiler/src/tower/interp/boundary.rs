@@ -94,7 +94,7 @@ impl<T: Real> TowerInterp<'_, T> {
                     group,
                     z,
                 };
-                values.push(volumes.add(of, Corrected::All, value));
+                values.push(volumes.add(of, Corrected::All, value, |_| None));
             }
             for (z, value) in (indices.lo..).zip(values) {
                 self.write_everywhere(

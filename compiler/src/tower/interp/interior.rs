@@ -1,7 +1,7 @@
 //! Interior periods: the row operations of a program, one after the other.
 
 use super::line::Line;
-use super::state::{Tower, UnderWay};
+use super::state::{SlotWaves, Tower, UnderWay};
 use super::value::{kept, number};
 use super::volume::{Corrected, VolumeAt, VolumeCell};
 use super::{Launch, TowerInterp};
@@ -37,7 +37,7 @@ pub(super) enum Copies {
 
 impl Interior<'_> {
     /// The origin of the period, in the array.
-    fn origin(&self, advance: Group) -> Group {
+    pub(super) fn origin(&self, advance: Group) -> Group {
         let Placement { origin, shift, .. } = self.placement;
         *origin + *shift + advance * self.period as i64
     }
@@ -53,7 +53,7 @@ impl<T: Real> TowerInterp<'_, T> {
         &self.program.periods[of.placement.alignment]
     }
 
-    fn stages_of(&self, of: Interior<'_>) -> &[StageProgram] {
+    pub(super) fn stages_of(&self, of: Interior<'_>) -> &[StageProgram] {
         &self.period_of(of).variants[of.placement.variant]
     }
 
@@ -226,6 +226,7 @@ impl<T: Real> TowerInterp<'_, T> {
                     lane.shared[copy.shared] = early.clone().unwrap_or(late);
                 }
                 self.make_shown_ghosts(&copies, lane.shared);
+                lane.tower.waves = self.waves(lane.of, volumes).into_iter().collect();
             }
             RowOp::Fetch(all) => all.iter().for_each(|of| self.ask(*of, lane)),
             RowOp::Update(update) => self.update(update, lane)?,
@@ -234,7 +235,11 @@ impl<T: Real> TowerInterp<'_, T> {
                     self.amend(amend, lane)?;
                 }
             }
-            RowOp::Inject { update, rows } => self.inject(*update, rows, lane, volumes),
+            RowOp::Inject {
+                update,
+                rows,
+                copied,
+            } => self.inject(*update, rows, copied.as_deref(), lane, volumes)?,
             RowOp::Commit(row) => self.commit(row, lane),
             RowOp::Publish { row, shared } => {
                 let line = lane.register(*row)?.clone();
@@ -313,21 +318,32 @@ impl<T: Real> TowerInterp<'_, T> {
         &self,
         update: usize,
         rows: &[RowUpdate],
+        slots: Option<&[usize]>,
         lane: &mut Lane<'_, '_, T>,
         volumes: &VolumeAt<'_, T>,
-    ) {
+    ) -> Result<(), String> {
         let component = lane.at.updates(self.scheme)[update].target;
         let stage = self.stage_of(lane.of);
         let lanes = self.lanes(lane.of.launch);
         let active = lanes.active(stage, stage).intersect(lanes.present());
-        let near_faces = self.program.towers.variants.all[lane.of.placement.variant].faces;
-        let corrected = match near_faces {
+        let corrected = match lane.of.placement.near.contains(&lane.of.period) {
             true => Corrected::All,
             false => Corrected::OutsideHoles,
         };
-        for row in rows {
+        let copied = self.copied_sources(lane.at.stage, component);
+        let slots = slots.filter(|_| corrected == Corrected::OutsideHoles);
+        for (number, row) in rows.iter().enumerate() {
             let group = lane.origin + row.at;
             let target = self.target(row, lane);
+            let mut own: BTreeMap<usize, SlotWaves> = BTreeMap::new();
+            for (n, source) in copied.iter().enumerate() {
+                if let Some(slots) = slots {
+                    let slot = slots[number] + n;
+                    let waves = lane.tower.waves.remove(&slot);
+                    let waves = waves.ok_or_else(|| format!("no waves are in slot {slot}"))?;
+                    own.insert(*source, waves);
+                }
+            }
             let Some(line) = lane.tower.registers.get_mut(&target) else {
                 continue;
             };
@@ -338,10 +354,12 @@ impl<T: Real> TowerInterp<'_, T> {
                     group,
                     z,
                 };
-                let value = volumes.add(cell, corrected, line.get(z));
+                let copied = |n: usize| own.get(&n).map(|waves| waves.get(&z).copied());
+                let value = volumes.add(cell, corrected, line.get(z), copied);
                 line.set(z, value);
             }
         }
+        Ok(())
     }
 
     /// Writes a row to a shared row, with its ghosts along the inner axis.

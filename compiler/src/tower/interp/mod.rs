@@ -14,6 +14,7 @@ mod run;
 mod state;
 mod value;
 mod volume;
+mod waves;
 mod zone;
 
 pub use volume::{Injected, Recorded, VolumeCells};

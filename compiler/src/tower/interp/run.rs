@@ -12,7 +12,7 @@ use crate::real::Real;
 use crate::tower::block::Lines;
 use crate::tower::points::TaskStage;
 use crate::tower::tasks::TaskList;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Who runs towers, one after the other.
 struct Worker<T> {
@@ -126,6 +126,7 @@ impl<T: Real> TowerInterp<'_, T> {
             next,
             registers: Registers::new(),
             under_way: Vec::new(),
+            waves: BTreeMap::new(),
         })
     }
 

@@ -18,4 +18,9 @@ pub(super) struct Tower<T> {
     pub next: i64,
     pub registers: Registers<T>,
     pub under_way: UnderWay<T>,
+    /// Waves that were copied, by slots.
+    pub waves: BTreeMap<usize, SlotWaves>,
 }
+
+/// The waves of a slot, by indices along the inner axis.
+pub(super) type SlotWaves = BTreeMap<i64, f64>;

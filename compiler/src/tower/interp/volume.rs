@@ -7,7 +7,7 @@ use crate::real::Real;
 use crate::scheme::{ComponentId, StageId};
 use crate::tower::group::Group;
 use crate::tower::points::PointPlan;
-use crate::tower::program::{Adds, VolumeSource};
+use crate::tower::volume_source::{Adds, VolumeSource};
 use std::collections::BTreeMap;
 
 /// The cells of a volume source.
@@ -98,8 +98,15 @@ pub(super) struct VolumeAt<'a, T> {
 }
 
 impl<T: Real> VolumeAt<'_, T> {
-    /// What volume sources make of a value after an update.
-    pub fn add(&self, cell: VolumeCell, corrected: Corrected, mut value: Option<T>) -> Option<T> {
+    /// What volume sources make of a value after an update. `copied` gives the wave of a source that was copied, if the
+    /// source has one there; `None` for sources that find theirs now.
+    pub fn add(
+        &self,
+        cell: VolumeCell,
+        corrected: Corrected,
+        mut value: Option<T>,
+        copied: impl Fn(usize) -> Option<Option<f64>>,
+    ) -> Option<T> {
         let VolumeCell {
             stage,
             component,
@@ -107,10 +114,18 @@ impl<T: Real> VolumeAt<'_, T> {
             z,
         } = cell;
         let all = corrected == Corrected::All;
-        let volumes = self.injected.volumes.iter();
-        let acts =
-            |v: &&VolumeCells| v.source.is_after(stage, component) && (all || !v.hole.contains(z));
-        for volume in volumes.filter(acts) {
+        let volumes = self.injected.volumes.iter().enumerate();
+        let acts = |(_, v): &(usize, &VolumeCells)| {
+            v.source.is_after(stage, component) && (all || !v.hole.contains(z))
+        };
+        for (number, volume) in volumes.filter(acts) {
+            if let Some(wave) = copied(number) {
+                value = match wave {
+                    Some(wave) => value.map(|value| inject(value, 1.0, wave)),
+                    None => value,
+                };
+                continue;
+            }
             if let Some(cell) = volume.cells.get(&[group.x, group.y, z]) {
                 let wave = (self.injected.wave)(self.step, cell.wave);
                 value = value.map(|value| inject(value, cell.profile, wave));

@@ -1,10 +1,13 @@
 //! Planted faults in tower programs, one for each rule: `verify` finds them, and finds nothing without them.
 
 use super::*;
+use crate::incident::FarRows;
 use crate::scheme::Op;
 use crate::testing::{add_layers, diamonds, lengthen, star};
 use crate::tower::block::{Division, Options};
-use crate::tower::{Operand, RowOp, StageProgram, TowerProgram, Update, verify};
+use crate::tower::{
+    Adds, AllocatedTowers, Operand, RowOp, StageProgram, TowerProgram, Update, VolumeSource, verify,
+};
 
 /// A scheme with its layout and a program for it.
 struct Case {
@@ -365,4 +368,63 @@ fn rows_are_amended_in_order_with_what_was_asked_for() {
         });
         assert_eq!(operand, Some(3), "another value is read");
     }
+}
+
+/// Waves in slots: too early, from another slot, not copied, twice.
+#[test]
+fn waves_come_from_their_slots() {
+    let scheme = Case::new(Division::Shared(1)).scheme;
+    let layout = Layout::for_gpu(&scheme).expect("it is small");
+    let frame = Frame::new(&scheme, &cones(&scheme)).opened();
+    let tiling = diamonds(&frame, [Rational::whole(6); 2], 1 << 20);
+    let tiles = lower(&scheme, &frame, &tiling).expect("fitting faces are legal");
+    let source = VolumeSource {
+        stage: StageId(0),
+        component: scheme.stages[0].updates[0].target,
+        adds: Adds::Correction(FarRows::Alike),
+    };
+    let allocated = AllocatedTowers::new(&scheme, &layout, &tiles).expect("these are towers");
+    let allocated = allocated.correcting(&[], &[source; 2], 7);
+    let block = allocated.block(&scheme, &layout, Options::default());
+    let block = block.expect("a block as before");
+    assert!(block.slots.is_some(), "there is room");
+    let program = allocated.program(&scheme, &layout, block);
+    verify(&scheme, &layout, &program).expect("the program is right");
+    let case = Case {
+        scheme,
+        layout,
+        program,
+    };
+    let is_inject = |op: &RowOp| matches!(op, RowOp::Inject { .. });
+    let early = case.broken_stage(|stage| {
+        let Some(at) = stage.ops.iter().position(is_inject) else {
+            return false;
+        };
+        let wait = stage.ops.iter().position(|op| *op == RowOp::Await);
+        let wait = wait.map(|at| stage.ops.remove(at));
+        // The wait was before; now it follows.
+        stage.ops.splice(at..at, wait).count() == 0
+    });
+    assert_eq!(early, Some(11), "waves are added before the wait");
+    let other = case.broken_stage(|stage| {
+        let slots = stage.ops.iter_mut().find_map(|op| match op {
+            RowOp::Inject { copied, .. } => copied.as_mut(),
+            _ => None,
+        });
+        slots.map(|slots| slots[0] += 1).is_some()
+    });
+    assert_eq!(other, Some(11), "another slot is read");
+    let none = case.broken_stage(|stage| stage.waves.pop().is_some());
+    assert_eq!(none, Some(11), "nothing was copied");
+    let same = case.broken_stage(|stage| {
+        let slot = stage.waves.first().map(|copy| copy.slot);
+        let last = stage
+            .waves
+            .last_mut()
+            .filter(|copy| Some(copy.slot) != slot);
+        last.zip(slot)
+            .map(|(last, slot)| last.slot = slot)
+            .is_some()
+    });
+    assert_eq!(same, Some(11), "two rows have a slot");
 }

@@ -171,7 +171,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let fixed = how.places.is_some() && !scheme.zones.is_empty() && !layout.windowed;
         let unfit = !interruptions.always.is_empty() || fixed;
         let several = devices.count() > 1 && (how.places.is_none() || how.slabs.is_some());
-        if unfit || several || towers.program.sources != chosen.acting(problem) {
+        if unfit || several || !chosen.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
         let of = &towers.program.towers;

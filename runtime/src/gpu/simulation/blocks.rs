@@ -72,7 +72,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             let what = self.interruptions.always.clone();
             return Ok(Err(NoTimeBlocks::EveryStep(what)));
         }
-        if towers.program.sources != chosen.acting(problem) {
+        if !chosen.are_those_of(&towers.program, problem) {
             return Ok(Err(NoTimeBlocks::OtherSources));
         }
         if self.volumes.get().is_none() {

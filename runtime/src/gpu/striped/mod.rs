@@ -198,7 +198,8 @@ impl<'a, T: Value> Striped<'a, T> {
         let towers = &program.towers;
         let of = &towers.program.towers;
         let unfit = !interruptions.always.is_empty();
-        if unfit || towers.program.sources != interruptions.volumes.acting(problem) {
+        let volumes = &interruptions.volumes;
+        if unfit || !volumes.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
         if !calculation.steps().is_multiple_of(of.steps.max(1)) {

@@ -3,14 +3,13 @@
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::block::Block;
-use torre_compiler::tower::{AllocatedTowers, TowerProgram, Towers, VolumeSource};
+use torre_compiler::tower::{AllocatedTowers, TowerProgram, Towers};
 
 /// Towers that a GPU can run.
 #[derive(Clone, Debug)]
 pub struct Fit {
     pub allocated: AllocatedTowers,
     pub block: Block,
-    pub sources: Vec<VolumeSource>,
     /// Values that a thread keeps from one stage to the next, at most.
     pub kept: usize,
     /// Registers of a thread for them, and for its work.
@@ -36,6 +35,6 @@ impl Fit {
     /// What a run executes.
     pub fn program(&self, scheme: &Scheme, layout: &Layout) -> TowerProgram {
         let (allocated, block) = (self.allocated.clone(), self.block.clone());
-        allocated.program(scheme, layout, block, &self.sources)
+        allocated.program(scheme, layout, block)
     }
 }

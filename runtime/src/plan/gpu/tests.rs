@@ -2,7 +2,9 @@
 
 use super::*;
 use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::PerAxis;
+use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::{add_layers, maxwell};
 
@@ -185,6 +187,52 @@ fn small_grids_leave_multiprocessors_idle() {
     };
     let [small, large] = [[48, 48, 256], [768, 768, 256]].map(|cells| rate(cells).expect("towers"));
     assert!(small < 0.4 * large, "{small:e} {large:e}");
+}
+
+/// A plane wave in a box that ends so many cells before the ends of the grid.
+fn with_box(scheme: &Scheme, before: i64) -> Problem {
+    let ends = PerAxis::from_fn(|axis| [before, scheme.grid.cells[axis] - before]);
+    let drive = Drive {
+        component: scheme.stages[1].updates[2].target,
+        wave: HostExpr::Time,
+    };
+    Problem {
+        incidents: vec![Incident {
+            name: "wave".to_owned(),
+            field: IncidentField::Plane(PlaneWave {
+                direction: PerAxis([1, 2, 3]),
+                drives: vec![drive],
+                loss: 0.0,
+            }),
+            boxes: vec![TotalBox { ends }],
+        }],
+        ..problem()
+    }
+}
+
+/// Faces of a box slow towers down in periods near them, the more the smaller the grid is, and layerwise kernels by the
+/// values that are corrected; so the choice goes by both.
+#[test]
+fn boxes_of_total_fields_slow_towers_and_layerwise_kernels_down() {
+    let model = h200();
+    let slower = |cells: i64| {
+        let scheme = maxwell(4, Precision::F32, [cells; 3]);
+        let rates = |problem: &Problem| {
+            let planner =
+                DevicePlanner::new(&scheme, problem, &model).expect("it can be addressed");
+            let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+            let rate = |choice: &Choice| choice.prediction.rate;
+            let towers = plan.towers.is_some();
+            assert_eq!(towers, rate(&plan.choice) > rate(&planner.layerwise));
+            [rate(&plan.choice), rate(&planner.layerwise)]
+        };
+        let (bare, boxed) = (rates(&problem()), rates(&with_box(&scheme, 16)));
+        [0, 1].map(|n| boxed[n] / bare[n])
+    };
+    let ([towers, layerwise], [small, least]) = (slower(768), slower(256));
+    assert!((0.6..1.0).contains(&towers), "{towers}");
+    assert!((0.7..0.95).contains(&layerwise), "{layerwise}");
+    assert!(small < towers && least < layerwise, "{small} {least}");
 }
 
 #[test]

@@ -127,9 +127,51 @@ fn rows_far_from_faces_are_corrected_alike() {
         ..Problem::default()
     };
     let updates = incident::corrected_updates(&scheme, &problem);
-    let alike = updates.iter().filter(|u| u.far_rows == FarRows::Alike);
-    assert_eq!(alike.count(), updates.len());
+    let count = |far| updates.iter().filter(|u| u.far_rows == far).count();
+    // E.z and H.z read nothing along z.
+    assert_eq!([FarRows::Alike, FarRows::Bare].map(count), [4, 2]);
     blocks_by_towers(5, 8, &scheme, "torre(W = 6, TH = 2)", vec![of], 0);
+}
+
+/// A plane wave along no axis, so high that what runs ahead of it in a few steps is seen.
+fn high_wave(scheme: &Scheme, boxes: &[[[i64; 2]; 3]]) -> Incident {
+    let mut of = wave(scheme, [1, -1, 2], [1, 0], boxes);
+    if let IncidentField::Plane(wave) = &mut of.field {
+        let drive = &mut wave.drives[0].wave;
+        *drive = HostExpr::binary(HostBinary::Mul, HostExpr::Number(1e30), drive.clone());
+    }
+    of
+}
+
+/// Waves of rows far from faces across the first two axes are copied: by towers that meet no such faces, and by those
+/// that pass them. One box, and two.
+#[test]
+fn waves_far_from_faces_are_copied() {
+    let cases = [
+        (
+            Precision::F32,
+            [42, 32, 16],
+            vec![[[10, 32], [8, 25], [5, 11]]],
+        ),
+        (
+            Precision::F64,
+            [30, 25, 16],
+            vec![[[7, 22], [6, 20], [5, 11]], [[8, 21], [7, 19], [4, 12]]],
+        ),
+    ];
+    for (number, (precision, cells, boxes)) in cases.into_iter().enumerate() {
+        let scheme = maxwell(4, precision, cells);
+        let of = high_wave(&scheme, &boxes);
+        let problem = Problem {
+            incidents: vec![of.clone()],
+            ..Problem::default()
+        };
+        let schedule = "torre(W = 4, TH = 4)";
+        let (plan, _) = plan_of(&Interpreted::new(), &scheme, &problem, schedule);
+        let program = &plan.towers.as_ref().expect("towers").program;
+        assert!(program.block.slots.is_some(), "{number}");
+        blocks_by_towers(2, 30 + number as u64, &scheme, schedule, vec![of], 1);
+    }
 }
 
 /// Several boxes of several fields, one in another one; what sources add to the same places follows.

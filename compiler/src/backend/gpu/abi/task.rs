@@ -38,8 +38,10 @@ impl TaskWord {
     pub const SHIFT: [u32; 2] = [16, 17];
     /// The variant of interior periods.
     pub const VARIANT: u32 = 18;
+    /// The interior periods near faces of boxes of total fields, where the variant has such: the first one, and how many.
+    pub const NEAR: [u32; 2] = [19, 20];
     /// Words of a task in memory.
-    pub const COUNT: u32 = 19;
+    pub const COUNT: u32 = 21;
 
     // In shared memory only:
     /// Its number.
@@ -102,6 +104,11 @@ pub fn task_words(
         set(TaskWord::LIMITS[n], limit(n)?);
     }
     set(TaskWord::VARIANT, i32::try_from(placement.variant).ok()?);
+    set(TaskWord::NEAR[0], small(placement.near.start)?);
+    set(
+        TaskWord::NEAR[1],
+        small(placement.near.end - placement.near.start)?,
+    );
     Some(words)
 }
 

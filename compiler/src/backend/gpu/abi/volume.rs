@@ -2,7 +2,7 @@
 
 use super::Argument;
 use crate::backend::gpu::ir::Type;
-use crate::incident::CorrectedRows;
+use crate::incident::{CorrectedRows, RowPlace};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -22,7 +22,9 @@ pub struct VolumeBox {
 /// The corrections of an update in a box, as threads find them, in words of one table.
 ///
 /// The first word is the number that all places add to their waves' numbers, and the second one the pattern of rows
-/// that are far from faces across the first two axes, if they have all the same one. Rows at indices along the outer
+/// that are far from faces across the first two axes, if they have all the same one. Two words say how far the number of
+/// a place of these is from its index along the inner axis, below the hole and above it, and one where the words of these
+/// places are: of each the number of its wave less the row's shift, or [`CorrectionTable::NONE`]. Rows at indices along the outer
 /// axis that have the same patterns are of one *class*, and so along the middle axis. A word for each index of the
 /// region along the outer axis follows, the place of the patterns of its class, then a word for each index along the
 /// middle axis, the number of its class, then the pattern of each pair of classes, then patterns.
@@ -65,8 +67,15 @@ impl CorrectionTable {
     /// Where the number that all places add lies, and the pattern of rows far from faces.
     pub const BASE: i32 = 0;
     pub const FAR: i32 = 1;
+    /// Where the distances of places from their indices lie.
+    pub const BELOW: i32 = 2;
+    pub const ABOVE: i32 = 3;
+    /// Where the words of places are.
+    pub const PLACES: i32 = 4;
     /// Words before those of indices.
-    pub const HEAD: i32 = 2;
+    pub const HEAD: i32 = 5;
+    /// No wave.
+    pub const NONE: i32 = i32::MIN;
 
     fn word(&self, number: i64) -> i32 {
         self.words[number as usize]
@@ -93,7 +102,8 @@ impl CorrectionTable {
     }
 
     /// Waves are counted from a number on; `None` where there are too many words, or numbers are too large.
-    pub fn new(rows: &CorrectedRows, first: usize) -> Option<CorrectionTable> {
+    /// `places`: the indices along the inner axis at which rows far from faces are corrected, ascending.
+    pub fn new(rows: &CorrectedRows, first: usize, places: &[i64]) -> Option<CorrectionTable> {
         let (region, hole) = (rows.region, rows.hole);
         let word = |n: i64| i32::try_from(n).ok();
         let [xs, ys, along] = region.0;
@@ -136,6 +146,11 @@ impl CorrectionTable {
         let far = rows.far_pattern().flatten();
         let mut words = Vec::with_capacity((head + pairs) as usize + patterns.len());
         words.extend([word(base)?, start(far)]);
+        for z in [along.lo, hole.hi] {
+            let number = places.iter().position(|place| *place == z);
+            words.push(number.map_or(Some(0), |number| word(z - number as i64))?);
+        }
+        words.push(word(head + pairs + patterns.len() as i64)?);
         for class in &by_x.of {
             words.push(word(head + (*class * by_y.first.len()) as i64)?);
         }
@@ -147,6 +162,12 @@ impl CorrectionTable {
             words.extend(of_class.map(start));
         }
         words.extend(patterns);
+        let far = far.map_or(&[][..], |pattern| &rows.patterns()[pattern]);
+        for z in places {
+            let place = far.iter().find(|place| place.z == *z);
+            let wave = |place: &RowPlace| word(place.wave + first as i64);
+            words.push(place.map_or(Some(CorrectionTable::NONE), wave)?);
+        }
         let [by_x, by_y] = rows.shifts();
         Some(CorrectionTable {
             words,
@@ -229,7 +250,7 @@ impl VolumeParams {
 mod tests {
     use super::*;
     use crate::host::HostExpr;
-    use crate::incident::{Corrections, FarRows, corrected_updates};
+    use crate::incident::{Corrections, FarRows, alike_places, corrected_updates};
     use crate::problem::{Drive, Incident, IncidentField, PlaneWave, Problem, TotalBox};
     use crate::scheme::{Boundary, Precision, Scheme};
     use crate::statics::NoFiles;
@@ -295,7 +316,7 @@ mod tests {
             (
                 scheme([open; 3]),
                 [1, 1, 1],
-                [[5, 20], [6, 21], [9, 13]],
+                [[5, 20], [6, 21], [9, 11]],
                 false,
             ),
         ];
@@ -303,11 +324,12 @@ mod tests {
             let problem = with_wave(&scheme, direction, ends);
             let corrections = Corrections::new(&scheme, &problem, &NoFiles).expect("a wave");
             let updates = corrected_updates(&scheme, &problem);
+            let places = alike_places(&updates);
             assert_eq!(updates.len(), corrections.rows.len());
             for (rows, update) in corrections.rows.iter().zip(&updates) {
                 let first = 7;
-                let table = CorrectionTable::new(rows, first).expect("a small box");
-                assert_eq!(update.far_rows == FarRows::Alike, alike);
+                let table = CorrectionTable::new(rows, first, &places).expect("a small box");
+                assert_eq!(update.far_rows != FarRows::Various, alike);
                 let far = table.words[CorrectionTable::FAR as usize];
                 let [xs, ys, _] = rows.region.0;
                 for at in (xs.lo..xs.hi).flat_map(|x| (ys.lo..ys.hi).map(move |y| [x, y])) {

@@ -82,14 +82,38 @@ impl Volume {
         }
     }
 
+    /// Whether a thread is at an index at which rows far from faces across the first two axes may be corrected.
+    pub fn is_near_ends(&self, k: &mut Kernel<'_>, thread: Operand) -> Operand {
+        let [.., along] = self.ranges;
+        let z = k.int(IntOp::Sub, thread, along.lo);
+        let there = k.compare(IntCmp::Below, z, along.len);
+        self.is_beside(k, thread, there)
+    }
+
+    /// Whether a thread is above where the hole begins.
+    pub fn is_above(&self, k: &mut Kernel<'_>, thread: Operand) -> Operand {
+        let [lo, _] = self.hole();
+        k.compare(IntCmp::Le, lo, thread)
+    }
+
+    /// By how much the numbers of waves move by so many rows along the outer and the middle axis.
+    pub fn shift(&self, k: &mut Kernel<'_>, by: [Operand; 2]) -> Operand {
+        let mut sum = Operand::i32(0);
+        for (by, range) in by.into_iter().zip(self.ranges) {
+            let by = k.int(IntOp::Mul, by, range.stride);
+            sum = k.int(IntOp::Add, sum, by);
+        }
+        sum
+    }
+
     /// Loads a word of the table.
-    fn word(&self, k: &mut Kernel<'_>, number: Operand) -> Operand {
+    pub fn word(&self, k: &mut Kernel<'_>, number: Operand) -> Operand {
         let number = k.resize(number, Type::I64);
         let from = k.advance(self.profiles, number, 4);
         k.load(Type::I32, from, 4, Access::ReadOnly)
     }
 
-    /// The waves of the thread in some rows.
+    /// Finds the waves of the thread in some rows, and calls `body` with them if there may be some.
     fn find(
         &self,
         k: &mut Kernel<'_>,
@@ -97,11 +121,41 @@ impl Volume {
         rows: &Rows<'_>,
         at: Within,
         places: &[RowPlace],
+        body: impl FnOnce(&mut Kernel<'_>, Vec<Found>),
+    ) {
+        if self.are_alike(context, rows) {
+            let words = self.words_far(k, at, places);
+            let found = self.waves_of(k, context, rows, at, places, words);
+            body(k, found);
+            return;
+        }
+        let along = self.place_along(k, at.z);
+        let patterns = self.patterns(k, places);
+        let mut any = Operand::int(Type::I1, 0);
+        let numbers = patterns.into_iter().map(|(inside, pattern)| {
+            let (has, number) = along.of(k, pattern);
+            let has = k.int(IntOp::And, inside, has);
+            any = k.int(IntOp::Or, any, has);
+            (has, number)
+        });
+        let numbers: Vec<(Operand, Operand)> = numbers.collect();
+        k.when(any, |k| {
+            let words = self.words_of(k, numbers);
+            let found = self.waves_of(k, context, rows, at, places, words);
+            body(k, found);
+        });
+    }
+
+    /// Where the waves lie whose words the thread has.
+    fn waves_of(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        rows: &Rows<'_>,
+        at: Within,
+        places: &[RowPlace],
+        words: Vec<(Operand, Operand)>,
     ) -> Vec<Found> {
-        let words = match self.are_alike(context, rows) {
-            true => self.words_far(k, at, places),
-            false => self.words_of(k, at, places),
-        };
         let step = self.step(k, context, rows, at);
         let step = k.resize(step, Type::I64);
         let bytes = k.resize(k.param(TowerParams::WAVE_BYTES), Type::I64);
@@ -123,25 +177,21 @@ impl Volume {
         found.collect()
     }
 
-    /// The thread's own words of some rows, each with whether there is a wave.
+    /// The patterns of some rows, each with whether the row is in the region and the thread has something to do there.
     ///
-    /// Words that are not there are the first ones of their kind, which are.
-    fn words_of(
-        &self,
-        k: &mut Kernel<'_>,
-        at: Within,
-        places: &[RowPlace],
-    ) -> Vec<(Operand, Operand)> {
+    /// Of rows beside the region it is that of another row. Rows with the same index along an axis have one class there.
+    fn patterns(&self, k: &mut Kernel<'_>, places: &[RowPlace]) -> Vec<(Operand, Operand)> {
         let (zero, head) = (Operand::i32(0), Operand::i32(CorrectionTable::HEAD));
-        let along = self.place_along(k, at.z);
         let [xs, ..] = self.ranges;
         let middle = k.int(IntOp::Add, head, xs.len);
         let of_rows = places.iter().map(|place| {
             let inside = self.has(k, *place);
             let mut classes = zero;
             for ((at, range), begin) in place.at.into_iter().zip(self.ranges).zip([head, middle]) {
+                let last = k.int(IntOp::Sub, range.len, Operand::i32(1));
                 let from = k.int(IntOp::Sub, at, range.lo);
-                let from = k.choose(inside, from, zero);
+                let from = k.int(IntOp::Max, from, zero);
+                let from = k.int(IntOp::Min, from, last);
                 let number = k.int(IntOp::Add, from, begin);
                 let class = self.word(k, number);
                 classes = k.int(IntOp::Add, classes, class);
@@ -153,10 +203,19 @@ impl Volume {
             let pattern = self.word(k, classes);
             (inside, pattern)
         });
-        let patterns: Vec<(Operand, Operand)> = patterns.collect();
-        let words = patterns.into_iter().map(|(inside, pattern)| {
-            let (has, number) = along.of(k, pattern);
-            let has = k.int(IntOp::And, inside, has);
+        patterns.collect()
+    }
+
+    /// The thread's own words of some rows, each with whether there is a wave: by numbers of words, if they are there.
+    ///
+    /// Words that are not there are the first ones of their kind, which are.
+    fn words_of(
+        &self,
+        k: &mut Kernel<'_>,
+        numbers: Vec<(Operand, Operand)>,
+    ) -> Vec<(Operand, Operand)> {
+        let zero = Operand::i32(0);
+        let words = numbers.into_iter().map(|(has, number)| {
             let number = k.choose(has, number, zero);
             (has, self.word(k, number))
         });
@@ -197,19 +256,20 @@ impl Volume {
         places: &[RowPlace],
         variables: &[Variable],
     ) {
-        let found = self.find(k, context, rows, at, places);
-        let double = Type::scalar(Precision::F64);
-        let waves = found
-            .iter()
-            .map(|found| k.load(double, found.wave, 8, Access::ReadOnly));
-        let waves: Vec<Operand> = waves.collect();
-        for ((found, wave), variable) in found.iter().zip(waves).zip(variables) {
-            let added = k.convert(wave, context.real);
-            let before = k.get(*variable);
-            let after = k.sum(before, added);
-            let after = k.choose(found.has, after, before);
-            k.set(*variable, after);
-        }
+        self.find(k, context, rows, at, places, |k, found| {
+            let double = Type::scalar(Precision::F64);
+            let waves = found
+                .iter()
+                .map(|found| k.load(double, found.wave, 8, Access::ReadOnly));
+            let waves: Vec<Operand> = waves.collect();
+            for ((found, wave), variable) in found.iter().zip(waves).zip(variables) {
+                let added = k.convert(wave, context.real);
+                let before = k.get(*variable);
+                let after = k.sum(before, added);
+                let after = k.choose(found.has, after, before);
+                k.set(*variable, after);
+            }
+        });
     }
 
     /// Fetches what will be added to some rows.
@@ -221,8 +281,10 @@ impl Volume {
         at: Within,
         places: &[RowPlace],
     ) {
-        for found in self.find(k, context, rows, at, places) {
-            k.prefetch_if(found.has, found.wave);
-        }
+        self.find(k, context, rows, at, places, |k, found| {
+            for found in found {
+                k.prefetch_if(found.has, found.wave);
+            }
+        });
     }
 }

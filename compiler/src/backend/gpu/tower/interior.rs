@@ -5,8 +5,10 @@ use super::super::kernel::{Access, IntOp, Kernel, Variable};
 use super::super::numbers;
 use super::amended::AmendedValues;
 use super::cluster::Across;
+use super::copied::{self, Copied, Known};
 use super::predicate::Predicate;
 use super::steer::RowPointers;
+use super::task;
 use super::volume::{self, Places, Rows};
 use super::worker::{Left, Worker};
 use super::z_block::{self, Between};
@@ -29,6 +31,10 @@ struct Period {
     number: Operand,
     /// Where the thread is, where lines are cut into z blocks.
     between: Option<Between>,
+    /// What the thread knows of waves in slots.
+    known: Option<Known>,
+    /// Whether it is near faces of boxes of total fields, where it may be.
+    near: Option<Operand>,
 }
 
 impl Worker<'_> {
@@ -45,6 +51,7 @@ impl Worker<'_> {
         let number = k.int(IntOp::Sub, from, until);
         let predicate = self.predicate(k, number);
         let between = Between::new(k, context, from, self.lane.thread);
+        let known = copied::begin(k, context, &self.lane, self.words, from);
         let carried = self.begin(k, first, predicate, between);
         let own = k.variable_of(first);
         let between = between.map(|Between(n)| k.variable_of(n));
@@ -56,6 +63,8 @@ impl Worker<'_> {
                 own: now,
                 number,
                 between: place,
+                known,
+                near: self.near(k, number, known),
             };
             match self.is_busy(k, place) {
                 Some(busy) => {
@@ -114,6 +123,24 @@ impl Worker<'_> {
             ghosts.make_held(k, context, &self.lane);
         }
         variables
+    }
+
+    /// Whether a period is near faces of boxes of total fields, where towers may be. Behind them threads learn anew which
+    /// sources correct them.
+    fn near(&self, k: &mut Kernel<'_>, number: Operand, known: Option<Known>) -> Option<Operand> {
+        let context = &self.context;
+        if !context.near_faces() {
+            return None;
+        }
+        let end = task::interior_end(k, self.words);
+        let period = k.int(IntOp::Add, number, end);
+        if let Some(known) = known {
+            let is_first = task::is_first_behind(k, self.words, period);
+            k.when(is_first, |k| {
+                copied::learn(k, context, &self.lane, self.words, period, known);
+            });
+        }
+        Some(task::is_near(k, self.words, period))
     }
 
     /// Stores what only the tower has.
@@ -242,7 +269,9 @@ impl Stage<'_, '_> {
         } = self.worker;
         match op {
             RowOp::Prefetch { update, rows } => {
-                volume::prefetch(k, context, lane, &self.rows_of(*update, rows));
+                let none: &[usize] = &[];
+                let copied = context.block().slots.map(|_| none);
+                volume::prefetch(k, context, lane, &self.rows_of(*update, rows, copied));
             }
             RowOp::Await => {
                 sync.wait_for_loads(k);
@@ -253,10 +282,15 @@ impl Stage<'_, '_> {
             RowOp::Fetch(all) => self.fetch(k, all),
             RowOp::Update(update) => self.update(k, update),
             RowOp::Amend(all) => self.amend(k, all),
-            RowOp::Inject { update, rows } => {
+            RowOp::Inject {
+                update,
+                rows,
+                copied,
+            } => {
                 let targets: Vec<RowRef> = rows.iter().map(|row| self.target(row)).collect();
                 let mut values: Vec<Operand> = targets.iter().map(|t| self.values[t]).collect();
-                volume::add(k, context, lane, &self.rows_of(*update, rows), &mut values);
+                let rows = self.rows_of(*update, rows, copied.as_deref());
+                volume::add(k, context, lane, &rows, &mut values);
                 self.values.extend(targets.into_iter().zip(values));
             }
             RowOp::Commit(row) => self.commit(k, row),
@@ -279,7 +313,12 @@ impl Stage<'_, '_> {
     }
 
     /// Rows of an update as volume sources see them.
-    fn rows_of<'r>(&self, update: usize, rows: &'r [RowUpdate]) -> Rows<'r> {
+    fn rows_of<'r>(
+        &self,
+        update: usize,
+        rows: &'r [RowUpdate],
+        copied: Option<&'r [usize]>,
+    ) -> Rows<'r> {
         let scheme = self.worker.context.scheme;
         Rows {
             of: (self.at.stage, self.at.updates(scheme)[update].target),
@@ -289,6 +328,12 @@ impl Stage<'_, '_> {
             places: Places::Interior {
                 rows,
                 words: self.worker.words,
+                copied: self.period.known.zip(copied).map(|(known, slots)| Copied {
+                    known,
+                    slots,
+                    before: 0,
+                }),
+                near: self.period.near,
             },
         }
     }

@@ -20,6 +20,7 @@ use super::boundary::BoundaryPeriod;
 use super::cluster::{self, ClusterBarrier};
 use super::code::Code;
 use super::context::{Context, Lane};
+use super::copied;
 use super::load::{self, LoadPeriod, Producer};
 use super::neighbours::{self, Neighbours};
 use super::pipeline::{self, Arrivals, Pipeline, Scarce};
@@ -87,6 +88,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     }
     let thread = k.special(Special::Thread(0));
     load::clear(&mut k, context, shared, thread, i64::from(roles.all()));
+    copied::prepare(&mut k, context, shared, thread, roles.all());
     // Each thread has one role only, so one count of stages does for all of them.
     let scarce = Scarce {
         place: context.ghosts().is_some() || sources > 0,
@@ -414,6 +416,15 @@ impl Produced<'_, '_> {
         }
     }
 
+    /// The stage after one of a period, and the period in which it is.
+    fn after(&self, k: &mut Kernel<'_>, period: Operand, stage: usize) -> (Operand, usize) {
+        let next = stage + 1;
+        match next == self.context.stages().len() {
+            true => (k.int(IntOp::Add, period, Operand::i32(1)), 0),
+            false => (period, next),
+        }
+    }
+
     /// Copies what the periods need; `wait`: until the neighbours have done so many stages.
     fn produce(&self, k: &mut Kernel<'_>, task: &Fields, wait: &impl Fn(&mut Kernel<'_>, Operand)) {
         let Produced {
@@ -431,6 +442,7 @@ impl Produced<'_, '_> {
         let first = shifted(k, context, start, from);
         let period = self.period(k, first, from);
         producer.copy(k, context, period, &context.period().held);
+        producer.waves.copy(k, context, self.words, from, 0);
         load::wait_for_copies(k, context);
         sync.meet(k);
         if let Some(pipeline) = pipeline {
@@ -453,6 +465,8 @@ impl Produced<'_, '_> {
                     }
                     let period = producer.for_stage(k, period, n);
                     producer.copy(k, context, period, &stage.loads);
+                    let (later, after) = self.after(k, number, n);
+                    producer.waves.copy(k, context, self.words, later, after);
                     if let Some(pipeline) = pipeline {
                         pipeline.fill(k, 1);
                     }

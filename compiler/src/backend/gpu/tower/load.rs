@@ -4,6 +4,7 @@ use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::cluster::{first_index, is_last, of_slab, word_of};
 use super::context::{Context, word};
+use super::copied::Copier;
 use super::predicate::Predicate;
 use super::steer::{distinct, rank};
 use super::z_block::{self, Between};
@@ -30,6 +31,8 @@ pub(super) struct Producer {
     by: Operand,
     /// Where a block has a part of the line.
     part: Option<Part>,
+    /// What copies waves to slots.
+    pub waves: Copier,
 }
 
 /// Ranges of the chunks of a row.
@@ -145,6 +148,11 @@ impl Producer {
             to,
             by: from,
             part,
+            waves: Copier {
+                shared,
+                thread,
+                threads,
+            },
         }
     }
 

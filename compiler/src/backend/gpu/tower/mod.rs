@@ -20,6 +20,7 @@ mod boundary;
 mod cluster;
 mod code;
 mod context;
+mod copied;
 mod correction;
 mod ghost_kernel;
 mod ghosts_folded;

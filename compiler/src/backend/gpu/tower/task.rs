@@ -2,7 +2,7 @@
 
 use super::super::abi::TaskWord;
 use super::super::ir::{Operand, Type};
-use super::super::kernel::{Access, IntOp, Kernel};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::context::Context;
 
 /// A task as a thread has read it. Reading it anew is cheaper than keeping it: threads that compute have no register to
@@ -59,6 +59,20 @@ pub(super) fn interior_origin(
     }
     let shift = TaskWord::SHIFT.map(&mut word);
     [0, 1].map(|n| k.int(IntOp::Add, at[n], shift[n]))
+}
+
+/// Whether a period of the time block is one of those near faces of boxes of total fields.
+pub(super) fn is_near(k: &mut Kernel<'_>, words: Operand, period: Operand) -> Operand {
+    let [first, count] = TaskWord::NEAR.map(|number| word(k, words, number));
+    let from = k.int(IntOp::Sub, period, first);
+    k.compare(IntCmp::Below, from, count)
+}
+
+/// Whether a period of the time block is the first one behind those.
+pub(super) fn is_first_behind(k: &mut Kernel<'_>, words: Operand, period: Operand) -> Operand {
+    let [first, count] = TaskWord::NEAR.map(|number| word(k, words, number));
+    let behind = k.int(IntOp::Add, first, count);
+    k.compare(IntCmp::Eq, period, behind)
 }
 
 /// After the last interior period of the task.

@@ -9,10 +9,12 @@ use super::super::abi::{TowerParams, VolumeParams};
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use super::context::{Context, Lane};
+use super::copied::Copied;
 use super::task;
+use crate::incident::FarRows;
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, ComponentId, Precision, StageId};
-use crate::tower::{Adds, Group, RowUpdate};
+use crate::tower::{Adds, Group, RowUpdate, VolumeSource};
 
 /// Along an axis.
 #[derive(Clone, Copy)]
@@ -56,6 +58,16 @@ pub(super) struct Rows<'r> {
     pub places: Places<'r>,
 }
 
+impl<'r> Rows<'r> {
+    /// Where waves are that were copied.
+    fn copied(&self) -> Option<Copied<'r>> {
+        match self.places {
+            Places::Interior { copied, .. } => copied,
+            Places::Boundary(_) => None,
+        }
+    }
+}
+
 /// Where rows are.
 #[derive(Clone, Copy)]
 pub(super) enum Places<'r> {
@@ -63,12 +75,16 @@ pub(super) enum Places<'r> {
     Interior {
         rows: &'r [RowUpdate],
         words: Operand,
+        /// Where waves are that were copied.
+        copied: Option<Copied<'r>>,
+        /// Whether the period is near faces of boxes of total fields, where it may be.
+        near: Option<Operand>,
     },
     Boundary(&'r [RowPlace]),
 }
 
 impl Volume {
-    fn new(k: &Kernel<'_>, context: &Context<'_>, number: usize) -> Volume {
+    pub fn new(k: &Kernel<'_>, context: &Context<'_>, number: usize) -> Volume {
         let param = |parameter: usize| k.param(TowerParams::of_volume(number, parameter));
         let range = |axis: usize| Range {
             lo: param(VolumeParams::lo(axis)),
@@ -114,7 +130,7 @@ impl Volume {
     }
 
     /// Whether all of a period's rows, and what lies between them, are in the box.
-    fn is_around(&self, k: &mut Kernel<'_>, at: [Operand; 2], rows: &[RowUpdate]) -> Operand {
+    pub fn is_around(&self, k: &mut Kernel<'_>, at: [Operand; 2], rows: &[RowUpdate]) -> Operand {
         let mut around = Operand::int(Type::I1, 1);
         for (n, (at, range)) in at.into_iter().zip(self.ranges).enumerate() {
             let hull = hull_along(rows, n);
@@ -188,7 +204,10 @@ impl Volume {
         within: Within,
         body: impl FnOnce(&mut Kernel<'_>, &[RowPlace]),
     ) {
-        let Places::Interior { rows: own, words } = rows.places else {
+        let Places::Interior {
+            rows: own, words, ..
+        } = rows.places
+        else {
             return;
         };
         let at = origin(k, context, within.period, words);
@@ -290,7 +309,7 @@ impl Volume {
 }
 
 /// The index of the origin of a period of the time block.
-fn origin(
+pub(super) fn origin(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
     period: Operand,
@@ -338,6 +357,35 @@ fn sources_of<'c>(context: &Context<'c>, rows: &Rows<'_>) -> impl Iterator<Item 
     acting.map(|(number, _)| number)
 }
 
+/// How the waves of a source are found in some rows.
+#[derive(Clone, Copy)]
+enum Finding {
+    /// There are none.
+    No,
+    /// Each thread looks for them.
+    Looks,
+    /// They were copied.
+    Copied,
+    /// Threads look for them in periods near faces; elsewhere they were copied, or there are none.
+    LooksIf(Operand),
+}
+
+impl Finding {
+    fn of(context: &Context<'_>, rows: &Rows<'_>, source: &VolumeSource) -> Finding {
+        let Places::Interior { near, copied, .. } = rows.places else {
+            return Finding::Looks;
+        };
+        let bare = source.adds == Adds::Correction(FarRows::Bare);
+        let copied = copied.is_some() && source.is_copied();
+        match near {
+            Some(near) if bare || copied => Finding::LooksIf(near),
+            None if bare && !context.near_faces() => Finding::No,
+            None if copied => Finding::Copied,
+            _ => Finding::Looks,
+        }
+    }
+}
+
 /// Adds to the values of some rows what sources add.
 pub(super) fn add(
     k: &mut Kernel<'_>,
@@ -347,17 +395,40 @@ pub(super) fn add(
     values: &mut [Operand],
 ) {
     let faces = Faces::of(context, rows.places);
+    let mut copied = rows.copied();
     for number in sources_of(context, rows) {
+        let source = &context.program.sources[number];
+        let finding = Finding::of(context, rows, source);
+        let own = copied.filter(|_| source.is_copied());
+        if let Some(next) = copied.as_mut().filter(|_| source.is_copied()) {
+            next.before += 1;
+        }
+        if matches!(finding, Finding::No) {
+            continue;
+        }
         let volume = Volume::new(k, context, number);
         let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
-        volume.along(k, lane, rows, faces, |k, at| match rows.places {
-            Places::Boundary(places) => volume.add(k, context, rows, at, places, &variables),
-            Places::Interior { .. } => {
-                volume.near(k, context, rows, at, |k, places| {
-                    volume.add(k, context, rows, at, places, &variables);
-                });
+        let look = |k: &mut Kernel<'_>| {
+            volume.along(k, lane, rows, faces, |k, at| match rows.places {
+                Places::Boundary(places) => volume.add(k, context, rows, at, places, &variables),
+                Places::Interior { .. } => {
+                    volume.near(k, context, rows, at, |k, places| {
+                        volume.add(k, context, rows, at, places, &variables);
+                    });
+                }
+            });
+        };
+        let add_copied = |k: &mut Kernel<'_>| {
+            if let Some(own) = own {
+                own.add(k, context, lane, number, rows.active, &variables);
             }
-        });
+        };
+        match finding {
+            Finding::No => {}
+            Finding::Looks => look(k),
+            Finding::Copied => add_copied(k),
+            Finding::LooksIf(near) => k.either(near, look, add_copied),
+        }
         for (value, variable) in values.iter_mut().zip(variables) {
             *value = k.get(variable);
         }
@@ -369,13 +440,22 @@ pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, r
     for number in sources_of(context, rows) {
         let volume = Volume::new(k, context, number);
         let faces = Faces::of(context, rows.places);
-        volume.along(k, lane, rows, faces, |k, at| {
-            if matches!(volume.adds, Adds::Correction(_)) {
-                volume.near(k, context, rows, at, |k, places| {
-                    volume.prefetch_waves(k, context, rows, at, places);
+        if matches!(volume.adds, Adds::Correction(_)) {
+            let fetch = |k: &mut Kernel<'_>| {
+                volume.along(k, lane, rows, faces, |k, at| {
+                    volume.near(k, context, rows, at, |k, places| {
+                        volume.prefetch_waves(k, context, rows, at, places);
+                    });
                 });
-                return;
+            };
+            match Finding::of(context, rows, &context.program.sources[number]) {
+                Finding::No | Finding::Copied => {}
+                Finding::Looks => fetch(k),
+                Finding::LooksIf(near) => k.when(near, fetch),
             }
+            continue;
+        }
+        volume.along(k, lane, rows, faces, |k, at| {
             let wave = volume.wave(k, context, rows, at);
             k.prefetch_if(Operand::int(Type::I1, 1), wave);
             // One value for all is soon there anyway.
