@@ -185,7 +185,7 @@ impl Towers {
         if self.variants.all[placement.variant].faces {
             let mut near = interior.filter(|t| self.variants.are_near_faces(rows_of(*t)));
             if let Some(first) = near.next() {
-                placement.near = first..near.last().unwrap_or(first) + 1;
+                placement.near = first..near.next_back().unwrap_or(first) + 1;
             }
         }
         Some(placement)

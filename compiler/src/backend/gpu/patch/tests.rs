@@ -8,12 +8,13 @@ use crate::lattice::{Axis, PerAxis};
 use crate::patch::Staying;
 use crate::patch::verify;
 use crate::testing::{
-    Limits, Rng, Stagewise, add_layers, add_random_zones, everywhere, lengthen, random_patches,
-    random_scheme,
+    Effort, Limits, Rng, Stagewise, add_layers, add_random_zones, everywhere, lengthen,
+    random_patches, random_scheme,
 };
 use torre_ptx::{Device, Param};
 
 fn library() -> Option<&'static Library> {
+    Effort::Quick.choose();
     Library::open()
         .inspect_err(|error| eprintln!("skipped: {error}"))
         .ok()
@@ -46,9 +47,11 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     let [across, along] = program.blocks().map(|n| n as u32);
     let threads = [WARP as u32, program.shape.warps as u32, 1];
     let shared = program.shared_bytes(scheme.precision.bytes()) as u32;
-    let options = torre_ptx::Options {
+    // Looking for races takes as long as the rest.
+    let options = |races: bool| torre_ptx::Options {
         seed,
         resident: program.tiles() as u32,
+        races,
         ..torre_ptx::Options::default()
     };
     let (mut step, mut since) = (0, 0);
@@ -103,7 +106,7 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
             threads,
             shared,
             &params,
-            &options,
+            &options(time_block as u64 == seed % 2),
         );
         done.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{program}\n{scheme}"));
     }
@@ -111,7 +114,7 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
         let entry = module.entry(GHOSTS).expect("it was emitted");
         let array = arrays[0].address();
         let params = params(&GhostsOf { array }.arguments());
-        let done = device.launch(entry, blocks, threads, 0, &params, &options);
+        let done = device.launch(entry, blocks, threads, 0, &params, &options(true));
         done.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
     }
     let bytes = device.read(arrays[0]).to_vec();

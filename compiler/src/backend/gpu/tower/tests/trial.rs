@@ -29,6 +29,8 @@ pub struct Trial<'a> {
     /// What accesses to memory add by themselves.
     pub near: i64,
     pub seed: u64,
+    /// Lines of IR from which on a kernel is not compiled.
+    pub most_lines: usize,
 }
 
 /// What towers did.
@@ -68,6 +70,7 @@ impl<'a> Trial<'a> {
             options: Options::default(),
             near: NEAR,
             seed: 0,
+            most_lines: usize::MAX,
         }
     }
 
@@ -83,7 +86,11 @@ impl<'a> Trial<'a> {
         Ok(program)
     }
 
-    fn ptx(&self, stagewise: &Stagewise<'_>, program: &TowerProgram) -> torre_ptx::Module {
+    fn ptx(
+        &self,
+        stagewise: &Stagewise<'_>,
+        program: &TowerProgram,
+    ) -> Result<torre_ptx::Module, String> {
         let mut module = Module::new();
         emit_with(
             &mut module,
@@ -107,8 +114,12 @@ impl<'a> Trial<'a> {
         } = self.options;
         let is_plain = matches!(division, Division::ZBlocks(_)) && !moves_registers;
         let gpu = Gpu::named(if is_plain { "sm_80" } else { "sm_90a" }).expect("a known name");
+        let lines = module.text().lines().count();
+        if lines > self.most_lines {
+            return Err(format!("a kernel of {lines} lines"));
+        }
         let text = compile(self.library, &module, gpu).expect("valid IR").text;
-        torre_ptx::Module::parse(&text).expect("PTX that is understood")
+        Ok(torre_ptx::Module::parse(&text).expect("PTX that is understood"))
     }
 
     /// Runs towers that exist.
@@ -125,7 +136,7 @@ impl<'a> Trial<'a> {
         let mut own = Stagewise::new(scheme, &mut rng);
         let mut expected = Stagewise::new(scheme, &mut Rng::new(seed));
         let program = self.program(scheme).map_err(|reason| reason.to_string())?;
-        let module = self.ptx(&own, &program);
+        let module = self.ptx(&own, &program)?;
         let mut device = Device::new();
         let array = device.upload(own.bytes());
         let mut report = Report {
@@ -148,6 +159,8 @@ impl<'a> Trial<'a> {
                 trial: self,
                 program: &program,
                 module: &module,
+                // Looking for them takes as long as the rest.
+                races: time_block == seed % 2,
                 order: Order {
                     width: rng.within(1, 4),
                     overlap: rng.within(0, 3),
@@ -181,6 +194,8 @@ struct TimeBlockTrial<'a> {
     trial: &'a Trial<'a>,
     program: &'a TowerProgram,
     module: &'a torre_ptx::Module,
+    /// Whether races are looked for.
+    races: bool,
     order: Order,
 }
 
@@ -244,6 +259,7 @@ impl TimeBlockTrial<'_> {
         let options = torre_ptx::Options {
             seed,
             resident,
+            races: self.races,
             ..torre_ptx::Options::default()
         };
         for launch in time_block.launches(&buffers, &Volumes::default(), SINCE as u32) {
