@@ -3,13 +3,15 @@
 use super::{Striped, failed};
 use crate::gpu::device::{DeviceError, Threads};
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
+use crate::gpu::recorder::Description;
 use crate::gpu::time_blocks::Ready;
 use crate::host::Progress;
 use crate::simulation::Value;
+use crate::timeline::Kind;
 use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::abi::TowerBuffers;
 use torre_compiler::lattice::Interval;
-use torre_compiler::pipeline::{StripeAction, StripeOp};
+use torre_compiler::pipeline::{StripeAction, StripeOp, StripeQueue};
 
 /// A time block of a pass.
 #[derive(Clone, Debug)]
@@ -19,6 +21,39 @@ struct BlockState {
     from: u64,
     /// What progress counts from, on each device.
     since: Vec<u32>,
+}
+
+/// What the record has of an operation of a pass, whose first one has a number there.
+fn description(
+    op: &StripeOp,
+    queue: WorkQueue,
+    pass: u64,
+    amount: u64,
+    first: usize,
+) -> Description {
+    let (kind, name) = match op.action {
+        StripeAction::Run { block, launch, .. } => (
+            Kind::Run,
+            format!("pass {pass}, block {block}, launch {launch}"),
+        ),
+        StripeAction::Send { block, to, .. } => (
+            Kind::Send,
+            format!("pass {pass}, block {block}, to GPU {to}"),
+        ),
+    };
+    Description {
+        device: op.queue.stripe(),
+        queue,
+        queue_name: match op.queue {
+            StripeQueue::Blocks { slot, .. } => format!("blocks {slot}"),
+            StripeQueue::Links { up: true, .. } => "link up".to_owned(),
+            StripeQueue::Links { up: false, .. } => "link down".to_owned(),
+        },
+        kind,
+        name,
+        amount,
+        after: op.after.iter().map(|before| first + before).collect(),
+    }
 }
 
 fn unknown() -> DeviceError {
@@ -118,6 +153,11 @@ impl<T: Value> Striped<'_, T> {
         let mut signals = Vec::new();
         let issued = self.issue_all(&ops, &blocks, &mut signals);
         let arrived = self.arrive_all(&ops, &blocks, &signals, progress);
+        let peers = self.peers;
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| arrived.is_ok()) {
+            recorder.settle(&|number| peers.device(number), |_| true)?;
+        }
+        self.passes += 1;
         for (op, signal) in ops.iter().zip(&signals) {
             self.peers.device(op.queue.stripe()).forget(*signal);
         }
@@ -186,26 +226,38 @@ impl<T: Value> Striped<'_, T> {
                     .follow_peer(stripe, queue, of, signals[*before])?,
             }
         }
-        match op.action {
+        let begun = match &self.recorder {
+            Some(recorder) => Some(recorder.begin(device, queue)?),
+            None => None,
+        };
+        let amount = match op.action {
             StripeAction::Run { block, launch, .. } => {
-                self.run_launch(stripe, queue, &blocks[block], launch)?;
                 self.launches += 1;
+                self.run_launch(stripe, queue, &blocks[block], launch)?
             }
             StripeAction::Send {
                 from, to, planes, ..
             } => self.send([from, to], queue, planes)?,
+        };
+        if let (Some(recorder), Some(begun)) = (&mut self.recorder, begun) {
+            // All operations of passes are recorded in their order.
+            let first = recorder.count() - signals.len();
+            let what = description(op, queue, self.passes, amount, first);
+            recorder.end(device, begun, what)?;
         }
         device.signal(queue)
     }
 
+    /// Towers that are run.
     fn run_launch(
         &self,
         stripe: usize,
         queue: WorkQueue,
         block: &BlockState,
         launch: i64,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
         let (unit, device) = (&self.units[stripe], self.peers.device(stripe));
+        let mut all = 0;
         let ready: &Ready = unit.ready.get(&block.steps).ok_or_else(unknown)?;
         let height = self.program.stripes.known(block.steps);
         let number = height.and_then(|height| height.stripes[stripe].index(launch));
@@ -236,17 +288,19 @@ impl<T: Value> Striped<'_, T> {
             // the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are
             // waves of all steps of the pass, and room for their records.
             unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
+            all += u64::from(towers);
         }
-        Ok(())
+        Ok(all)
     }
 
-    /// Copies planes of the overlap of two stripes.
+    /// Copies planes of the overlap of two stripes; how many bytes.
     fn send(
         &mut self,
         stripes: [usize; 2],
         queue: WorkQueue,
         planes: Interval,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
+        let mut all = 0;
         let layout = &self.program.layout;
         let below = stripes[0].min(stripes[1]);
         let rows = self.program.stripes.overlap(below);
@@ -260,9 +314,10 @@ impl<T: Value> Striped<'_, T> {
             };
             let places = stripes.map(|n| self.units[n].array.offset(lines.first * size));
             self.peers.send(stripes, queue, places, bytes)?;
-            self.sent += bytes.length * bytes.count;
+            all += bytes.length * bytes.count;
         }
-        Ok(())
+        self.sent += all;
+        Ok(all)
     }
 
     /// Brings the waves of the next steps to the devices.
