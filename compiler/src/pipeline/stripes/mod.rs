@@ -15,11 +15,13 @@
 
 mod build;
 mod check;
+mod pace;
 mod print;
 #[cfg(test)]
 mod tests;
 
 pub use check::{StripeFault, check_stripes};
+pub use pace::{StripeSeconds, StripedTime};
 pub use print::PrintedStripes;
 
 use super::footprint::along;
