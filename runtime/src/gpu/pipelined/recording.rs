@@ -1,6 +1,7 @@
 //! The record of when operations ran.
 
 use super::Pipelined;
+use super::pass_state::Record;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::{Queues, WorkQueue};
 use crate::gpu::recorder::{Begun, Description, Recorder};
@@ -8,12 +9,6 @@ use crate::simulation::Value;
 use crate::timeline::Kind;
 use std::collections::BTreeMap;
 use torre_compiler::pipeline::{Action, Op, OpId, Queue};
-
-/// A record, and the numbers in it of operations of passes that are not over.
-pub(super) struct Record {
-    pub recorder: Recorder,
-    numbers: BTreeMap<OpId, usize>,
-}
 
 fn kind(action: Action) -> Kind {
     match action {
