@@ -51,8 +51,9 @@ pub use predict::{Rates, SlabWork, SlabsRate, StripeWork, StripesRate, WindowRat
 pub use print::Printed;
 pub use slabs::{BUFFERS, LaidOutSlabs, PrintedSlabs, Slab, SlabBuilder, check_slabs, wide_enough};
 pub use stripes::{
-    NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeQueue,
-    StripeSeconds, StripedBlock, StripedHeight, StripedPass, StripedTime, Stripes, check_stripes,
+    NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeOps,
+    StripeQueue, StripeSeconds, StripedBlock, StripedHeight, StripedPass, StripedTime, Stripes,
+    check_stripes,
 };
 
 use crate::lattice::Interval;

@@ -296,9 +296,11 @@ impl<'a, T: Value> Striped<'a, T> {
         let mut queues = BTreeMap::new();
         for slot in 0..*in_flight {
             queues.insert(StripeQueue::Blocks { stripe, slot }, device.queue()?);
-        }
-        for up in [false, true] {
-            queues.insert(StripeQueue::Links { stripe, up }, device.queue()?);
+            let neighbours = [(false, stripe > 0), (true, stripe + 1 < stripes.count())];
+            for (up, _) in neighbours.into_iter().filter(|(_, there)| *there) {
+                let links = StripeQueue::Links { stripe, slot, up };
+                queues.insert(links, device.queue()?);
+            }
         }
         Ok(Some(Unit {
             function,

@@ -11,7 +11,7 @@ use crate::timeline::Kind;
 use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::abi::TowerBuffers;
 use torre_compiler::lattice::Interval;
-use torre_compiler::pipeline::{StripeAction, StripeOp, StripeQueue};
+use torre_compiler::pipeline::{StripeAction, StripeOp, StripeOps, StripeQueue};
 
 /// A time block of a pass.
 #[derive(Clone, Debug)]
@@ -46,8 +46,8 @@ fn description(
         queue,
         queue_name: match op.queue {
             StripeQueue::Blocks { slot, .. } => format!("blocks {slot}"),
-            StripeQueue::Links { up: true, .. } => "link up".to_owned(),
-            StripeQueue::Links { up: false, .. } => "link down".to_owned(),
+            StripeQueue::Links { slot, up: true, .. } => format!("up {slot}"),
+            StripeQueue::Links { slot, .. } => format!("down {slot}"),
         },
         kind,
         name,
@@ -137,8 +137,6 @@ impl<T: Value> Striped<'_, T> {
             .stripes
             .pass(scheme, layout, &heights, in_flight);
         let pass = pass.ok_or_else(unknown)?;
-        let ops = pass.operations();
-        let ops = ops.map_err(|error| failed("laying out stripes", error))?;
         self.send_waves(steps)?;
         self.clear_records(steps)?;
         // What was written is there before the pass begins.
@@ -150,9 +148,11 @@ impl<T: Value> Striped<'_, T> {
             }
             device.forget(written);
         }
+        let mut ops = pass.list();
         let mut signals = Vec::new();
-        let issued = self.issue_all(&ops, &blocks, &mut signals);
-        let arrived = self.arrive_all(&ops, &blocks, &signals, progress);
+        let issued = self.issue_all(&mut ops, &blocks, &mut signals);
+        let ops = ops.listed();
+        let arrived = self.arrive_all(ops, &blocks, &signals, progress);
         let peers = self.peers;
         if let Some(recorder) = self.recorder.as_mut().filter(|_| arrived.is_ok()) {
             recorder.settle(&|number| peers.device(number), |_| true)?;
@@ -168,15 +168,22 @@ impl<T: Value> Striped<'_, T> {
         self.take_slices()
     }
 
+    /// Gives all operations to their queues, while later ones are listed.
     fn issue_all(
         &mut self,
-        ops: &[StripeOp],
+        ops: &mut StripeOps<'_>,
         blocks: &[BlockState],
         signals: &mut Vec<Signal>,
     ) -> Result<(), DeviceError> {
-        for op in ops {
-            let signal = self.issue(op, ops, blocks, signals)?;
-            signals.push(signal);
+        let mut left = true;
+        while left {
+            let more = ops.advance();
+            left = more.map_err(|error| failed("laying out stripes", error))?;
+            let ops = ops.listed();
+            for op in &ops[signals.len()..] {
+                let signal = self.issue(op, ops, blocks, signals)?;
+                signals.push(signal);
+            }
         }
         Ok(())
     }

@@ -32,8 +32,8 @@ const LAUNCH: f64 = 0.16;
 const MOST_LAUNCHES: usize = 1 << 14;
 
 /// Seconds from the time at which a device could go on with another launch to the end of a launch: its last towers wait
-/// for each other.
-const TAIL: f64 = 0.1e-3;
+/// for each other. 33e-6 were measured on an H100.
+const TAIL: f64 = 35e-6;
 
 /// Seconds from the end of a launch to the beginning of a copy to another device, and from its end to the next launch.
 const SIGNALS: f64 = 10e-6;
