@@ -61,7 +61,10 @@ impl Command {
     /// Torre's.
     pub fn writes_beside(&self) -> Vec<(&Path, &Path)> {
         let (written, what) = match self {
-            Command::Run(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Run(args) => {
+                let report = report_file(args.report.as_deref());
+                (vec![report, args.timeline.as_deref()], &args.what)
+            }
             Command::Plan(args) => (vec![report_file(args.report.as_deref())], &args.what),
             Command::Bench(args) => (vec![report_file(args.report.as_deref())], &args.what),
             Command::Analyze(args) => {
@@ -208,6 +211,10 @@ pub struct Run {
     /// Write a report to this file, or to stdout where it is `json`
     #[arg(long, value_name = "FILE|json")]
     pub report: Option<PathBuf>,
+    /// Record when each launch and copy of GPUs ran, and write that to this file: a trace for `chrome://tracing` and
+    /// Perfetto, or a table
+    #[arg(long, value_name = "FILE.json|FILE.csv")]
+    pub timeline: Option<PathBuf>,
     /// Compare every value with a layerwise reference, bit by bit
     #[arg(long)]
     pub verify: bool,

@@ -17,6 +17,16 @@ use torre_runtime::program::TargetChoice;
 /// What code is made for where no device says it.
 const USUAL: &str = "sm_90";
 
+/// Lets as many queues of a GPU run beside each other as its driver can. By default it has 8 connections for them, and a
+/// queue that waits holds up those that share its connection.
+pub fn connect_queues() {
+    const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+    if std::env::var_os(CONNECTIONS).is_none() {
+        // SAFETY: no other thread runs yet.
+        unsafe { std::env::set_var(CONNECTIONS, "32") };
+    }
+}
+
 /// Whether a target is the name of a GPU.
 pub fn is_gpu(target: &TargetChoice) -> bool {
     matches!(target, TargetChoice::Named(name) if name.starts_with("sm_"))

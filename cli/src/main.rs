@@ -41,6 +41,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     write::end_quietly_on_closed_pipes();
+    device::connect_queues();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Wrong usage ends here with status 2, help and version with 0 if they can be shown.

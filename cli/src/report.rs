@@ -60,6 +60,8 @@ pub struct Report {
     pub predicted_gcells_per_s: Option<f64>,
     /// What the GPU holds, where time blocks are in flight.
     pub window: Option<Value>,
+    /// What GPUs did and waited for, if that was recorded.
+    pub timeline: Option<Value>,
     /// What every value was compared with.
     pub verified: Option<String>,
 }
@@ -147,6 +149,9 @@ impl Report {
         }
         if let Some(window) = &self.window {
             report["window"] = window.clone();
+        }
+        if let Some(timeline) = &self.timeline {
+            report["timeline"] = timeline.clone();
         }
         for (key, value) in &self.provenance {
             report[key] = value.clone();

@@ -5,6 +5,7 @@ mod files;
 mod folders;
 mod memory;
 mod on_device;
+mod timeline;
 
 use crate::args::{self, BackendArg};
 use crate::device;
@@ -59,6 +60,7 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
             )));
         }
     }
+    timeline::format(args)?;
     let mut clock = Clock::start();
     let input = Input::read(&args.what, voice)?;
     clock.reading = clock.total();
@@ -191,6 +193,7 @@ impl<'a, T: Value> Run<'a, T> {
             (Target::Either, Some(plan)) if !swept => asked.faster(&plan.choice.prediction, voice),
             (Target::Either | Target::Processor, _) => None,
         };
+        timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
         if let Some(gpu) = &gpu {
             plan = None;
             if let Some(note) = &gpu.plan.note {
@@ -394,16 +397,22 @@ impl<'a, T: Value> Run<'a, T> {
             self.publish(&folders.blown_up(found), folders)?;
         }
         let outcome = outcome?;
+        let timeline = simulation.timeline();
+        timeline::write(self.args, timeline.as_ref())?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
         let steps_run = self.problem.steps - start;
         let report = self.report(made, &outcome, steps_run, folders);
         let report = Report {
             preparing,
             total: self.clock.total(),
+            timeline: timeline.as_ref().map(timeline::json),
             ..report
         };
         if self.publish(&report.json(), folders)? {
             write::result(&report.text())?;
+            if let Some(timeline) = &timeline {
+                write::result(&timeline::text(timeline))?;
+            }
         }
         if steps_run > 0 && !self.cells_are_set(&outcome) {
             self.voice.note(
@@ -483,6 +492,7 @@ impl<'a, T: Value> Run<'a, T> {
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
         let report = args::report_file(self.args.report.as_deref());
         let files = checkpoint.into_iter().chain(report.map(Path::to_owned));
+        let files = files.chain(self.args.timeline.clone());
         Report {
             provenance: folders.provenance.clone(),
             times: outcome.times,
@@ -529,6 +539,7 @@ impl<'a, T: Value> Run<'a, T> {
                 Some(rate) => Some(rate * 1e-9),
                 None => choice.map(|choice| choice.prediction.rate * 1e-9),
             },
+            timeline: None,
             window: match &self.sweep {
                 Some(plan) => Some(sweep::json(plan, &self.input.resolved)),
                 None => self.held().map(window::json),

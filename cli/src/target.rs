@@ -1,6 +1,6 @@
 //! Where a calculation goes: to the processor or to a GPU.
 
-use crate::args::{BackendArg, Holding, How};
+use crate::args::{BackendArg, Holding, How, WindowArg};
 use crate::device;
 use crate::devices::Devices;
 use crate::failure::Failure;
@@ -92,15 +92,28 @@ impl Asked<'_> {
     }
 
     fn opened(&self, numbers: &[usize]) -> Result<OnGpu, Failure> {
-        let (devices, model) = device::all(numbers, &self.how.target)?;
+        let (devices, mut model) = device::all(numbers, &self.how.target)?;
         let (mut plan, choices) = device::plan(self.schedule, self.source, self.resolved, &model)?;
+        let free = device::free_memory(&devices, numbers)?;
+        let Resolved {
+            scheme, problem, ..
+        } = self.resolved;
+        let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
+        let moves = match &self.holding.window {
+            WindowArg::None | WindowArg::Device => false,
+            WindowArg::Auto => needed > self.holding.memory.map_or(free, |most| most.min(free)),
+            WindowArg::Host | WindowArg::Slabs(_) | WindowArg::Folder(_) => true,
+        };
+        if moves {
+            model.link = devices.devices()[0].link_rate()?;
+        }
         let question = Question {
             holding: self.holding,
             resolved: self.resolved,
             model: &model,
             devices: numbers.len(),
             share: self.how.devices.as_ref().map_or(1.0, Devices::share),
-            free: device::free_memory(&devices, numbers)?,
+            free,
             every: self.every,
         };
         let held = question.decide(&mut plan, &choices)?;

@@ -10,4 +10,5 @@ pub mod plan;
 pub mod program;
 pub mod run;
 pub mod simulation;
+pub mod timeline;
 pub mod world;

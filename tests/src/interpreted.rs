@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::abi::Argument;
 use torre_compiler::testing::Rng;
 use torre_ptx::{Buffer, Device, Module, Options, Param};
@@ -62,6 +62,9 @@ struct Queued {
     queues: Vec<(usize, VecDeque<Work>)>,
     signals: u64,
     arrived: BTreeSet<u64>,
+    /// When marks were met.
+    marks: BTreeMap<u64, Instant>,
+    marks_made: u64,
     /// How often the next piece of work was another queue's than the one before.
     changes: u64,
     seed: u64,
@@ -78,6 +81,7 @@ enum Work {
     Send(usize, [Address; 2], ByteLines),
     Signal(u64),
     Follow(u64),
+    Mark(u64),
 }
 
 /// A place in the host's memory.
@@ -345,6 +349,10 @@ impl Machine {
                 Ok(())
             }
             Work::Follow(_) => Ok(()),
+            Work::Mark(mark) => {
+                self.queued.marks.insert(mark, Instant::now());
+                Ok(())
+            }
         }
     }
 
@@ -486,7 +494,8 @@ impl device::Device for Interpreted {
         Ok(Mark(0))
     }
 
-    fn reach(&self, _: Mark) -> Result<(), DeviceError> {
+    fn reach(&self, mark: Mark) -> Result<(), DeviceError> {
+        self.machine().queued.marks.remove(&mark.0);
         Ok(())
     }
 
@@ -577,6 +586,28 @@ impl Queues for Interpreted {
     }
 
     fn forget(&self, _: Signal) {}
+
+    fn mark_in(&self, queue: WorkQueue) -> Result<Mark, DeviceError> {
+        let number = {
+            let queued = &mut self.machine().queued;
+            queued.marks_made += 1;
+            queued.marks_made
+        };
+        self.ask(queue, Work::Mark(number))?;
+        Ok(Mark(number))
+    }
+
+    fn seconds(&self, from: Mark, to: Mark) -> Result<f64, DeviceError> {
+        let machine = self.machine();
+        let time = |mark: Mark| {
+            let met = machine.queued.marks.get(&mark.0);
+            met.copied()
+                .ok_or_else(|| failed("measuring time", "a mark was not met"))
+        };
+        let (from, to) = (time(from)?, time(to)?);
+        let after = to.duration_since(from).as_secs_f64();
+        Ok(after - from.duration_since(to).as_secs_f64())
+    }
 
     unsafe fn lock(&self, _: *mut u8, _: u64) -> Result<bool, DeviceError> {
         Ok(true)

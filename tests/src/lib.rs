@@ -3,6 +3,7 @@
 pub mod interpreted;
 pub mod physics;
 pub mod random;
+pub mod timelines;
 
 use std::path::{Path, PathBuf};
 use torre_grammar::source::Source;

@@ -68,6 +68,9 @@ impl<T: Value> Run<'_, T> {
             let reason = NoDevices::Points(TOO_MUCH.to_owned());
             return Err(self.no_devices(model, plan, reason)?);
         };
+        if self.args.timeline.is_some() {
+            simulation = simulation.recorded()?;
+        }
         self.run_checked(&mut simulation, prepared, made)
     }
 

@@ -54,6 +54,9 @@ impl<T: Value> Run<'_, T> {
         if let Some(file) = args::report_file(self.args.report.as_deref()) {
             write::try_later(file)?;
         }
+        if let Some(file) = &self.args.timeline {
+            write::try_later(file)?;
+        }
         let args = self.args;
         let folders: Vec<&Path> = [&args.out, &args.checkpoint]
             .into_iter()

@@ -79,6 +79,9 @@ impl<T: Value> Run<'_, T> {
                     self.say_cached();
                 }
             }
+            if self.args.timeline.is_some() {
+                simulation = simulation.recorded()?;
+            }
             if how.places.is_some() && !simulation.is_locked() {
                 self.voice
                     .note("the host's memory cannot be locked, so copies take longer");

@@ -306,7 +306,7 @@ fn several_devices_are_planned_without_a_gpu() {
     for line in [
         "device 0: rows ",
         "  device 1 blocks 1  run block 1 launch ",
-        "  device 0 up        send planes ",
+        "  device 0 up 0      send planes ",
         " to device 1  after ",
     ] {
         assert!(text.contains(line), "{line} in {text}");

@@ -34,6 +34,7 @@ mod footprint;
 mod laid_out;
 mod list;
 mod order;
+pub mod pace;
 mod predict;
 mod print;
 mod slabs;
@@ -50,8 +51,9 @@ pub use predict::{Rates, SlabWork, SlabsRate, StripeWork, StripesRate, WindowRat
 pub use print::Printed;
 pub use slabs::{BUFFERS, LaidOutSlabs, PrintedSlabs, Slab, SlabBuilder, check_slabs, wide_enough};
 pub use stripes::{
-    NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeQueue,
-    StripedBlock, StripedHeight, StripedPass, Stripes, check_stripes,
+    NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeOps,
+    StripeQueue, StripeSeconds, StripedBlock, StripedHeight, StripedPass, StripedTime, Stripes,
+    check_stripes,
 };
 
 use crate::lattice::Interval;

@@ -96,6 +96,7 @@ macro_rules! driver {
 mod peers;
 mod pinned;
 mod queues;
+mod rates;
 mod start;
 
 pub use peers::CudaPeers;
@@ -223,6 +224,24 @@ impl CudaDevice {
         }
     }
 
+    /// Marks the time at which a stream's work up to now is done.
+    fn mark_stream(&self, stream: sys::CUstream) -> Result<Mark, DeviceError> {
+        let mut state = self.state();
+        let event = match state.spare.pop() {
+            Some(event) => event,
+            None => {
+                let mut event = ptr::null_mut();
+                let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as u32;
+                driver!("marking work", cuEventCreate(&mut event, flags))?;
+                event
+            }
+        };
+        let number = state.number();
+        state.marks.insert(number, event);
+        driver!("marking work", cuEventRecord(event, stream))?;
+        Ok(Mark(number))
+    }
+
     /// The event of a mark, which is forgotten, after waiting for it.
     fn reached(&self, mark: Mark) -> Result<Option<sys::CUevent>, DeviceError> {
         self.enter()?;
@@ -235,30 +254,6 @@ impl CudaDevice {
             }
         }
         Ok(event)
-    }
-
-    /// Bytes read and written per second by copies within the device's memory, of pieces far larger than its caches.
-    pub fn copy_rate(&self) -> Result<f64, DeviceError> {
-        const ROUNDS: u32 = 10;
-        let bytes = (self.free_memory()? / 4).min(2 << 30);
-        let (from, to) = (self.take(bytes)?, self.take(bytes)?);
-        let copy = || {
-            driver!(
-                "copying in the GPU's memory",
-                cuMemcpyDtoDAsync_v2(to.0, from.0, bytes as usize, self.stream)
-            )
-        };
-        copy()?;
-        self.wait()?;
-        let start = std::time::Instant::now();
-        for _ in 0..ROUNDS {
-            copy()?;
-        }
-        self.wait()?;
-        let seconds = start.elapsed().as_secs_f64().max(1e-9);
-        self.give_back(from)?;
-        self.give_back(to)?;
-        Ok(2.0 * bytes as f64 * f64::from(ROUNDS) / seconds)
     }
 }
 
@@ -498,20 +493,7 @@ impl Device for CudaDevice {
 
     fn mark(&self) -> Result<Mark, DeviceError> {
         self.enter()?;
-        let mut state = self.state();
-        let event = match state.spare.pop() {
-            Some(event) => event,
-            None => {
-                let mut event = ptr::null_mut();
-                let flags = sys::CUevent_flags::CU_EVENT_DEFAULT as u32;
-                driver!("marking work", cuEventCreate(&mut event, flags))?;
-                event
-            }
-        };
-        let number = state.number();
-        state.marks.insert(number, event);
-        driver!("marking work", cuEventRecord(event, self.stream))?;
-        Ok(Mark(number))
+        self.mark_stream(self.stream)
     }
 
     fn reach(&self, mark: Mark) -> Result<(), DeviceError> {

@@ -16,6 +16,7 @@
 //!   copies from and to the host               through page-locked memory                   transfer
 //! Pipelined::new(calculation, devices, ..)    time blocks in flight, calculation windows   pipelined: Simulation; queues
 //! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each   striped: Simulation; queues
+//!   recorded()                                when operations of either of them ran        recorder; crate::timeline
 //! ```
 //!
 //! Whatever acts on single values is the same as on the host, and gives the same bits.
@@ -33,6 +34,7 @@ mod no_time_blocks;
 pub mod patches;
 mod pipelined;
 pub mod queues;
+mod recorder;
 mod records;
 mod simulation;
 pub mod step_tables;

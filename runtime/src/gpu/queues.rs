@@ -1,6 +1,6 @@
 //! Queues of work beside a device's own: copies and kernels that run side by side, ordered by signals.
 
-use super::device::{Address, Device, DeviceError, Function, Threads};
+use super::device::{Address, Device, DeviceError, Function, Mark, Threads};
 use torre_compiler::backend::gpu::abi::Argument;
 
 /// A queue of work. What is asked of it is done in order, and in no order with other queues but by signals.
@@ -69,6 +69,11 @@ pub trait Queues: Device {
     fn arrive(&self, signal: Signal) -> Result<(), DeviceError>;
     /// Says that nobody will ask for a signal again.
     fn forget(&self, signal: Signal);
+    /// Marks the time at which what a queue was asked for up to now is done; [`Device::reach`] forgets it.
+    fn mark_in(&self, queue: WorkQueue) -> Result<Mark, DeviceError>;
+    /// Waits for both marks, and says how many seconds the second one is after the first one, by the device's clock. A
+    /// number below 0 says that it was before. Both stay.
+    fn seconds(&self, from: Mark, to: Mark) -> Result<f64, DeviceError>;
     /// Locks pages of the host, so that the device copies them by itself and copies go on beside other work. `false` if
     /// they cannot be locked: copies are as right then, but slower.
     ///

@@ -10,6 +10,7 @@ use crate::host::guard::{BlowUp, irregular};
 use crate::host::receivers::{Picture, slice_shape};
 use crate::host::{Calculation, Order, Progress};
 use crate::output::{AnyRows, Element, Rows};
+use crate::timeline::Timeline;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use torre_compiler::kernel::{Code, KernelSet};
@@ -96,6 +97,10 @@ pub trait Simulation<T>: Sync {
     fn probe(&self, index: usize) -> Vec<f64>;
     /// The pictures of slices that were due and have not been taken yet.
     fn take_pictures(&mut self) -> Vec<Picture>;
+    /// When operations of devices ran, if that was recorded.
+    fn timeline(&self) -> Option<Timeline> {
+        None
+    }
 }
 
 /// The next step, after so many and up to the problem's end, after which an output is taken from the values.

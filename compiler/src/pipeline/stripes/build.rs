@@ -64,6 +64,31 @@ struct Done {
     sends: Vec<(usize, usize)>,
 }
 
+/// The operations of a pass, listed round by round: those of the first rounds can begin before the others are listed.
+pub struct StripeOps<'a>(Maker<'a>);
+
+impl StripeOps<'_> {
+    /// Those that are listed.
+    pub fn listed(&self) -> &[StripeOp] {
+        &self.0.list.ops
+    }
+
+    /// Lists those of another round; `false`: there are none left.
+    pub fn advance(&mut self) -> Result<bool, NoLayout> {
+        let maker = &mut self.0;
+        let mut goes_on = false;
+        let mut left = false;
+        for block in 0..maker.pass.blocks.len() {
+            goes_on |= maker.round(block);
+            left |= maker.next[block] <= maker.last[block];
+        }
+        match (left, goes_on) {
+            (true, false) => Err(NoLayout::Stuck),
+            _ => Ok(left),
+        }
+    }
+}
+
 struct Maker<'a> {
     pass: &'a StripedPass,
     list: List,
@@ -77,6 +102,13 @@ struct Maker<'a> {
 impl StripedPass {
     /// The operations of the pass.
     pub fn operations(&self) -> Result<Vec<StripeOp>, NoLayout> {
+        let mut ops = self.list();
+        while ops.advance()? {}
+        Ok(ops.0.list.ops)
+    }
+
+    /// The same, none of which is listed yet.
+    pub fn list(&self) -> StripeOps<'_> {
         let numbers = |pick: fn(i64, i64) -> i64, of: fn(&StripeLaunches) -> i64| {
             let block = |block: &super::StripedBlock| {
                 let stripes = block.stripes.iter().filter(|s| !s.is_empty());
@@ -84,26 +116,13 @@ impl StripedPass {
             };
             self.blocks.iter().map(block).collect()
         };
-        let mut maker = Maker {
+        StripeOps(Maker {
             pass: self,
             list: List::default(),
             done: BTreeMap::new(),
             next: numbers(i64::min, |stripe| stripe.first),
             last: numbers(i64::max, |stripe| stripe.end() - 2),
-        };
-        loop {
-            let mut goes_on = false;
-            let mut left = false;
-            for block in 0..self.blocks.len() {
-                goes_on |= maker.round(block);
-                left |= maker.next[block] <= maker.last[block];
-            }
-            match (left, goes_on) {
-                (false, _) => return Ok(maker.list.ops),
-                (true, false) => return Err(NoLayout::Stuck),
-                (true, true) => {}
-            }
-        }
+        })
     }
 }
 
@@ -202,7 +221,7 @@ impl Maker<'_> {
                 planes: planes.written,
             };
             let up = to > stripe;
-            let queue = StripeQueue::Links { stripe, up };
+            let queue = StripeQueue::Links { stripe, slot, up };
             done.sends
                 .push((to, self.list.push(action, queue, vec![run])));
         }

@@ -15,11 +15,14 @@
 
 mod build;
 mod check;
+mod pace;
 mod print;
 #[cfg(test)]
 mod tests;
 
+pub use build::StripeOps;
 pub use check::{StripeFault, check_stripes};
+pub use pace::{StripeSeconds, StripedTime};
 pub use print::PrintedStripes;
 
 use super::footprint::along;
@@ -156,8 +159,13 @@ pub struct StripedBlock {
 pub enum StripeQueue {
     /// Every so-manyth time block of a stripe.
     Blocks { stripe: usize, slot: usize },
-    /// What it sends to the next stripe up, or down, the middle axis.
-    Links { stripe: usize, up: bool },
+    /// What it sends from these to the next stripe up, or down, the middle axis. In one queue for all time blocks, a copy
+    /// would wait for launches whose turn in the list is earlier, and which run later.
+    Links {
+        stripe: usize,
+        slot: usize,
+        up: bool,
+    },
 }
 
 impl StripeQueue {

@@ -14,9 +14,9 @@ impl fmt::Display for StripeQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StripeQueue::Blocks { stripe, slot } => write!(f, "device {stripe} blocks {slot}"),
-            StripeQueue::Links { stripe, up } => {
+            StripeQueue::Links { stripe, slot, up } => {
                 let way = if *up { "up" } else { "down" };
-                write!(f, "device {stripe} {way}")
+                write!(f, "device {stripe} {way} {slot}")
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Queues of work as streams, signals as events.
 
 use super::super::queues::{Queues, Signal, WorkQueue};
-use super::{Address, CudaDevice, DeviceError, Function, Threads, check, sys};
+use super::{Address, CudaDevice, DeviceError, Function, Mark, Threads, check, sys};
 use std::ffi::c_void;
 use std::ptr;
 use torre_compiler::backend::gpu::abi::Argument;
@@ -127,6 +127,26 @@ impl Queues for CudaDevice {
         let mut state = self.state();
         let event = state.signals.remove(&signal.0);
         state.untimed.extend(event);
+    }
+
+    fn mark_in(&self, queue: WorkQueue) -> Result<Mark, DeviceError> {
+        let stream = self.stream_of(queue)?;
+        self.mark_stream(stream)
+    }
+
+    fn seconds(&self, from: Mark, to: Mark) -> Result<f64, DeviceError> {
+        self.enter()?;
+        let event = |mark: Mark| {
+            let event = self.state().marks.get(&mark.0).copied();
+            event.ok_or_else(|| unknown("a mark"))
+        };
+        let (from, to) = (event(from)?, event(to)?);
+        for event in [from, to] {
+            driver!("waiting for the GPU", cuEventSynchronize(event))?;
+        }
+        let mut time = 0.0;
+        driver!("measuring time", cuEventElapsedTime(&mut time, from, to))?;
+        Ok(f64::from(time) * 1e-3)
     }
 
     unsafe fn lock(&self, from: *mut u8, bytes: u64) -> Result<bool, DeviceError> {

@@ -31,7 +31,8 @@ impl<T: Value> Pipelined<'_, T> {
                 self.devices.follow(number, queue, *signal)?;
             }
         }
-        match op.action {
+        let begun = self.begin_record(op, queue)?;
+        let amount = match op.action {
             Action::Load { planes } => self.load(op, queue, planes),
             Action::Store { planes } => self.store(op, queue, planes),
             Action::Slide { places, by } => self.slide(op, queue, places, by),
@@ -42,6 +43,9 @@ impl<T: Value> Pipelined<'_, T> {
                 planes,
             } => self.gather(op, queue, [block, output], planes),
         }?;
+        if let Some(begun) = begun {
+            self.end_record(op, queue, begun, amount)?;
+        }
         let signal = DeviceSignal {
             device: number,
             signal: self.devices.device(number).signal(queue)?,
@@ -74,12 +78,15 @@ impl<T: Value> Pipelined<'_, T> {
         (array.offset(offset), offset as usize, bytes)
     }
 
-    fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
+    /// Bytes that are copied.
+    fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let (device, _) = self.unit(op);
-        let (place, offset, bytes) = self.slab(op, planes);
+        let (place, offset, mut all) = self.slab(op, planes);
+        let bytes = all;
         if let Some(over) = &self.over {
             let range = offset as u64..offset as u64 + bytes;
-            return over.load(device, queue, range, place);
+            over.load(device, queue, range, place)?;
+            return Ok(bytes);
         }
         // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
         // store them are ordered.
@@ -87,8 +94,9 @@ impl<T: Value> Pipelined<'_, T> {
         for (place, offset, bytes) in self.beside_planes(op, planes) {
             // SAFETY: the same of states of these planes.
             unsafe { device.upload(queue, self.host.add(offset), place, bytes) }?;
+            all += bytes;
         }
-        Ok(())
+        Ok(all)
     }
 
     /// The same for the states of planes that lie beside them, which go from device to device with the planes.
@@ -108,43 +116,51 @@ impl<T: Value> Pipelined<'_, T> {
         parts.collect()
     }
 
-    fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<(), DeviceError> {
-        let (place, offset, bytes) = self.slab(op, planes);
+    /// Bytes that are copied.
+    fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
+        let (place, offset, mut all) = self.slab(op, planes);
+        let bytes = all;
         let device = self.devices.device(self.builder.window().device(op.pass));
         if let Some(over) = &mut self.over {
             let range = offset as u64..offset as u64 + bytes;
-            return over.store(device, queue, range, place);
+            over.store(device, queue, range, place)?;
+            return Ok(bytes);
         }
         // SAFETY: as in `load`.
         unsafe { device.download(queue, place, self.host.add(offset), bytes) }?;
         for (place, offset, bytes) in self.beside_planes(op, planes) {
             // SAFETY: the same.
             unsafe { device.download(queue, place, self.host.add(offset), bytes) }?;
+            all += bytes;
         }
-        Ok(())
+        Ok(all)
     }
 
+    /// Bytes that are copied.
     fn slide(
         &self,
         op: &Op,
         queue: WorkQueue,
         places: Interval,
         by: i64,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
         let (device, unit) = self.unit(op);
+        let mut all = 0;
         for Move { from, to, bytes } in self.planes.moves(unit.buffer, places, by) {
             device.copy_in(queue, from, to, bytes)?;
+            all += bytes;
         }
-        Ok(())
+        Ok(all)
     }
 
+    /// Towers that are run.
     fn run_group(
         &self,
         op: &Op,
         queue: WorkQueue,
         block: usize,
         group: i64,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
         let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
         let pass = self.passes.get(index);
         let state = pass
@@ -175,6 +191,7 @@ impl<T: Value> Pipelined<'_, T> {
             ..ready.buffers.clone()
         };
         let time_block = &ready.time_block;
+        let mut all = 0;
         for z_block in 0..time_block.z_blocks.len() {
             let launch = time_block.launch(&buffers, &unit.volumes, state.since, z_block, number);
             let towers = u32::try_from(launch.towers).unwrap_or(u32::MAX);
@@ -191,17 +208,19 @@ impl<T: Value> Pipelined<'_, T> {
             // in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
             // sources, and there are waves of all steps of the pass, and room for their records.
             unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
+            all += u64::from(towers);
         }
-        Ok(())
+        Ok(all)
     }
 
+    /// Values that are gathered.
     fn gather(
         &self,
         op: &Op,
         queue: WorkQueue,
         [block, output]: [usize; 2],
         planes: Interval,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
         let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
         let pass = self.passes.get(index);
         let state = pass
@@ -236,6 +255,7 @@ impl<T: Value> Pipelined<'_, T> {
         };
         // SAFETY: the parameters are those of the kernel; the planes lie in the buffer, and there is room for the
         // slice.
-        unsafe { device.start_in(queue, function, threads, &arguments) }
+        unsafe { device.start_in(queue, function, threads, &arguments) }?;
+        Ok(place.count())
     }
 }

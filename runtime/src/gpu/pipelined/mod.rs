@@ -12,6 +12,7 @@ mod over_files;
 mod pass_state;
 mod passes;
 mod planes;
+mod recording;
 mod records;
 mod slabs;
 mod slices;
@@ -30,9 +31,10 @@ use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
 use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::timeline::Timeline;
 use beside::Beside;
 use over_files::OverFiles;
-use pass_state::PassState;
+use pass_state::{PassState, Record};
 use planes::PlaneBytes;
 use slabs::SlabRun;
 use std::collections::{BTreeMap, VecDeque};
@@ -115,6 +117,8 @@ pub struct Pipelined<'a, T> {
     pictures: Vec<Picture>,
     /// Passes are by overlapped slabs.
     slabs: Option<SlabRun>,
+    /// When operations ran, if that is recorded.
+    record: Option<Record>,
 }
 
 // SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until those
@@ -300,6 +304,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 .collect(),
             pictures: Vec::new(),
             slabs,
+            record: None,
             towers: towers.clone(),
             calculation,
             files,
@@ -578,5 +583,11 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.sort_by_key(|p| (p.step, p.output));
         pictures
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        self.record
+            .as_ref()
+            .map(|record| record.recorder.timeline())
     }
 }

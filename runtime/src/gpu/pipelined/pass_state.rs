@@ -1,6 +1,7 @@
 //! What is known of a pass while it runs.
 
 use super::slices::Slice;
+use crate::gpu::recorder::Recorder;
 use std::collections::BTreeMap;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::{OpId, Queue};
@@ -26,6 +27,13 @@ pub(super) struct SlabPart {
     pub base: Interval,
     /// It is the last one of its pass.
     pub ends: bool,
+}
+
+/// When operations ran, and their numbers in that record.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub recorder: Recorder,
+    pub numbers: BTreeMap<OpId, usize>,
 }
 
 /// A pass that is not over, or a slab of one.

@@ -228,6 +228,9 @@ impl<T: Value> Pipelined<'_, T> {
                 result = result.and(arrived);
             }
         }
+        if result.is_ok() {
+            result = self.settle_record(&state.ops);
+        }
         for id in &state.ops {
             if let Some(own) = self.signals.remove(id) {
                 device.forget(own.signal);

@@ -12,12 +12,14 @@ mod records;
 use super::device::{Address, Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::queues::{Peers, WorkQueue};
+use super::recorder::Recorder;
 use super::time_blocks::{MOST, Ready};
 use super::towers::{CompiledTowers, TimeBlockOrder, TowerError};
 use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{Calculation, Progress};
 use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::timeline::Timeline;
 use records::picture_bytes;
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::Volumes;
@@ -148,6 +150,9 @@ pub struct Striped<'a, T> {
     pictures: Vec<Picture>,
     launches: u64,
     sent: u64,
+    passes: u64,
+    /// When operations ran, if that is recorded.
+    recorder: Option<Recorder>,
 }
 
 fn failed(what: &'static str, message: impl ToString) -> DeviceError {
@@ -242,6 +247,8 @@ impl<'a, T: Value> Striped<'a, T> {
             pictures: Vec::new(),
             launches: 0,
             sent: 0,
+            passes: 0,
+            recorder: None,
             calculation,
             files,
             peers,
@@ -290,9 +297,11 @@ impl<'a, T: Value> Striped<'a, T> {
         let mut queues = BTreeMap::new();
         for slot in 0..*in_flight {
             queues.insert(StripeQueue::Blocks { stripe, slot }, device.queue()?);
-        }
-        for up in [false, true] {
-            queues.insert(StripeQueue::Links { stripe, up }, device.queue()?);
+            let neighbours = [(false, stripe > 0), (true, stripe + 1 < stripes.count())];
+            for (up, _) in neighbours.into_iter().filter(|(_, there)| *there) {
+                let links = StripeQueue::Links { stripe, slot, up };
+                queues.insert(links, device.queue()?);
+            }
         }
         Ok(Some(Unit {
             function,
@@ -371,6 +380,14 @@ impl<'a, T: Value> Striped<'a, T> {
     /// Bytes that devices sent to each other.
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Records when operations run, from now on.
+    pub fn recorded(mut self) -> Result<Self, DeviceError> {
+        let peers = self.peers;
+        let device = |number| peers.device(number);
+        self.recorder = Some(Recorder::new(self.units.len(), &device)?);
+        Ok(self)
     }
 
     /// Launches of groups of towers.
@@ -453,5 +470,9 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.sort_by_key(|p| (p.step, p.output));
         pictures
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        self.recorder.as_ref().map(Recorder::timeline)
     }
 }

@@ -3,14 +3,16 @@
 use super::{Striped, failed};
 use crate::gpu::device::{DeviceError, Threads};
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
+use crate::gpu::recorder::Description;
 use crate::gpu::time_blocks::Ready;
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
+use crate::timeline::Kind;
 use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::abi::TowerBuffers;
 use torre_compiler::injection::Driven;
 use torre_compiler::lattice::Interval;
-use torre_compiler::pipeline::{StripeAction, StripeOp};
+use torre_compiler::pipeline::{StripeAction, StripeOp, StripeOps, StripeQueue};
 
 /// A time block of a pass.
 #[derive(Clone, Debug)]
@@ -22,6 +24,39 @@ struct BlockState {
     since: Vec<u32>,
 }
 
+/// What the record has of an operation of a pass, whose first one has a number there.
+fn description(
+    op: &StripeOp,
+    queue: WorkQueue,
+    pass: u64,
+    amount: u64,
+    first: usize,
+) -> Description {
+    let (kind, name) = match op.action {
+        StripeAction::Run { block, launch, .. } => (
+            Kind::Run,
+            format!("pass {pass}, block {block}, launch {launch}"),
+        ),
+        StripeAction::Send { block, to, .. } => (
+            Kind::Send,
+            format!("pass {pass}, block {block}, to GPU {to}"),
+        ),
+    };
+    Description {
+        device: op.queue.stripe(),
+        queue,
+        queue_name: match op.queue {
+            StripeQueue::Blocks { slot, .. } => format!("blocks {slot}"),
+            StripeQueue::Links { slot, up: true, .. } => format!("up {slot}"),
+            StripeQueue::Links { slot, .. } => format!("down {slot}"),
+        },
+        kind,
+        name,
+        amount,
+        after: op.after.iter().map(|before| first + before).collect(),
+    }
+}
+
 fn unknown() -> DeviceError {
     failed("running an operation", "it is none of the pass")
 }
@@ -29,6 +64,14 @@ fn unknown() -> DeviceError {
 impl<T: Value> Striped<'_, T> {
     /// Makes the towers of a time block ready on all devices, if it can be run.
     pub(super) fn make_ready(&mut self, steps: u64) -> Result<bool, DeviceError> {
+        // Lists of towers are long.
+        if self
+            .units
+            .iter()
+            .all(|unit| unit.ready.contains_key(&steps))
+        {
+            return Ok(true);
+        }
         let scheme = self.calculation.scheme;
         let known = self
             .program
@@ -103,8 +146,6 @@ impl<T: Value> Striped<'_, T> {
             .stripes
             .pass(scheme, layout, &heights, in_flight);
         let pass = pass.ok_or_else(unknown)?;
-        let ops = pass.operations();
-        let ops = ops.map_err(|error| failed("laying out stripes", error))?;
         self.send_waves(steps)?;
         self.clear_records(steps)?;
         // What was written is there before the pass begins.
@@ -116,9 +157,16 @@ impl<T: Value> Striped<'_, T> {
             }
             device.forget(written);
         }
+        let mut ops = pass.list();
         let mut signals = Vec::new();
-        let issued = self.issue_all(&ops, &blocks, &mut signals);
-        let arrived = self.arrive_all(&ops, &blocks, &signals, progress);
+        let issued = self.issue_all(&mut ops, &blocks, &mut signals);
+        let ops = ops.listed();
+        let arrived = self.arrive_all(ops, &blocks, &signals, progress);
+        let peers = self.peers;
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| arrived.is_ok()) {
+            recorder.settle(&|number| peers.device(number), |_| true)?;
+        }
+        self.passes += 1;
         for (op, signal) in ops.iter().zip(&signals) {
             self.peers.device(op.queue.stripe()).forget(*signal);
         }
@@ -129,15 +177,22 @@ impl<T: Value> Striped<'_, T> {
         self.take_slices()
     }
 
+    /// Gives all operations to their queues, while later ones are listed.
     fn issue_all(
         &mut self,
-        ops: &[StripeOp],
+        ops: &mut StripeOps<'_>,
         blocks: &[BlockState],
         signals: &mut Vec<Signal>,
     ) -> Result<(), DeviceError> {
-        for op in ops {
-            let signal = self.issue(op, ops, blocks, signals)?;
-            signals.push(signal);
+        let mut left = true;
+        while left {
+            let more = ops.advance();
+            left = more.map_err(|error| failed("laying out stripes", error))?;
+            let ops = ops.listed();
+            for op in &ops[signals.len()..] {
+                let signal = self.issue(op, ops, blocks, signals)?;
+                signals.push(signal);
+            }
         }
         Ok(())
     }
@@ -187,26 +242,38 @@ impl<T: Value> Striped<'_, T> {
                     .follow_peer(stripe, queue, of, signals[*before])?,
             }
         }
-        match op.action {
+        let begun = match &self.recorder {
+            Some(recorder) => Some(recorder.begin(device, queue)?),
+            None => None,
+        };
+        let amount = match op.action {
             StripeAction::Run { block, launch, .. } => {
-                self.run_launch(stripe, queue, &blocks[block], launch)?;
                 self.launches += 1;
+                self.run_launch(stripe, queue, &blocks[block], launch)?
             }
             StripeAction::Send {
                 from, to, planes, ..
             } => self.send([from, to], queue, planes)?,
+        };
+        if let (Some(recorder), Some(begun)) = (&mut self.recorder, begun) {
+            // All operations of passes are recorded in their order.
+            let first = recorder.count() - signals.len();
+            let what = description(op, queue, self.passes, amount, first);
+            recorder.end(device, begun, what)?;
         }
         device.signal(queue)
     }
 
+    /// Towers that are run.
     fn run_launch(
         &self,
         stripe: usize,
         queue: WorkQueue,
         block: &BlockState,
         launch: i64,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
         let (unit, device) = (&self.units[stripe], self.peers.device(stripe));
+        let mut all = 0;
         let ready: &Ready = unit.ready.get(&block.steps).ok_or_else(unknown)?;
         let height = self.program.stripes.known(block.steps);
         let number = height.and_then(|height| height.stripes[stripe].index(launch));
@@ -237,17 +304,19 @@ impl<T: Value> Striped<'_, T> {
             // the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are
             // waves of all steps of the pass, and room for their records.
             unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
+            all += u64::from(towers);
         }
-        Ok(())
+        Ok(all)
     }
 
-    /// Copies planes of the overlap of two stripes.
+    /// Copies planes of the overlap of two stripes; how many bytes.
     fn send(
         &mut self,
         stripes: [usize; 2],
         queue: WorkQueue,
         planes: Interval,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<u64, DeviceError> {
+        let mut all = 0;
         let layout = &self.program.layout;
         let below = stripes[0].min(stripes[1]);
         let rows = self.program.stripes.overlap(below);
@@ -261,9 +330,10 @@ impl<T: Value> Striped<'_, T> {
             };
             let places = stripes.map(|n| self.units[n].array.offset(lines.first * size));
             self.peers.send(stripes, queue, places, bytes)?;
-            self.sent += bytes.length * bytes.count;
+            all += bytes.length * bytes.count;
         }
-        Ok(())
+        self.sent += all;
+        Ok(all)
     }
 
     /// Brings the waves of the next steps to the devices.

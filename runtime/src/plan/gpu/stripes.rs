@@ -5,7 +5,7 @@ use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::pipeline::{StripeWork, StripedPass, Stripes, StripesRate};
+use torre_compiler::pipeline::{StripeSeconds, StripeWork, StripedPass, Stripes, StripesRate};
 
 /// Several devices, planned.
 #[derive(Clone, Debug)]
@@ -27,6 +27,16 @@ const COLUMNS: [i64; 4] = [16, 8, 4, 2];
 
 /// Share of the rate that is lost for each group, about, in columns.
 const LAUNCH: f64 = 0.16;
+
+/// Launches of a pass whose time is found out one by one, at most.
+const MOST_LAUNCHES: usize = 1 << 14;
+
+/// Seconds from the time at which a device could go on with another launch to the end of a launch: its last towers wait
+/// for each other. 33e-6 were measured on an H100.
+const TAIL: f64 = 35e-6;
+
+/// Seconds from the end of a launch to the beginning of a copy to another device, and from its end to the next launch.
+const SIGNALS: f64 = 10e-6;
 
 /// Time blocks have as many heights, about, for which there are tables.
 const HEIGHTS: u64 = 3;
@@ -87,7 +97,71 @@ impl DevicePlanner<'_> {
                 (Err(_), Ok(_)) => {}
             }
         }
-        best.map(|(_, plan)| plan).map_err(Refusal::Devices)
+        let best = best.map(|(_, stripes)| self.timed(plan, stripes, wanted.cells));
+        best.map_err(Refusal::Devices)
+    }
+
+    /// The same with the rate that the operations of a run lead to, if they are not too many.
+    fn timed(&self, plan: &TowerPlan, mut stripes: StripesPlan, cells: f64) -> StripesPlan {
+        if let Some(rate) = self.rate_of_operations(plan, &mut stripes, cells) {
+            stripes.rate = rate;
+        }
+        stripes
+    }
+
+    fn rate_of_operations(
+        &self,
+        plan: &TowerPlan,
+        stripes: &mut StripesPlan,
+        cells: f64,
+    ) -> Option<StripesRate> {
+        let steps = plan.height();
+        let blocks = self.problem.steps.div_ceil(steps).max(1);
+        // Beyond these each time block takes as long as the one before.
+        let (few, many) = (2 * stripes.in_flight, 4 * stripes.in_flight);
+        let height = stripes.stripes.known(steps)?.clone();
+        let launches: usize = height.stripes.iter().map(|own| own.len()).sum();
+        if launches.saturating_mul(many) > MOST_LAUNCHES {
+            return None;
+        }
+        let grid = self.planner.scheme.grid.cells;
+        let all = grid.0.iter().map(|n| *n as f64).product::<f64>();
+        let towers: usize = height.lists.iter().map(|list| list.tasks.len()).sum();
+        // Of a tower, on a device that does nothing else.
+        let each = all * steps as f64 / cells / towers.max(1) as f64;
+        let launch = |stripe: usize, launch: i64| {
+            let number = height.stripes[stripe].index(launch);
+            let own = number.map_or(0, |number| height.lists[stripe].of_launch(number).len());
+            own as f64 * each
+        };
+        let layout = &self.planner.layout;
+        let row = layout.stride[Axis::MIDDLE] as f64 * layout.element_bytes as f64;
+        let overlap = (0..stripes.stripes.count()).map(|n| stripes.stripes.overlap(n).len());
+        let plane = overlap.max().unwrap_or(0) as f64 * row / self.model.peer_rate();
+        let of = StripeSeconds {
+            launch: &launch,
+            tail: TAIL,
+            send: &|planes| planes.len() as f64 * plane + SIGNALS,
+        };
+        let mut time = |blocks: usize| {
+            let pass = stripes.pass(self, steps, blocks)?;
+            let ops = pass.operations().ok()?;
+            Some(pass.time(&ops, &of))
+        };
+        let first = time(many.min(blocks as usize))?;
+        let (mut seconds, mut computing) = (first.seconds, first.computing);
+        let left = blocks.saturating_sub(many as u64) as f64;
+        if left > 0.0 {
+            let before = time(few)?;
+            let more = left / (many - few) as f64;
+            seconds += more * (first.seconds - before.seconds);
+            computing += more * (first.computing - before.computing);
+        }
+        Some(StripesRate {
+            utilisation: computing / seconds,
+            cells: all * (blocks * steps) as f64 / seconds,
+            ..stripes.rate
+        })
     }
 
     /// The same with groups of so many columns of towers.

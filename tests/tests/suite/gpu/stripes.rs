@@ -3,7 +3,10 @@
 use super::*;
 use torre_compiler::pipeline::{NoStripes, Stripes};
 use torre_runtime::gpu::{Striped, StripedProgram};
+use torre_runtime::run::Simulation;
+use torre_runtime::timeline::Kind;
 use torre_suite::interpreted::InterpretedPeers;
+use torre_suite::timelines;
 
 /// How a grid is cut, and how it is computed.
 #[derive(Clone, Debug)]
@@ -63,6 +66,10 @@ fn on_devices<T: Value>(
     let run = Striped::new(calculation, &NoFiles, &peers, program);
     let run = run.map_err(|error| error.to_string())?;
     let mut run = run.ok_or("towers cannot do that")?;
+    // Every second run is recorded.
+    if seed % 2 == 0 {
+        run = run.recorded().map_err(|error| error.to_string())?;
+    }
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
     let done = execute(
         &mut run,
@@ -71,6 +78,15 @@ fn on_devices<T: Value>(
         &Watch::default(),
     );
     done.map_err(|error| format!("{error:?}\n{scheme}"))?;
+    if let Some(timeline) = run.timeline() {
+        timelines::check(&timeline)?;
+        let ops = &timeline.operations;
+        let of = |kind| ops.iter().filter(move |op| op.kind == kind);
+        let sent: u64 = of(Kind::Send).map(|op| op.amount).sum();
+        let runs = of(Kind::Run).count() as u64;
+        assert_eq!((runs, sent), (run.launches(), run.sent()));
+    }
+    assert_eq!(run.timeline().is_some(), seed % 2 == 0);
     Ok(Done {
         launches: peers.launches(),
         sent: run.sent(),

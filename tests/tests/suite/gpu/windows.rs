@@ -14,6 +14,8 @@ use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::program::layerwise_kernels_for;
 use torre_runtime::run::{Simulation, checkpoint, verify};
+use torre_runtime::timeline::Kind;
+use torre_suite::timelines;
 
 /// The kernels for values as a run has them.
 pub(super) fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
@@ -151,6 +153,11 @@ fn compared<T: Value>(
     if let Some(folder) = folder {
         run = run.over(folder, PIECE).map_err(|error| error.to_string())?;
     }
+    // Every second run is recorded.
+    let recorded = scheme.grid.cells[Axis::MIDDLE] % 2 == 0;
+    if recorded {
+        run = run.recorded().map_err(|error| error.to_string())?;
+    }
     let resumed = run.steps() > 0;
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
     let beside: Option<&mut dyn Simulation<T>> = match resumed {
@@ -166,6 +173,19 @@ fn compared<T: Value>(
         verify::compare(&run, &check).map_err(|difference| difference.to_string())?;
     }
     let planes = scheme.grid.cells[Axis::OUTER] as f64;
+    let timeline = run.timeline();
+    let counted = timeline.as_ref().map(|timeline| {
+        let ops = timeline.operations.iter();
+        let slides = ops.filter(|op| op.kind == Kind::Slide).count();
+        (timeline.devices.len(), slides as u64)
+    });
+    let one = how.slabs.is_some();
+    let devices = if one { 1 } else { devices.count() };
+    let expected = recorded.then_some((devices, if one { 0 } else { run.slides() }));
+    assert_eq!(counted, expected);
+    if let Some(timeline) = timeline {
+        timelines::check(&timeline)?;
+    }
     Ok(Done {
         slides: run.slides(),
         times: how.places.map_or(1.0, |places| planes / places as f64),
