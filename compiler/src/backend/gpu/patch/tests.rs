@@ -106,7 +106,7 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
             threads,
             shared,
             &params,
-            &options(time_block as u64 == seed % 2),
+            &options(time_block == seed % 2),
         );
         done.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{program}\n{scheme}"));
     }
