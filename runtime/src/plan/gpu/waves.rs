@@ -27,7 +27,7 @@ impl HostWaves {
         let sources = problem.sources.iter();
         let own = sources.map(|source| match has_one_wave(source) {
             true => 1,
-            false => source.region.volume().max(0) as u64,
+            false => source.region.volume(),
         });
         let own = own.fold(0, u64::saturating_add);
         let [serial, parallel] = sizes.operations.map(|n| n as f64);
