@@ -67,7 +67,7 @@ fn on_devices<T: Value>(
     let run = run.map_err(|error| error.to_string())?;
     let mut run = run.ok_or("towers cannot do that")?;
     // Every second run is recorded.
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         run = run.recorded().map_err(|error| error.to_string())?;
     }
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
@@ -86,7 +86,7 @@ fn on_devices<T: Value>(
         let runs = of(Kind::Run).count() as u64;
         assert_eq!((runs, sent), (run.launches(), run.sent()));
     }
-    assert_eq!(run.timeline().is_some(), seed % 2 == 0);
+    assert_eq!(run.timeline().is_some(), seed.is_multiple_of(2));
     Ok(Done {
         launches: peers.launches(),
         sent: run.sent(),
