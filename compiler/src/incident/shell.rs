@@ -92,13 +92,32 @@ impl<'a> Shell<'a> {
         ]
     }
 
+    /// The same for places that read across faces and their neighbours, at any position.
+    fn ranges_around(&self, axis: Axis) -> [Interval; 2] {
+        let ([lo, hi], r) = (self.ends[axis], self.reach[axis] + 1);
+        [
+            Interval::new(lo - r, hi + r + 1),
+            Interval::new(lo + r, hi - r),
+        ]
+    }
+
     /// Places of a component that read across faces lie in the first region and not in the second one.
     fn regions(&self, component: ComponentId) -> [Region; 2] {
+        let position = self.scheme.component(component).position;
+        self.regions_of(component, |axis| self.ranges(position, axis))
+    }
+
+    /// Regions by ranges along each axis, which faces across it limit.
+    fn regions_of(
+        &self,
+        component: ComponentId,
+        ranges: impl Fn(Axis) -> [Interval; 2],
+    ) -> [Region; 2] {
         let position = self.scheme.component(component).position;
         let live = self.scheme.grid.live(position);
         let (mut outer, mut inner) = (live, live);
         for axis in Axis::ALL {
-            let [wide, narrow] = self.ranges(position, axis);
+            let [wide, narrow] = ranges(axis);
             let [below, above] = self.faces(axis);
             if below {
                 outer[axis].lo = live[axis].lo.max(wide.lo);
@@ -117,28 +136,15 @@ impl<'a> Shell<'a> {
 
     /// The places near faces where a component may be updated, as boxes that have no place in common.
     pub fn parts(&self, component: ComponentId) -> Vec<Region> {
-        let [mut rest, inner] = self.regions(component);
-        let mut parts = Vec::new();
-        if inner.is_empty() {
-            parts.push(rest);
-        } else {
-            for axis in Axis::ALL {
-                for end in [
-                    Interval::new(rest[axis].lo, inner[axis].lo),
-                    Interval::new(inner[axis].hi, rest[axis].hi),
-                ] {
-                    let mut part = rest;
-                    part[axis] = end.intersect(rest[axis]);
-                    parts.push(part);
-                }
-                rest[axis] = rest[axis].intersect(inner[axis]);
-            }
-        }
-        parts.retain(|part| !part.is_empty());
-        parts
+        parts_between(self.regions(component))
     }
 
-    /// Those of the places near faces that are not in the box, as boxes that have no place in common.
+    /// The same with the neighbours of those places, of which some lie on both sides of each face.
+    fn parts_around(&self, component: ComponentId) -> Vec<Region> {
+        parts_between(self.regions_of(component, |axis| self.ranges_around(axis)))
+    }
+
+    /// Places near faces that are not in the box, with their neighbours, as boxes that have no place in common.
     pub fn outside(&self, component: ComponentId) -> Vec<Region> {
         let position = self.scheme.component(component).position;
         let inside = PerAxis::from_fn(|axis| {
@@ -146,7 +152,7 @@ impl<'a> Shell<'a> {
             Interval::new(lo, hi - half + 1)
         });
         let mut outside = Vec::new();
-        for mut rest in self.parts(component) {
+        for mut rest in self.parts_around(component) {
             for axis in Axis::ALL {
                 for end in [
                     Interval::new(rest[axis].lo, inside[axis].lo),
@@ -348,7 +354,7 @@ impl<'a> Shell<'a> {
 
     fn check_zones(&self) -> Result<(), Fault> {
         for update in self.scheme.stages.iter().flat_map(|s| &s.updates) {
-            for part in self.parts(update.target) {
+            for part in self.parts_around(update.target) {
                 let meets = |zone: ZoneId| {
                     let mut boxes = self.scheme.zone(zone).boxes.iter();
                     boxes.any(|b| !b.intersect(part).is_empty())
@@ -384,6 +390,28 @@ impl<'a> Shell<'a> {
         let parts = updates.flat_map(|update| self.parts(update.target));
         parts.map(|p| p.volume()).fold(0, u64::saturating_add)
     }
+}
+
+/// The places of the first region that are not in the second one, as boxes that have no place in common.
+fn parts_between([mut rest, inner]: [Region; 2]) -> Vec<Region> {
+    let mut parts = Vec::new();
+    if inner.is_empty() {
+        parts.push(rest);
+    } else {
+        for axis in Axis::ALL {
+            for end in [
+                Interval::new(rest[axis].lo, inner[axis].lo),
+                Interval::new(inner[axis].hi, rest[axis].hi),
+            ] {
+                let mut part = rest;
+                part[axis] = end.intersect(rest[axis]);
+                parts.push(part);
+            }
+            rest[axis] = rest[axis].intersect(inner[axis]);
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// How far updates read along each axis, in half cells between positions.

@@ -6,11 +6,11 @@ use torre_compiler::tower::{GroupBox, Towers};
 
 /// How many more times a period takes near faces across the first two axes, where threads look for the wave of each
 /// value. Fitted with the factor below to FDTD(4,2) in f32, layers on six sides, a box 16 cells from the ends, W = 4,
-/// TH = 8, on an H200: 0.79 of the rate without the box for 768^3 cells, about 0.72 for 512^3.
-const NEAR: f64 = 4.0;
+/// TH = 8, on an H200: 0.79, 0.72 and 0.63 of the rate without the box for 768^3, 512^3 and 256^3 cells.
+const NEAR: f64 = 5.0;
 /// The same elsewhere, where threads at both ends of lines add waves that were copied, and the others wait for them; and
 /// where these look for waves: 0.46 for 768^3 cells when all did so.
-const ALONG: [f64; 2] = [0.08, 0.8];
+const ALONG: [f64; 2] = [0.04, 0.8];
 
 /// What boxes add to towers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
