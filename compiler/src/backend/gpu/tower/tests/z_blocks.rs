@@ -383,7 +383,6 @@ fn z_blocks_copy_what_they_need() {
 #[test]
 fn warps_without_a_part_compute_nothing() {
     let Some(library) = library() else { return };
-    Effort::Full.choose();
     for (order, cells, pitch, periods, warps) in
         [(4, [20, 23, 144], 6, 2, 4), (2, [17, 16, 160], 3, 3, 4)]
     {
@@ -401,6 +400,8 @@ fn warps_without_a_part_compute_nothing() {
                 }
             }
         }
+        // Instructions are counted.
+        Effort::Full.choose();
         let report = Trial {
             options: cut(warps),
             ..Trial::new(library, &scheme, pitch, periods)
