@@ -26,13 +26,17 @@ const MADE: usize = 6;
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
 
-// What is expected, as fitted to 63 shapes of schemes with two axes on an H200, which it meets within 12 % (root of the
-// mean square).
+// What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within 13 %
+// (root of the mean square).
 
-/// Instructions that a multiprocessor begins per cycle, each for a warp, with many warps; and the number of warps with
-/// which it begins half as many.
+/// Instructions that a multiprocessor begins per cycle, each for a warp.
 const ISSUE: f64 = 4.07;
-const HALF: f64 = 1.1;
+/// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
+const FETCHED: f64 = 600.0;
+const UNFETCHED: f64 = 1500.0;
+/// Warps of a block beyond which all take longer, and the share that as many again add.
+const CROWD: f64 = 8.0;
+const CROWDED: f64 = 0.2;
 /// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for each stage
 /// beside its arithmetic.
 const EXCHANGED: f64 = 0.22;
@@ -46,8 +50,10 @@ const START: f64 = 5.1e-6;
 /// grid: all wait for those at its ends.
 const EXCHANGE: f64 = 1.5e-6;
 const ENDS: f64 = 1.85;
-/// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide.
-const APART: f64 = 0.55;
+/// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
+/// one block do not.
+const APART: f64 = 0.62;
+const ALONE: f64 = 0.83;
 /// Share by which blocks of the last round of a launch are faster where a multiprocessor has fewer of them.
 const LAST: f64 = 0.4;
 
@@ -464,9 +470,10 @@ impl DevicePlanner<'_> {
         };
         let instructions =
             arithmetic + EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
-        let all = shape.warps as f64 * f64::from(shape.blocks.max(1));
-        let issue = ISSUE * all / (all + HALF);
-        let compute = steps * cells / WARP as f64 * instructions / issue;
+        // Warps go through the same code, that of a patch, once in each step, each at its own place.
+        let fetching = 1.0 + (instructions * px * pz - FETCHED).max(0.0) / UNFETCHED;
+        let crowded = 1.0 + CROWDED * (shape.warps as f64 / CROWD - 1.0).max(0.0);
+        let compute = steps * cells / WARP as f64 * instructions / ISSUE * fetching * crowded;
         let clock = model.facts.clock as f64 * 0.88;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
@@ -487,10 +494,8 @@ impl DevicePlanner<'_> {
         let together = (tiles / processors).min(blocks).max(1.0).ceil();
         let computing = (together * compute + steps * work.stages * MEET) / clock;
         let copying = together * copy;
-        let wave = match together > 1.0 {
-            true => computing.max(copying) + APART * computing.min(copying),
-            false => computing + copying,
-        };
+        let apart = if together > 1.0 { APART } else { ALONE };
+        let wave = computing.max(copying) + apart * computing.min(copying);
         let time = if waves <= 1.0 {
             // Tiles stay on the chip.
             ENDS * computing + EXCHANGE + longer + moving(true)
