@@ -9,6 +9,7 @@
 
 mod blocks;
 pub mod machine;
+mod threads;
 
 pub use machine::Machine;
 
@@ -222,8 +223,12 @@ fn grid_cells(scheme: &Scheme) -> f64 {
     scheme.grid.cells.0.iter().map(|&n| n as f64).product()
 }
 
-/// What tiles touch, by the cuts that make them; heights share it.
-type Measured = BTreeMap<String, Touched>;
+/// What tiles touch, and how many threads they keep busy, by the cuts that make them; heights share it.
+#[derive(Debug, Default)]
+struct Measured {
+    touched: BTreeMap<String, Touched>,
+    busy: BTreeMap<String, f64>,
+}
 
 fn predict_tiling(
     scheme: &Scheme,
@@ -247,6 +252,7 @@ fn predict_tiling(
             .collect();
         let key = cuts.join("; ");
         *measured
+            .touched
             .entry(key)
             .or_insert_with(|| touched(scheme, layout, &program, tile))
     };
@@ -274,15 +280,14 @@ fn predict_tiling(
         let gone = lost(own * threads, machine.l3, SHARED);
         each + gone * (layerwise - each).max(0.0)
     };
-    let strips = program
-        .levels
-        .first()
-        .and_then(|cuts| cuts.first())
-        .map_or(1.0, |cut| {
-            program.indices(&program.whole(), *cut, numbers).len() as f64
-        });
-    // With fewer strips than threads some threads have nothing to do.
-    let busy = threads.min(strips).max(1.0);
+    let key = tiling.levels.first().map_or_else(String::new, |level| {
+        let cuts = level.cuts.iter().map(|cut| cut.to_string());
+        cuts.collect::<Vec<_>>().join("; ")
+    });
+    let busy = &mut measured.busy;
+    let busy = *busy
+        .entry(key)
+        .or_insert_with(|| threads::busy(&program, machine.threads));
     let cores = (compute + CACHE_SHOWS * cache_bytes / machine.l3_rate) / busy;
     let time = cores + MEMORY_SHOWS * memory_bytes / machine.memory();
     Prediction {
@@ -434,7 +439,7 @@ pub fn predict(
         frame,
         schedule,
         machine,
-        &mut Measured::new(),
+        &mut Measured::default(),
     )
 }
 
@@ -481,7 +486,7 @@ pub fn candidates(
         schedule: Schedule::Layerwise,
         prediction: predict_layerwise(scheme, layout, machine),
     };
-    let mut measured = Measured::new();
+    let mut measured = Measured::default();
     let mut tiled = |t: &TiledTemplate| -> Vec<Choice> {
         let members = t.members(frame).into_iter();
         let choice = |(name, schedule)| Choice {
