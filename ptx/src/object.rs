@@ -253,7 +253,7 @@ impl Launch<'_> {
             done,
             agent,
         };
-        block.transfers.objects.insert(at, object);
+        block.transfers.objects.insert(at, Box::new(object));
         Ok(0)
     }
 

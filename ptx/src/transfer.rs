@@ -102,7 +102,8 @@ enum Cargo {
 /// Barrier objects and copies of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
-    pub(crate) objects: BTreeMap<usize, Object>,
+    /// By place, in boxes, as they leave the map while they change.
+    pub(crate) objects: BTreeMap<usize, Box<Object>>,
     elements: BTreeMap<u32, Groups<Element>>,
     stores: BTreeMap<u32, Groups<Store>>,
     flights: Vec<Flight>,
