@@ -337,6 +337,15 @@ pub fn text(held: &Held) -> String {
                 _ => "each GPU's",
             },
         );
+        let _ = writeln!(
+            out,
+            "  buffer    {:>8} {}",
+            bytes(plan.how.places.unwrap_or(0).max(0) as u64 * plan.plane_bytes),
+            match plan.how.circular {
+                Some(_) => "mapped twice in a row: planes go around",
+                None => "in which planes slide, as this GPU does not map memory twice",
+            }
+        );
         if plan.devices > 1 {
             let _ = writeln!(out, "  devices   {:8} take passes in turns", plan.devices);
         }
@@ -356,10 +365,11 @@ pub fn text(held: &Held) -> String {
         }
         let _ = writeln!(
             out,
-            "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}{}",
+            "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}, computing {:.1}{}",
             plan.rate.cells * 1e-9,
             if plan.devices > 1 { " of all" } else { "" },
             plan.rate.transfers * 1e-9,
+            plan.rate.computing * 1e-9,
             if plan.devices > 1 { " on each" } else { "" },
         );
     }
@@ -455,6 +465,8 @@ pub fn json(held: &Held) -> serde_json::Value {
                 "bytes_of_files": plan.files,
                 "predicted_gcells_per_s": plan.rate.cells * 1e-9,
                 "transfers_allow_gcells_per_s": plan.rate.transfers * 1e-9,
+                "computing_allows_gcells_per_s": plan.rate.computing * 1e-9,
+                "planes_go_around": plan.how.circular.is_some(),
                 "seconds_of_slides_per_second": plan.rate.slides,
             }),
         );

@@ -40,6 +40,8 @@ const LATER_CHECKED: u64 = 5;
 struct State {
     device: Device,
     buffers: Vec<Buffer>,
+    /// Those of them that are circular.
+    circles: Vec<Circle>,
     modules: Vec<Module>,
     functions: Vec<(usize, String)>,
     launches: u64,
@@ -52,6 +54,15 @@ struct State {
     readings_begun: u64,
     /// The most that were under way at a time.
     readings_together: usize,
+}
+
+/// Memory that lies twice in a row: a buffer of both places, which are made alike after each piece of work. So what a
+/// kernel writes at one place it does not see at the other one, as on a GPU.
+#[derive(Debug)]
+struct Circle {
+    buffer: Buffer,
+    /// What was at both places before the last piece of work.
+    content: Vec<u8>,
 }
 
 /// Queues of work beside the device's own. What they were asked for is done when somebody waits, one piece of work
@@ -94,6 +105,9 @@ unsafe impl Send for Host {}
 /// Buffers of a device among peers, about, before it reaches addresses of the next one.
 const BUFFERS: usize = 256;
 
+/// Bytes in multiples of which it maps memory, so few that planes are no multiple of them, nor they of planes.
+pub const MAPPING: u64 = 3 << 10;
+
 /// Bytes of the memory that it claims to have.
 const MEMORY: u64 = 1 << 30;
 
@@ -121,6 +135,7 @@ impl Interpreted {
                 memory,
                 l2: 1 << 20,
                 l2_partition: vec![0, 1],
+                mapping: Some(MAPPING),
             },
             machine: Arc::new(Mutex::new(Machine {
                 devices: vec![State::default()],
@@ -243,7 +258,32 @@ impl State {
     fn write(&mut self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
         let (buffer, offset) = self.find(to, bytes.len())?;
         let written = self.device.write(buffer, offset, bytes);
-        written.map_err(|fault| failed("writing", fault))
+        written.map_err(|fault| failed("writing", fault))?;
+        self.settle()
+    }
+
+    /// Makes both places of circular memory alike.
+    fn settle(&mut self) -> Result<(), DeviceError> {
+        for Circle { buffer, content } in &mut self.circles {
+            let (one, other) = self.device.read(*buffer).split_at(content.len());
+            if one == content && other == content {
+                continue;
+            }
+            for ((own, one), other) in content.iter_mut().zip(one).zip(other) {
+                if one != other && *one != *own && *other != *own {
+                    return Err(failed(
+                        "writing",
+                        "a byte was written at both of its places",
+                    ));
+                }
+                *own = if one == own { *other } else { *one };
+            }
+            for place in [0, content.len()] {
+                let written = self.device.write(*buffer, place, content);
+                written.map_err(|fault| failed("writing", fault))?;
+            }
+        }
+        Ok(())
     }
 
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
@@ -312,7 +352,8 @@ impl State {
         }
         let ran = device.launch(entry, blocks, threads, shared, &params, &options);
         let failure = |fault| failed("running a kernel", format!("{name}: {fault}"));
-        ran.map(drop).map_err(failure)
+        ran.map(drop).map_err(failure)?;
+        self.settle()
     }
 }
 
@@ -396,7 +437,11 @@ impl device::Device for Interpreted {
     }
 
     fn free_memory(&self) -> Result<u64, DeviceError> {
-        let taken: usize = self.with(|own| own.buffers.iter().map(|b| b.bytes()).sum());
+        let taken = self.with(|own| {
+            let all: usize = own.buffers.iter().map(|b| b.bytes()).sum();
+            let twice: usize = own.circles.iter().map(|c| c.content.len()).sum();
+            all - twice
+        });
         Ok(self.facts.memory.saturating_sub(taken as u64))
     }
 
@@ -411,6 +456,26 @@ impl device::Device for Interpreted {
         self.with(|own| {
             let buffer = own.device.upload(&vec![0u8; bytes as usize]);
             own.buffers.push(buffer);
+            Ok(Address(buffer.address()))
+        })
+    }
+
+    fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError> {
+        let available = self.free_memory()?;
+        if bytes > available {
+            return Err(DeviceError::Memory {
+                needed: bytes,
+                available,
+            });
+        }
+        if bytes == 0 || !bytes.is_multiple_of(MAPPING) {
+            return Err(failed("mapping memory", "it has no multiple of the bytes"));
+        }
+        self.with(|own| {
+            let content = vec![0u8; bytes as usize];
+            let buffer = own.device.upload(&[&content[..], &content].concat());
+            own.buffers.push(buffer);
+            own.circles.push(Circle { buffer, content });
             Ok(Address(buffer.address()))
         })
     }

@@ -4,6 +4,7 @@
 use super::device::{Address, Device, DeviceError, Facts, Function, Mark, Reading, Threads};
 use super::l2_partitions::near;
 use super::transfer::{Bus, Download, SMALL, Staging};
+use circular::Circle;
 use cudarc::driver::sys::{self, CUresult};
 use pinned::{Pinned, Way};
 use std::collections::BTreeMap;
@@ -47,6 +48,7 @@ struct State {
     /// Functions, with the shared memory that each may have.
     functions: Vec<(sys::CUfunction, u32)>,
     memory: BTreeMap<u64, u64>,
+    circles: Vec<Circle>,
     marks: BTreeMap<u64, sys::CUevent>,
     /// Events of marks that were reached, for others.
     spare: Vec<sys::CUevent>,
@@ -93,6 +95,7 @@ macro_rules! driver {
     }};
 }
 
+mod circular;
 mod peers;
 mod pinned;
 mod queues;
@@ -292,6 +295,7 @@ fn facts(device: sys::CUdevice, cuda: u32) -> Result<Facts, DeviceError> {
         memory: memory as u64,
         l2: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
         l2_partition: Vec::new(),
+        mapping: circular::granularity(device)?,
     })
 }
 
@@ -333,6 +337,11 @@ impl Device for CudaDevice {
             cuMemsetD8Async(place, 0, size, self.stream)
         )?;
         Ok(Address(place))
+    }
+
+    fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError> {
+        let available = self.free_memory()?;
+        self.circle(bytes, available)
     }
 
     fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
@@ -550,6 +559,9 @@ impl Drop for CudaDevice {
         }
         for place in state.memory.into_keys() {
             let _ = driver!("giving back", cuMemFree_v2(place));
+        }
+        for circle in state.circles {
+            circle.give_back();
         }
         for module in state.modules {
             let _ = driver!("giving back", cuModuleUnload(module));

@@ -23,6 +23,8 @@ pub use over_files::{PIECE, piece_bytes};
 pub use unit::Devices;
 
 use super::code::DeviceProgram;
+#[cfg(doc)]
+use super::device::Facts;
 use super::device::{Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::lookout;
@@ -65,8 +67,10 @@ pub struct InFlight {
     pub spread: bool,
     /// Planes of the device's buffer; `None`: the device holds the whole array.
     pub places: Option<i64>,
-    /// Planes of the bases of overlapped slabs, which have two buffers of so many places; `None`: a window that slides.
+    /// Planes of the bases of overlapped slabs, which have two buffers of so many places; `None`: a window that moves.
     pub slabs: Option<i64>,
+    /// Planes go around in the buffer, which has a multiple of so many bytes ([`Facts::mapping`]); `None`: they slide.
+    pub circular: Option<u64>,
 }
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
@@ -133,7 +137,7 @@ pub fn device_bytes(
     steps: u64,
     how: InFlight,
 ) -> u64 {
-    let planes = PlaneBytes::new(layout, 1, how.places);
+    let planes = PlaneBytes::new(layout, 1, how);
     let sizes = slices::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
     // The number of waves is not known before sources are; those with one for each cell have as many values as cells.
     let beside = how.places.map_or(0, |_| Beside::bytes(layout));
@@ -212,6 +216,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             None => Window {
                 planes: footprints.held(),
                 places: how.places,
+                circular: how.circular.is_some(),
                 devices: devices.count(),
                 in_flight: blocks,
                 ahead: how.ahead,
@@ -222,7 +227,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             Some(slabs) => check_slabs(&mut footprints, &calculation, slabs, towers.steps)?,
             None => check_layout(&mut footprints, &calculation, &window, towers.steps)?,
         }
-        let planes = PlaneBytes::new(&layout, footprints.way(), how.places);
+        let planes = PlaneBytes::new(&layout, footprints.way(), how);
         let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
         let mut units: Vec<Unit> = Vec::new();
         for number in 0..window.devices.max(1) {
@@ -237,7 +242,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
             };
             let waves = sizes.steps * injections.waves_per_step() as u64 * 8;
             let kernel = torre_compiler::backend::gpu::tower::TOWERS;
-            let buffer = device.take(planes.buffer_bytes())?;
+            let buffer = match planes.is_circular() {
+                true => device.take_circular(planes.buffer_bytes())?,
+                false => device.take(planes.buffer_bytes())?,
+            };
             let beside = match how.places {
                 Some(_) => Beside::new(device, &layout, calculation.array(), calculation.steps())?,
                 None => {
