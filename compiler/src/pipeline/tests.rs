@@ -218,7 +218,7 @@ fn circular_buffers_are_not_smaller_than_they_say() {
         found += usize::from(case.check(&ops).is_err());
         tried += 1;
     }
-    assert!(tried > 20 && found > 10, "{found} of {tried}");
+    assert!(tried > 20 && found > 5, "{found} of {tried}");
 }
 
 /// Without any one of the waits, some interleaving would be wrong.
