@@ -18,7 +18,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         ..LIMITS
     };
     let (mut tried, mut slides, mut zoned) = (0, 0, 0);
-    let (mut over, mut turns, mut slabs, mut around) = (0, 0, 0, 0);
+    let (mut over, mut turns, mut slabs, mut rounds) = (0, 0, 0, 0);
     for seed in 0..seeds().end / 2 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -140,11 +140,11 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         };
         tried += 1;
         slides += u64::from(done.slides > 0);
-        around += u64::from(how.circular.is_some() && done.around > 1.5);
+        rounds += u64::from(how.circular.is_some() && done.around > 1.5);
         zoned += u64::from(has_zones && window);
     }
     assert!(
-        tried > 4 && around > 2 && zoned > 0 && over > 1 && turns > 0 && slabs > 0,
-        "{slides} {around} {zoned} {turns} {slabs} of {tried}"
+        tried > 4 && rounds > 2 && zoned > 0 && over > 1 && turns > 0 && slabs > 0,
+        "{slides} {rounds} {zoned} {turns} {slabs} of {tried}"
     );
 }
