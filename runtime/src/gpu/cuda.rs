@@ -4,6 +4,7 @@
 use super::device::{Address, Device, DeviceError, Facts, Function, Mark, Reading, Threads};
 use super::l2_partitions::near;
 use super::transfer::{Bus, Download, SMALL, Staging};
+use answer::check;
 use circular::Circle;
 use cudarc::driver::sys::{self, CUresult};
 use pinned::{Pinned, Way};
@@ -95,6 +96,7 @@ macro_rules! driver {
     }};
 }
 
+mod answer;
 mod circular;
 mod peers;
 mod pinned;
@@ -103,24 +105,6 @@ mod rates;
 mod start;
 
 pub use peers::CudaPeers;
-
-/// A driver's answer as a result.
-fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
-    if result == CUresult::CUDA_SUCCESS {
-        return Ok(());
-    }
-    let mut text = ptr::null();
-    // SAFETY: the driver points to a text that lives for ever, or leaves null.
-    let known = unsafe { sys::cuGetErrorString(result, &mut text) } == CUresult::CUDA_SUCCESS;
-    let message = match known && !text.is_null() {
-        // SAFETY: as above.
-        true => unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned(),
-        false => format!("error {}", result as u32),
-    };
-    Err(DeviceError::Failed { what, message })
-}
 
 impl CudaDevice {
     /// How many devices the driver finds, and the newest CUDA that it knows.
@@ -341,7 +325,14 @@ impl Device for CudaDevice {
 
     fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError> {
         let available = self.free_memory()?;
-        self.circle(bytes, available)
+        let circle = Circle::take(self.device, bytes, available)?;
+        let (place, size) = (circle.place(), bytes as usize);
+        self.state().circles.push(circle);
+        driver!(
+            "clearing the GPU's memory",
+            cuMemsetD8Async(place, 0, size, self.stream)
+        )?;
+        Ok(Address(place))
     }
 
     fn give_back(&self, memory: Address) -> Result<(), DeviceError> {

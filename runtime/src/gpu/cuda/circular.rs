@@ -1,8 +1,9 @@
 //! Memory that is mapped twice in a row.
 
-use super::{Address, CudaDevice, DeviceError, check, sys};
+use super::answer::check;
+use crate::gpu::device::DeviceError;
+use cudarc::driver::sys::{self, CUresult};
 use std::ptr;
-use sys::CUresult;
 
 /// Memory of a circular buffer, where it lies, and how much of it there is.
 #[derive(Debug)]
@@ -57,6 +58,42 @@ pub(super) fn granularity(device: sys::CUdevice) -> Result<Option<u64>, DeviceEr
 }
 
 impl Circle {
+    /// Takes memory of a device and maps it twice in a row; so many bytes are free.
+    pub fn take(device: sys::CUdevice, bytes: u64, available: u64) -> Result<Circle, DeviceError> {
+        let short = DeviceError::Memory {
+            needed: bytes,
+            available,
+        };
+        if bytes > available {
+            return Err(short);
+        }
+        let mut handle = 0;
+        // SAFETY: as in `driver!`.
+        let taken = unsafe { sys::cuMemCreate(&mut handle, bytes as usize, &property(device), 0) };
+        if taken == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Err(short);
+        }
+        check("taking the GPU's memory", taken)?;
+        let mut circle = Circle {
+            handle,
+            place: 0,
+            bytes: bytes as usize,
+            mapped: 0,
+        };
+        match circle.map(device) {
+            Ok(()) => Ok(circle),
+            Err(error) => {
+                circle.give_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// The address of its first byte.
+    pub fn place(&self) -> u64 {
+        self.place
+    }
+
     /// Gives it back; what fails here cannot be helped.
     pub fn give_back(self) {
         for turn in 0..self.mapped {
@@ -94,48 +131,5 @@ impl Circle {
             "mapping the GPU's memory",
             cuMemSetAccess(self.place, 2 * self.bytes, &access, 1)
         )
-    }
-}
-
-impl CudaDevice {
-    /// Takes memory that is mapped twice in a row, filled with zeros; so many bytes are free.
-    pub(super) fn circle(&self, bytes: u64, available: u64) -> Result<Address, DeviceError> {
-        let short = DeviceError::Memory {
-            needed: bytes,
-            available,
-        };
-        if bytes > available {
-            return Err(short);
-        }
-        let size = bytes as usize;
-        let mut handle = 0;
-        // SAFETY: as in `driver!`.
-        let taken = unsafe { sys::cuMemCreate(&mut handle, size, &property(self.device), 0) };
-        if taken == CUresult::CUDA_ERROR_OUT_OF_MEMORY {
-            return Err(short);
-        }
-        check("taking the GPU's memory", taken)?;
-        let mut circle = Circle {
-            handle,
-            place: 0,
-            bytes: size,
-            mapped: 0,
-        };
-        let mapped = circle.map(self.device);
-        let place = circle.place;
-        let cleared = mapped.and_then(|()| {
-            driver!(
-                "clearing the GPU's memory",
-                cuMemsetD8Async(place, 0, size, self.stream)
-            )
-        });
-        match cleared {
-            Ok(()) => self.state().circles.push(circle),
-            Err(error) => {
-                circle.give_back();
-                return Err(error);
-            }
-        }
-        Ok(Address(place))
     }
 }

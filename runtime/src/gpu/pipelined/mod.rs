@@ -7,6 +7,7 @@
 
 mod beside;
 mod files;
+mod in_flight;
 mod issue;
 mod over_files;
 mod pass_state;
@@ -19,12 +20,11 @@ mod slices;
 mod stream;
 mod unit;
 
+pub use in_flight::InFlight;
 pub use over_files::{PIECE, piece_bytes};
 pub use unit::Devices;
 
 use super::code::DeviceProgram;
-#[cfg(doc)]
-use super::device::Facts;
 use super::device::{Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::lookout;
@@ -53,25 +53,6 @@ use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 use torre_compiler::tower::Points;
 use unit::{DeviceQueues, DeviceSignal, Turns, Unit};
-
-/// How many time blocks are in flight, and what the device holds meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InFlight {
-    /// Time blocks at a time.
-    pub blocks: usize,
-    /// Planes across the first axis of a group of towers.
-    pub group: i64,
-    /// Groups whose planes are loaded ahead.
-    pub ahead: i64,
-    /// See [`Window::spread`].
-    pub spread: bool,
-    /// Planes of the device's buffer; `None`: the device holds the whole array.
-    pub places: Option<i64>,
-    /// Planes of the bases of overlapped slabs, which have two buffers of so many places; `None`: a window that moves.
-    pub slabs: Option<i64>,
-    /// Planes go around in the buffer, which has a multiple of so many bytes ([`Facts::mapping`]); `None`: they slide.
-    pub circular: Option<u64>,
-}
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
 const RESIDENT_BLOCKS: usize = 16;

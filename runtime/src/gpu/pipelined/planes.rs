@@ -1,6 +1,6 @@
 //! Where planes lie: in the host's array, and in the device's buffer.
 
-use super::InFlight;
+use super::in_flight::InFlight;
 use crate::gpu::device::Address;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::{GPU_ALIGNMENT, Layout};

@@ -144,7 +144,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         zoned += u64::from(has_zones && window);
     }
     assert!(
-        tried > 4 && rounds > 2 && zoned > 0 && over > 1 && turns > 0 && slabs > 0,
+        tried > 4 && slides > 0 && rounds > 1 && zoned > 0 && over > 1 && turns > 0 && slabs > 0,
         "{slides} {rounds} {zoned} {turns} {slabs} of {tried}"
     );
 }
