@@ -116,7 +116,7 @@ impl Case {
         let mut window = Window {
             planes: held,
             places: Some(1 << 40),
-            circular: seed % 3 != 0,
+            circular: !seed.is_multiple_of(3),
             devices: devices as usize,
             in_flight,
             ahead: rng.within(0, 2),
