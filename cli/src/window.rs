@@ -273,6 +273,9 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     if plan.devices > 1 {
         let _ = write!(note, ", on each of {} GPUs in turns", plan.devices);
     }
+    if plan.how.circular.is_none() {
+        note += "; its planes slide, as the GPU does not map memory twice";
+    }
     if let Some(folder) = holding.folder() {
         // Writing to a string cannot fail.
         let _ = write!(

@@ -63,7 +63,7 @@ pub use stripes::{
     check_stripes,
 };
 
-pub use window_time::{WindowSeconds, WindowTime};
+pub use window_time::WindowSeconds;
 
 use crate::lattice::Interval;
 use crate::tower::Planes;

@@ -333,6 +333,50 @@ fn windows_have_the_planes_of_the_formula() {
     }
 }
 
+/// A window takes no less time than its launches, nor than its copies one way, and little more than the longer of both
+/// where there is room; planes that slide make everything wait.
+#[test]
+fn windows_take_as_long_as_launches_or_copies() {
+    let scheme = maxwell(4, Precision::F32, [1400, 30, 2]);
+    let (layout, towers) = towers_by(&scheme, Rational::ONE, [6, 6]).expect("towers");
+    let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, 24, 8);
+    let pass = footprints.pass(&scheme, &layout, &[8; 4]).expect("groups");
+    let mut time = |circular: bool, plane: f64| {
+        let mut window = Window {
+            planes: footprints.held(),
+            places: None,
+            circular,
+            devices: 1,
+            in_flight: 4,
+            ahead: 1,
+            spread: !circular,
+        };
+        let least = footprints.least_places(&scheme, &layout, &[8; 4], &window, &[]);
+        window.places = least.map(|least| least + 80);
+        let passes = vec![pass.clone(); 3];
+        let laid_out = LaidOut::new(window, passes, footprints.way()).expect("enough places");
+        assert_eq!(laid_out.check(), Ok(()));
+        laid_out.time(&WindowSeconds {
+            launch: &|_, _| 1.0,
+            tail: 0.1,
+            plane,
+            moved: 0.02,
+            signal: 0.01,
+        })
+    };
+    let launches = 3.0 * pass.blocks.iter().map(|b| b.groups.len()).sum::<usize>() as f64;
+    let planes = 3.0 * layout.visible(Axis::OUTER).len() as f64;
+    for plane in [0.01, 0.1, 1.0] {
+        let [around, slides] = [true, false].map(|circular| time(circular, plane));
+        let least = launches.max(planes * plane);
+        assert!(
+            around >= least && around < 1.15 * least,
+            "{plane} {around} {least}"
+        );
+        assert!(slides > around, "{plane} {slides} {around}");
+    }
+}
+
 /// A group needs what the tower needs most that comes last.
 #[test]
 fn groups_need_as_much_as_any_of_their_towers() {

@@ -18,19 +18,10 @@ pub struct WindowSeconds<'a> {
     pub signal: f64,
 }
 
-/// How long some passes take.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WindowTime {
-    pub seconds: f64,
-    /// In which the device with most work computes.
-    pub computing: f64,
-}
-
 impl LaidOut {
-    /// How long all operations take. A device does one launch after the other, and at the same time a copy each way.
-    pub fn time(&self, of: &WindowSeconds<'_>) -> WindowTime {
+    /// Seconds that all operations take. A device does one launch after the other, and at the same time a copy each way.
+    pub fn time(&self, of: &WindowSeconds<'_>) -> f64 {
         let mut works: Vec<Work> = Vec::with_capacity(self.ops.len());
-        let mut computing = vec![0.0; self.window.devices.max(1)];
         let mut last = BTreeMap::new();
         for (number, op) in self.ops.iter().enumerate() {
             let device = self.window.device(op.pass);
@@ -41,7 +32,6 @@ impl LaidOut {
                     let pass = self.passes.get(op.pass as usize);
                     let steps = pass.and_then(|pass| pass.blocks.get(block));
                     let occupies = steps.map_or(0.0, |own| (of.launch)(own.steps, group));
-                    computing[device] += occupies;
                     (0, occupies, of.tail + of.signal)
                 }
                 Action::Gather { .. } => (0, 0.0, of.signal),
@@ -57,9 +47,6 @@ impl LaidOut {
                 after,
             });
         }
-        WindowTime {
-            seconds: pace::ends(&works).into_iter().fold(0.0, f64::max),
-            computing: computing.into_iter().fold(0.0, f64::max),
-        }
+        pace::ends(&works).into_iter().fold(0.0, f64::max)
     }
 }

@@ -423,11 +423,11 @@ impl DevicePlanner<'_> {
             moved: 2.0 * plane / self.model.copy_rate,
             signal: SIGNALS,
         };
-        let own = laid_out.time(&of).seconds;
+        let own = laid_out.time(&of);
         let Some(before) = before else {
             return exact.then(|| all * steps as f64 / own);
         };
-        let more = (own - before.time(&of).seconds) / (many - few) as f64;
+        let more = (own - before.time(&of)) / (many - few) as f64;
         let passes = steps as f64 / pass as f64;
         Some(all * steps as f64 / (own + (passes - many as f64) * more))
     }
