@@ -1,5 +1,6 @@
 //! GPUs that are interpreted: runs on them are runs of the PTX that real ones get.
 
+use crate::circle::Circle;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,15 +55,6 @@ struct State {
     readings_begun: u64,
     /// The most that were under way at a time.
     readings_together: usize,
-}
-
-/// Memory that lies twice in a row: a buffer of both places, which are made alike after each piece of work. So what a
-/// kernel writes at one place it does not see at the other one, as on a GPU.
-#[derive(Debug)]
-struct Circle {
-    buffer: Buffer,
-    /// What was at both places before the last piece of work.
-    content: Vec<u8>,
 }
 
 /// Queues of work beside the device's own. What they were asked for is done when somebody waits, one piece of work
@@ -264,26 +256,8 @@ impl State {
 
     /// Makes both places of circular memory alike.
     fn settle(&mut self) -> Result<(), DeviceError> {
-        for Circle { buffer, content } in &mut self.circles {
-            let (one, other) = self.device.read(*buffer).split_at(content.len());
-            if one == content && other == content {
-                continue;
-            }
-            for ((own, one), other) in content.iter_mut().zip(one).zip(other) {
-                if one != other && *one != *own && *other != *own {
-                    return Err(failed(
-                        "writing",
-                        "a byte was written at both of its places",
-                    ));
-                }
-                *own = if one == own { *other } else { *one };
-            }
-            for place in [0, content.len()] {
-                let written = self.device.write(*buffer, place, content);
-                written.map_err(|fault| failed("writing", fault))?;
-            }
-        }
-        Ok(())
+        let device = &mut self.device;
+        self.circles.iter_mut().try_for_each(|c| c.settle(device))
     }
 
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
@@ -439,7 +413,7 @@ impl device::Device for Interpreted {
     fn free_memory(&self) -> Result<u64, DeviceError> {
         let taken = self.with(|own| {
             let all: usize = own.buffers.iter().map(|b| b.bytes()).sum();
-            let twice: usize = own.circles.iter().map(|c| c.content.len()).sum();
+            let twice: usize = own.circles.iter().map(Circle::bytes).sum();
             all - twice
         });
         Ok(self.facts.memory.saturating_sub(taken as u64))
@@ -472,10 +446,10 @@ impl device::Device for Interpreted {
             return Err(failed("mapping memory", "it has no multiple of the bytes"));
         }
         self.with(|own| {
-            let content = vec![0u8; bytes as usize];
-            let buffer = own.device.upload(&[&content[..], &content].concat());
+            let circle = Circle::new(&mut own.device, bytes as usize);
+            let buffer = circle.buffer();
             own.buffers.push(buffer);
-            own.circles.push(Circle { buffer, content });
+            own.circles.push(circle);
             Ok(Address(buffer.address()))
         })
     }
