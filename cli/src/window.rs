@@ -222,6 +222,11 @@ impl Question<'_> {
             .iter()
             .filter(|c| matches!(c.schedule, Schedule::Tiled(_)));
         for choice in by_towers.take(CONSIDERED) {
+            // No stripes are faster than so many GPUs that compute all the time.
+            let bound = choice.prediction.rate * self.share * self.devices as f64;
+            if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
+                continue;
+            }
             let Ok(other) = planner.plan(choice.clone()) else {
                 continue;
             };
@@ -267,6 +272,9 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     );
     if plan.devices > 1 {
         let _ = write!(note, ", on each of {} GPUs in turns", plan.devices);
+    }
+    if plan.how.circular.is_none() {
+        note += "; its planes slide, as the GPU does not map memory twice";
     }
     if let Some(folder) = holding.folder() {
         // Writing to a string cannot fail.
@@ -337,6 +345,15 @@ pub fn text(held: &Held) -> String {
                 _ => "each GPU's",
             },
         );
+        let _ = writeln!(
+            out,
+            "  buffer    {:>8} {}",
+            bytes(plan.how.places.unwrap_or(0).max(0) as u64 * plan.plane_bytes),
+            match plan.how.circular {
+                Some(_) => "mapped twice in a row: planes go around",
+                None => "in which planes slide, as this GPU does not map memory twice",
+            }
+        );
         if plan.devices > 1 {
             let _ = writeln!(out, "  devices   {:8} take passes in turns", plan.devices);
         }
@@ -356,10 +373,11 @@ pub fn text(held: &Held) -> String {
         }
         let _ = writeln!(
             out,
-            "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}{}",
+            "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}, computing {:.1}{}",
             plan.rate.cells * 1e-9,
             if plan.devices > 1 { " of all" } else { "" },
             plan.rate.transfers * 1e-9,
+            plan.rate.computing * 1e-9,
             if plan.devices > 1 { " on each" } else { "" },
         );
     }
@@ -455,6 +473,8 @@ pub fn json(held: &Held) -> serde_json::Value {
                 "bytes_of_files": plan.files,
                 "predicted_gcells_per_s": plan.rate.cells * 1e-9,
                 "transfers_allow_gcells_per_s": plan.rate.transfers * 1e-9,
+                "computing_allows_gcells_per_s": plan.rate.computing * 1e-9,
+                "planes_go_around": plan.how.circular.is_some(),
                 "seconds_of_slides_per_second": plan.rate.slides,
             }),
         );

@@ -1,5 +1,6 @@
 //! GPUs that are interpreted: runs on them are runs of the PTX that real ones get.
 
+use crate::circle::Circle;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ const LATER_CHECKED: u64 = 5;
 struct State {
     device: Device,
     buffers: Vec<Buffer>,
+    /// Those of them that are circular.
+    circles: Vec<Circle>,
     modules: Vec<Module>,
     functions: Vec<(usize, String)>,
     launches: u64,
@@ -94,6 +97,9 @@ unsafe impl Send for Host {}
 /// Buffers of a device among peers, about, before it reaches addresses of the next one.
 const BUFFERS: usize = 256;
 
+/// Bytes in multiples of which it maps memory, so few that planes are no multiple of them, nor they of planes.
+pub const MAPPING: u64 = 3 << 10;
+
 /// Bytes of the memory that it claims to have.
 const MEMORY: u64 = 1 << 30;
 
@@ -121,6 +127,7 @@ impl Interpreted {
                 memory,
                 l2: 1 << 20,
                 l2_partition: vec![0, 1],
+                mapping: Some(MAPPING),
             },
             machine: Arc::new(Mutex::new(Machine {
                 devices: vec![State::default()],
@@ -243,7 +250,14 @@ impl State {
     fn write(&mut self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
         let (buffer, offset) = self.find(to, bytes.len())?;
         let written = self.device.write(buffer, offset, bytes);
-        written.map_err(|fault| failed("writing", fault))
+        written.map_err(|fault| failed("writing", fault))?;
+        self.settle()
+    }
+
+    /// Makes both places of circular memory alike.
+    fn settle(&mut self) -> Result<(), DeviceError> {
+        let device = &mut self.device;
+        self.circles.iter_mut().try_for_each(|c| c.settle(device))
     }
 
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
@@ -312,7 +326,8 @@ impl State {
         }
         let ran = device.launch(entry, blocks, threads, shared, &params, &options);
         let failure = |fault| failed("running a kernel", format!("{name}: {fault}"));
-        ran.map(drop).map_err(failure)
+        ran.map(drop).map_err(failure)?;
+        self.settle()
     }
 }
 
@@ -396,7 +411,11 @@ impl device::Device for Interpreted {
     }
 
     fn free_memory(&self) -> Result<u64, DeviceError> {
-        let taken: usize = self.with(|own| own.buffers.iter().map(|b| b.bytes()).sum());
+        let taken = self.with(|own| {
+            let all: usize = own.buffers.iter().map(|b| b.bytes()).sum();
+            let twice: usize = own.circles.iter().map(Circle::bytes).sum();
+            all - twice
+        });
         Ok(self.facts.memory.saturating_sub(taken as u64))
     }
 
@@ -411,6 +430,26 @@ impl device::Device for Interpreted {
         self.with(|own| {
             let buffer = own.device.upload(&vec![0u8; bytes as usize]);
             own.buffers.push(buffer);
+            Ok(Address(buffer.address()))
+        })
+    }
+
+    fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError> {
+        let available = self.free_memory()?;
+        if bytes > available {
+            return Err(DeviceError::Memory {
+                needed: bytes,
+                available,
+            });
+        }
+        if bytes == 0 || !bytes.is_multiple_of(MAPPING) {
+            return Err(failed("mapping memory", "it has no multiple of the bytes"));
+        }
+        self.with(|own| {
+            let circle = Circle::new(&mut own.device, bytes as usize);
+            let buffer = circle.buffer();
+            own.buffers.push(buffer);
+            own.circles.push(circle);
             Ok(Address(buffer.address()))
         })
     }

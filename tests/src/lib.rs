@@ -1,5 +1,6 @@
 //! The test suite over the whole of Torre: what tests in `tests/` share.
 
+mod circle;
 pub mod interpreted;
 pub mod physics;
 pub mod random;

@@ -336,7 +336,7 @@ fn pipelines_are_shown() {
         "  loads     load ",
         "  stores    store ",
         "  blocks 1  run block 1 group ",
-        "  loads     slide places ",
+        " planes, which go around, 1 groups loaded ahead\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Ticks without an operation, at most, besides those for which time blocks are behind others.
 const MOST_IDLE: i64 = 1 << 10;
 
-/// Places that an operation uses.
+/// Places that an operation uses; in a circular buffer, numbers of planes.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     places: Interval,
@@ -25,11 +25,11 @@ struct Use {
 /// The buffer of a device.
 #[derive(Clone, Debug)]
 struct Buffer {
-    /// The plane number at place 0.
+    /// The plane number at place 0; 0 if it is circular.
     base: i64,
     slide: Option<OpId>,
     /// Operations since the last slide, and those before it that it did not wait for, with the places that they use;
-    /// loads aside, which have the queue of slides.
+    /// loads aside, which have the queue of slides. Of a circular buffer those for which no load has waited.
     uses: [Vec<Use>; 2],
 }
 
@@ -63,6 +63,7 @@ impl Builder {
         let queues = devices * (2 + window.in_flight.max(1));
         let buffer = Buffer {
             base: match window.places {
+                Some(_) if window.circular => 0,
                 Some(places) => window.planes.hi - places,
                 None => window.planes.lo,
             },
@@ -166,7 +167,12 @@ impl Builder {
     }
 
     /// Adds an operation; of what it needs it waits for what is not implied.
-    fn push(&mut self, pass: u64, action: Action, queue: Queue, needed: Vec<OpId>) -> Op {
+    fn push(&mut self, pass: u64, action: Action, needed: Vec<OpId>) -> Op {
+        let queue = match action {
+            Action::Load { .. } | Action::Slide { .. } => Queue::Loads,
+            Action::Store { .. } => Queue::Stores,
+            Action::Run { block, .. } | Action::Gather { block, .. } => self.window.queue(block),
+        };
         let (id, after) = self.list.add(pass, self.index(pass, queue), needed);
         Op {
             id,
@@ -176,6 +182,23 @@ impl Builder {
             after,
             base: self.buffer(pass).base,
         }
+    }
+
+    /// The same for an operation that uses planes of the pass, which is kept in mind.
+    fn push_use(&mut self, pass: u64, action: Action, planes: Interval, needed: Vec<OpId>) -> Op {
+        let mut op = self.push(pass, action, needed);
+        if self.window.is_circular() {
+            op.base = self.window.number(pass, planes.lo);
+        }
+        if self.window.places.is_some() && !matches!(action, Action::Load { .. }) {
+            let own = Use {
+                places: self.places(pass, planes),
+                id: op.id,
+                writes: matches!(action, Action::Run { .. }),
+            };
+            self.buffer_mut(pass).uses[0].push(own);
+        }
+        op
     }
 
     /// The operations of the next tick.
@@ -239,16 +262,20 @@ impl Builder {
         let top = self.top(device);
         let top = top.unwrap_or(self.window.number(number, loaded));
         self.peak = self.peak.max(top - lowest);
-        if lowest < self.buffer(number).base {
-            self.slide(device, Interval::new(lowest, top), places, ops)?;
-        }
         let planes = Interval::new(until, loaded);
+        let left: Vec<OpId> = if self.window.is_circular() {
+            self.go_around(device, Interval::new(lowest, top), places)?
+        } else {
+            if lowest < self.buffer(number).base {
+                self.slide(device, Interval::new(lowest, top), places, ops)?;
+            }
+            let left = users(&self.buffer(number).uses[1], self.places(number, planes));
+            left.map(|user| user.id).collect()
+        };
         let stored = self.stores.range(planes.lo..planes.hi);
-        let left = users(&self.buffer(number).uses[1], self.places(number, planes));
-        let left = left.map(|user| user.id);
         let stored = stored.map(|(_, id)| *id).chain(left);
         let needed = stored.chain(self.buffer(number).slide).collect();
-        let op = self.push(number, Action::Load { planes }, Queue::Loads, needed);
+        let op = self.push_use(number, Action::Load { planes }, planes, needed);
         let active = &mut self.active[index];
         active.loaded = until;
         active.hold(planes, op.id);
@@ -256,16 +283,26 @@ impl Builder {
         Ok(())
     }
 
-    /// Keeps in mind which places an operation uses.
-    fn note_use(&mut self, op: &Op, planes: Interval) {
-        if self.window.places.is_some() {
-            let own = Use {
-                places: self.places(op.pass, planes),
-                id: op.id,
-                writes: matches!(op.action, Action::Run { .. }),
-            };
-            self.buffer_mut(op.pass).uses[0].push(own);
+    /// Who used the planes whose places a load takes that makes planes of some numbers be there, and is not waited for
+    /// yet. In bytes planes need not go around evenly, so whatever is as far above is gone.
+    fn go_around(
+        &mut self,
+        device: usize,
+        needed: Interval,
+        places: i64,
+    ) -> Result<Vec<OpId>, NoLayout> {
+        if needed.len() > places {
+            return Err(NoLayout::Room {
+                needed: needed.len(),
+                places,
+            });
         }
+        let gone = needed.lo + places;
+        let uses = &mut self.buffers[device].uses[0];
+        let users = uses.iter().filter(|user| user.places.hi > gone);
+        let users = users.map(|user| user.id).collect();
+        uses.retain(|user| user.places.hi <= gone);
+        Ok(users)
     }
 
     /// The places of planes of a pass.
@@ -323,7 +360,7 @@ impl Builder {
         });
         let needed = needed.collect();
         let action = Action::Slide { places: moved, by };
-        let op = self.push(pass, action, Queue::Loads, needed);
+        let op = self.push(pass, action, needed);
         let over = self.list.of(op.id).map(|known| known.clock.clone());
         let over = over.unwrap_or_default();
         let [recent, left] = std::mem::take(&mut self.buffers[device].uses);
@@ -392,9 +429,8 @@ impl Builder {
         let gathers = active.held(planes.written).flat_map(|held| &held.gathers);
         needed.extend(gathers.filter(|(of, _)| *of < block).map(|(_, id)| *id));
         let number = active.number;
-        let queue = self.window.queue(block);
-        let op = self.push(number, Action::Run { block, group }, queue, needed);
-        self.note_use(&op, planes.touched);
+        let action = Action::Run { block, group };
+        let op = self.push_use(number, action, planes.touched, needed);
         let active = &mut self.active[index];
         active.runs[block].push(op.id);
         active.hold(planes.written, op.id);
@@ -429,14 +465,12 @@ impl Builder {
             needed.extend(active.held(planes).map(|held| held.load));
             let number = active.number;
             needed.extend(self.buffer(number).slide);
-            let queue = self.window.queue(block);
             let action = Action::Gather {
                 block,
                 output,
                 planes,
             };
-            let op = self.push(number, action, queue, needed);
-            self.note_use(&op, planes);
+            let op = self.push_use(number, action, planes, needed);
             let active = &mut self.active[index];
             active.gathered[block][output] = from;
             for held in active.held_mut(planes) {
@@ -466,8 +500,7 @@ impl Builder {
         }
         let number = active.number;
         needed.extend(self.buffer(number).slide);
-        let op = self.push(number, Action::Store { planes }, Queue::Stores, needed);
-        self.note_use(&op, planes);
+        let op = self.push_use(number, Action::Store { planes }, planes, needed);
         let active = &mut self.active[index];
         active.stored = from;
         self.stores

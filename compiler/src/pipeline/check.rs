@@ -6,6 +6,9 @@
 //! there, and everything that touches the same place before it in the list has to be over; so the list's order is one
 //! of the interleavings, and no other one differs from it in what anybody reads.
 //!
+//! In a circular buffer what is loaded takes the places of all planes whose numbers differ from its own by as many as
+//! there are places, or more: these are gone, and whoever touched them has to be over.
+//!
 //! Towers of different time blocks touch the same planes without touching the same values. So their order is checked by
 //! the groups that a group needs, not by planes.
 
@@ -88,7 +91,7 @@ impl std::error::Error for Fault {}
 /// The number of a queue among those of all devices.
 type DeviceQueue = usize;
 
-/// What a place of the buffer holds.
+/// What a place of the buffer holds, or a plane's number in a circular one.
 #[derive(Clone, Debug)]
 struct Slot {
     pass: u64,
@@ -238,6 +241,7 @@ impl Checker<'_> {
         let place = self.window.place(op.pass, plane, op.base);
         let places = self.window.places.unwrap_or(self.window.planes.len());
         match (0..places).contains(&place) && self.window.planes.contains(plane) {
+            true if self.window.is_circular() => Ok(self.window.number(op.pass, plane)),
             true => Ok(place),
             false => Err(Fault::Outside { op: op.id, plane }),
         }
@@ -265,6 +269,20 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// What lies where a circular buffer gets a plane of some number is over, and gone.
+    fn goes_around(&mut self, op: &Op, number: i64) -> Result<(), Fault> {
+        let places = self.window.places.unwrap_or(0);
+        let slots = &self.buffers[self.window.device(op.pass)].slots;
+        let below = slots.range(..=number - places);
+        let gone = below.chain(slots.range(number + places..));
+        let gone: Vec<i64> = gone.map(|(other, _)| *other).collect();
+        for other in gone {
+            self.overwrites(op, other)?;
+            self.buffer(op.pass).slots.remove(&other);
+        }
+        Ok(())
+    }
+
     /// What is at a place is over when an operation writes something else there.
     fn overwrites(&self, op: &Op, place: i64) -> Result<(), Fault> {
         let slot = self.slot(op, place).into_iter();
@@ -280,12 +298,16 @@ impl Checker<'_> {
     }
 
     fn load(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
-        if *self.buffer(op.pass).base.get_or_insert(op.base) != op.base {
+        let circular = self.window.is_circular();
+        if !circular && *self.buffer(op.pass).base.get_or_insert(op.base) != op.base {
             return Err(Fault::Order { op: op.id });
         }
         for plane in planes.lo..planes.hi {
             let place = self.place(op, plane)?;
             self.overwrites(op, place)?;
+            if circular {
+                self.goes_around(op, place)?;
+            }
             let host = self.host.get(&plane).copied();
             if let Some((_, stored)) = host {
                 self.ordered(stored, op.id)?;
@@ -418,6 +440,9 @@ impl Checker<'_> {
 
     fn slide(&mut self, op: &Op, places: Interval, by: i64) -> Result<(), Fault> {
         let size = self.window.places.unwrap_or(0);
+        if self.window.is_circular() {
+            return Err(Fault::Order { op: op.id });
+        }
         let buffer = &self.buffers[self.window.device(op.pass)];
         if by < 1 || buffer.base.map(|base| base - by) != Some(op.base) {
             return Err(Fault::Order { op: op.id });

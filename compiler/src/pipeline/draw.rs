@@ -2,7 +2,7 @@
 
 use super::{Action, LaidOut, Op, OpId, Queue};
 use crate::lattice::Interval;
-use crate::svg::{FAINT, Frame, GREY, INK, Label, PALETTE, Svg, fill, pale, stroke};
+use crate::svg::{FAINT, Frame, INK, Label, PALETTE, Svg, fill, pale};
 use std::collections::BTreeMap;
 
 /// How long operations take, in launches.
@@ -10,8 +10,6 @@ use std::collections::BTreeMap;
 pub struct Durations {
     /// A copy of a plane between host and device.
     pub plane: f64,
-    /// Planes that are moved within the buffer.
-    pub slide: f64,
 }
 
 /// When an operation runs.
@@ -36,9 +34,8 @@ fn timeline(laid_out: &LaidOut, durations: Durations) -> BTreeMap<OpId, Span> {
             Action::Load { planes } | Action::Store { planes } => {
                 (ready, durations.plane * planes.len() as f64)
             }
-            Action::Slide { .. } => (ready, durations.slide),
             Action::Run { .. } => (ready.max(busy[device]), 1.0),
-            Action::Gather { .. } => (ready, 0.0),
+            Action::Gather { .. } | Action::Slide { .. } => (ready, 0.0),
         };
         let span = Span {
             start,
@@ -100,11 +97,6 @@ pub fn timelines(laid_out: &LaidOut, durations: Durations) -> String {
             let Some(span) = spans.get(&op.id) else {
                 continue;
             };
-            if matches!(op.action, Action::Slide { .. }) {
-                let [_, y] = frame.place(0.0, span.start);
-                let [left, right] = [frame.corner[0], frame.corner[0] + width];
-                svg.line([left, y], [right, y], stroke(GREY, 1.0).dashed("4 3"));
-            }
             if let Some((planes, colour)) = shown(laid_out, op) {
                 let [left, top] = frame.place(planes.lo as f64, span.end);
                 let [right, bottom] = frame.place(planes.hi as f64, span.start);
@@ -137,9 +129,5 @@ pub fn timelines(laid_out: &LaidOut, durations: Durations) -> String {
         );
         svg.text([width + 116.0, y + 11.0], &name, Label::default());
     }
-    let y = 36.0 + 24.0 * (most + 2) as f64;
-    let dashes = stroke(GREY, 1.0).dashed("4 3");
-    svg.line([width + 90.0, y], [width + 108.0, y], dashes);
-    svg.text([width + 116.0, y + 4.0], "slide", Label::default());
     svg.finish("Which planes copies and launches of a calculation window access, and when")
 }

@@ -14,6 +14,10 @@
 //!                       '-------------------- buffer of the device ------------------'
 //! ```
 //!
+//! A buffer is circular where the device can map its memory twice in a row: planes go around, and a load takes the places
+//! of the highest planes when those who used them are over. Elsewhere it is filled downwards, and when it is full, what
+//! is still needed is copied to its upper end, a *slide*.
+//!
 //! A [`Window`] and the [`Pass`]es of a run yield a list of [`Op`]s, each with a queue and the operations that it waits
 //! for ([`Builder`]). Operations of a queue run in their order; everything else is ordered by those waits alone.
 //! [`check`] executes such a list symbolically and finds what would be wrong for some interleaving. Nothing here knows
@@ -41,13 +45,16 @@ mod slabs;
 mod stripes;
 #[cfg(test)]
 mod tests;
+mod window_time;
 
 pub use build::Builder;
 pub use check::{Fault, check};
 pub use draw::{Durations, timelines};
 pub use footprint::{Footprints, Height};
 pub use laid_out::{LaidOut, NoLayout};
-pub use predict::{Rates, SlabWork, SlabsRate, StripeWork, StripesRate, WindowRate};
+pub use predict::{
+    LaunchTowers, Rates, SlabWork, SlabsRate, StripeWork, StripesRate, WindowRate, WindowWork,
+};
 pub use print::Printed;
 pub use slabs::{BUFFERS, LaidOutSlabs, PrintedSlabs, Slab, SlabBuilder, check_slabs, wide_enough};
 pub use stripes::{
@@ -55,6 +62,8 @@ pub use stripes::{
     StripeQueue, StripeSeconds, StripedBlock, StripedHeight, StripedPass, StripedTime, Stripes,
     check_stripes,
 };
+
+pub use window_time::WindowSeconds;
 
 use crate::lattice::Interval;
 use crate::tower::Planes;
@@ -67,6 +76,9 @@ pub struct Window {
     pub planes: Interval,
     /// Planes of the device's buffer; `None`: it holds the whole array, and nothing is loaded or stored.
     pub places: Option<i64>,
+    /// Planes go around in the buffer: a plane lies where those are whose numbers differ by about as many as there are
+    /// places. Otherwise they slide.
+    pub circular: bool,
     /// Devices that take passes in turns, at least 1; with the whole array there is one.
     pub devices: usize,
     /// Queues of time blocks of a device: so many are in flight at most.
@@ -160,7 +172,8 @@ pub struct Op {
     /// Operations that are over before it begins, besides the one before it in its queue. Those of passes two turns
     /// before are over, too: the host waits for them.
     pub after: Vec<OpId>,
-    /// The plane of the pass that lies at place 0 of the buffer while it runs; after it, if it slides.
+    /// The plane number at place 0 of the buffer while it runs; after it, if it slides. In a circular buffer places are
+    /// counted from the lowest plane that the operation uses.
     pub base: i64,
 }
 
@@ -188,6 +201,11 @@ impl Window {
     /// The passes that are over when one begins: those before this one.
     fn first_active(&self, pass: u64) -> u64 {
         pass.saturating_sub(2 * self.devices.max(1) as u64 - 1)
+    }
+
+    /// Whether planes go around in a buffer.
+    pub fn is_circular(&self) -> bool {
+        self.circular && self.places.is_some()
     }
 
     /// The place of the buffer where a plane of a pass lies, if plane number `base` lies at place 0.

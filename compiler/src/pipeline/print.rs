@@ -90,6 +90,7 @@ impl fmt::Display for Printed<'_> {
         let Window {
             planes,
             places,
+            circular,
             devices,
             in_flight,
             ahead,
@@ -105,7 +106,13 @@ impl fmt::Display for Printed<'_> {
             )?,
         }
         match places {
-            Some(places) => writeln!(f, "buffer of {places} planes, {ahead} groups loaded ahead")?,
+            Some(places) => {
+                let around = if *circular { ", which go around" } else { "" };
+                writeln!(
+                    f,
+                    "buffer of {places} planes{around}, {ahead} groups loaded ahead"
+                )?
+            }
             None => writeln!(f, "all of them on the device")?,
         }
         for (number, pass) in self.passes.iter().enumerate() {

@@ -116,6 +116,7 @@ impl Case {
         let mut window = Window {
             planes: held,
             places: Some(1 << 40),
+            circular: !seed.is_multiple_of(3),
             devices: devices as usize,
             in_flight,
             ahead: rng.within(0, 2),
@@ -158,6 +159,7 @@ fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case)> {
 #[test]
 fn pipelines_of_random_schemes_have_no_fault() {
     let (mut tried, mut slides, mut down, mut several) = (0, 0, 0, 0);
+    let mut around = 0;
     for (seed, case) in cases(0..900) {
         let ops = case.operations();
         assert_eq!(case.check(&ops), Ok(()), "seed {seed}");
@@ -166,10 +168,12 @@ fn pipelines_of_random_schemes_have_no_fault() {
         slides += ops.iter().filter(|op| slide(op)).count();
         down += usize::from(case.footprints.way() < 0);
         several += usize::from(case.window.devices > 1);
+        let again = |op: &Op| matches!(op.action, Action::Load { .. }) && !op.after.is_empty();
+        around += usize::from(case.window.is_circular() && ops.iter().any(again));
     }
     assert!(
-        tried > 60 && slides > 60 && several > 20,
-        "{tried} {slides} {down} {several}"
+        tried > 60 && slides > 20 && several > 20 && around > 20,
+        "{tried} {slides} {down} {several} {around}"
     );
 }
 
@@ -190,6 +194,31 @@ fn buffers_are_as_small_as_possible() {
         tried += 1;
     }
     assert!(tried > 30, "{tried}");
+}
+
+/// Planes that are loaded take the places of others, so a list for a larger buffer is wrong for the least one.
+#[test]
+fn circular_buffers_are_not_smaller_than_they_say() {
+    let (mut found, mut tried) = (0, 0);
+    for (seed, mut case) in cases(0..500) {
+        let Some(places) = case.window.places.filter(|_| case.window.circular) else {
+            continue;
+        };
+        case.window.places = Some(1 << 40);
+        let peak = case.laid_out().expect("a large buffer").peak;
+        case.window.places = Some(places + 8);
+        let ops = case.operations();
+        assert_eq!(case.check(&ops), Ok(()), "seed {seed}");
+        let slide = |op: &Op| matches!(op.action, Action::Slide { .. });
+        assert!(!ops.iter().any(slide), "seed {seed}");
+        case.window.places = Some(peak - 1);
+        assert!(case.check(&ops).is_err(), "seed {seed}");
+        // Where a load waits for who used a place, it would not wait for enough with a place less.
+        case.window.places = Some(places + 7);
+        found += usize::from(case.check(&ops).is_err());
+        tried += 1;
+    }
+    assert!(tried > 20 && found > 5, "{found} of {tried}");
 }
 
 /// Without any one of the waits, some interleaving would be wrong.
@@ -289,6 +318,7 @@ fn windows_have_the_planes_of_the_formula() {
         let window = Window {
             planes: footprints.held(),
             places: Some(1 << 40),
+            circular: spread,
             devices: 1,
             in_flight: in_flight as usize,
             ahead: 0,
@@ -300,6 +330,50 @@ fn windows_have_the_planes_of_the_formula() {
         assert_eq!(laid_out.check(), Ok(()));
         let planes = moves * height + group * (1 + offset) + 4;
         assert_eq!(laid_out.peak, planes, "spread {spread}");
+    }
+}
+
+/// A window takes no less time than its launches, nor than its copies one way, and little more than the longer of both
+/// where there is room; planes that slide make everything wait.
+#[test]
+fn windows_take_as_long_as_launches_or_copies() {
+    let scheme = maxwell(4, Precision::F32, [1400, 30, 2]);
+    let (layout, towers) = towers_by(&scheme, Rational::ONE, [6, 6]).expect("towers");
+    let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, 24, 8);
+    let pass = footprints.pass(&scheme, &layout, &[8; 4]).expect("groups");
+    let mut time = |circular: bool, plane: f64| {
+        let mut window = Window {
+            planes: footprints.held(),
+            places: None,
+            circular,
+            devices: 1,
+            in_flight: 4,
+            ahead: 1,
+            spread: !circular,
+        };
+        let least = footprints.least_places(&scheme, &layout, &[8; 4], &window, &[]);
+        window.places = least.map(|least| least + 80);
+        let passes = vec![pass.clone(); 3];
+        let laid_out = LaidOut::new(window, passes, footprints.way()).expect("enough places");
+        assert_eq!(laid_out.check(), Ok(()));
+        laid_out.time(&WindowSeconds {
+            launch: &|_, _| 1.0,
+            tail: 0.1,
+            plane,
+            moved: 0.02,
+            signal: 0.01,
+        })
+    };
+    let launches = 3.0 * pass.blocks.iter().map(|b| b.groups.len()).sum::<usize>() as f64;
+    let planes = 3.0 * layout.visible(Axis::OUTER).len() as f64;
+    for plane in [0.01, 0.1, 1.0] {
+        let [around, slides] = [true, false].map(|circular| time(circular, plane));
+        let least = launches.max(planes * plane);
+        assert!(
+            around >= least && around < 1.15 * least,
+            "{plane} {around} {least}"
+        );
+        assert!(slides > around, "{plane} {slides} {around}");
     }
 }
 

@@ -4,6 +4,8 @@
 use super::device::{Address, Device, DeviceError, Facts, Function, Mark, Reading, Threads};
 use super::l2_partitions::near;
 use super::transfer::{Bus, Download, SMALL, Staging};
+use answer::check;
+use circular::Circle;
 use cudarc::driver::sys::{self, CUresult};
 use pinned::{Pinned, Way};
 use std::collections::BTreeMap;
@@ -47,6 +49,7 @@ struct State {
     /// Functions, with the shared memory that each may have.
     functions: Vec<(sys::CUfunction, u32)>,
     memory: BTreeMap<u64, u64>,
+    circles: Vec<Circle>,
     marks: BTreeMap<u64, sys::CUevent>,
     /// Events of marks that were reached, for others.
     spare: Vec<sys::CUevent>,
@@ -93,6 +96,8 @@ macro_rules! driver {
     }};
 }
 
+mod answer;
+mod circular;
 mod peers;
 mod pinned;
 mod queues;
@@ -100,24 +105,6 @@ mod rates;
 mod start;
 
 pub use peers::CudaPeers;
-
-/// A driver's answer as a result.
-fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
-    if result == CUresult::CUDA_SUCCESS {
-        return Ok(());
-    }
-    let mut text = ptr::null();
-    // SAFETY: the driver points to a text that lives for ever, or leaves null.
-    let known = unsafe { sys::cuGetErrorString(result, &mut text) } == CUresult::CUDA_SUCCESS;
-    let message = match known && !text.is_null() {
-        // SAFETY: as above.
-        true => unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned(),
-        false => format!("error {}", result as u32),
-    };
-    Err(DeviceError::Failed { what, message })
-}
 
 impl CudaDevice {
     /// How many devices the driver finds, and the newest CUDA that it knows.
@@ -292,6 +279,7 @@ fn facts(device: sys::CUdevice, cuda: u32) -> Result<Facts, DeviceError> {
         memory: memory as u64,
         l2: u64::from(attribute(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?),
         l2_partition: Vec::new(),
+        mapping: circular::granularity(device)?,
     })
 }
 
@@ -328,6 +316,18 @@ impl Device for CudaDevice {
         }
         check("taking the GPU's memory", taken)?;
         self.state().memory.insert(place, bytes);
+        driver!(
+            "clearing the GPU's memory",
+            cuMemsetD8Async(place, 0, size, self.stream)
+        )?;
+        Ok(Address(place))
+    }
+
+    fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError> {
+        let available = self.free_memory()?;
+        let circle = Circle::take(self.device, bytes, available)?;
+        let (place, size) = (circle.place(), bytes as usize);
+        self.state().circles.push(circle);
         driver!(
             "clearing the GPU's memory",
             cuMemsetD8Async(place, 0, size, self.stream)
@@ -550,6 +550,9 @@ impl Drop for CudaDevice {
         }
         for place in state.memory.into_keys() {
             let _ = driver!("giving back", cuMemFree_v2(place));
+        }
+        for circle in state.circles {
+            circle.give_back();
         }
         for module in state.modules {
             let _ = driver!("giving back", cuModuleUnload(module));

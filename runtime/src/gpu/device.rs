@@ -61,6 +61,8 @@ pub struct Facts {
     /// or nothing is known. A partition keeps copies of what the multiprocessors near it use: what all use takes room
     /// in all of them.
     pub l2_partition: Vec<u32>,
+    /// Bytes of which memory is a multiple that the device maps at several addresses; `None` where it cannot.
+    pub mapping: Option<u64>,
 }
 
 impl Facts {
@@ -78,7 +80,13 @@ pub trait Device: Send + Sync {
     fn free_memory(&self) -> Result<u64, DeviceError>;
     /// Takes memory, aligned to 256 bytes and filled with zeros; it is given back with the device.
     fn take(&self, bytes: u64) -> Result<Address, DeviceError>;
-    /// Gives memory back that was taken.
+    /// Takes memory that lies twice in a row: each byte is the one that is as many bytes farther, too. They are a multiple
+    /// of [`Facts::mapping`]. It is given back with the device.
+    ///
+    /// A kernel uses each byte at one of both places. What it writes there is seen at the other one by what begins when
+    /// it is over.
+    fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError>;
+    /// Gives memory back that was taken, but for circular one.
     fn give_back(&self, memory: Address) -> Result<(), DeviceError>;
     fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError>;
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError>;

@@ -141,6 +141,9 @@ const COPIES: f64 = 0.89;
 /// Share of the rate of copies alone that copies reach beside kernels.
 const BESIDE_KERNELS: f64 = 0.95;
 
+/// Bytes in multiples of which GPUs map memory.
+const MAPPING: u64 = 2 << 20;
+
 /// Shared memory that a block takes beside what it asks for.
 const PER_BLOCK: u64 = 1 << 10;
 
@@ -177,6 +180,7 @@ impl DeviceModel {
                 l2_partition: (0..own.multiprocessors)
                     .map(|n| n % own.partitions)
                     .collect(),
+                mapping: Some(MAPPING),
             },
             copy_rate: COPIES * own.memory_rate * 1e9,
             link: None,

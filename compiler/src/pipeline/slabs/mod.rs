@@ -113,6 +113,7 @@ pub fn buffers(planes: Interval, places: i64, in_flight: usize) -> Window {
     Window {
         planes,
         places: Some(places),
+        circular: false,
         devices: BUFFERS,
         in_flight: in_flight.max(1),
         ahead: 0,

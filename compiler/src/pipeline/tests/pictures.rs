@@ -3,7 +3,7 @@
 use super::*;
 use crate::pipeline::{Durations, timelines};
 
-/// Two passes of each of some devices, of three time blocks, in a buffer that slides.
+/// Two passes of each of some devices, of three time blocks, in a circular buffer.
 fn drawn(planes: i64, devices: usize) -> String {
     let scheme = maxwell(4, Precision::F32, [planes, 30, 2]);
     let (layout, towers) = towers_by(&scheme, Rational::ONE, [6, 6]).expect("towers");
@@ -14,6 +14,7 @@ fn drawn(planes: i64, devices: usize) -> String {
     let mut window = Window {
         planes: footprints.held(),
         places: None,
+        circular: true,
         devices: 1,
         in_flight: 3,
         ahead: 2,
@@ -27,7 +28,6 @@ fn drawn(planes: i64, devices: usize) -> String {
     assert_eq!(laid_out.check(), Ok(()));
     let durations = Durations {
         plane: 2.4 / group as f64,
-        slide: 0.5,
     };
     timelines(&laid_out, durations)
 }

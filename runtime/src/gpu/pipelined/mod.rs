@@ -7,6 +7,7 @@
 
 mod beside;
 mod files;
+mod in_flight;
 mod issue;
 mod over_files;
 mod pass_state;
@@ -19,6 +20,7 @@ mod slices;
 mod stream;
 mod unit;
 
+pub use in_flight::InFlight;
 pub use over_files::{PIECE, piece_bytes};
 pub use unit::Devices;
 
@@ -51,23 +53,6 @@ use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 use torre_compiler::tower::Points;
 use unit::{DeviceQueues, DeviceSignal, Turns, Unit};
-
-/// How many time blocks are in flight, and what the device holds meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InFlight {
-    /// Time blocks at a time.
-    pub blocks: usize,
-    /// Planes across the first axis of a group of towers.
-    pub group: i64,
-    /// Groups whose planes are loaded ahead.
-    pub ahead: i64,
-    /// See [`Window::spread`].
-    pub spread: bool,
-    /// Planes of the device's buffer; `None`: the device holds the whole array.
-    pub places: Option<i64>,
-    /// Planes of the bases of overlapped slabs, which have two buffers of so many places; `None`: a window that slides.
-    pub slabs: Option<i64>,
-}
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
 const RESIDENT_BLOCKS: usize = 16;
@@ -133,7 +118,7 @@ pub fn device_bytes(
     steps: u64,
     how: InFlight,
 ) -> u64 {
-    let planes = PlaneBytes::new(layout, 1, how.places);
+    let planes = PlaneBytes::new(layout, 1, how);
     let sizes = slices::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
     // The number of waves is not known before sources are; those with one for each cell have as many values as cells.
     let beside = how.places.map_or(0, |_| Beside::bytes(layout));
@@ -212,6 +197,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             None => Window {
                 planes: footprints.held(),
                 places: how.places,
+                circular: how.circular.is_some(),
                 devices: devices.count(),
                 in_flight: blocks,
                 ahead: how.ahead,
@@ -222,7 +208,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             Some(slabs) => check_slabs(&mut footprints, &calculation, slabs, towers.steps)?,
             None => check_layout(&mut footprints, &calculation, &window, towers.steps)?,
         }
-        let planes = PlaneBytes::new(&layout, footprints.way(), how.places);
+        let planes = PlaneBytes::new(&layout, footprints.way(), how);
         let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
         let mut units: Vec<Unit> = Vec::new();
         for number in 0..window.devices.max(1) {
@@ -237,7 +223,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
             };
             let waves = sizes.steps * injections.waves_per_step() as u64 * 8;
             let kernel = torre_compiler::backend::gpu::tower::TOWERS;
-            let buffer = device.take(planes.buffer_bytes())?;
+            let buffer = match planes.is_circular() {
+                true => device.take_circular(planes.buffer_bytes())?,
+                false => device.take(planes.buffer_bytes())?,
+            };
             let beside = match how.places {
                 Some(_) => Beside::new(device, &layout, calculation.array(), calculation.steps())?,
                 None => {

@@ -74,6 +74,7 @@ impl<T: Value> Pipelined<'_, T> {
             spread: window.spread,
             places: window.places,
             slabs: self.slabs.as_ref().map(|slabs| slabs.base),
+            circular: self.planes.circular(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Where planes lie: in the host's array, and in the device's buffer.
 
+use super::in_flight::InFlight;
 use crate::gpu::device::Address;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::{GPU_ALIGNMENT, Layout};
@@ -19,10 +20,13 @@ pub(super) struct PlaneBytes {
     ghosts: i64,
     /// Planes of the buffer.
     places: i64,
+    /// It has a multiple of so many bytes, and lies twice in a row.
+    circular: Option<u64>,
 }
 
 impl PlaneBytes {
-    pub fn new(layout: &Layout, way: i64, places: Option<i64>) -> PlaneBytes {
+    pub fn new(layout: &Layout, way: i64, how: InFlight) -> PlaneBytes {
+        let places = how.places;
         let element = layout.element_bytes as i64;
         let held = layout.visible(Axis::OUTER);
         let after = layout.elements - layout.after_planes();
@@ -37,7 +41,20 @@ impl PlaneBytes {
             },
             ghosts: -held.lo,
             places: places.unwrap_or(held.len()),
+            circular: how
+                .circular
+                .filter(|_| places.is_some() && how.slabs.is_none()),
         }
+    }
+
+    /// Whether planes go around.
+    pub fn is_circular(&self) -> bool {
+        self.circular.is_some()
+    }
+
+    /// Bytes of which a circular buffer has a multiple.
+    pub fn circular(&self) -> Option<u64> {
+        self.circular
     }
 
     /// Bytes of a plane.
@@ -45,10 +62,14 @@ impl PlaneBytes {
         self.each as u64
     }
 
-    /// Bytes of the buffer.
+    /// Bytes of the buffer; of a circular one those that lie twice in a row.
     pub fn buffer_bytes(&self) -> u64 {
         let planes = self.each.saturating_mul(self.places);
-        planes.saturating_add(self.before + self.after) as u64
+        let bytes = planes.saturating_add(self.before + self.after) as u64;
+        match self.circular {
+            Some(unit) => bytes.div_ceil(unit.max(1)).saturating_mul(unit.max(1)),
+            None => bytes,
+        }
     }
 
     /// Planes along the way, as the array counts them.
@@ -59,9 +80,34 @@ impl PlaneBytes {
         }
     }
 
+    /// Bytes from the beginning of a circular buffer to plane number `base`, without those before all planes. Planes are
+    /// as far apart as in an array, modulo the bytes of the buffer, whether planes divide these or not. As many planes
+    /// as there are places follow along the way, in either of both mappings or across them.
+    fn around(&self, base: i64) -> i64 {
+        let bytes = self.buffer_bytes() as i64;
+        match self.way < 0 {
+            // The others lie below it, so it is as high as it can be.
+            true => {
+                let highest = 2 * bytes - self.before - self.after - self.each;
+                let own = base.wrapping_mul(-self.each);
+                highest - highest.wrapping_sub(own).rem_euclid(bytes)
+            }
+            false => base.wrapping_mul(self.each).rem_euclid(bytes),
+        }
+    }
+
     /// Where an array would begin whose planes lie as they do in a pass, if plane number `base` lies at place 0. Most
     /// of it is not there.
     pub fn array(&self, buffer: Address, window: &Window, pass: u64, base: i64) -> Address {
+        if self.is_circular() {
+            let place = window.place(pass, 0, base);
+            let zero = match self.way < 0 {
+                true => place.wrapping_neg(),
+                false => place,
+            };
+            let planes = zero.wrapping_sub(self.ghosts).wrapping_mul(self.each);
+            return buffer.offset(self.around(base).wrapping_add(planes));
+        }
         // The place, counted up from the buffer's beginning, of plane 0.
         let zero = match self.way < 0 {
             true => self.places - 1 - window.place(pass, 0, base),
@@ -122,22 +168,73 @@ mod tests {
     use torre_compiler::scheme::Precision;
     use torre_compiler::testing::maxwell;
 
+    /// A window of 7 places, either way.
+    fn window_of(layout: &Layout, way: i64, circular: Option<u64>) -> (PlaneBytes, Window) {
+        let how = InFlight {
+            blocks: 1,
+            group: 1,
+            ahead: 0,
+            spread: false,
+            places: Some(7),
+            slabs: None,
+            circular,
+        };
+        let planes = PlaneBytes::new(layout, way, how);
+        let window = Window {
+            planes: planes.of_array(layout.visible(Axis::OUTER)),
+            places: how.places,
+            circular: circular.is_some(),
+            devices: 1,
+            in_flight: 1,
+            ahead: 0,
+            spread: false,
+        };
+        (planes, window)
+    }
+
+    /// In a circular buffer all planes lie inside of both mappings with what is read around them, and as far from each
+    /// other, modulo the bytes of one mapping, whatever plane an operation begins with.
+    #[test]
+    fn planes_go_around() {
+        let scheme = maxwell(4, Precision::F32, [9, 5, 7]);
+        let layout = Layout::for_window(&scheme).expect("a small size");
+        for (way, unit) in [(1, 3 << 10), (-1, 3 << 10), (1, 1 << 20), (-1, 256)] {
+            let (planes, window) = window_of(&layout, way, Some(unit));
+            let bytes = planes.buffer_bytes() as i64;
+            assert!(bytes % unit as i64 == 0 && bytes >= 7 * planes.each);
+            let buffer = Address(1 << 40);
+            let mut places = std::collections::BTreeMap::new();
+            for pass in 0..9 {
+                for lowest in window.planes.lo..window.planes.hi {
+                    let base = window.number(pass, lowest);
+                    let array = planes.array(buffer, &window, pass, base);
+                    for plane in lowest..(lowest + 7).min(window.planes.hi) {
+                        let own = planes.of_array(Interval::new(plane, plane + 1));
+                        let place = array.offset(planes.offset(own)).0 - buffer.0;
+                        let place = place as i64;
+                        assert!(place >= planes.before, "{way} {pass} {lowest} {plane}");
+                        assert!(place + planes.each + planes.after <= 2 * bytes);
+                        let own = place.rem_euclid(bytes);
+                        let number = window.number(pass, plane);
+                        assert_eq!(*places.entry(number).or_insert(own), own);
+                    }
+                }
+            }
+            let (first, start) = places.first_key_value().expect("planes");
+            for (number, place) in &places {
+                let apart = way * (number - first) * planes.each;
+                assert_eq!((start + apart).rem_euclid(bytes), *place);
+            }
+        }
+    }
+
     /// Planes that were moved lie where a plane of the new base is looked for, either way.
     #[test]
     fn moved_planes_are_found() {
         let scheme = maxwell(4, Precision::F64, [9, 5, 7]);
         let layout = Layout::for_gpu(&scheme).expect("a small size");
         for way in [1, -1] {
-            let planes = PlaneBytes::new(&layout, way, Some(7));
-            let held = planes.of_array(layout.visible(Axis::OUTER));
-            let window = Window {
-                planes: held,
-                places: Some(7),
-                devices: 1,
-                in_flight: 1,
-                ahead: 0,
-                spread: false,
-            };
+            let (planes, window) = window_of(&layout, way, None);
             let buffer = Address(1 << 20);
             let (pass, base) = (2, 100);
             // A plane of the pass that lies at place 2.

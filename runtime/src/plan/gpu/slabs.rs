@@ -1,6 +1,6 @@
 //! Overlapped slabs: their base and height for a device's memory.
 
-use super::window::{COLUMNS, HEIGHTS, LAUNCH, group_planes, table_bytes};
+use super::window::{COLUMNS, HEIGHTS, group_planes, table_bytes};
 use super::{DevicePlanner, NoSlabs, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
 use crate::gpu::{InFlight, device_bytes};
 use torre_compiler::backend::gpu::abi::TaskWord;
@@ -98,6 +98,7 @@ impl DevicePlanner<'_> {
                 spread: false,
                 places: Some(0),
                 slabs: Some(0),
+                circular: None,
             };
             let mut footprints = self.footprints(plan, how);
             for blocks in &blocks {
@@ -107,7 +108,7 @@ impl DevicePlanner<'_> {
                 };
                 match self.slabs_of(&mut footprints, plan, how, wanted.available, sizes) {
                     Ok(fitted) => {
-                        let found = self.rated(&footprints, plan, how, fitted, wanted, columns);
+                        let found = self.rated(&footprints, plan, how, fitted, wanted);
                         let rate = |plan: &WindowPlan| plan.rate.cells;
                         if best.as_ref().is_none_or(|best| rate(best) < rate(&found)) {
                             best = Some(found);
@@ -203,7 +204,6 @@ impl DevicePlanner<'_> {
         how: InFlight,
         fitted: Fitted,
         wanted: Wanted,
-        columns: i64,
     ) -> WindowPlan {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let Fitted {
@@ -226,7 +226,7 @@ impl DevicePlanner<'_> {
         let all = height.map_or(0, |height| height.list.tasks.len()) * how.blocks;
         let loaded: i64 = slabs.iter().map(|slab| slab.loaded.len()).sum();
         let passes = self.problem.steps.div_ceil(steps.max(1));
-        let launches = 1.0 - LAUNCH / columns as f64;
+        let launches = self.launch_towers(plan, how.group).share();
         let rates = self.window_rates(Wanted {
             cells: wanted.cells * launches,
             ..wanted
@@ -256,6 +256,7 @@ impl DevicePlanner<'_> {
             cells_of_plane: self.cells_of_a_plane() as u64,
             rate: WindowRate {
                 transfers: rate.transfers,
+                computing: rate.computing,
                 slides: 0.0,
                 cells: rate.cells,
             },

@@ -1,6 +1,6 @@
 //! Several devices: where the grid is cut, and what is expected of it.
 
-use super::window::group_planes;
+use super::window::{MOST_LAUNCHES, SIGNALS, TAIL, group_planes};
 use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
@@ -25,18 +25,9 @@ pub struct StripesPlan {
 const IN_FLIGHT: usize = 4;
 const COLUMNS: [i64; 4] = [16, 8, 4, 2];
 
-/// Share of the rate that is lost for each group, about, in columns.
-const LAUNCH: f64 = 0.16;
-
-/// Launches of a pass whose time is found out one by one, at most.
-const MOST_LAUNCHES: usize = 1 << 14;
-
-/// Seconds from the time at which a device could go on with another launch to the end of a launch: its last towers wait
-/// for each other. 33e-6 were measured on an H100.
-const TAIL: f64 = 35e-6;
-
-/// Seconds from the end of a launch to the beginning of a copy to another device, and from its end to the next launch.
-const SIGNALS: f64 = 10e-6;
+/// Share of the time of a tower in which multiprocessors wait at the ends of a launch although another one goes on: about
+/// 25 of 54 microseconds on an H100.
+const BETWEEN: f64 = 0.45;
 
 /// Time blocks have as many heights, about, for which there are tables.
 const HEIGHTS: u64 = 3;
@@ -87,7 +78,7 @@ impl DevicePlanner<'_> {
         for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
             match (self.striped(plan, devices, columns, wanted), &best) {
                 (Ok(own), best_so_far) => {
-                    let rate = own.rate.cells * (1.0 - LAUNCH / columns as f64);
+                    let rate = own.rate.cells;
                     if best_so_far.as_ref().map_or(true, |(most, _)| rate > *most) {
                         best = Ok((rate, own));
                     }
@@ -129,10 +120,12 @@ impl DevicePlanner<'_> {
         let towers: usize = height.lists.iter().map(|list| list.tasks.len()).sum();
         // Of a tower, on a device that does nothing else.
         let each = all * steps as f64 / cells / towers.max(1) as f64;
+        // Those that run side by side take so long.
+        let together = self.launch_towers(plan, stripes.group).together * each;
         let launch = |stripe: usize, launch: i64| {
             let number = height.stripes[stripe].index(launch);
             let own = number.map_or(0, |number| height.lists[stripe].of_launch(number).len());
-            own as f64 * each
+            own as f64 * each + BETWEEN * together
         };
         let layout = &self.planner.layout;
         let row = layout.stride[Axis::MIDDLE] as f64 * layout.element_bytes as f64;
@@ -140,7 +133,7 @@ impl DevicePlanner<'_> {
         let plane = overlap.max().unwrap_or(0) as f64 * row / self.model.peer_rate();
         let of = StripeSeconds {
             launch: &launch,
-            tail: TAIL,
+            tail: TAIL * together,
             send: &|planes| planes.len() as f64 * plane + SIGNALS,
         };
         let mut time = |blocks: usize| {
@@ -203,6 +196,9 @@ impl DevicePlanner<'_> {
             planes as f64 * rows * cells[Axis::INNER] as f64 * steps as f64
         };
         let moved = towers.advance.x.abs() * (steps / towers.steps.max(1)) as i64;
+        let mut launch = self.launch_towers(plan, 2 * group);
+        launch.count /= devices.max(1) as f64;
+        let share = launch.share();
         let row = layout.stride[Axis::MIDDLE] as u64 * layout.element_bytes as u64;
         let overlap = (0..devices).map(|n| stripes.overlap(n).len()).max();
         let planes = (2 * group + moved).min(cells[Axis::OUTER]);
@@ -217,7 +213,7 @@ impl DevicePlanner<'_> {
             link: self.model.peer_rate(),
         };
         Ok(StripesPlan {
-            rate: StripesRate::new(wanted.cells, work),
+            rate: StripesRate::new(wanted.cells * share, work),
             stripes,
             in_flight,
             group,

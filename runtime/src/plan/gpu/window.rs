@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
-use torre_compiler::pipeline::{Footprints, LaidOut, Rates, Window, WindowRate};
+use torre_compiler::pipeline::{
+    Footprints, LaidOut, LaunchTowers, Rates, Window, WindowRate, WindowSeconds, WindowWork,
+};
 use torre_compiler::problem::OutputKind;
 use torre_compiler::tower::Towers;
 
@@ -56,18 +58,31 @@ pub struct Wanted {
 
 /// Time blocks in flight that are considered, and columns of towers of a group. Files are so slow that passes over them
 /// cannot have too many.
-const BLOCKS: [usize; 7] = [8, 6, 5, 4, 3, 2, 1];
+const BLOCKS: [usize; 10] = [12, 10, 8, 7, 6, 5, 4, 3, 2, 1];
 const BLOCKS_OVER_FILES: [usize; 14] = [64, 48, 40, 32, 24, 20, 16, 12, 8, 6, 4, 3, 2, 1];
-pub(super) const COLUMNS: [i64; 5] = [16, 8, 4, 2, 1];
+pub(super) const COLUMNS: [i64; 9] = [32, 24, 16, 12, 8, 6, 4, 2, 1];
 
 /// The same where the whole array is on the device.
 const RESIDENT: (usize, i64) = (4, 16);
 
-/// Groups whose planes are loaded ahead.
-const AHEAD: i64 = 2;
+/// Groups whose planes are loaded ahead, in a buffer in which planes slide and in a circular one. There loads go ahead as
+/// far as there is room, and launches wait for nothing but what they need, whatever their order in the list; so it is
+/// the one that takes fewest planes.
+const AHEAD: [i64; 2] = [2, 1];
 
-/// Share of the rate that is lost for each group of a pass, about: a launch that ends while others wait for it.
-pub(super) const LAUNCH: f64 = 0.16;
+/// A window is looked at closely whose planes are about as many as there are places, or a little more.
+const CLOSE: f64 = 1.2;
+
+/// Windows whose operations are timed for a schedule, and launches of the passes that are timed, at most.
+const MOST_TIMED: usize = 6;
+pub(super) const MOST_LAUNCHES: usize = 1 << 15;
+
+/// Share of the time of a tower from the time at which a device could go on with another launch to the end of a launch,
+/// whose last towers wait for each other: 33 of 54 microseconds were measured on an H100.
+pub(super) const TAIL: f64 = 0.6;
+
+/// Seconds from the end of an operation to the beginning of another one that waits for it.
+pub(super) const SIGNALS: f64 = 10e-6;
 
 /// Time blocks have as many heights, about, for which there are tables.
 pub(super) const HEIGHTS: u64 = 3;
@@ -124,6 +139,7 @@ impl DevicePlanner<'_> {
                     spread: true,
                     places: None,
                     slabs: None,
+                    circular: None,
                 })
             }
         }
@@ -144,7 +160,7 @@ impl DevicePlanner<'_> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let towers = plan.fit.towers();
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
-        let (rates, bytes) = (self.window_rates(wanted), self.bytes_of_a_cell());
+        let mapping = self.model.facts.mapping;
         let blocks = match wanted.disk {
             Some(_) => &BLOCKS_OVER_FILES[..],
             None => &BLOCKS,
@@ -155,35 +171,76 @@ impl DevicePlanner<'_> {
                 let how = InFlight {
                     blocks,
                     group: group_planes(towers, columns),
-                    ahead: AHEAD,
-                    spread: true,
+                    ahead: AHEAD[usize::from(mapping.is_some())],
+                    spread: mapping.is_none(),
                     places: Some(0),
                     slabs: None,
+                    circular: mapping,
                 };
                 let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
                 let fixed = fixed.saturating_add(table_bytes(plan));
                 let left = wanted.available.saturating_sub(fixed);
                 let places = (left / plane_bytes.max(1)) as i64;
-                let how = InFlight {
+                let mut how = InFlight {
                     places: Some(places.min(2 * layout.visible(Axis::OUTER).len())),
                     ..how
                 };
+                // A circular buffer has a whole number of pieces of memory.
+                let bytes_of = |how| device_bytes(scheme, self.problem, layout, plan.height(), how);
+                while let Some(places) = how.places.filter(|places| *places > 0)
+                    && bytes_of(how).saturating_add(table_bytes(plan)) > wanted.available
+                {
+                    how.places = Some(places - 1);
+                }
                 let about = about_planes(towers, plan.height(), how);
-                let steps = blocks as u64 * plan.height();
-                let rate = WindowRate::new(rates, steps, bytes, about, places);
-                let rate = self.in_turns(rate, wanted.devices, steps, about + how.group);
-                let launches = 1.0 - LAUNCH / columns as f64;
-                // What is about twice too large is not looked at closely.
-                let rate = if about <= 2 * places {
-                    rate.cells * launches
-                } else {
-                    0.0
-                };
-                candidates.push((rate, how, about));
+                let rate = self.window_rate(plan, wanted, how, about);
+                let close = about as f64 <= CLOSE * how.places.unwrap_or(0) as f64;
+                candidates.push((if close { rate.cells } else { 0.0 }, how, about));
             }
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
         candidates
+    }
+
+    /// What a window of so many planes is expected to do.
+    fn window_rate(
+        &self,
+        plan: &TowerPlan,
+        wanted: Wanted,
+        how: InFlight,
+        least: i64,
+    ) -> WindowRate {
+        let steps = how.blocks as u64 * plan.height();
+        let planes = self.window_layout.visible(Axis::OUTER).len();
+        let passes = self.problem.steps.div_ceil(steps.max(1));
+        let work = WindowWork {
+            steps,
+            bytes: self.bytes_of_a_cell(),
+            window: least,
+            slides_in: how.places.filter(|_| how.circular.is_none()),
+            launch: self.launch_towers(plan, how.group),
+            planes: (passes as i64 * planes) as f64 / wanted.devices.max(1) as f64,
+        };
+        let rate = WindowRate::new(self.window_rates(wanted), work);
+        self.in_turns(rate, wanted.devices, steps, least + how.group)
+    }
+
+    /// The towers of a launch of a group of so many planes.
+    pub(super) fn launch_towers(&self, plan: &TowerPlan, group: i64) -> LaunchTowers {
+        let towers = plan.fit.towers();
+        let moved = towers.advance.x.abs() * (plan.height() / towers.steps.max(1)) as i64;
+        let begin = self.planner.scheme.grid.cells[Axis::OUTER] + moved;
+        let block = &plan.fit.block;
+        let cluster = block.lines.cluster().max(1);
+        let resident = match cluster {
+            1 => self.model.resident(block, plan.fit.registers),
+            _ => 1,
+        };
+        LaunchTowers {
+            count: plan.count as f64 * (group as f64 / begin.max(1) as f64).min(1.0),
+            together: u64::from(self.model.facts.multiprocessors.max(1)) as f64 * resident as f64
+                / f64::from(cluster),
+        }
     }
 
     /// The rate of devices that take passes of so many steps in turns, if that of one is known.
@@ -226,16 +283,19 @@ impl DevicePlanner<'_> {
         };
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
-        let (rates, bytes) = (self.window_rates(wanted), self.bytes_of_a_cell());
         let tables = table_bytes(plan);
         let candidates = self.window_candidates(plan, wanted);
         // By planes of a group: towers are put into groups once.
         let mut known: BTreeMap<i64, Footprints> = BTreeMap::new();
         let mut needed = None::<u64>;
-        for (_, how, about) in candidates {
+        let (mut best, mut timed) = (None::<WindowPlan>, 0);
+        for (most, how, about) in candidates {
+            let enough = |best: &WindowPlan| most <= best.rate.cells || timed >= MOST_TIMED;
+            if best.as_ref().is_some_and(enough) {
+                break;
+            }
             let places = how.places.unwrap_or(0);
-            // What is about twice too large is not looked at closely.
-            let least = match about <= 2 * places {
+            let least = match about as f64 <= CLOSE * places as f64 {
                 true => {
                     let new = || self.footprints(plan, how);
                     let footprints = known.entry(how.group).or_insert_with(new);
@@ -262,8 +322,20 @@ impl DevicePlanner<'_> {
             let steps = how.blocks as u64 * plan.height();
             let planes = layout.visible(Axis::OUTER).len();
             let passes = self.problem.steps.div_ceil(steps.max(1));
-            let rate = WindowRate::new(rates, steps, bytes, least, places);
-            return Ok(WindowPlan {
+            let mut rate = self.window_rate(plan, wanted, how, least);
+            if let Some(footprints) = known.get_mut(&how.group)
+                && let Some(cells) = self.window_time(footprints, plan, wanted, how)
+            {
+                rate.cells = cells;
+            }
+            timed += 1;
+            if best
+                .as_ref()
+                .is_some_and(|best| best.rate.cells >= rate.cells)
+            {
+                continue;
+            }
+            best = Some(WindowPlan {
                 how,
                 devices: wanted.devices.max(1),
                 steps,
@@ -273,7 +345,7 @@ impl DevicePlanner<'_> {
                     .saturating_add(tables),
                 plane_bytes,
                 cells_of_plane: self.cells_of_a_plane() as u64,
-                rate: self.in_turns(rate, wanted.devices, steps, least + how.group),
+                rate,
                 files: wanted.disk.map(|_| disk::needed(layout)),
                 slabs: None,
                 copied: passes
@@ -281,10 +353,96 @@ impl DevicePlanner<'_> {
                     .saturating_mul(plane_bytes),
             });
         }
-        refuse(NoWindow::Memory {
+        best.ok_or(Refusal::Window(NoWindow::Memory {
             needed: needed.unwrap_or(u64::MAX),
             available,
-        })
+        }))
+    }
+
+    /// The cell-steps per second that the operations of a run lead to, if they are not too many, over the host's memory.
+    fn window_time(
+        &self,
+        footprints: &mut Footprints,
+        plan: &TowerPlan,
+        wanted: Wanted,
+        how: InFlight,
+    ) -> Option<f64> {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let (height, steps) = (plan.height(), self.problem.steps);
+        let devices = wanted.devices.max(1);
+        let period = plan.fit.towers().steps.max(1);
+        let blocks = steps.div_ceil(height.max(1));
+        let count = blocks.div_ceil(how.blocks.max(1) as u64) as usize;
+        // Beyond these each pass takes as long as the one before.
+        let [few, many] = [2, 4].map(|n| n * devices);
+        let groups = footprints.height(scheme, layout, height)?.groups.len();
+        let operations = groups.saturating_mul(how.blocks).saturating_mul(many);
+        if wanted.disk.is_some() || operations > MOST_LAUNCHES {
+            return None;
+        }
+        let window = self.window_of(footprints, how, devices);
+        let cells = scheme.grid.cells.0.iter().map(|n| *n as f64);
+        let all = cells.product::<f64>();
+        let mut lay_out = |count: usize, left: u64| {
+            let whole = vec![height; how.blocks];
+            let mut passes = vec![footprints.pass(scheme, layout, &whole)?; count];
+            if left > 0 {
+                // The last blocks of a run are lower than the others, all about alike.
+                let own = left.div_ceil(height);
+                let each = (left / period).div_ceil(own) * period;
+                let mut heights = vec![each; own as usize - 1];
+                heights.push(left - each * (own - 1));
+                passes.push(footprints.pass(scheme, layout, &heights)?);
+            }
+            LaidOut::new(window.clone(), passes, footprints.way()).ok()
+        };
+        let pass = how.blocks as u64 * height;
+        let exact = count <= many;
+        let laid_out = match exact {
+            true => lay_out((steps / pass) as usize, steps % pass)?,
+            false => lay_out(many, 0)?,
+        };
+        let before = (!exact).then(|| lay_out(few, 0)).flatten();
+        // Seconds of a tower, on a device that does nothing else.
+        let each =
+            |steps: u64, towers: usize| all * steps as f64 / wanted.cells / towers.max(1) as f64;
+        let together = self.launch_towers(plan, how.group).together;
+        let launch = |steps: u64, group: i64| {
+            let Some(height) = footprints.known(steps) else {
+                return 0.0;
+            };
+            let number = usize::try_from(group - height.first).unwrap_or(0);
+            let own = height.list.of_launch(number).len() as f64;
+            (own + LaunchTowers::ENDS * together) * each(steps, height.list.tasks.len())
+        };
+        let plane = layout.stride[Axis::OUTER] as f64 * layout.element_bytes as f64;
+        let of = WindowSeconds {
+            launch: &launch,
+            tail: TAIL * together * each(height, plan.count),
+            plane: plane / self.window_rates(wanted).link,
+            moved: 2.0 * plane / self.model.copy_rate,
+            signal: SIGNALS,
+        };
+        let own = laid_out.time(&of);
+        let Some(before) = before else {
+            return exact.then(|| all * steps as f64 / own);
+        };
+        let more = (own - before.time(&of)) / (many - few) as f64;
+        let passes = steps as f64 / pass as f64;
+        Some(all * steps as f64 / (own + (passes - many as f64) * more))
+    }
+
+    /// The window of some devices over planes in groups.
+    fn window_of(&self, footprints: &Footprints, how: InFlight, devices: usize) -> Window {
+        Window {
+            planes: footprints.held(),
+            places: how.places,
+            circular: how.circular.is_some(),
+            devices,
+            in_flight: how.blocks,
+            ahead: how.ahead,
+            spread: how.spread,
+        }
     }
 
     pub(super) fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
@@ -307,14 +465,7 @@ impl DevicePlanner<'_> {
         how: InFlight,
     ) -> Option<i64> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let window = Window {
-            planes: footprints.held(),
-            places: None,
-            devices: 1,
-            in_flight: how.blocks,
-            ahead: how.ahead,
-            spread: how.spread,
-        };
+        let window = self.window_of(footprints, how, 1);
         let outputs = self.problem.outputs.iter();
         let slices = outputs.filter_map(|output| match output.kind {
             OutputKind::Slice {
@@ -339,14 +490,7 @@ impl DevicePlanner<'_> {
         let mut footprints = self.footprints(plan, how);
         let heights = vec![plan.height(); how.blocks];
         let pass = footprints.pass(scheme, layout, &heights)?;
-        let window = Window {
-            planes: footprints.held(),
-            places: how.places,
-            devices,
-            in_flight: how.blocks,
-            ahead: how.ahead,
-            spread: how.spread,
-        };
+        let window = self.window_of(&footprints, how, devices);
         LaidOut::new(window, vec![pass; 2 * devices], footprints.way()).ok()
     }
 }

@@ -5,7 +5,7 @@ use super::slabs::slabs_of;
 use super::windows::{Trial, least_places};
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
-use torre_suite::interpreted::InterpretedPeers;
+use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
 /// Random schemes on long grids, with all kinds of ends; towers up and down the first axis.
 #[test]
@@ -18,7 +18,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         ..LIMITS
     };
     let (mut tried, mut slides, mut zoned) = (0, 0, 0);
-    let (mut over, mut turns, mut slabs) = (0, 0, 0);
+    let (mut over, mut turns, mut slabs, mut rounds) = (0, 0, 0, 0);
     for seed in 0..seeds().end / 2 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
@@ -88,6 +88,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             spread: rng.once_in(2),
             places: None,
             slabs: None,
+            circular: None,
         };
         let more = rng.within(0, 1) * rng.within(0, 9);
         let Some(least) = least_places(&scheme, &problem, towers, how) else {
@@ -95,6 +96,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         };
         if window {
             how.places = Some(least + more);
+            how.circular = (seed % 3 > 0).then_some(MAPPING);
         }
         device.reseed(seed);
         let trial = Trial {
@@ -116,6 +118,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             // Overlapped slabs, or two devices that take passes in turns.
             false if window && rng.once_in(2) => {
                 how.group = rng.within(2, 9);
+                how.circular = None;
                 let base = rng.within(3, 12);
                 let how = slabs_of(&scheme, towers, how, base).expect("groups");
                 slabs += 1;
@@ -137,10 +140,11 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         };
         tried += 1;
         slides += u64::from(done.slides > 0);
+        rounds += u64::from(how.circular.is_some() && done.around > 1.5);
         zoned += u64::from(has_zones && window);
     }
     assert!(
-        tried > 4 && slides > 2 && zoned > 0 && over > 1 && turns > 0 && slabs > 0,
-        "{slides} {zoned} {turns} {slabs} of {tried}"
+        tried > 4 && slides > 0 && rounds > 1 && zoned > 0 && over > 1 && turns > 0 && slabs > 0,
+        "{slides} {rounds} {zoned} {turns} {slabs} of {tried}"
     );
 }

@@ -127,6 +127,7 @@ problem p {
             spread: true,
             places: None,
             slabs: None,
+            circular: None,
         },
     };
     let folder = tempfile::tempdir().expect("a folder");

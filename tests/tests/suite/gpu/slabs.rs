@@ -83,6 +83,7 @@ fn slabs_give_the_bits_of_the_reference() {
                 spread: false,
                 places: None,
                 slabs: None,
+                circular: None,
             },
         ),
         (
@@ -96,6 +97,7 @@ fn slabs_give_the_bits_of_the_reference() {
                 spread: false,
                 places: None,
                 slabs: None,
+                circular: None,
             },
         ),
         (
@@ -109,6 +111,7 @@ fn slabs_give_the_bits_of_the_reference() {
                 spread: false,
                 places: None,
                 slabs: None,
+                circular: None,
             },
         ),
     ];
@@ -153,6 +156,7 @@ problem p {
         spread: false,
         places: Some(1),
         slabs: None,
+        circular: None,
     };
     let layout = kernels(scheme, how).layout;
     assert!(layout.zones.iter().any(|zone| zone.in_planes));
@@ -179,6 +183,7 @@ fn slabs_keep_to_the_memory_of_the_device() {
         spread: false,
         places: None,
         slabs: None,
+        circular: None,
     };
     let mut how = slabs_of(&scheme, towers, how, 20).expect("groups");
     let set = kernels(&scheme, how);

@@ -1,0 +1,61 @@
+//! Circular memory of interpreted GPUs.
+
+use torre_ptx::{Buffer, Device};
+use torre_runtime::gpu::device::DeviceError;
+
+/// Memory that lies twice in a row: a buffer of both places, which are made alike after each piece of work. So what a
+/// kernel writes at one place it does not see at the other one, as on a GPU.
+#[derive(Debug)]
+pub(crate) struct Circle {
+    buffer: Buffer,
+    /// What was at both places before the last piece of work.
+    content: Vec<u8>,
+}
+
+fn failed(message: impl ToString) -> DeviceError {
+    DeviceError::Failed {
+        what: "writing",
+        message: message.to_string(),
+    }
+}
+
+impl Circle {
+    /// So many bytes, all of them 0.
+    pub fn new(device: &mut Device, bytes: usize) -> Circle {
+        let content = vec![0u8; bytes];
+        Circle {
+            buffer: device.upload(&[&content[..], &content].concat()),
+            content,
+        }
+    }
+
+    /// Both places.
+    pub fn buffer(&self) -> Buffer {
+        self.buffer
+    }
+
+    /// Bytes of one place.
+    pub fn bytes(&self) -> usize {
+        self.content.len()
+    }
+
+    /// Makes both places alike.
+    pub fn settle(&mut self, device: &mut Device) -> Result<(), DeviceError> {
+        let content = &mut self.content;
+        let (one, other) = device.read(self.buffer).split_at(content.len());
+        if one == content && other == content {
+            return Ok(());
+        }
+        for ((own, one), other) in content.iter_mut().zip(one).zip(other) {
+            if one != other && *one != *own && *other != *own {
+                return Err(failed("a byte was written at both of its places"));
+            }
+            *own = if one == own { *other } else { *one };
+        }
+        for place in [0, content.len()] {
+            let written = device.write(self.buffer, place, content);
+            written.map_err(failed)?;
+        }
+        Ok(())
+    }
+}
