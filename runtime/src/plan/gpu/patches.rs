@@ -29,8 +29,9 @@ const PER_BLOCK: u64 = 1 << 10;
 // What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within 13 %
 // (root of the mean square).
 
-/// Instructions that a multiprocessor begins per cycle, each for a warp.
+/// Instructions that a multiprocessor begins per cycle, each for a warp, and those that each warp of few has.
 const ISSUE: f64 = 4.07;
+const EACH: f64 = 0.8;
 /// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
 const FETCHED: f64 = 600.0;
 const UNFETCHED: f64 = 1500.0;
@@ -275,7 +276,7 @@ impl DevicePlanner<'_> {
         let most = registers_of(&shape, self.model.gpu.registers);
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let work = Work::new(scheme, layout);
-        let needed = (words_of(scheme, &program) + work.beside).ceil() as u64;
+        let needed = work.registers(words_of(scheme, &program)).ceil() as u64;
         let prediction = self.predict_patches(&work, &shape, base, height);
         let plan = PatchPlan {
             pyramid,
@@ -311,7 +312,7 @@ impl DevicePlanner<'_> {
         let model = self.model;
         let threads = shape.threads() as f64;
         let cells = shape.count() as f64;
-        let needed = work.words_of(&shape) + work.beside;
+        let needed = work.registers(work.words_of(&shape));
         let bytes = 4.0 * work.words;
         let slots = match shape.warps {
             1 => 0.0,
@@ -348,8 +349,8 @@ impl DevicePlanner<'_> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let program = PatchProgram::new(scheme, layout, pyramid, sketch.shape);
         let program = self.at_once(program.map_err(Refusal::Patches)?);
-        let beside = Work::new(scheme, layout).beside;
-        let registers = (words_of(scheme, &program) + beside).ceil() as u64;
+        let work = Work::new(scheme, layout);
+        let registers = work.registers(words_of(scheme, &program)).ceil() as u64;
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let blocks = u64::from(sketch.shape.blocks.max(1));
         let most = registers_of(&sketch.shape, self.model.gpu.registers);
@@ -473,7 +474,6 @@ impl DevicePlanner<'_> {
         // Warps go through the same code, that of a patch, once in each step, each at its own place.
         let fetching = 1.0 + (instructions * px * pz - FETCHED).max(0.0) / UNFETCHED;
         let crowded = 1.0 + CROWDED * (shape.warps as f64 / CROWD - 1.0).max(0.0);
-        let compute = steps * cells / WARP as f64 * instructions / ISSUE * fetching * crowded;
         let clock = model.facts.clock as f64 * 0.88;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
@@ -492,6 +492,8 @@ impl DevicePlanner<'_> {
         let blocks = f64::from(shape.blocks.max(1));
         let waves = (tiles / (processors * blocks)).max(1.0);
         let together = (tiles / processors).min(blocks).max(1.0).ceil();
+        let issue = ISSUE.min(EACH * shape.warps as f64 * together);
+        let compute = steps * cells / WARP as f64 * instructions / issue * fetching * crowded;
         let computing = (together * compute + steps * work.stages * MEET) / clock;
         let copying = together * copy;
         let apart = if together > 1.0 { APART } else { ALONE };
