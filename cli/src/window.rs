@@ -222,7 +222,7 @@ impl Question<'_> {
             .iter()
             .filter(|c| matches!(c.schedule, Schedule::Tiled(_)));
         for choice in by_towers.take(CONSIDERED) {
-            // No stripes are faster than so many GPUs that compute all the time.
+            // No stripes are faster than GPUs that all compute all the time.
             let bound = choice.prediction.rate * self.share * self.devices as f64;
             if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
                 continue;

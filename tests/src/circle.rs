@@ -3,12 +3,12 @@
 use torre_ptx::{Buffer, Device};
 use torre_runtime::gpu::device::DeviceError;
 
-/// Memory that lies twice in a row: a buffer of both places, which are made alike after each piece of work. So what a
-/// kernel writes at one place it does not see at the other one, as on a GPU.
+/// Memory that lies twice in a row: a buffer of both places, which are made alike after each piece of work. So a kernel
+/// does not see at one place the values that it writes at the other one, as on a GPU.
 #[derive(Debug)]
 pub(crate) struct Circle {
     buffer: Buffer,
-    /// What was at both places before the last piece of work.
+    /// Bytes at both places before the last piece of work.
     content: Vec<u8>,
 }
 
@@ -20,7 +20,7 @@ fn failed(message: impl ToString) -> DeviceError {
 }
 
 impl Circle {
-    /// So many bytes, all of them 0.
+    /// Memory of `bytes` bytes, all of them 0.
     pub fn new(device: &mut Device, bytes: usize) -> Circle {
         let content = vec![0u8; bytes];
         Circle {

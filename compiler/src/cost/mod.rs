@@ -223,7 +223,7 @@ fn grid_cells(scheme: &Scheme) -> f64 {
     scheme.grid.cells.0.iter().map(|&n| n as f64).product()
 }
 
-/// What tiles touch, and how many threads they keep busy, by the cuts that make them; heights share it.
+/// Elements that tiles touch, and threads that they keep busy, by the cuts that make them; heights share both.
 #[derive(Debug, Default)]
 struct Measured {
     touched: BTreeMap<String, Touched>,
@@ -244,19 +244,22 @@ fn predict_tiling(
     let outer = middle_tile(&program, 1, numbers);
     let inner = middle_tile(&program, program.levels.len(), numbers);
     let bytes = scheme.precision.bytes() as f64;
-    let mut measure = |tile: &Tile, levels: usize| {
-        let cuts: Vec<String> = tiling.levels[..levels]
-            .iter()
-            .flat_map(|l| &l.cuts)
-            .map(|c| c.to_string())
+    let cuts = |levels: usize| {
+        let levels = tiling.levels[..levels].iter();
+        let cuts: Vec<String> = levels
+            .flat_map(|level| &level.cuts)
+            .map(|cut| cut.to_string())
             .collect();
-        let key = cuts.join("; ");
+        cuts.join("; ")
+    };
+    let outermost = tiling.levels.len().min(1);
+    let mut measure = |tile: &Tile, levels: usize| {
         *measured
             .touched
-            .entry(key)
+            .entry(cuts(levels))
             .or_insert_with(|| touched(scheme, layout, &program, tile))
     };
-    let macro_tile = measure(&outer, tiling.levels.len().min(1));
+    let macro_tile = measure(&outer, outermost);
     let micro_tile = measure(&inner, tiling.levels.len());
     let threads = machine.threads as f64;
     let compute = compute_time(scheme, machine, micro_tile.length)
@@ -280,13 +283,9 @@ fn predict_tiling(
         let gone = lost(own * threads, machine.l3, SHARED);
         each + gone * (layerwise - each).max(0.0)
     };
-    let key = tiling.levels.first().map_or_else(String::new, |level| {
-        let cuts = level.cuts.iter().map(|cut| cut.to_string());
-        cuts.collect::<Vec<_>>().join("; ")
-    });
-    let busy = &mut measured.busy;
-    let busy = *busy
-        .entry(key)
+    let busy = *measured
+        .busy
+        .entry(cuts(outermost))
         .or_insert_with(|| threads::busy(&program, machine.threads));
     let cores = (compute + CACHE_SHOWS * cache_bytes / machine.l3_rate) / busy;
     let time = cores + MEMORY_SHOWS * memory_bytes / machine.memory();

@@ -1,8 +1,8 @@
-//! How many threads strips keep busy, by a simulation of the order in which threads take them.
+//! The number of threads that strips keep busy, by a simulation of the order in which threads take them.
 //!
 //! Threads take strips in the order of their numbers, and a strip waits at each of its tiles for the strips of
-//! [`crate::tile::Strips::waits`]. So grids with few strips fill and drain slowly, and strips near the corners of a grid
-//! are short. Time is counted in cells, as if all threads were equally fast and nothing else made them wait.
+//! [`crate::tile::Strips::waits`]. So grids with few strips fill and drain slowly, and strips near the corners of a
+//! grid are short. Time is counted in cells, as if all threads were equally fast and nothing else made them wait.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use crate::lattice::Interval;
 use crate::tile::{Strips, TileProgram};
 
-/// With so many strips of a time block for each thread, all threads are taken to be busy.
+/// Strips of a time block for each thread, with which all threads are taken to be busy.
 const ENOUGH: usize = 8;
 /// Time blocks that are simulated.
 const TIME_BLOCKS: usize = 6;
@@ -22,7 +22,7 @@ struct Work {
     cells: u64,
 }
 
-/// The mean number of threads at work, of so many.
+/// The mean number of `threads` that are at work.
 pub(super) fn busy(program: &TileProgram, threads: usize) -> f64 {
     let strips = Strips::new(program, program.height.max(1));
     if threads <= 1 || strips.len() >= ENOUGH.saturating_mul(threads) {
@@ -49,7 +49,7 @@ fn tiles(program: &TileProgram, strips: &Strips, strip: usize) -> Vec<Work> {
     all
 }
 
-/// The same for the strips of a time block, which follow each other in several time blocks.
+/// The same for the tiles of each strip of a time block, in time blocks that follow each other.
 fn simulate(strips: &[Vec<Work>], threads: usize) -> f64 {
     let mut free: BinaryHeap<Reverse<u64>> = (0..threads).map(|_| Reverse(0)).collect();
     // When the tiles of each strip end, by place, for this time block and the one before.

@@ -29,7 +29,7 @@ struct Buffer {
     base: i64,
     slide: Option<OpId>,
     /// Operations since the last slide, and those before it that it did not wait for, with the places that they use;
-    /// loads aside, which have the queue of slides. Of a circular buffer those for which no load has waited.
+    /// loads aside, which have the queue of slides. Of a circular buffer operations for which no load has waited.
     uses: [Vec<Use>; 2],
 }
 
@@ -283,8 +283,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Who used the planes whose places a load takes that makes planes of some numbers be there, and is not waited for
-    /// yet. In bytes planes need not go around evenly, so whatever is as far above is gone.
+    /// The operations that used the places of a load and for which no load has waited, if planes of the numbers `needed`
+    /// have to be there after it. In bytes planes need not go around evenly, so all planes as far above are gone.
     fn go_around(
         &mut self,
         device: usize,

@@ -6,8 +6,8 @@
 //! there, and everything that touches the same place before it in the list has to be over; so the list's order is one
 //! of the interleavings, and no other one differs from it in what anybody reads.
 //!
-//! In a circular buffer what is loaded takes the places of all planes whose numbers differ from its own by as many as
-//! there are places, or more: these are gone, and whoever touched them has to be over.
+//! In a circular buffer a plane that is loaded takes the places of all planes whose numbers differ from its own by the
+//! number of places, or more: these are gone, and the operations that touched them have to be over.
 //!
 //! Towers of different time blocks touch the same planes without touching the same values. So their order is checked by
 //! the groups that a group needs, not by planes.
@@ -269,7 +269,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// What lies where a circular buffer gets a plane of some number is over, and gone.
+    /// Planes that lie where a circular buffer gets a plane of some number are not used any more, and gone.
     fn goes_around(&mut self, op: &Op, number: i64) -> Result<(), Fault> {
         let places = self.window.places.unwrap_or(0);
         let slots = &self.buffers[self.window.device(op.pass)].slots;

@@ -14,9 +14,9 @@
 //!                       '-------------------- buffer of the device ------------------'
 //! ```
 //!
-//! A buffer is circular where the device can map its memory twice in a row: planes go around, and a load takes the places
-//! of the highest planes when those who used them are over. Elsewhere it is filled downwards, and when it is full, what
-//! is still needed is copied to its upper end, a *slide*.
+//! A buffer is circular where the device can map its memory twice in a row: planes go around, and a load takes the
+//! places of the highest planes when the operations that used them are over. Elsewhere it is filled downwards, and when
+//! it is full, planes that are still needed are copied to its upper end, a *slide*.
 //!
 //! A [`Window`] and the [`Pass`]es of a run yield a list of [`Op`]s, each with a queue and the operations that it waits
 //! for ([`Builder`]). Operations of a queue run in their order; everything else is ordered by those waits alone.
@@ -76,8 +76,8 @@ pub struct Window {
     pub planes: Interval,
     /// Planes of the device's buffer; `None`: it holds the whole array, and nothing is loaded or stored.
     pub places: Option<i64>,
-    /// Planes go around in the buffer: a plane lies where those are whose numbers differ by about as many as there are
-    /// places. Otherwise they slide.
+    /// Planes go around in the buffer: planes whose numbers differ by the number of places, about, lie at the same
+    /// place. Otherwise they slide.
     pub circular: bool,
     /// Devices that take passes in turns, at least 1; with the whole array there is one.
     pub devices: usize,

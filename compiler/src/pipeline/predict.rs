@@ -15,18 +15,18 @@ pub struct Rates {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaunchTowers {
     pub count: f64,
-    /// Those that a device runs side by side.
+    /// Towers that a device runs side by side.
     pub together: f64,
 }
 
 impl LaunchTowers {
-    /// Times of a tower for which a device waits at the ends of a launch. Of the rate of whole time blocks 0.84 was measured
-    /// with 688 towers in 12 steps on the 132 multiprocessors of an H100, 0.81 in 16 steps, 0.94 with 2052, 0.97 with 4104;
-    /// 0.981 with 8192 on an H200, 0.988 with 16384.
+    /// Times of a tower for which a device waits at the ends of a launch. Of the rate of whole time blocks 0.84 was
+    /// measured with 688 towers in 12 steps on the 132 multiprocessors of an H100, 0.81 in 16 steps, 0.94 with 2052, 0.97
+    /// with 4104; 0.981 with 8192 on an H200, 0.988 with 16384.
     pub const ENDS: f64 = 1.05;
 
-    /// The share of the rate of large launches that such launches reach. At the ends of a launch multiprocessors wait, for
-    /// about the time of a tower in all: one begins when some of those before it are ahead, and ends with its last one.
+    /// The share of the rate of large launches that such launches reach. At the ends of a launch multiprocessors wait,
+    /// for about the time of a tower in all: a tower begins when some towers before it are ahead.
     pub fn share(self) -> f64 {
         self.count / (self.count + Self::ENDS * self.together).max(f64::MIN_POSITIVE)
     }
@@ -52,7 +52,7 @@ pub struct WindowRate {
     /// Cell-steps per second that transfers allow: `K L / b` for passes of K steps, cells of b bytes and a link of L
     /// bytes per second each way.
     pub transfers: f64,
-    /// Cell-steps per second that computing allows, with launches of so few towers.
+    /// Cell-steps per second that computing allows, with the towers of a launch.
     pub computing: f64,
     /// Seconds of slides per second of computing: `W / (M - W) * (2 b / copies) / (K / cells)` for windows of W planes
     /// in a buffer of M; 0 where planes go around.
@@ -62,8 +62,8 @@ pub struct WindowRate {
 }
 
 impl WindowRate {
-    /// Copies and launches overlap, but for those of the first and the last window of a run: there loads and stores
-    /// alone say how fast time blocks come and go.
+    /// Copies and launches overlap, but for the first and the last window of a run: there loads and stores alone say how
+    /// fast time blocks come and go.
     pub fn new(rates: Rates, work: WindowWork) -> WindowRate {
         let (steps, bytes) = (work.steps as f64, work.bytes);
         let transfers = steps * rates.link / bytes;

@@ -213,7 +213,7 @@ fn circular_buffers_are_not_smaller_than_they_say() {
         assert!(!ops.iter().any(slide), "seed {seed}");
         case.window.places = Some(peak - 1);
         assert!(case.check(&ops).is_err(), "seed {seed}");
-        // Where a load waits for who used a place, it would not wait for enough with a place less.
+        // Where a load waits for the users of a place, it would not wait for enough with a place less.
         case.window.places = Some(places + 7);
         found += usize::from(case.check(&ops).is_err());
         tried += 1;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Seconds of operations.
 pub struct WindowSeconds<'a> {
-    /// For which the launch of a group of a time block of so many steps keeps others from its device.
+    /// Of the launch of a group, by the steps of its time block and its number: no other launch begins meanwhile.
     pub launch: &'a dyn Fn(u64, i64) -> f64,
     /// From the time at which a device could go on with another launch to the end of a launch.
     pub tail: f64,
@@ -19,7 +19,8 @@ pub struct WindowSeconds<'a> {
 }
 
 impl LaidOut {
-    /// Seconds that all operations take. A device does one launch after the other, and at the same time a copy each way.
+    /// Seconds that all operations take. A device does one launch after the other, and at the same time a copy each
+    /// way.
     pub fn time(&self, of: &WindowSeconds<'_>) -> f64 {
         let mut works: Vec<Work> = Vec::with_capacity(self.ops.len());
         let mut last = BTreeMap::new();

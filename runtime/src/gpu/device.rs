@@ -80,11 +80,11 @@ pub trait Device: Send + Sync {
     fn free_memory(&self) -> Result<u64, DeviceError>;
     /// Takes memory, aligned to 256 bytes and filled with zeros; it is given back with the device.
     fn take(&self, bytes: u64) -> Result<Address, DeviceError>;
-    /// Takes memory that lies twice in a row: each byte is the one that is as many bytes farther, too. They are a multiple
-    /// of [`Facts::mapping`]. It is given back with the device.
+    /// Takes memory that lies twice in a row: byte `n` and byte `bytes + n` are the same. `bytes` is a multiple of
+    /// [`Facts::mapping`]. It is given back with the device.
     ///
-    /// A kernel uses each byte at one of both places. What it writes there is seen at the other one by what begins when
-    /// it is over.
+    /// A kernel uses each byte at one of both places. Work that begins after the kernel sees its values at the other
+    /// place, too.
     fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError>;
     /// Gives memory back that was taken, but for circular one.
     fn give_back(&self, memory: Address) -> Result<(), DeviceError>;

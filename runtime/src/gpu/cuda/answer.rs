@@ -1,4 +1,4 @@
-//! What the driver answers.
+//! Answers of the driver, as results.
 
 use crate::gpu::device::DeviceError;
 use cudarc::driver::sys::{self, CUresult};

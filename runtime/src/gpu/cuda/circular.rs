@@ -11,11 +11,11 @@ pub(super) struct Circle {
     handle: sys::CUmemGenericAllocationHandle,
     place: u64,
     bytes: usize,
-    /// How often it is mapped up to now.
+    /// The number of its mappings up to now.
     mapped: usize,
 }
 
-/// What memory of a device is like.
+/// The kind of memory that a device gives for mapping.
 fn property(device: sys::CUdevice) -> sys::CUmemAllocationProp {
     sys::CUmemAllocationProp {
         type_: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -58,7 +58,7 @@ pub(super) fn granularity(device: sys::CUdevice) -> Result<Option<u64>, DeviceEr
 }
 
 impl Circle {
-    /// Takes memory of a device and maps it twice in a row; so many bytes are free.
+    /// Takes memory of a device, of which `available` bytes are free, and maps it twice in a row.
     pub fn take(device: sys::CUdevice, bytes: u64, available: u64) -> Result<Circle, DeviceError> {
         let short = DeviceError::Memory {
             needed: bytes,
@@ -94,7 +94,7 @@ impl Circle {
         self.place
     }
 
-    /// Gives it back; what fails here cannot be helped.
+    /// Gives it back; a failure here cannot be helped.
     pub fn give_back(self) {
         for turn in 0..self.mapped {
             let place = self.place + (turn * self.bytes) as u64;

@@ -1,11 +1,11 @@
-//! What is asked of time blocks in flight.
+//! Time blocks in flight, as a run asks for them.
 
 #[cfg(doc)]
 use crate::gpu::device::Facts;
 #[cfg(doc)]
 use torre_compiler::pipeline::Window;
 
-/// How many time blocks are in flight, and what the device holds meanwhile.
+/// The number of time blocks in flight, and the planes that the device holds meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
     /// Time blocks at a time.
@@ -18,8 +18,8 @@ pub struct InFlight {
     pub spread: bool,
     /// Planes of the device's buffer; `None`: the device holds the whole array.
     pub places: Option<i64>,
-    /// Planes of the bases of overlapped slabs, which have two buffers of so many places; `None`: a window that moves.
+    /// Planes of the bases of overlapped slabs, which have two buffers of `places` planes; `None`: a window that moves.
     pub slabs: Option<i64>,
-    /// Planes go around in the buffer, which has a multiple of so many bytes ([`Facts::mapping`]); `None`: they slide.
+    /// The bytes of which the buffer has a multiple ([`Facts::mapping`]) if planes go around; `None`: they slide.
     pub circular: Option<u64>,
 }

@@ -20,7 +20,7 @@ pub(super) struct PlaneBytes {
     ghosts: i64,
     /// Planes of the buffer.
     places: i64,
-    /// It has a multiple of so many bytes, and lies twice in a row.
+    /// The bytes of which the buffer has a multiple, and it lies twice in a row.
     circular: Option<u64>,
 }
 
@@ -80,9 +80,9 @@ impl PlaneBytes {
         }
     }
 
-    /// Bytes from the beginning of a circular buffer to plane number `base`, without those before all planes. Planes are
-    /// as far apart as in an array, modulo the bytes of the buffer, whether planes divide these or not. As many planes
-    /// as there are places follow along the way, in either of both mappings or across them.
+    /// Bytes from the beginning of a circular buffer to plane number `base`, without those before all planes. Planes
+    /// are as far apart as in an array, modulo the bytes of the buffer, whether planes divide these or not. As many
+    /// planes as there are places follow along the way, in either of both mappings or across them.
     fn around(&self, base: i64) -> i64 {
         let bytes = self.buffer_bytes() as i64;
         match self.way < 0 {

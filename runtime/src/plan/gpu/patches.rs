@@ -29,7 +29,7 @@ const PER_BLOCK: u64 = 1 << 10;
 // What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within 13 %
 // (root of the mean square).
 
-/// Instructions that a multiprocessor begins per cycle, each for a warp, and those that each warp of few has.
+/// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
 const ISSUE: f64 = 4.07;
 const EACH: f64 = 0.8;
 /// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.

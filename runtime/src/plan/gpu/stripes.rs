@@ -25,8 +25,8 @@ pub struct StripesPlan {
 const IN_FLIGHT: usize = 4;
 const COLUMNS: [i64; 4] = [16, 8, 4, 2];
 
-/// Share of the time of a tower in which multiprocessors wait at the ends of a launch although another one goes on: about
-/// 25 of 54 microseconds on an H100.
+/// Share of the time of a tower in which multiprocessors wait at the ends of a launch although another one goes on:
+/// about 25 of 54 microseconds on an H100.
 const BETWEEN: f64 = 0.45;
 
 /// Time blocks have as many heights, about, for which there are tables.
@@ -120,7 +120,7 @@ impl DevicePlanner<'_> {
         let towers: usize = height.lists.iter().map(|list| list.tasks.len()).sum();
         // Of a tower, on a device that does nothing else.
         let each = all * steps as f64 / cells / towers.max(1) as f64;
-        // Those that run side by side take so long.
+        // Seconds of the towers that run side by side.
         let together = self.launch_towers(plan, stripes.group).together * each;
         let launch = |stripe: usize, launch: i64| {
             let number = height.stripes[stripe].index(launch);

@@ -65,9 +65,9 @@ pub(super) const COLUMNS: [i64; 9] = [32, 24, 16, 12, 8, 6, 4, 2, 1];
 /// The same where the whole array is on the device.
 const RESIDENT: (usize, i64) = (4, 16);
 
-/// Groups whose planes are loaded ahead, in a buffer in which planes slide and in a circular one. There loads go ahead as
-/// far as there is room, and launches wait for nothing but what they need, whatever their order in the list; so it is
-/// the one that takes fewest planes.
+/// Groups whose planes are loaded ahead, in a buffer in which planes slide and in a circular one. In a circular one loads
+/// go ahead as far as there is room, and launches wait for nothing but the groups and planes that they need, in any order
+/// of the list; so one group, which takes fewest planes, is enough.
 const AHEAD: [i64; 2] = [2, 1];
 
 /// A window is looked at closely whose planes are about as many as there are places, or a little more.
@@ -202,7 +202,7 @@ impl DevicePlanner<'_> {
         candidates
     }
 
-    /// What a window of so many planes is expected to do.
+    /// The expected rate of a window of `least` planes.
     fn window_rate(
         &self,
         plan: &TowerPlan,
@@ -225,7 +225,7 @@ impl DevicePlanner<'_> {
         self.in_turns(rate, wanted.devices, steps, least + how.group)
     }
 
-    /// The towers of a launch of a group of so many planes.
+    /// The towers of a launch of a group of `group` planes.
     pub(super) fn launch_towers(&self, plan: &TowerPlan, group: i64) -> LaunchTowers {
         let towers = plan.fit.towers();
         let moved = towers.advance.x.abs() * (plan.height() / towers.steps.max(1)) as i64;
@@ -359,7 +359,8 @@ impl DevicePlanner<'_> {
         }))
     }
 
-    /// The cell-steps per second that the operations of a run lead to, if they are not too many, over the host's memory.
+    /// The cell-steps per second of the operations of a run over the host's memory, timed by their list; `None` if they
+    /// are too many, or over files.
     fn window_time(
         &self,
         footprints: &mut Footprints,

@@ -46,7 +46,7 @@ impl Work {
         ((self.held + coefs) * shape.count() as f64 + window + amended) * self.words
     }
 
-    /// Registers that a thread needs which holds so many words of values.
+    /// Registers of a thread that holds `words` words of values.
     pub fn registers(&self, words: f64) -> f64 {
         words + self.beside + MORE * (words - LARGE).max(0.0)
     }
@@ -98,8 +98,8 @@ impl Work {
 /// places and counters, where updates are amended, and for new values that do not take the places of old ones, as the
 /// assembler begins lines before it ends others.
 const BESIDE: f64 = 24.0;
-/// Words of a patch beyond which the assembler needs twice as many registers for each: at 255 registers it spilled 58 words
-/// of a patch of 48 cells of TM waves with media, and 38 of one of 40 cells of TE waves.
+/// Words of a patch beyond which the assembler needs twice as many registers for each: at 255 registers it spilled 58
+/// words of a patch of 48 cells of TM waves with media, and 38 of one of 40 cells of TE waves.
 const LARGE: f64 = 128.0;
 const MORE: f64 = 1.0;
 const AMENDING: f64 = 24.0;

@@ -499,32 +499,24 @@ problem p {
             .collect::<Vec<&BoxLayout>>()
     });
     assert_eq!([moving.len(), fixed.len()], [2, 2]);
+    let trial_of = |circular: Option<u64>| Trial {
+        library,
+        scheme,
+        problem,
+        towers,
+        how: InFlight { circular, ..how },
+    };
     for circular in [None, Some(MAPPING)] {
         let device = Interpreted::new();
         device.reseed(7);
-        let how = InFlight { circular, ..how };
-        let trial = Trial {
-            library,
-            scheme,
-            problem,
-            towers,
-            how,
-        };
-        let done = trial
+        let done = trial_of(circular)
             .in_flight(Devices::One(&device))
             .expect("the bits of the reference");
         let slides = circular.is_none();
         assert_eq!(done.slides > 2, slides, "{done:?}");
         assert!(done.times > 1.3, "{done:?}");
     }
-    how.circular = Some(MAPPING);
-    let trial = Trial {
-        library,
-        scheme,
-        problem,
-        towers,
-        how,
-    };
+    let trial = trial_of(Some(MAPPING));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     let device = Interpreted::new();

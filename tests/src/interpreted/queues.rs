@@ -1,0 +1,151 @@
+//! Queues of interpreted GPUs, and their copies to each other.
+
+use super::*;
+use torre_runtime::gpu::queues::{Peers, Queues};
+
+impl Interpreted {
+    fn ask(&self, queue: WorkQueue, work: Work) -> Result<(), DeviceError> {
+        let mut machine = self.machine();
+        let Some(index) = queue.0.checked_sub(1) else {
+            return machine.work(self.number, work);
+        };
+        match machine.queued.queues.get_mut(index) {
+            Some((number, queue)) if *number == self.number => {
+                queue.push_back(work);
+                Ok(())
+            }
+            _ => Err(failed("asking", "there is no such queue")),
+        }
+    }
+}
+
+impl Queues for Interpreted {
+    fn queue(&self) -> Result<WorkQueue, DeviceError> {
+        let queues = &mut self.machine().queued.queues;
+        queues.push((self.number, VecDeque::new()));
+        Ok(WorkQueue(queues.len()))
+    }
+
+    unsafe fn start_in(
+        &self,
+        queue: WorkQueue,
+        function: Function,
+        threads: device::Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Start(function, threads, arguments.to_vec()))
+    }
+
+    unsafe fn upload(
+        &self,
+        queue: WorkQueue,
+        from: *const u8,
+        to: Address,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Upload(Host(from.cast_mut()), to, bytes))
+    }
+
+    unsafe fn download(
+        &self,
+        queue: WorkQueue,
+        from: Address,
+        to: *mut u8,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Download(from, Host(to), bytes))
+    }
+
+    fn copy_in(
+        &self,
+        queue: WorkQueue,
+        from: Address,
+        to: Address,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Copy(from, to, bytes))
+    }
+
+    fn signal(&self, queue: WorkQueue) -> Result<Signal, DeviceError> {
+        let number = {
+            let queued = &mut self.machine().queued;
+            queued.signals += 1;
+            queued.signals
+        };
+        self.ask(queue, Work::Signal(number))?;
+        Ok(Signal(number))
+    }
+
+    fn follow(&self, queue: WorkQueue, signal: Signal) -> Result<(), DeviceError> {
+        self.ask(queue, Work::Follow(signal.0))
+    }
+
+    fn arrive(&self, signal: Signal) -> Result<(), DeviceError> {
+        self.machine().work_until(signal.0)
+    }
+
+    fn forget(&self, _: Signal) {}
+
+    fn mark_in(&self, queue: WorkQueue) -> Result<Mark, DeviceError> {
+        let number = {
+            let queued = &mut self.machine().queued;
+            queued.marks_made += 1;
+            queued.marks_made
+        };
+        self.ask(queue, Work::Mark(number))?;
+        Ok(Mark(number))
+    }
+
+    fn seconds(&self, from: Mark, to: Mark) -> Result<f64, DeviceError> {
+        let machine = self.machine();
+        let time = |mark: Mark| {
+            let met = machine.queued.marks.get(&mark.0);
+            met.copied()
+                .ok_or_else(|| failed("measuring time", "a mark was not met"))
+        };
+        let (from, to) = (time(from)?, time(to)?);
+        let after = to.duration_since(from).as_secs_f64();
+        Ok(after - from.duration_since(to).as_secs_f64())
+    }
+
+    unsafe fn lock(&self, _: *mut u8, _: u64) -> Result<bool, DeviceError> {
+        Ok(true)
+    }
+
+    unsafe fn unlock(&self, _: *mut u8) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+impl Peers for InterpretedPeers {
+    fn count(&self) -> usize {
+        self.devices.len()
+    }
+
+    fn device(&self, number: usize) -> &dyn Queues {
+        &self.devices[number]
+    }
+
+    fn follow_peer(
+        &self,
+        number: usize,
+        queue: WorkQueue,
+        of: usize,
+        signal: Signal,
+    ) -> Result<(), DeviceError> {
+        match number == of {
+            true => Err(failed("following", "the signal is the device's own")),
+            false => self.devices[number].follow(queue, signal),
+        }
+    }
+
+    fn send(
+        &self,
+        [from, to]: [usize; 2],
+        queue: WorkQueue,
+        places: [Address; 2],
+        lines: ByteLines,
+    ) -> Result<(), DeviceError> {
+        self.devices[from].ask(queue, Work::Send(to, places, lines))
+    }
+}
