@@ -283,8 +283,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The operations that used the places of a load and for which no load has waited, if planes of the numbers `needed`
-    /// have to be there after it. In bytes planes need not go around evenly, so all planes as far above are gone.
+    /// The operations that used the places of a load and for which no load has waited, if planes of the numbers
+    /// `needed` have to be there after it. In bytes planes need not go around evenly, so all planes as far above are gone.
     fn go_around(
         &mut self,
         device: usize,

@@ -21,8 +21,8 @@ pub struct LaunchTowers {
 
 impl LaunchTowers {
     /// Times of a tower for which a device waits at the ends of a launch. Of the rate of whole time blocks 0.84 was
-    /// measured with 688 towers in 12 steps on the 132 multiprocessors of an H100, 0.81 in 16 steps, 0.94 with 2052, 0.97
-    /// with 4104; 0.981 with 8192 on an H200, 0.988 with 16384.
+    /// measured with 688 towers in 12 steps on the 132 multiprocessors of an H100, 0.81 in 16 steps, 0.94 with 2052,
+    /// 0.97 with 4104; 0.981 with 8192 on an H200, 0.988 with 16384.
     pub const ENDS: f64 = 1.05;
 
     /// The share of the rate of large launches that such launches reach. At the ends of a launch multiprocessors wait,
@@ -62,8 +62,8 @@ pub struct WindowRate {
 }
 
 impl WindowRate {
-    /// Copies and launches overlap, but for the first and the last window of a run: there loads and stores alone say how
-    /// fast time blocks come and go.
+    /// Copies and launches overlap, but for the first and the last window of a run: there loads and stores alone say
+    /// how fast time blocks come and go.
     pub fn new(rates: Rates, work: WindowWork) -> WindowRate {
         let (steps, bytes) = (work.steps as f64, work.bytes);
         let transfers = steps * rates.link / bytes;

@@ -65,9 +65,9 @@ pub(super) const COLUMNS: [i64; 9] = [32, 24, 16, 12, 8, 6, 4, 2, 1];
 /// The same where the whole array is on the device.
 const RESIDENT: (usize, i64) = (4, 16);
 
-/// Groups whose planes are loaded ahead, in a buffer in which planes slide and in a circular one. In a circular one loads
-/// go ahead as far as there is room, and launches wait for nothing but the groups and planes that they need, in any order
-/// of the list; so one group, which takes fewest planes, is enough.
+/// Groups whose planes are loaded ahead, in a buffer in which planes slide and in a circular one. In a circular one
+/// loads go ahead as far as there is room, and launches wait for nothing but the groups and planes that they need, in any
+/// order of the list; so one group, which takes fewest planes, is enough.
 const AHEAD: [i64; 2] = [2, 1];
 
 /// A window is looked at closely whose planes are about as many as there are places, or a little more.
