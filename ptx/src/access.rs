@@ -9,6 +9,7 @@ use crate::launch::Launch;
 use crate::memory::{LOCAL_BASE, PARAM_BASE, SHARED_BASE};
 use crate::op::{Access, AccessKind, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
 use crate::order::Touch;
+use crate::poll::Polled;
 use crate::sync::combine;
 
 /// A place in memory.
@@ -261,6 +262,7 @@ impl Launch<'_> {
         let total = size * usize::from(access.count);
         let mut first = self.load_together(block, warp, access, &addresses)?;
         let left = if first.is_none() { self.at.active } else { 0 };
+        let mut polled = Vec::new();
         for lane in lanes(left) {
             self.at.lane = lane as u32;
             let address = addresses[lane];
@@ -283,16 +285,23 @@ impl Launch<'_> {
                 }
                 block.warps[warp].rows[*slot as usize][lane] = value;
             }
+            if access.order != Order::Weak && total <= 8 {
+                polled.push(Polled::Value {
+                    place,
+                    bytes: total,
+                    value: number(&data[..total]),
+                });
+            }
         }
         if let Some(place) = first {
             self.count(place, &addresses, total, AccessKind::Read);
         }
         self.define_list(block, warp, access.list, access.count, self.at.active);
-        Ok(if access.order == Order::Weak {
-            Flow::Next
-        } else {
-            Flow::Yield
-        })
+        if access.order == Order::Weak {
+            return Ok(Flow::Next);
+        }
+        block.warps[warp].keep_poll(self.at.pc, polled);
+        Ok(Flow::Yield)
     }
 
     /// A store of registers.
@@ -394,7 +403,8 @@ impl Launch<'_> {
     }
 }
 
-fn number(bytes: &[u8]) -> u64 {
+/// An integer of up to eight bytes.
+pub(crate) fn number(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .rev()

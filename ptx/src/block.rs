@@ -6,6 +6,7 @@ use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
 use crate::order::Ties;
+use crate::poll::Poll;
 use crate::race::Shadow;
 use crate::sync::Named;
 use crate::transfer::Transfers;
@@ -50,6 +51,7 @@ pub(crate) struct Warp {
     pub(crate) waiting: Vec<Waiting>,
     /// Instructions since it tested something that others have to change.
     pub(crate) since_poll: u32,
+    pub(crate) poll: Poll,
     /// All lanes of the warp, and those that have ended.
     pub(crate) lanes: u32,
     pub(crate) exited: u32,

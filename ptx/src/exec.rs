@@ -5,6 +5,7 @@ use crate::block::{BUSY, Block, Group};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Inst, NONE, Op, Polarity, Slot};
+use crate::poll::{LOOP, Poll};
 
 /// How a warp's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,11 @@ impl Launch<'_> {
         warp: usize,
         quantum: u32,
     ) -> Result<Turn, Fault> {
+        if self.sleeps(block, warp) {
+            return Ok(Turn::Polled);
+        }
         let code = &self.entry.code;
-        for _ in 0..quantum {
+        for executed in 0..quantum {
             let state = &mut block.warps[warp];
             if state.groups.is_empty() {
                 return Ok(Turn::Stopped);
@@ -71,6 +75,7 @@ impl Launch<'_> {
                 }
                 Flow::Yield => {
                     groups[current].pc = pc + 1;
+                    block.warps[warp].poll.repeated &= executed <= LOOP;
                     self.polled(block, warp);
                     return Ok(Turn::Polled);
                 }
@@ -99,6 +104,7 @@ impl Launch<'_> {
         }
         let state = &mut block.warps[warp];
         state.since_poll = state.since_poll.saturating_add(quantum);
+        state.poll = Poll::default();
         Ok(if state.since_poll >= BUSY {
             Turn::Spent
         } else {

@@ -61,6 +61,7 @@ mod op;
 mod operand;
 mod order;
 mod parse;
+mod poll;
 mod race;
 mod sync;
 mod together;

@@ -9,6 +9,7 @@ use crate::exec::Flow;
 use crate::launch::Launch;
 use crate::op::{Access, ArriveScope, Inst, MBarrier, NONE, Order, Scope, Space, Ty};
 use crate::order::Touch;
+use crate::poll::Polled;
 use crate::race::Agent;
 use crate::transfer::{Transfers, pending};
 
@@ -96,6 +97,11 @@ impl Launch<'_> {
         op: MBarrier,
     ) -> Result<Flow, Fault> {
         let mut flow = Flow::Next;
+        if let MBarrier::Test { parity } = op
+            && let Some(open) = self.test_together(block, warp, inst, parity)?
+        {
+            return Ok(if open { Flow::Next } else { Flow::Yield });
+        }
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
             let address = self.address(block, warp, inst, 0);
@@ -114,6 +120,67 @@ impl Launch<'_> {
             }
         }
         Ok(flow)
+    }
+
+    /// A test of one phase of one object by all active lanes; whether the phase is over. Lanes that know the same find
+    /// the same, but for the one that made the object itself: two lanes of each view are checked.
+    fn test_together(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        parity: bool,
+    ) -> Result<Option<bool>, Fault> {
+        let active = self.at.active;
+        let mut operands = inst.src[..2].iter().map(|slot| match *slot {
+            NONE => None,
+            slot => block.uniform(warp, slot, active),
+        });
+        let (Some(Some(base)), Some(Some(value))) = (operands.next(), operands.next()) else {
+            return Ok(None);
+        };
+        let address = base.wrapping_add_signed(inst.imm[0]);
+        self.aligned(address, OBJECT_BYTES)?;
+        let Place::Shared(at) = self.resolve(block, Space::Shared, address, OBJECT_BYTES)? else {
+            return Ok(None);
+        };
+        let (mut last, mut alike) = (None::<View>, 0);
+        for lane in lanes(active) {
+            self.at.lane = lane as u32;
+            let view = &block.warps[warp].views[lane];
+            alike = match &last {
+                Some(last) if last.same(view) => alike + 1,
+                _ => 0,
+            };
+            if alike > 1 {
+                continue;
+            }
+            last = Some(view.clone());
+            self.touch(
+                block,
+                warp,
+                Place::Shared(at),
+                OBJECT_BYTES,
+                Touch::Read(&STRONG),
+            )
+            .map_err(|fault| fault.at(address))?;
+        }
+        let object = block.transfers.objects.get(&at);
+        let object = object.ok_or_else(|| bad("there is no barrier object here").at(address))?;
+        let phase = object.phase;
+        let open = object.is_over(value, parity);
+        if let (true, Some(done)) = (open, object.done.clone()) {
+            self.learn(block, warp, active, &done);
+        }
+        let state = &mut block.warps[warp];
+        if inst.dst != NONE {
+            let row = &mut state.rows[inst.dst as usize];
+            lanes(active).for_each(|lane| row[lane] = u64::from(open));
+        }
+        if !open {
+            state.keep_poll(self.at.pc, vec![Polled::Phase { at, phase }]);
+        }
+        Ok(Some(open))
     }
 
     fn object_op(
@@ -151,11 +218,7 @@ impl Launch<'_> {
         let token = object.phase;
         let result = match op {
             MBarrier::Test { parity } => {
-                let open = if parity {
-                    object.phase & 1 != value & 1
-                } else {
-                    object.phase != value
-                };
+                let open = object.is_over(value, parity);
                 if let (true, Some(done)) = (open, &object.done) {
                     self.learn(block, warp, 1 << self.at.lane, done);
                 }
@@ -279,7 +342,23 @@ impl Launch<'_> {
     }
 }
 
+impl Transfers {
+    /// The present phase of the object at an offset of shared memory.
+    pub(crate) fn phase(&self, at: usize) -> Option<u64> {
+        self.objects.get(&at).map(|object| object.phase)
+    }
+}
+
 impl Object {
+    /// Whether the phase of a token, or the last one of this parity, is over.
+    fn is_over(&self, token: u64, parity: bool) -> bool {
+        if parity {
+            self.phase & 1 != token & 1
+        } else {
+            self.phase != token
+        }
+    }
+
     fn expect(&mut self, bytes: i64) -> Result<(), Fault> {
         self.bytes += bytes;
         if self.bytes > MOST_PENDING {

@@ -1,0 +1,95 @@
+//! Polls: a warp that keeps finding the same values sleeps until one of them changes.
+//!
+//! A warp may be delayed at any time, so that sleeping changes no outcome, only the time that interpretation takes.
+
+use crate::access::{Place, number};
+use crate::block::{Block, Warp};
+use crate::launch::Launch;
+
+/// The most instructions of a loop that does nothing but poll.
+pub(crate) const LOOP: u32 = 32;
+/// Turns that a warp sleeps before it polls again although nothing has changed.
+const MOST_TURNS: u32 = 128;
+
+/// A value that a poll has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// Up to eight bytes of memory.
+    Value {
+        place: Place,
+        bytes: usize,
+        value: u64,
+    },
+    /// The phase of a barrier object of the block.
+    Phase { at: usize, phase: u64 },
+}
+
+/// The last poll of a warp.
+#[derive(Debug, Default)]
+pub(crate) struct Poll {
+    pc: u32,
+    values: Vec<Polled>,
+    /// The poll before it read the same, and little was executed between them.
+    pub(crate) repeated: bool,
+    /// Turns that the warp has slept.
+    turns: u32,
+}
+
+impl Warp {
+    /// Keeps what a poll by the instruction `pc` has read.
+    pub(crate) fn keep_poll(&mut self, pc: u32, values: Vec<Polled>) {
+        let last = &self.poll;
+        let repeated = !values.is_empty() && last.pc == pc && last.values == values;
+        self.poll = Poll {
+            pc,
+            values,
+            repeated,
+            turns: 0,
+        };
+    }
+}
+
+impl Launch<'_> {
+    /// Whether a warp has polled in vain and would read the same again; its turn is over then.
+    pub(crate) fn sleeps(&self, block: &mut Block, warp: usize) -> bool {
+        let state = &block.warps[warp];
+        if !state.poll.repeated || state.groups.len() != 1 || state.poll.turns == MOST_TURNS {
+            return false;
+        }
+        let same = state
+            .poll
+            .values
+            .iter()
+            .all(|value| self.reads(block, value));
+        let poll = &mut block.warps[warp].poll;
+        poll.repeated = same;
+        poll.turns += 1;
+        same
+    }
+
+    /// Whether a poll would read this value.
+    fn reads(&self, block: &Block, polled: &Polled) -> bool {
+        let (memory, at, bytes, value) = match *polled {
+            Polled::Phase { at, phase } => return block.transfers.phase(at) == Some(phase),
+            Polled::Value {
+                place: Place::Global { buffer, at },
+                bytes,
+                value,
+            } => (&self.memory.buffers[buffer].bytes, at, bytes, value),
+            Polled::Value {
+                place: Place::Shared(at),
+                bytes,
+                value,
+            } => (&block.shared.bytes, at, bytes, value),
+            Polled::Value { .. } => return false,
+        };
+        let Some(now) = memory.get(at..at + bytes) else {
+            return false;
+        };
+        // Of known lengths, which compare at once.
+        match <[u8; 4]>::try_from(now) {
+            Ok(now) => u64::from(u32::from_le_bytes(now)) == value,
+            Err(_) => number(now) == value,
+        }
+    }
+}
