@@ -61,6 +61,11 @@ impl Device {
         self.memory.alloc(bytes)
     }
 
+    /// A buffer of these bytes.
+    pub fn upload_bytes(&mut self, bytes: Vec<u8>) -> Buffer {
+        self.memory.alloc(bytes)
+    }
+
     /// Writes bytes from an offset of a buffer on.
     pub fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), Fault> {
         let end = offset

@@ -3,6 +3,9 @@
 use torre_ptx::{Buffer, Device};
 use torre_runtime::gpu::device::DeviceError;
 
+/// Bytes that are compared at once.
+const CHUNK: usize = 1 << 10;
+
 /// Memory that lies twice in a row: a buffer of both places, which are made alike after each piece of work. So a kernel
 /// does not see at one place the values that it writes at the other one, as on a GPU.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ impl Circle {
     pub fn new(device: &mut Device, bytes: usize) -> Circle {
         let content = vec![0u8; bytes];
         Circle {
-            buffer: device.upload(&[&content[..], &content].concat()),
+            buffer: device.upload_bytes(content.repeat(2)),
             content,
         }
     }
@@ -46,15 +49,26 @@ impl Circle {
         if one == content && other == content {
             return Ok(());
         }
-        for ((own, one), other) in content.iter_mut().zip(one).zip(other) {
-            if one != other && *one != *own && *other != *own {
-                return Err(failed("a byte was written at both of its places"));
+        let mut changed = Vec::new();
+        let places = one.chunks(CHUNK).zip(other.chunks(CHUNK));
+        for (index, (own, (one, other))) in content.chunks_mut(CHUNK).zip(places).enumerate() {
+            if one == own && other == own {
+                continue;
             }
-            *own = if one == own { *other } else { *one };
+            for ((own, one), other) in own.iter_mut().zip(one).zip(other) {
+                if one != other && *one != *own && *other != *own {
+                    return Err(failed("a byte was written at both of its places"));
+                }
+                *own = if one == own { *other } else { *one };
+            }
+            changed.push(index * CHUNK..index * CHUNK + own.len());
         }
-        for place in [0, content.len()] {
-            let written = device.write(self.buffer, place, content);
-            written.map_err(failed)?;
+        for chunk in changed {
+            for place in [0, content.len()] {
+                let written =
+                    device.write(self.buffer, place + chunk.start, &content[chunk.clone()]);
+                written.map_err(failed)?;
+            }
         }
         Ok(())
     }

@@ -185,7 +185,7 @@ impl InterpretedPeers {
             let mut state = State::default();
             // Each buffer takes addresses of its own.
             for _ in 0..apart {
-                state.device.upload(&[0u8]);
+                state.device.upload_bytes(vec![0]);
             }
             apart += BUFFERS;
             machine.devices.push(state);
@@ -430,7 +430,7 @@ impl device::Device for Interpreted {
             });
         }
         self.with(|own| {
-            let buffer = own.device.upload(&vec![0u8; bytes as usize]);
+            let buffer = own.device.upload_bytes(vec![0; bytes as usize]);
             own.buffers.push(buffer);
             Ok(Address(buffer.address()))
         })

@@ -41,7 +41,7 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     let text = compile(library, &module, gpu).expect("valid IR").text;
     let module = torre_ptx::Module::parse(&text).expect("PTX that is understood");
     let mut device = Device::new();
-    let arrays = [0, 1].map(|_| device.upload(own.bytes()));
+    let arrays = [0, 1].map(|_| device.upload_bytes(own.bytes().to_vec()));
     let lists = device.upload(&vec![-1i32; program.tiles() as usize]);
     let nothing = device.upload(&[0i32; 4]).address();
     let [across, along] = program.blocks().map(|n| n as u32);

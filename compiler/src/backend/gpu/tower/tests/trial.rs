@@ -138,7 +138,7 @@ impl<'a> Trial<'a> {
         let program = self.program(scheme).map_err(|reason| reason.to_string())?;
         let module = self.ptx(&own, &program)?;
         let mut device = Device::new();
-        let array = device.upload(own.bytes());
+        let array = device.upload_bytes(own.bytes().to_vec());
         let mut report = Report {
             makes_ghosts: program.block.ghosts.is_some(),
             ..Report::default()
