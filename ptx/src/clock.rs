@@ -207,6 +207,12 @@ impl View {
         known.times(own, block)
     }
 
+    /// The least time up to which all threads of the own block are known.
+    pub(crate) fn floor(&self) -> u32 {
+        let near = self.near.as_ref().map_or(u32::MAX, |near| near.own.floor);
+        self.known.own.floor.min(near)
+    }
+
     pub(crate) fn same(&self, other: &View) -> bool {
         let near = match (&self.near, &other.near) {
             (Some(near), Some(other)) => near.same(other),

@@ -330,6 +330,8 @@ impl Launch<'_> {
                 strength,
                 near: true,
                 view: &view,
+                floor: view.floor(),
+                agents: self.shape.warps,
             };
             let race = |conflict, kind: AccessKind| self.conflict(conflict, FaultKind::Race, kind);
             let counts = self.pieces(object, OBJECT_BYTES);

@@ -93,6 +93,8 @@ impl Launch<'_> {
             strength,
             near: !matches!(place, Place::Global { .. }),
             view,
+            floor: view.floor(),
+            agents: self.shape.warps,
         }
     }
 
@@ -153,7 +155,8 @@ impl Launch<'_> {
         let mut actor = self.actor(block, warp, region.place, Strength::Weak);
         let mut found = None;
         for lane in lanes(self.at.active) {
-            (actor.lane, actor.view) = (lane as u32, &state.views[lane]);
+            let view = &state.views[lane];
+            (actor.lane, actor.view, actor.floor) = (lane as u32, view, view.floor());
             let pieces = self.pieces(region.offsets[lane], region.bytes);
             if let Err(conflict) = access_shadow(&mut shadow, pieces, &actor, touch) {
                 found = Some((lane, conflict));
@@ -419,6 +422,8 @@ impl Launch<'_> {
             strength: Strength::Weak,
             near: !matches!(place, Place::Global { .. }),
             view: &copier.known.view,
+            floor: copier.known.view.floor(),
+            agents: self.shape.warps,
         };
         let pieces = self.pieces(at, bytes);
         let result = match kind {

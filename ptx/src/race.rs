@@ -59,6 +59,10 @@ pub(crate) struct Actor<'a> {
     /// It goes to shared memory.
     pub(crate) near: bool,
     pub(crate) view: &'a View,
+    /// The time up to which it knows all threads of its block, of whatever memory.
+    pub(crate) floor: u32,
+    /// The warp of copies.
+    pub(crate) agents: u32,
 }
 
 impl Actor<'_> {
@@ -88,10 +92,16 @@ impl Actor<'_> {
         self.knows_by(stamp, Sight::Shared)
     }
 
+    #[inline(always)]
     fn knows_by(&self, stamp: &Stamp, sight: Sight) -> bool {
-        if stamp.time == 0 {
+        let early = stamp.time <= self.floor && stamp.block == self.block;
+        if stamp.time == 0 || early && stamp.warp() != self.agents {
             return true;
         }
+        self.knows_lanes(stamp, sight)
+    }
+
+    fn knows_lanes(&self, stamp: &Stamp, sight: Sight) -> bool {
         let mut lanes = stamp.lanes;
         if stamp.block == self.block && stamp.warp() == self.warp {
             lanes &= !(1 << self.lane);
