@@ -124,53 +124,45 @@ impl Question<'_> {
             if let (None, Some(choice)) = (&plan.towers, by_towers.clone().next()) {
                 *plan = planner.plan(choice.clone()).map_err(refused)?;
             }
-        } else {
-            // Transfers bound a window, too, so another schedule may be the best one.
-            let window_of = |plan: &DevicePlan| {
-                let window = planned(&planner, plan, wanted, asked(plan));
-                window.map_or(0.0, |window| window.rate.cells)
-            };
-            let mut best = (window_of(plan), None);
-            // The most that each could do is known at once, and what a window takes only when its towers are.
-            let bound = |other: &DevicePlan| {
-                let towers = other.towers.as_ref();
-                match wanted {
-                    WindowArg::Slabs(_) => asked(other).cells,
-                    _ => towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other))),
-                }
-            };
-            let others = by_towers.take(CONSIDERED);
-            let others = others.filter_map(|choice| planner.plan(choice.clone()).ok());
-            let mut others: Vec<_> = others.map(|other| (bound(&other), other)).collect();
-            others.sort_by(|a, b| b.0.total_cmp(&a.0));
-            for (bound, other) in others {
-                if bound <= best.0 {
-                    break;
-                }
-                let rate = window_of(&other);
-                if rate > best.0 {
-                    best = (rate, Some(other));
-                }
+            if !fits {
+                return Err(DeviceError::Memory { needed, available }.into());
             }
-            if let (_, Some(other)) = best {
+            let resident = planner.resident(plan.towers.as_ref(), asked(plan));
+            let held = resident.map_err(|r| refused(planner.refused(&plan.choice.name, r)))?;
+            return Ok(Some(Held::All(held)));
+        }
+        // Transfers bound a window, too, so another schedule may be the best one.
+        let mut best = planned(&planner, plan, wanted, asked(plan));
+        let rate = |window: &Result<WindowPlan, Refusal>| {
+            window.as_ref().map_or(0.0, |window| window.rate.cells)
+        };
+        // The most that each could do is known at once, and what a window takes only when its towers are.
+        let bound = |other: &DevicePlan| {
+            let towers = other.towers.as_ref();
+            match wanted {
+                WindowArg::Slabs(_) => asked(other).cells,
+                _ => towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other))),
+            }
+        };
+        let others = by_towers.take(CONSIDERED);
+        let others = others.filter(|choice| choice.schedule != plan.choice.schedule);
+        let others = others.filter_map(|choice| planner.plan(choice.clone()).ok());
+        let mut others: Vec<_> = others.map(|other| (bound(&other), other)).collect();
+        others.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (bound, other) in others {
+            if bound <= rate(&best) {
+                break;
+            }
+            let window = planned(&planner, &other, wanted, asked(&other));
+            if rate(&window) > rate(&best) {
+                best = window;
                 *plan = other;
             }
         }
-        let asked = asked(plan);
-        let towers = plan.towers.as_ref();
         let name = &plan.choice.name;
-        let refused = |refusal| refused(planner.refused(name, refusal));
-        Ok(Some(match wanted {
-            WindowArg::Device if !fits => {
-                return Err(DeviceError::Memory { needed, available }.into());
-            }
-            WindowArg::Device => Held::All(planner.resident(towers, asked).map_err(refused)?),
-            _ => {
-                let window = planned(&planner, plan, wanted, asked).map_err(refused)?;
-                plan.arrange_for_window(scheme).map_err(SetupError::from)?;
-                Held::Window(Box::new(window))
-            }
-        }))
+        let window = best.map_err(|refusal| refused(planner.refused(name, refusal)))?;
+        plan.arrange_for_window(scheme).map_err(SetupError::from)?;
+        Ok(Some(Held::Window(Box::new(window))))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tower::{
-    GroupedTasks, Grouping, Order, Placement, PlaneAccess, Planes, Task, TaskList, Towers,
+    GroupedTasks, Grouping, Located, Order, PlaneAccess, Planes, TaskList, Towers, TowersByPlane,
     grouped_tasks,
 };
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub struct Footprints {
     access: PlaneAccess,
     order: Order,
     grouping: Grouping,
+    /// By height; the same for all groups.
+    by_plane: BTreeMap<u64, Arc<TowersByPlane>>,
     heights: BTreeMap<u64, Height>,
     /// By height, and stages between the beginnings of two time blocks: per group, the last group of the earlier one
     /// that has to be done before.
@@ -34,28 +36,25 @@ pub struct Footprints {
 #[derive(Clone, Debug)]
 pub struct Height {
     pub steps: u64,
-    /// In as many launches as there are groups.
-    pub list: TaskList,
     /// The number of the first group.
     pub first: i64,
     /// The planes of each group, along the way.
     pub groups: Arc<[Planes]>,
-    /// Per group, the towers that come last of those which differ in their origins along the outer axis alone.
-    last: Vec<Vec<Placement>>,
+    /// Per group, how many towers there are; and of all groups.
+    pub towers: Vec<usize>,
+    pub all: usize,
+    /// Per group, the towers that come last of each kind: others of the kind depend on no later towers of earlier time
+    /// blocks than these do.
+    last: Vec<Vec<Located>>,
 }
 
-/// The towers that come last of those which differ in their origins along the outer axis alone: those depend on no
-/// later towers of earlier time blocks than these do.
-fn last_of(way: i64, tasks: &[Task]) -> Vec<Placement> {
-    let mut last: BTreeMap<(usize, i64), &Placement> = BTreeMap::new();
-    for Task { placement, .. } in tasks {
-        let entry = last.entry((placement.alignment, placement.origin.y));
-        let own = entry.or_insert(placement);
-        if -way * placement.origin.x > -way * own.origin.x {
-            *own = placement;
-        }
+impl Height {
+    /// The towers of a group by its number; 0 if there is no such group.
+    pub fn towers_of(&self, group: i64) -> usize {
+        let index = usize::try_from(group - self.first).ok();
+        let towers = index.and_then(|index| self.towers.get(index));
+        towers.copied().unwrap_or(0)
     }
-    last.into_values().cloned().collect()
 }
 
 /// Planes along the way of towers, or back.
@@ -81,6 +80,22 @@ impl Footprints {
             towers: towers.clone(),
             order,
             grouping: Grouping::new(towers, planes, steps / towers.steps.max(1)),
+            by_plane: BTreeMap::new(),
+            heights: BTreeMap::new(),
+            needs: BTreeMap::new(),
+        }
+    }
+
+    /// The same with groups of so many planes, for time blocks of so many steps at most: what is known of the towers
+    /// stays known.
+    pub fn regrouped(&self, planes: i64, steps: u64) -> Footprints {
+        let periods = steps / self.towers.steps.max(1);
+        Footprints {
+            towers: self.towers.clone(),
+            access: self.access.clone(),
+            order: self.order,
+            grouping: Grouping::new(&self.towers, planes, periods),
+            by_plane: self.by_plane.clone(),
             heights: BTreeMap::new(),
             needs: BTreeMap::new(),
         }
@@ -124,37 +139,71 @@ impl Footprints {
         self.heights.get(&steps)
     }
 
-    fn make(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<Height> {
+    fn make(&mut self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<Height> {
         let towers = &self.towers;
-        if steps == 0 || !steps.is_multiple_of(towers.steps) {
+        let way = towers.way();
+        let unfit = way == 0 || self.grouping.planes() < 1 || scheme.grid.is_periodic(Axis::OUTER);
+        if unfit || steps == 0 || !steps.is_multiple_of(towers.steps) {
             return None;
         }
-        let periods = steps / towers.steps;
-        let grouped = grouped_tasks(scheme, layout, towers, periods, self.order, self.grouping)?;
-        let GroupedTasks { list, first } = grouped;
-        if list.tasks.is_empty() {
-            return None;
+        if !towers.follow_neighbours() {
+            // Only the towers themselves say whether some depend on those of later groups.
+            self.tasks(scheme, layout, steps)?;
         }
-        let of = |task: &Task| {
-            let planes = self.access.of(&task.placement);
-            Planes {
-                touched: self.along(planes.touched),
-                written: self.along(planes.written),
+        let by_plane = match self.by_plane.get(&steps) {
+            Some(known) => known.clone(),
+            None => {
+                let periods = steps / towers.steps;
+                let all = TowersByPlane::new(scheme, layout, towers, periods, &self.access)?;
+                let all = Arc::new(all);
+                self.by_plane.insert(steps, all.clone());
+                all
             }
         };
-        let group = |launch: usize| {
-            let tasks = &list.tasks[list.of_launch(launch)];
-            tasks.iter().map(of).fold(Planes::default(), Planes::hull)
-        };
-        let launches = 0..list.launches.len();
-        let last = |launch: usize| last_of(towers.way(), &list.tasks[list.of_launch(launch)]);
+        let numbers = by_plane.planes.keys().map(|x| self.grouping.number(*x));
+        let (first, last) = (numbers.clone().min()?, numbers.max()?);
+        let count = usize::try_from(last - first + 1).ok()?;
+        let mut groups = vec![Planes::default(); count];
+        let mut counts = vec![0; count];
+        let mut lasts: Vec<Vec<Located>> = vec![Vec::new(); count];
+        let around = self.towers.rings.is_any();
+        for (x, own) in &by_plane.planes {
+            let group = (self.grouping.number(*x) - first) as usize;
+            counts[group] += own.towers;
+            groups[group] = groups[group].hull(Planes {
+                touched: self.along(own.planes.touched),
+                written: self.along(own.planes.written),
+            });
+            for kind in &own.kinds {
+                // Towers around a ring may be narrow, so only those of one row are of a kind.
+                let same = |other: &&mut Located| {
+                    let row = !around || other.origin.y == kind.origin.y;
+                    row && other.alignment == kind.alignment
+                };
+                match lasts[group].iter_mut().find(same) {
+                    Some(other) if -way * kind.origin.x > -way * other.origin.x => *other = *kind,
+                    Some(_) => {}
+                    None => lasts[group].push(*kind),
+                }
+            }
+        }
         Some(Height {
             steps,
             first,
-            groups: launches.clone().map(group).collect(),
-            last: launches.map(last).collect(),
-            list,
+            groups: groups.into(),
+            towers: counts,
+            all: by_plane.towers,
+            last: lasts,
         })
+    }
+
+    /// The towers of time blocks of so many steps, in as many launches as there are groups.
+    pub fn tasks(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<TaskList> {
+        let periods = steps / self.towers.steps.max(1);
+        let towers = &self.towers;
+        let grouped = grouped_tasks(scheme, layout, towers, periods, self.order, self.grouping)?;
+        let GroupedTasks { list, .. } = grouped;
+        (!list.tasks.is_empty()).then_some(list)
     }
 
     /// Per group of time blocks of a height, the last group that has to be done of one that begins so many stages
@@ -164,11 +213,11 @@ impl Footprints {
             return Some(known.clone());
         }
         let height = self.heights.get(&steps)?;
-        let need = |tower: &Placement| {
-            let origin = self.towers.last_before(tower, stages);
+        let need = |tower: &Located| {
+            let origin = self.towers.last_before(*tower, stages);
             self.grouping.number(origin)
         };
-        let of = |last: &Vec<Placement>| last.iter().map(need).max().unwrap_or(NONE);
+        let of = |last: &Vec<Located>| last.iter().map(need).max().unwrap_or(NONE);
         let needs: Arc<[i64]> = height.last.iter().map(of).collect();
         self.needs.insert((steps, stages), needs.clone());
         Some(needs)

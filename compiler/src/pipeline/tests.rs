@@ -11,7 +11,7 @@ use crate::schedule::Frame;
 use crate::scheme::{Precision, Scheme};
 use crate::testing::{Limits, Rng, diamonds, lengthen, maxwell, random_scheme};
 use crate::tile::lower;
-use crate::tower::{Order, Towers};
+use crate::tower::{Located, Order, Towers};
 
 pub(super) const ORDER: Order = Order {
     width: 4,
@@ -385,11 +385,18 @@ fn groups_need_as_much_as_any_of_their_towers() {
         let towers = case.footprints.towers().clone();
         let grouping = case.footprints.grouping();
         for block in case.passes.iter().flat_map(|pass| &pass.blocks) {
+            let list = case
+                .footprints
+                .tasks(&case.scheme, &case.layout, block.steps)
+                .expect("groups");
             let height = case
                 .footprints
                 .height(&case.scheme, &case.layout, block.steps)
                 .expect("groups");
-            let list = height.list.clone();
+            let counts: Vec<usize> = (0..list.launches.len())
+                .map(|launch| list.of_launch(launch).len())
+                .collect();
+            assert_eq!((&height.towers, height.all), (&counts, list.tasks.len()));
             let heights = [block.steps; 2];
             let pass = case.footprints.pass(&case.scheme, &case.layout, &heights);
             let needs = pass.expect("groups").blocks[1].needs[0].clone();
@@ -398,7 +405,13 @@ fn groups_need_as_much_as_any_of_their_towers() {
             for (launch, found) in needs.iter().enumerate() {
                 let own = list.tasks[list.of_launch(launch)].iter();
                 let need = own.map(|task| {
-                    let origin = towers.last_before(&task.placement, stages);
+                    let origin = towers.last_before(
+                        Located {
+                            alignment: task.placement.alignment,
+                            origin: task.placement.origin,
+                        },
+                        stages,
+                    );
                     grouping.number(origin)
                 });
                 assert_eq!(Some(*found), need.max());

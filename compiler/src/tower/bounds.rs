@@ -5,7 +5,7 @@ use super::group_box::GroupBox;
 use super::residency::{Residency, RowUpdate};
 use super::seam::{Held, SeamDepths};
 use super::towers::{Located, Towers};
-use super::zones::Predicates;
+use super::zones::{Predicates, Variants};
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
@@ -49,6 +49,25 @@ impl Bounds {
     /// Along the middle axis, the origins of periods that may have rows in the grid.
     pub(super) fn touched_rows(&self) -> Interval {
         self.touched.y
+    }
+
+    /// Between which origins of a period along the middle axis towers may do something else, for variants of their
+    /// code: below each of these places, and from it on.
+    pub(super) fn changes(&self, variants: &Variants) -> Vec<i64> {
+        let boxes = [
+            Some(self.interior),
+            self.predicated,
+            Some(self.begin),
+            Some(self.touched),
+        ];
+        let ends = boxes
+            .into_iter()
+            .flatten()
+            .flat_map(|of| [of.y.lo, of.y.hi]);
+        // Rows meet a box from where the last of them does until where the first one does.
+        let rows = self.rows.y;
+        let meets = |of: GroupBox| [of.y.lo - rows.hi + 1, of.y.hi - rows.lo];
+        ends.chain(variants.boxes().flat_map(meets)).collect()
     }
 }
 
@@ -94,10 +113,22 @@ impl Towers {
 
     /// What a tile has to do in a time block of so many periods; `None` if that is nothing.
     pub fn place(&self, bounds: &[Bounds], tile: PerFace<i64>, periods: u64) -> Option<Placement> {
+        let located = self.locate(tile)?;
+        self.place_at(bounds, located, self.rings.limits(tile), periods)
+    }
+
+    /// The same for a tile that lies somewhere, and may be narrow.
+    pub(super) fn place_at(
+        &self,
+        bounds: &[Bounds],
+        located: Located,
+        limits: PerFace<Option<i64>>,
+        periods: u64,
+    ) -> Option<Placement> {
         let Located {
             alignment,
             mut origin,
-        } = self.locate(tile)?;
+        } = located;
         let [_, around] = self.rings.cells;
         if let Some(around) = around {
             origin.y = origin.y.rem_euclid(around);
@@ -142,7 +173,6 @@ impl Towers {
             return None;
         }
         let Range { start: first, end } = periods;
-        let limits = self.rings.limits(tile);
         let mut placement = Placement {
             alignment,
             origin,

@@ -117,6 +117,18 @@ impl Geometry {
         ([near(0), near(1)], Group::new(x, y))
     }
 
+    /// Whether towers lie higher (1) or lower (-1) along the outer axis if they start at greater depths, per face.
+    pub fn outer_by_start(&self) -> PerFace<i64> {
+        let [[_, b], [_, d]] = self.forms;
+        [-d, b].map(|n| n.signum() * self.det.signum())
+    }
+
+    /// After how many pitches along the second face towers lie on the lattice as before, and how far away those are.
+    pub fn repeats(&self) -> Option<(usize, Group)> {
+        let after = |n: i64| self.solve([0, -n * self.pitches[1]]);
+        (1..=MOST_WAYS).find_map(|n| Some((n as usize, after(n)?)))
+    }
+
     /// The depths along the second face at which towers start that lie near cells of a range along the middle axis, of
     /// those with a depth along the first face. `None`: any depths.
     pub fn beside(&self, first: i64, cells: Interval) -> Option<Interval> {

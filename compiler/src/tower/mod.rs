@@ -15,6 +15,7 @@ mod program;
 mod residency;
 mod ring;
 mod seam;
+mod tally;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -46,9 +47,9 @@ pub use residency::{
 };
 pub use ring::Rings;
 pub use seam::{Seam, Window};
+pub use tally::{Tally, TowersByPlane, TowersOfPlane, tally};
 pub use tasks::{
-    GroupedTasks, Grouping, Order, Tally, Task, TaskList, grouped_tasks, last_column,
-    striped_tasks, tally, tasks,
+    GroupedTasks, Grouping, Order, Task, TaskList, grouped_tasks, last_column, striped_tasks, tasks,
 };
 pub use tiles::Launches;
 pub use towers::{Located, Towers, Traffic};

@@ -4,7 +4,7 @@
 use super::bounds::Placement;
 use super::group::{Group, PerFace};
 use super::residency::Residency;
-use super::towers::Towers;
+use super::towers::{Located, Towers};
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
@@ -150,9 +150,9 @@ impl Towers {
     ///
     /// An event's depth never falls from an event to one that depends on it. Depths count stages from the start of a
     /// time block on, so they are larger in the earlier one by what the slope makes of the stages between.
-    pub fn last_before(&self, placement: &Placement, stages: i64) -> i64 {
-        let near = self.alignments[placement.alignment].start;
-        let origin = placement.origin;
+    pub fn last_before(&self, tower: Located, stages: i64) -> i64 {
+        let Located { alignment, origin } = tower;
+        let near = self.alignments[alignment].start;
         let start: PerFace<i64> = [0, 1].map(|face| {
             let [a, b] = self.geometry.forms()[face];
             let spacing = &self.rings.spacings[face];

@@ -71,48 +71,6 @@ pub fn tasks(
     Some(TaskList::new(tasks, launches))
 }
 
-/// How many towers a time block has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub towers: usize,
-    /// Those with interior periods, by the number of the variant.
-    pub variants: Vec<usize>,
-}
-
-/// How many towers [`tasks`] has; `None` where it has no list.
-pub fn tally(
-    scheme: &Scheme,
-    layout: &crate::layout::Layout,
-    towers: &Towers,
-    periods: u64,
-    order: Order,
-) -> Option<Tally> {
-    let mut tally = Tally {
-        towers: 0,
-        variants: vec![0; towers.variants.all.len()],
-    };
-    let mut add = |placement: &Placement| {
-        tally.towers += 1;
-        let variant = tally.variants.get_mut(placement.variant);
-        if let Some(own) = variant.filter(|_| !placement.interior.is_empty()) {
-            *own += 1;
-        }
-    };
-    // Rings may be too short for the order; without one, nothing needs it.
-    if towers.rings.is_any() {
-        let list = tasks(scheme, layout, towers, periods, order)?;
-        list.tasks.iter().for_each(|task| add(&task.placement));
-    } else {
-        let bounds = towers.bounds(scheme, layout);
-        for (i, along) in towers.tiles(scheme, &bounds, periods)? {
-            let placements = (along.lo..along.hi).map(|j| towers.place(&bounds, [i, j], periods));
-            placements.flatten().for_each(|placement| add(&placement));
-        }
-    }
-    i32::try_from(tally.towers).ok()?;
-    Some(tally)
-}
-
 /// The towers of a time block in groups, each of which is a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupedTasks {

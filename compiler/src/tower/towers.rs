@@ -121,6 +121,18 @@ impl Towers {
         found.map(|alignment| Located { alignment, origin })
     }
 
+    /// After how many tiles along the second face towers lie on the lattice as before, if no axis is periodic, and how
+    /// far away those are.
+    pub(super) fn repeats(&self) -> Option<(usize, Group)> {
+        self.geometry.repeats()
+    }
+
+    /// Whether the neighbours of a tower with a lower index along one face or both lie no less far along the way.
+    pub fn follow_neighbours(&self) -> bool {
+        let along = self.geometry.outer_by_start();
+        along.iter().all(|by| by * self.advance.x.signum() <= 0)
+    }
+
     /// How deep a row lies in a tower, along both faces, from 0 on: that of an update in a stage of a period.
     pub fn depths(
         &self,

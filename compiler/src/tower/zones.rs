@@ -145,6 +145,12 @@ impl Variants {
         self.faces.iter().any(near)
     }
 
+    /// The boxes of groups by which towers need one variant or another.
+    pub(super) fn boxes(&self) -> impl Iterator<Item = GroupBox> {
+        let zones = self.partial.iter().map(|(_, at)| *at);
+        zones.chain(self.faces.iter().copied())
+    }
+
     /// How many variants have no predicates: they come first.
     pub fn plain(&self) -> usize {
         self.all.iter().filter(|v| !v.predicated).count()

@@ -34,7 +34,7 @@ use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
 use boxes::{Boxes, FarFrom};
 use predict::Slowdown;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use torre_compiler::backend::gpu::layerwise::reads_overwritten;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
@@ -103,8 +103,17 @@ pub struct DevicePlanner<'a> {
     layerwise: Choice,
     /// Once it was asked for.
     waves: OnceLock<HostWaves>,
+    /// Those of tilings that were looked at.
+    known: Mutex<Vec<Known>>,
     /// How lines have to be divided, instead of the way that is expected to be fastest.
     pub division: Option<Division>,
+}
+
+/// The blocks that run towers of some tiling.
+struct Known {
+    levels: Vec<Level>,
+    division: Option<Division>,
+    fits: Result<Arc<Vec<Fit>>, Refusal>,
 }
 
 /// A member of a family: what it is expected to do, or why it does not run.
@@ -136,6 +145,7 @@ impl<'a> DevicePlanner<'a> {
                 model.copy_rate,
             ),
             waves: OnceLock::new(),
+            known: Mutex::new(Vec::new()),
             division: None,
         })
     }
@@ -169,14 +179,13 @@ impl<'a> DevicePlanner<'a> {
             }
             Template::Auto => return Ok(vec![plain()]),
         };
-        let mut fits: Vec<(Tiling, Result<Vec<Fit>, Refusal>)> = Vec::new();
         let mut found = match template {
             Template::Auto => self.usual_patches(),
             _ => Vec::new(),
         };
         let mut refused = None;
         for (name, schedule) in members {
-            match self.member(&mut fits, name, schedule) {
+            match self.member(name, schedule) {
                 Ok(choice) => found.push(choice),
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -308,12 +317,7 @@ impl<'a> DevicePlanner<'a> {
         })
     }
 
-    fn member(
-        &self,
-        fits: &mut Vec<(Tiling, Result<Vec<Fit>, Refusal>)>,
-        name: String,
-        schedule: Schedule,
-    ) -> Member {
+    fn member(&self, name: String, schedule: Schedule) -> Member {
         let tiling = match &schedule {
             Schedule::Layerwise => return Ok(self.layerwise.clone()),
             Schedule::Tiled(tiling) => tiling,
@@ -325,18 +329,9 @@ impl<'a> DevicePlanner<'a> {
         };
         check_tiling(&self.planner.frame, tiling)
             .map_err(|illegal| NoPlan::Any(PlanError::Illegal(illegal)))?;
-        let known = fits
-            .iter()
-            .position(|(other, _)| other.levels == tiling.levels);
-        let known = known.unwrap_or_else(|| {
-            fits.push((tiling.clone(), self.fits(tiling)));
-            fits.len() - 1
-        });
-        let fits = match &fits[known].1 {
-            Ok(fits) => fits,
-            Err(refusal) => return Err(self.refused(&name, refusal.clone())),
-        };
-        let Some((fit, whole)) = self.fastest(fits, tiling.height) else {
+        let fits = self.fits(tiling);
+        let fits = fits.map_err(|refusal| self.refused(&name, refusal))?;
+        let Some((fit, whole)) = self.fastest(&fits, tiling.height) else {
             let steps = fits
                 .first()
                 .map(|fit| whole_periods(tiling.height, fit.towers()));
@@ -497,8 +492,24 @@ impl<'a> DevicePlanner<'a> {
             .ok_or(Refusal::Lean { steps })
     }
 
-    /// The same for each division of lines that is possible.
-    fn fits(&self, tiling: &Tiling) -> Result<Vec<Fit>, Refusal> {
+    /// The same for each division of lines that is possible, whatever the height of time blocks.
+    fn fits(&self, tiling: &Tiling) -> Result<Arc<Vec<Fit>>, Refusal> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let same =
+            |known: &&Known| known.division == self.division && known.levels == tiling.levels;
+        if let Some(known) = known.iter().find(same) {
+            return known.fits.clone();
+        }
+        let fits = self.new_fits(tiling).map(Arc::new);
+        known.push(Known {
+            levels: tiling.levels.clone(),
+            division: self.division,
+            fits: fits.clone(),
+        });
+        fits
+    }
+
+    fn new_fits(&self, tiling: &Tiling) -> Result<Vec<Fit>, Refusal> {
         let Planner {
             scheme,
             layout,

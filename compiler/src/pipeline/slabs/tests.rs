@@ -211,10 +211,13 @@ impl Execution<'_> {
     fn events(&self, steps: u64) -> HashMap<(i64, usize, Group), i64> {
         let towers = self.footprints.towers();
         let grouping = self.footprints.grouping();
-        let height = self.footprints.known(steps).expect("groups");
+        let list = self
+            .footprints
+            .tasks(self.scheme, self.layout, steps)
+            .expect("groups");
         let per_period = towers.per_period();
         let mut events = HashMap::new();
-        for Task { placement, .. } in &height.list.tasks {
+        for Task { placement, .. } in &list.tasks {
             let group = grouping.number(placement.origin.x);
             let alignment = placement.alignment;
             for period in placement.periods.clone() {

@@ -49,9 +49,8 @@ impl Proof<'_> {
         } = &mut *self.case;
         let block = &passes[pass as usize].blocks[number];
         let grouping = footprints.grouping();
-        let height = footprints
-            .height(scheme, layout, block.steps)
-            .expect("groups");
+        let list = footprints.tasks(scheme, layout, block.steps);
+        let list = list.expect("groups");
         let run = |task: &Task| {
             let own = grouping.number(task.placement.origin.x);
             let found = ops.iter().position(|op| {
@@ -65,7 +64,7 @@ impl Proof<'_> {
         let rings = &self.towers.rings;
         let per_period = self.towers.per_period();
         let mut events = Events::new();
-        for task in &height.list.tasks {
+        for task in &list.tasks {
             let (placement, op) = (&task.placement, run(task));
             let alignment = placement.alignment;
             for period in placement.periods.clone() {

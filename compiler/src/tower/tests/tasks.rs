@@ -3,7 +3,7 @@
 //! work queues.
 
 use super::*;
-use crate::testing::{diamonds, lengthen};
+use crate::testing::{add_layers, diamonds, lengthen};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -248,6 +248,71 @@ fn all_tiles_are_listed(scheme: &Scheme, layout: &Layout, towers: &Towers, perio
     }
 }
 
+/// Towers are counted by variants and by planes as a list of all of them says.
+fn are_counted_as_listed(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &Towers,
+    periods: u64,
+    order: Order,
+) {
+    let list = tasks(scheme, layout, towers, periods, order).expect("few towers");
+    let mut expected = Tally {
+        towers: list.tasks.len(),
+        variants: vec![0; towers.variants.all.len()],
+    };
+    let access = PlaneAccess::new(scheme, layout, towers, Axis::OUTER);
+    let mut planes: BTreeMap<i64, (usize, Planes)> = BTreeMap::new();
+    for Task { placement, .. } in &list.tasks {
+        let interior = !placement.interior.is_empty();
+        expected.variants[placement.variant] += usize::from(interior);
+        let (count, all) = planes.entry(placement.origin.x).or_default();
+        *count += 1;
+        *all = all.hull(access.of(placement));
+    }
+    let found = tally(scheme, layout, towers, periods, order);
+    assert_eq!(found, Some(expected));
+    if !scheme.grid.is_periodic(Axis::OUTER) {
+        let found = TowersByPlane::new(scheme, layout, towers, periods, &access);
+        let found = found.expect("few towers");
+        assert_eq!(found.towers, list.tasks.len());
+        let of = |(x, own): (i64, TowersOfPlane)| (x, (own.towers, own.planes));
+        let found: BTreeMap<i64, (usize, Planes)> = found.planes.into_iter().map(of).collect();
+        assert_eq!(found, planes);
+    }
+}
+
+/// Towers meet layers on some sides, and run other variants there.
+#[test]
+fn towers_in_layers_are_counted_as_they_are_listed() {
+    let order = Order {
+        width: 4,
+        overlap: 2,
+        lead: 0,
+        partitions: 2,
+    };
+    let mut variants = 0;
+    for (cells, layers) in [
+        ([40, 44, 12], [5, 6, 3]),
+        ([30, 60, 8], [0, 7, 0]),
+        ([60, 30, 8], [8, 0, 2]),
+    ] {
+        let mut scheme = maxwell(4, Precision::F32, cells);
+        add_layers(&mut scheme, PerAxis(layers));
+        for pitches in [[3, 3], [4, 4], [5, 5], [6, 6], [4, 6]] {
+            let faces = pitches.map(|pitch| (Rational::ONE, Rational::whole(pitch)));
+            let Some((layout, towers)) = towers_by(&scheme, faces) else {
+                continue;
+            };
+            for periods in [1, 2, 5] {
+                are_counted_as_listed(&scheme, &layout, &towers, periods, order);
+                variants += usize::from(towers.variants.all.len() > 1);
+            }
+        }
+    }
+    assert!(variants > 20, "{variants}");
+}
+
 /// Checks the tasks of a time block; `None` where there are no towers.
 fn check(
     scheme: &Scheme,
@@ -259,8 +324,7 @@ fn check(
     let list = tasks(scheme, &layout, &towers, periods, order)?;
     assert!(all_end(&list), "{list:?}");
     all_tiles_are_listed(scheme, &layout, &towers, periods);
-    let tally = tally(scheme, &layout, &towers, periods, order).expect("as many towers");
-    assert_eq!(tally.towers, list.tasks.len());
+    are_counted_as_listed(scheme, &layout, &towers, periods, order);
     let narrow = list.tasks.iter().filter(|t| t.is_narrow()).count();
     let mut time_block = TimeBlock {
         scheme,

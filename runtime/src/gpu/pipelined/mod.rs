@@ -179,6 +179,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
         if of.way() == 0 || footprints.height(scheme, &layout, towers.steps).is_none() {
             return Ok(None);
         }
+        // Rings may be too short for the order of towers.
+        if of.rings.is_any() && footprints.tasks(scheme, &layout, towers.steps).is_none() {
+            return Ok(None);
+        }
         let injections = Injections::new(scheme, problem, files);
         let receivers = receivers(scheme, problem);
         let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));

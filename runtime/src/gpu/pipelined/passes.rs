@@ -22,10 +22,9 @@ impl<T: Value> Pipelined<'_, T> {
             return Ok(true);
         }
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
-        let Some(height) = self.footprints.height(scheme, layout, steps) else {
+        let Some(list) = self.footprints.tasks(scheme, layout, steps) else {
             return Ok(false);
         };
-        let list = height.list.clone();
         let (device, towers) = (self.devices.device(number), &self.towers);
         let ready = Ready::new(device, towers, scheme, layout, &self.points, list, steps)?;
         let Ok(mut ready) = ready else {

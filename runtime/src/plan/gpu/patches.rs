@@ -7,7 +7,7 @@ use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
 use torre_compiler::patch::{CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep};
 use torre_compiler::schedule::{Pyramid, Schedule};
-use torre_compiler::scheme::Scheme;
+use torre_compiler::scheme::{Precision, Scheme};
 
 /// Warps of a block, and cells of a patch along the outer and the inner axis, that are tried.
 const WARPS: [i64; 5] = [2, 4, 8, 12, 16];
@@ -27,17 +27,21 @@ const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
 
 // What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within 13 %
-// (root of the mean square).
+// (root of the mean square); in f64 corrected by 50 more of two H200, which it meets within 16 % but for elastic waves by
+// more than 8 warps.
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
 const ISSUE: f64 = 4.07;
 const EACH: f64 = 0.8;
+/// Blocks that a multiprocessor runs at a time, at most.
+const MOST_BLOCKS: f64 = 32.0;
 /// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
 const FETCHED: f64 = 600.0;
 const UNFETCHED: f64 = 1500.0;
-/// Warps of a block beyond which all take longer, and the share that as many again add.
+/// Warps of a block beyond which all take longer, and the share that as many again add; and that in f64 with
+/// coefficients in shared memory, where blocks of 12 and 16 warps are far slower for elastic waves.
 const CROWD: f64 = 8.0;
-const CROWDED: f64 = 0.2;
+const CROWDED: [f64; 2] = [0.2, 0.5];
 /// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for each stage
 /// beside its arithmetic.
 const EXCHANGED: f64 = 0.22;
@@ -52,9 +56,9 @@ const START: f64 = 5.1e-6;
 const EXCHANGE: f64 = 1.5e-6;
 const ENDS: f64 = 1.85;
 /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
-/// one block do not.
+/// one block do not, in f32 and f64.
 const APART: f64 = 0.62;
-const ALONE: f64 = 0.83;
+const ALONE: [f64; 2] = [0.83, 1.0];
 /// Share by which blocks of the last round of a launch are faster where a multiprocessor has fewer of them.
 const LAST: f64 = 0.4;
 
@@ -331,7 +335,9 @@ impl DevicePlanner<'_> {
                 && each * u64::from(blocks) <= most
                 && threads as u32 * blocks <= model.gpu.threads
         };
-        let blocks = RESIDENT.into_iter().filter(|blocks| fits(*blocks));
+        // Of those that are as good, the last one is taken: the one with most blocks.
+        let blocks = RESIDENT.into_iter().rev();
+        let blocks = blocks.filter(|blocks| fits(*blocks));
         let made = blocks.map(|blocks| {
             let shape = Shape { blocks, ..shape };
             Sketch {
@@ -440,7 +446,21 @@ fn shapes(scheme: &Scheme) -> Vec<Shape> {
     }
     all
 }
+
 impl DevicePlanner<'_> {
+    /// Blocks that a multiprocessor runs side by side. Blocks of one warp are asked for few at a time, so that their
+    /// threads have all registers that they need, and there is room for more; for others it is what they are asked for.
+    fn resident_blocks(&self, work: &Work, shape: &Shape) -> f64 {
+        let asked = f64::from(shape.blocks.max(1));
+        if shape.warps > 1 {
+            return asked;
+        }
+        let threads = shape.threads() as f64;
+        let registers = (work.registers(work.words_of(shape)) / 8.0).ceil() * 8.0;
+        let room = f64::from(self.model.gpu.registers) / (threads * registers.max(1.0));
+        room.floor().min(MOST_BLOCKS).max(asked)
+    }
+
     /// What time blocks of pyramids are expected to do.
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
@@ -461,6 +481,7 @@ impl DevicePlanner<'_> {
         let steps = height as f64;
         let lanes = model.lanes(scheme.precision).max(1.0);
         let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
+        let fine = scheme.precision == Precision::F64;
         let [px, pz] = shape.patch.map(|n| n as f64);
         let warps = if shape.warps == 1 { 0.0 } else { 2.0 };
         // Lines are stored and loaded, lanes shuffled, once for each word.
@@ -469,11 +490,14 @@ impl DevicePlanner<'_> {
             CoefPlace::Registers => 0.0,
             CoefPlace::Shared => work.coefs * work.words,
         };
-        let instructions =
-            arithmetic + EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
-        // Warps go through the same code, that of a patch, once in each step, each at its own place.
-        let fetching = 1.0 + (instructions * px * pz - FETCHED).max(0.0) / UNFETCHED;
-        let crowded = 1.0 + CROWDED * (shape.warps as f64 / CROWD - 1.0).max(0.0);
+        let beside = EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
+        // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
+        // fetched once, however long it takes.
+        let code = work.arithmetic + beside;
+        let fetching = code * (code * px * pz - FETCHED).max(0.0) / UNFETCHED;
+        let instructions = arithmetic + beside + fetching;
+        let crowded = CROWDED[usize::from(fine && shape.coefs == CoefPlace::Shared)];
+        let crowded = 1.0 + crowded * (shape.warps as f64 / CROWD - 1.0).max(0.0);
         let clock = model.facts.clock as f64 * 0.88;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
@@ -489,17 +513,26 @@ impl DevicePlanner<'_> {
         let longer = steps * work.zones.cycles(shape) / clock;
         let moving = |stays: bool| work.zones.moving(shape, stays);
         let in_zones = work.zones.share(shape, base, of_axes);
-        let blocks = f64::from(shape.blocks.max(1));
+        // Tiles stay on the chip where all of them run at once.
+        let stays = tiles <= processors * f64::from(shape.blocks.max(1));
+        let blocks = match stays {
+            true => f64::from(shape.blocks.max(1)),
+            false => self.resident_blocks(work, shape),
+        };
         let waves = (tiles / (processors * blocks)).max(1.0);
         let together = (tiles / processors).min(blocks).max(1.0).ceil();
         let issue = ISSUE.min(EACH * shape.warps as f64 * together);
-        let compute = steps * cells / WARP as f64 * instructions / issue * fetching * crowded;
-        let computing = (together * compute + steps * work.stages * MEET) / clock;
+        let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
+        // A warp alone meets no others.
+        let meet = if shape.warps > 1 { MEET } else { 0.0 };
+        let computing = (together * compute + steps * work.stages * meet) / clock;
         let copying = together * copy;
-        let apart = if together > 1.0 { APART } else { ALONE };
+        let apart = match together > 1.0 {
+            true => APART,
+            false => ALONE[usize::from(fine)],
+        };
         let wave = computing.max(copying) + apart * computing.min(copying);
-        let time = if waves <= 1.0 {
-            // Tiles stay on the chip.
+        let time = if stays {
             ENDS * computing + EXCHANGE + longer + moving(true)
         } else if waves < 4.0 {
             // In the last round some multiprocessors have fewer blocks, which are faster alone.

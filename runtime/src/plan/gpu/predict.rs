@@ -10,14 +10,15 @@ use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::schedule::Schedule;
-use torre_compiler::scheme::{Boundary, Scheme, StageId, ZoneSet};
+use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, ZoneSet};
 use torre_compiler::tile::stage_blocks;
 use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_lane};
 
 // Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls,
 // and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions,
 // lines of one block, of two, and in z blocks of 4 to 9 warps. The root of the mean square of the logarithm of measured
-// by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2 and 8 too.
+// by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2 and 8 too. What f64 has of
+// its own is fitted to 33 schedules of FDTD(4,2), W = 4 to 6, lines of 128, 256 and 500 values.
 
 /// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of
 /// 144; 0.90 for the wave of order 2 and for elasticity. And what is lost of it for each cell that updates read beyond
@@ -35,10 +36,11 @@ const STRIP: f64 = 0.2;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
 const ISSUE: f64 = 0.567;
 /// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where
-/// warps are spread unevenly.
-const UNEVEN: f64 = 0.5;
-/// Warps of a block that could compute in the time that it loses between stages.
+/// warps are spread unevenly; in f64 z blocks of 160 values, 5 warps, do as much as if they were spread evenly.
+const UNEVEN: [f64; 2] = [0.5, 0.0];
+/// Warps of a block that could compute in the time that it loses between stages, and how many more of a z block.
 const BETWEEN: f64 = 1.1;
+const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
 /// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how
 /// much longer for each other block with which it shares lines.
 const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
@@ -232,7 +234,14 @@ pub fn towers(
     // most warps.
     let warps = (f64::from(block.values) / WARP).ceil() * blocks;
     let busiest = (warps / WARPS).ceil() * WARPS;
-    let warps = (warps + UNEVEN * (busiest - warps)) / blocks + BETWEEN;
+    let precision = usize::from(scheme.precision == Precision::F64);
+    let faces = if block.lines.z_blocks().is_some() {
+        BETWEEN_FACES[precision]
+    } else {
+        0.0
+    };
+    let uneven = UNEVEN[precision] * (busiest - warps);
+    let warps = (warps + uneven) / blocks + BETWEEN + faces;
     let threads = warps * WARP * together;
     let layers = Layers::new(scheme, towers, height);
     let computing = |added: Added| {
@@ -359,7 +368,6 @@ pub fn line(facts: &Facts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use torre_compiler::scheme::Precision;
     use torre_compiler::testing::maxwell;
 
     /// Large grids run at the rate of memory, small ones at that of starts.

@@ -89,6 +89,7 @@ impl DevicePlanner<'_> {
             (None, None) => BLOCKS.to_vec(),
         };
         let (mut best, mut refused) = (None::<WindowPlan>, None);
+        let mut all = None::<Footprints>;
         for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
             let group = group_planes(plan.fit.towers(), columns);
             let how = InFlight {
@@ -100,7 +101,8 @@ impl DevicePlanner<'_> {
                 slabs: Some(0),
                 circular: None,
             };
-            let mut footprints = self.footprints(plan, how);
+            let all = all.get_or_insert_with(|| self.footprints(plan, how));
+            let mut footprints = all.regrouped(how.group, plan.height());
             for blocks in &blocks {
                 let how = InFlight {
                     blocks: *blocks as usize,
@@ -215,15 +217,11 @@ impl DevicePlanner<'_> {
         let planes = layout.visible(Axis::OUTER).len();
         let steps = how.blocks as u64 * plan.height();
         let height = footprints.known(plan.height());
-        let towers_of = |group: i64| {
-            let height = height?;
-            let launch = usize::try_from(group - height.first).ok()?;
-            Some(height.list.of_launch(launch).len())
-        };
+        let towers_of = |group: i64| height.map(|height| height.towers_of(group));
         let blocks = slabs.iter().flat_map(|slab| &slab.work.blocks);
         let groups = blocks.flat_map(|block| block.first..block.end());
         let towers: usize = groups.filter_map(towers_of).sum();
-        let all = height.map_or(0, |height| height.list.tasks.len()) * how.blocks;
+        let all = height.map_or(0, |height| height.all) * how.blocks;
         let loaded: i64 = slabs.iter().map(|slab| slab.loaded.len()).sum();
         let passes = self.problem.steps.div_ceil(steps.max(1));
         let launches = self.launch_towers(plan, how.group).share();

@@ -285,8 +285,9 @@ impl DevicePlanner<'_> {
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let tables = table_bytes(plan);
         let candidates = self.window_candidates(plan, wanted);
-        // By planes of a group: towers are put into groups once.
+        // By planes of a group: towers are looked at once.
         let mut known: BTreeMap<i64, Footprints> = BTreeMap::new();
+        let mut all = None::<Footprints>;
         let mut needed = None::<u64>;
         let (mut best, mut timed) = (None::<WindowPlan>, 0);
         for (most, how, about) in candidates {
@@ -297,7 +298,8 @@ impl DevicePlanner<'_> {
             let places = how.places.unwrap_or(0);
             let least = match about as f64 <= CLOSE * places as f64 {
                 true => {
-                    let new = || self.footprints(plan, how);
+                    let all = all.get_or_insert_with(|| self.footprints(plan, how));
+                    let new = || all.regrouped(how.group, plan.height());
                     let footprints = known.entry(how.group).or_insert_with(new);
                     self.least_places(footprints, plan, how)
                         .ok_or(Refusal::Window(NoWindow::Way))?
@@ -412,9 +414,8 @@ impl DevicePlanner<'_> {
             let Some(height) = footprints.known(steps) else {
                 return 0.0;
             };
-            let number = usize::try_from(group - height.first).unwrap_or(0);
-            let own = height.list.of_launch(number).len() as f64;
-            (own + LaunchTowers::ENDS * together) * each(steps, height.list.tasks.len())
+            let own = height.towers_of(group) as f64;
+            (own + LaunchTowers::ENDS * together) * each(steps, height.all)
         };
         let plane = layout.stride[Axis::OUTER] as f64 * layout.element_bytes as f64;
         let of = WindowSeconds {
@@ -446,16 +447,19 @@ impl DevicePlanner<'_> {
         }
     }
 
+    /// The groups of time blocks of a plan; its towers are known.
     pub(super) fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
         let (scheme, layout): (_, &Layout) = (self.planner.scheme, &self.window_layout);
-        Footprints::new(
+        let mut footprints = Footprints::new(
             scheme,
             layout,
             plan.fit.towers(),
             plan.order.order,
             how.group,
             plan.height(),
-        )
+        );
+        footprints.height(scheme, layout, plan.height());
+        footprints
     }
 
     /// The planes that a window holds at least.
