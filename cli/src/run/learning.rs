@@ -1,0 +1,61 @@
+//! What a run teaches: its rate, over the one that the model expected.
+
+use super::{Made, Run, Value};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+use torre_runtime::host::contention::Waiting;
+use torre_runtime::rates::{LEAST, Record};
+
+/// Why a run teaches nothing.
+type Reason = &'static str;
+
+impl<T: Value> Run<'_, T> {
+    /// Records the rate of a run that has computed for some time, if nothing disturbed it.
+    pub(super) fn learn(
+        &self,
+        made: &Made,
+        stepping: Duration,
+        steps: u64,
+        waiting: &Waiting,
+    ) -> Result<(), Reason> {
+        if !self.rates.is_learning() {
+            return Err("rates are modelled");
+        }
+        let Some((expected, computer)) = &self.expected else {
+            return Err("the model expects nothing of this back end");
+        };
+        if !made.as_planned {
+            return Err("it was not executed as the model has it");
+        }
+        if self.check.is_some() || self.args.timeline.is_some() {
+            return Err("it was compared, or its operations were timed");
+        }
+        if stepping < LEAST {
+            return Err("it computed for less than 0.3 s");
+        }
+        if waiting.is_busy() {
+            return Err("others used the machine");
+        }
+        let Some(computer) = computer else {
+            return Err("others used the machine when it was measured");
+        };
+        let rate = self.cells() as f64 * steps as f64 / stepping.as_secs_f64();
+        let ratio = rate / expected.modelled;
+        let run = Record::new(computer.clone(), expected.case.clone(), ratio);
+        match self.rates.record(run) {
+            true => Ok(()),
+            false => Err("the record could not be written"),
+        }
+    }
+}
+
+/// What was known before a run, with whether it was recorded.
+pub(super) fn json(before: Json, taught: Result<(), Reason>) -> Json {
+    let mut all = match before {
+        Json::Null => json!({"runs": 0}),
+        before => before,
+    };
+    let recorded = json!({"recorded": taught.is_ok(), "not_recorded_because": taught.err()});
+    crate::report::extend(&mut all, recorded);
+    all
+}
