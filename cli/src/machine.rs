@@ -30,16 +30,16 @@ pub fn machine(args: &args::Machine) -> Result<(), Failure> {
     }
     let measured = match args.measure {
         true => measure::measure_again(threads),
-        false => measure::machine(threads),
+        false => measure::measured(threads),
     };
     let mut facts = facts();
     facts.push(fact(
         "measured",
         "measured",
-        json(&measured),
-        measured_rates(&measured),
+        json(&measured.machine),
+        measured_rates(&measured.machine),
     ));
-    let (value, text) = rates::shown(&store);
+    let (value, text) = rates::shown(&store, &measured);
     facts.push(fact("learned", "learned", value, text));
     if args.report.is_some() {
         let map: serde_json::Map<String, Value> = facts

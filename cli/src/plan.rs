@@ -173,7 +173,7 @@ fn plan_on_device(
         held: held.as_ref(),
         choices: &choices,
         lessons: &lessons,
-        expected: &lessons.expected(&plan.choice, held.as_ref(), &choices),
+        expected: &window::expected(held.as_ref(), &lessons, &plan, &choices),
         model: &model,
         available,
     };
@@ -268,7 +268,7 @@ impl ShownOnDevice<'_> {
             gpu::line(&self.model.facts),
             self.model.copy_rate * 1e-9,
         );
-        out.push_str(&considered(self.choices, self.lessons));
+        out.push_str(&considered(&self.plan.choice, self.choices, self.lessons));
         out
     }
 
@@ -528,7 +528,7 @@ impl Shown<'_> {
         }
         out.push_str(&incoming_text(&self.sizes()));
         let _ = writeln!(out, "  machine   {}", machine::line(machine));
-        out.push_str(&considered(choices, lessons));
+        out.push_str(&considered(&plan.choice, choices, lessons));
         out
     }
 

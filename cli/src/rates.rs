@@ -4,13 +4,13 @@ use crate::args::{BackendArg, How, RatesArg};
 use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::render::Voice;
-use crate::window::Held;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::env;
 use torre_compiler::cost::{Choice, gcells};
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
+use torre_runtime::host::measure::Measured;
 use torre_runtime::program::TargetChoice;
 use torre_runtime::rates::{
     Case, Computer, Evidence, Found, Kind, Learned, Record, Store, Subject,
@@ -129,28 +129,31 @@ impl Lessons {
         self.subject.case(Kind::of(schedule), schedule)
     }
 
-    /// What is expected of the schedule that was taken, where the model likes the first of some best.
-    pub fn expected(&self, taken: &Choice, held: Option<&Held>, choices: &[Choice]) -> Expected {
-        let kind = match held {
-            None => Kind::of(&taken.schedule),
-            Some(Held::All(_)) => Kind::InFlight,
-            Some(Held::Window(plan)) if plan.slabs.is_some() => Kind::Slabs,
-            Some(Held::Window(_)) => Kind::Window,
-            Some(Held::Stripes(_)) => Kind::Stripes,
-        };
-        let case = self.subject.case(kind, &taken.schedule);
-        let instead_of = choices.first().filter(|first| {
-            let other = first.schedule != taken.schedule;
-            self.any() && held.is_none() && other
-        });
+    /// What is expected of the schedule that was taken, with all values in memory, where the model likes the first of some
+    /// best.
+    pub fn expected(&self, taken: &Choice, choices: &[Choice]) -> Expected {
+        let kind = Kind::of(&taken.schedule);
+        let instead_of = choices
+            .first()
+            .filter(|first| self.any() && first.schedule != taken.schedule);
         Expected {
-            modelled: held.and_then(Held::rate).unwrap_or(taken.prediction.rate),
-            learned: self.evidence.learned(&case),
             instead_of: instead_of.map(|first| Instead {
                 schedule: first.name.clone(),
                 modelled: first.prediction.rate,
                 learned: self.rate(first),
             }),
+            ..self.expected_as(kind, taken, taken.prediction.rate)
+        }
+    }
+
+    /// What is expected of a schedule that is executed in a way of some kind, with its modelled rate in cell-steps per
+    /// second.
+    pub fn expected_as(&self, kind: Kind, taken: &Choice, modelled: f64) -> Expected {
+        let case = self.subject.case(kind, &taken.schedule);
+        Expected {
+            modelled,
+            learned: self.evidence.learned(&case),
+            instead_of: None,
             case,
         }
     }
@@ -218,11 +221,8 @@ impl Expected {
         ));
     }
 
-    /// What runs say, for reports; `null` if there were none.
+    /// What runs say, and of which case, for reports; what is not known is `null`.
     pub fn json(&self) -> Value {
-        let Some(Learned { ratio, runs, alike }) = self.learned else {
-            return Value::Null;
-        };
         let instead_of = self.instead_of.as_ref().map(|instead| {
             json!({
                 "schedule": instead.schedule,
@@ -231,17 +231,27 @@ impl Expected {
             })
         });
         json!({
-            "gcells_per_s": ratio * self.modelled * 1e-9,
-            "ratio": ratio,
-            "runs": runs,
-            "runs_of_case": alike,
+            "ratio": self.learned.map(|learned| learned.ratio),
+            "runs": self.learned.map_or(0, |learned| learned.runs),
+            "runs_of_case": self.learned.map_or(0, |learned| learned.alike),
             "instead_of": instead_of,
+            "case": case_json(&self.case),
         })
     }
 }
 
-/// What was learned on all computers, for `torre machine`: for programs, and in a line.
-pub fn shown(store: &Store) -> (Value, String) {
+fn case_json(case: &Case) -> Value {
+    json!({
+        "family": case.family.to_string(),
+        "kind": case.kind.to_string(),
+        "sizes": case.sizes,
+        "log2_cells": case.class,
+    })
+}
+
+/// What was learned on all computers, for `torre machine`: for programs, with the name under which runs on the processor
+/// of a measured machine are recorded, and in a line.
+pub fn shown(store: &Store, measured: &Measured) -> (Value, String) {
     let found = store.read();
     let records: Vec<Value> = found
         .records
@@ -249,10 +259,7 @@ pub fn shown(store: &Store) -> (Value, String) {
         .map(|record| {
             json!({
                 "computer": record.computer.to_string(),
-                "family": record.case.family.to_string(),
-                "kind": record.case.kind.to_string(),
-                "sizes": record.case.sizes,
-                "log2_cells": record.case.class,
+                "case": case_json(&record.case),
                 "runs": record.runs,
                 "ratio": record.ratio(),
             })
@@ -266,12 +273,17 @@ pub fn shown(store: &Store) -> (Value, String) {
         Ok(path) if found.damaged => format!("none: `{path}` is damaged"),
         Ok(path) if runs == 0 => format!("none yet, in {path}"),
         Ok(path) => format!(
-            "from {runs} run{}, at {:.2} to {:.2} of modelled ones, in {path}",
+            "from {runs} run{}, {:.2} to {:.2} of modelled ones, in {path}",
             if runs == 1 { "" } else { "s" },
             ratios().fold(f64::INFINITY, f64::min),
             ratios().fold(0.0, f64::max),
         ),
     };
-    let value = json!({"file": path.ok(), "damaged": found.damaged, "records": records});
+    let value = json!({
+        "file": path.ok(),
+        "damaged": found.damaged,
+        "processor": Computer::of_processor(measured).map(|computer| computer.to_string()),
+        "records": records,
+    });
     (value, text)
 }

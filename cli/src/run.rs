@@ -416,7 +416,7 @@ impl<'a, T: Value> Run<'a, T> {
         timeline::write(self.args, timeline.as_ref())?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
         let steps_run = self.problem.steps - start;
-        let taught = self.learn(&made, outcome.times.stepping, steps_run, &waiting);
+        let taught = self.learn(&made, &outcome, steps_run, &waiting);
         let report = self.report(made, &outcome, steps_run, folders);
         let report = Report {
             preparing,

@@ -74,7 +74,7 @@ pub fn plan(
             .map_err(|error| refused(error, &planner))?,
     };
     Ok(Planned {
-        expected: lessons.expected(&plan.choice, None, &choices),
+        expected: lessons.expected(&plan.choice, &choices),
         machine,
         plan,
         choices,

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::rates::{Expected, Lessons, Rates};
 use crate::render::Voice;
 use crate::report;
-use crate::window::{Held, Question};
+use crate::window::{self, Held, Question};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cost::{Choice, gcells};
 use torre_compiler::resolve::Resolved;
@@ -127,7 +127,7 @@ impl Asked<'_> {
         };
         let held = question.decide(&mut plan, &choices)?;
         Ok(OnGpu {
-            expected: lessons.expected(&plan.choice, held.as_ref(), &choices),
+            expected: window::expected(held.as_ref(), &lessons, &plan, &choices),
             lessons,
             devices,
             model,

@@ -9,8 +9,8 @@ use torre_compiler::cost::{Choice, Prediction, gcells};
 /// Alternatives that are listed.
 const MOST: usize = 8;
 
-/// The members of a family that were considered, if there are several.
-pub fn considered(choices: &[Choice], lessons: &Lessons) -> String {
+/// The members of a family that were considered, if there are several: first the one that was taken.
+pub fn considered(taken: &Choice, choices: &[Choice], lessons: &Lessons) -> String {
     if choices.len() < 2 {
         return String::new();
     }
@@ -28,7 +28,8 @@ pub fn considered(choices: &[Choice], lessons: &Lessons) -> String {
     let head = [
         "Gcells/s", "learned", "memory", "caches", "tile", "schedule",
     ];
-    let all = choices.iter().take(MOST).map(row);
+    let others = choices.iter().filter(|choice| *choice != taken);
+    let all = std::iter::once(taken).chain(others).take(MOST).map(row);
     let all = std::iter::once(head.map(str::to_owned)).chain(all);
     // Without runs there is nothing in the second column.
     let kept = |(column, _): &(usize, String)| *column != 1 || lessons.any();

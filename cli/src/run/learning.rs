@@ -1,10 +1,13 @@
 //! What a run teaches: its rate, over the one that the model expected.
 
-use super::{Made, Run, Value};
+use super::{Made, Outcome, Plan, Run, Value};
 use serde_json::{Value as Json, json};
-use std::time::Duration;
 use torre_runtime::host::contention::Waiting;
 use torre_runtime::rates::{LEAST, Record};
+
+/// Time blocks between two pauses from which on it does not matter on a processor that the last one is short; the model of
+/// GPUs counts such.
+const WHOLE: u64 = 3;
 
 /// Why a run teaches nothing.
 type Reason = &'static str;
@@ -14,7 +17,7 @@ impl<T: Value> Run<'_, T> {
     pub(super) fn learn(
         &self,
         made: &Made,
-        stepping: Duration,
+        outcome: &Outcome,
         steps: u64,
         waiting: &Waiting,
     ) -> Result<(), Reason> {
@@ -30,8 +33,13 @@ impl<T: Value> Run<'_, T> {
         if self.check.is_some() || self.args.timeline.is_some() {
             return Err("it was compared, or its operations were timed");
         }
+        let stepping = outcome.times.stepping;
         if stepping < LEAST {
             return Err("it computed for less than 0.3 s");
+        }
+        let height = self.plan.as_ref().map_or(1, Plan::height);
+        if height > 1 && steps < WHOLE * height * outcome.stretches {
+            return Err("pauses cut its time blocks short");
         }
         if waiting.is_busy() {
             return Err("others used the machine");
@@ -52,7 +60,7 @@ impl<T: Value> Run<'_, T> {
 /// What was known before a run, with whether it was recorded.
 pub(super) fn json(before: Json, taught: Result<(), Reason>) -> Json {
     let mut all = match before {
-        Json::Null => json!({"runs": 0}),
+        Json::Null => json!({}),
         before => before,
     };
     let recorded = json!({"recorded": taught.is_ok(), "not_recorded_because": taught.err()});

@@ -70,10 +70,10 @@ pub fn measured(threads: usize) -> Measured {
 }
 
 /// Measures, whatever is stored, and stores the result.
-pub fn measure_again(threads: usize) -> Machine {
+pub fn measure_again(threads: usize) -> Measured {
     let folder = Folder::of_user(&["torre"]).ok();
     let _ = folder.as_ref().map(|folder| folder.remove(FILE));
-    find(folder.as_ref(), threads).machine
+    find(folder.as_ref(), threads)
 }
 
 fn find(folder: Option<&Folder>, threads: usize) -> Measured {

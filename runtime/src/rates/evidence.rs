@@ -10,7 +10,8 @@
 use super::case::Case;
 use super::store::Record;
 
-/// Standard deviations of the parts, in logarithms: by the ratios that `bench/NOTES.md` has of five processors.
+/// Standard deviations of the parts, in logarithms: estimates from the ratios of `bench/NOTES.md`, which differ by about
+/// 0.4 between processors, and by 0.15 to 0.3 between schedules and schemes on one.
 const COMPUTER: f64 = 0.4;
 const FAMILY: f64 = 0.15;
 const KIND: f64 = 0.2;
