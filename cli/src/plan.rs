@@ -95,7 +95,6 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
             );
         }
     }
-    planned.expected.announce(voice, &planned.plan.choice);
     let shown = Shown {
         problem: &resolved.problem,
         planner: &planner,
@@ -188,7 +187,6 @@ fn show_on_device(
     if let Some(note) = &shown.plan.note {
         voice.note(note);
     }
-    shown.expected.announce(voice, &shown.plan.choice);
     if !write::report(args.report.as_deref(), &shown.json())? {
         write::result(&shown.text())?;
     }
@@ -236,7 +234,7 @@ impl ShownOnDevice<'_> {
         }
         let _ = writeln!(out, "  rate      {:>8} Gcells/s", gcells(prediction.rate));
         if self.held.is_none() {
-            out.push_str(&learned_text(self.expected));
+            out.push_str(&learned_text(self.expected, &self.plan.choice));
         }
         for (name, value) in [
             ("caches", prediction.cache_bytes),
@@ -252,7 +250,7 @@ impl ShownOnDevice<'_> {
         }
         if let Some(held) = self.held {
             out.push_str(&window::text(held));
-            out.push_str(&learned_text(self.expected));
+            out.push_str(&learned_text(self.expected, &self.plan.choice));
         }
         let _ = writeln!(
             out,
@@ -502,7 +500,7 @@ impl Shown<'_> {
         let _ = writeln!(out, "{}", schedule::title(&plan.choice));
         let _ = writeln!(out, "  {schedule}");
         let _ = write!(out, "{prediction}");
-        out.push_str(&learned_text(expected));
+        out.push_str(&learned_text(expected, &plan.choice));
         let _ = writeln!(out, "  threads   {:8}", machine.threads);
         let _ = writeln!(out, "  kernels   {:8}", plan.kernels.kernels.len());
         let _ = writeln!(

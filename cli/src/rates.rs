@@ -204,21 +204,19 @@ impl Expected {
         ))
     }
 
-    /// Says so if runs have changed the choice.
-    pub fn announce(&self, voice: &Voice, taken: &Choice) {
-        let Some(instead) = &self.instead_of else {
-            return;
-        };
+    /// What was taken and what the model likes best, if runs have changed the choice.
+    pub fn change(&self, taken: &Choice) -> Option<String> {
+        let instead = self.instead_of.as_ref()?;
         let rates = match (self.learned(), instead.learned) {
             (Some(own), Some(other)) => {
                 format!(" ({} and {} Gcells/s)", gcells(own), gcells(other))
             }
             _ => String::new(),
         };
-        voice.note(format_args!(
+        Some(format!(
             "by learned rates `{}` is taken instead of `{}`{rates}; `--rates modelled` leaves them out",
             taken.name, instead.schedule,
-        ));
+        ))
     }
 
     /// What runs say, and of which case, for reports; what is not known is `null`.

@@ -212,7 +212,10 @@ impl<'a, T: Value> Run<'a, T> {
         let chosen = plan.as_ref().map(|plan| &plan.choice);
         let chosen = chosen.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
         if let (Some((expected, _)), Some(chosen)) = (&expected, chosen) {
-            expected.announce(voice, chosen);
+            expected
+                .change(chosen)
+                .iter()
+                .for_each(|text| voice.note(text));
         }
         let Resolved {
             scheme, problem, ..

@@ -5,8 +5,7 @@ use clap::{Args, ValueEnum};
 /// Which rates decide between schedules.
 #[derive(Debug, Default, Args)]
 pub struct RatesArgs {
-    /// Rates that decide between schedules: those of the model as runs have corrected them, or without; `modelled` also
-    /// records nothing [default: learned, or what `TORRE_RATES` says]
+    /// The rates by which schedules are chosen; `modelled` also records none [default: learned, or as `TORRE_RATES` says]
     #[arg(long, value_enum, value_name = "WHICH")]
     pub rates: Option<RatesArg>,
 }

@@ -78,8 +78,9 @@ pub fn choice_json(choice: &Choice) -> Value {
     })
 }
 
-/// What runs say of a plan, in a line, if there were any.
-pub fn learned_text(expected: &Expected) -> String {
-    let text = expected.text();
-    text.map_or_else(String::new, |text| format!("  learned   {text}\n"))
+/// What runs say of a plan, and whether they have changed the choice, in lines, if there were any.
+pub fn learned_text(expected: &Expected, taken: &Choice) -> String {
+    let lines = [expected.text(), expected.change(taken)];
+    let lines = lines.into_iter().flatten();
+    lines.map(|line| format!("  learned   {line}\n")).collect()
 }

@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use torre_compiler::cost::Machine;
 
-fn computer(threads: usize) -> Computer {
+fn measured(threads: usize) -> Measured {
     let machine = Machine {
         threads,
         l2: 1 << 20,
@@ -15,11 +15,14 @@ fn computer(threads: usize) -> Computer {
         vector_rate: 8.9e9,
         vector_bytes: 64,
     };
-    let measured = Measured {
+    Measured {
         machine,
         doubtful: false,
-    };
-    Computer::of_processor(&measured).unwrap()
+    }
+}
+
+fn computer(threads: usize) -> Computer {
+    Computer::of_processor(&measured(threads)).unwrap()
 }
 
 fn case(class: u32) -> Case {
@@ -80,11 +83,11 @@ fn the_larger_of_two_middle_ratios_counts() {
 #[test]
 fn a_doubtful_measurement_is_no_computer_and_other_rates_are_another_one() {
     assert_ne!(computer(2), computer(3));
-    let (machine, doubtful) = (crate::host::measure::machine(1), true);
-    assert_eq!(
-        Computer::of_processor(&Measured { machine, doubtful }),
-        None
-    );
+    let doubtful = Measured {
+        doubtful: true,
+        ..measured(2)
+    };
+    assert_eq!(Computer::of_processor(&doubtful), None);
 }
 
 #[test]
