@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A grid for which the model prefers towers to sweeps, on the machine below.
 const MAXWELL: &str = "examples/08-maxwell42.torre";
+const DOMAIN: &str = "domain=144x144x144";
 
 /// What was measured of a machine that nobody disturbed.
 const MACHINE: &str = "l2 1048576
@@ -111,7 +112,7 @@ fn number(value: &Value) -> f64 {
 #[test]
 fn planted_runs_change_what_is_expected_and_enough_of_them_the_choice() {
     let cache = Cache::new();
-    let plan = ["plan", MAXWELL];
+    let plan = ["plan", MAXWELL, "--set", DOMAIN];
     let before = cache.report(&plan);
     let schedule = before["schedule"].as_str().unwrap();
     assert!(schedule.starts_with("torre("), "{schedule}");
@@ -173,14 +174,14 @@ fn planted_runs_change_what_is_expected_and_enough_of_them_the_choice() {
     let expected = format!("by learned rates `layerwise` is taken instead of `{schedule}`");
     assert!(text.contains(&expected), "{text}");
     // Runs say it and do it as well.
-    let run = ["run", MAXWELL, "--set", "steps=2"];
+    let run = ["run", MAXWELL, "--set", DOMAIN, "--set", "steps=2"];
     let (text, note) = cache.succeed(&run, "learned");
     assert!(note.contains(&expected), "{note}");
     assert!(text.contains(", layerwise, f32, "), "{text}");
     assert!(text.contains(" Gcells/s, modelled; "), "{text}");
     assert_eq!(cache.report(&run)["schedule"], "layerwise");
     // A schedule that was asked for stays, and its rate is corrected.
-    let own = cache.report(&["plan", MAXWELL, "--schedule", "torre(D = 2, TH = 8)"]);
+    let own = cache.report(&[&plan[..], &["--schedule", "torre(D = 2, TH = 8)"]].concat());
     assert!(own["schedule"].as_str().unwrap().starts_with("torre("));
     assert!(number(&own["learned"]["ratio"]) < 0.6);
 }
@@ -188,7 +189,7 @@ fn planted_runs_change_what_is_expected_and_enough_of_them_the_choice() {
 #[test]
 fn learned_rates_are_left_out_where_they_are_not_wanted_or_of_something_else() {
     let cache = Cache::new();
-    let plan = ["plan", MAXWELL];
+    let plan = ["plan", MAXWELL, "--set", DOMAIN];
     let before = cache.report(&plan);
     let case = &before["learned"]["case"];
     let strong = [(case, "towers", "0.1 0.1"), (case, "layerwise", "3 3")];
@@ -231,7 +232,7 @@ fn learned_rates_are_left_out_where_they_are_not_wanted_or_of_something_else() {
     let interp = [&plan[..], &["--backend", "interp"]].concat();
     same(&cache.report(&interp), "the interpreter");
     // A GPU that is only described.
-    let described = ["plan", MAXWELL, "--backend", "cuda", "--target", "sm_90"];
+    let described = [&plan[..], &["--backend", "cuda", "--target", "sm_90"]].concat();
     let first = cache.report(&described);
     let device = &first["device"];
     let computer = format!(

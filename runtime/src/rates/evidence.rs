@@ -11,10 +11,10 @@ use super::case::Case;
 use super::store::Record;
 
 /// Standard deviations of the parts, in logarithms: estimates from the ratios of `bench/NOTES.md`, which differ by about
-/// 0.4 between processors, and by 0.15 to 0.3 between schedules and schemes on one.
-const COMPUTER: f64 = 0.4;
+/// 0.4 between processors, by 0.6 between towers and sweeps on one of them, and by 0.15 between schemes.
+const COMPUTER: f64 = 0.3;
 const FAMILY: f64 = 0.15;
-const KIND: f64 = 0.2;
+const KIND: f64 = 0.3;
 const KIND_AND_FAMILY: f64 = 0.15;
 const KIND_AND_CLASS: f64 = 0.15;
 const OWN: f64 = 0.1;
