@@ -1,8 +1,10 @@
 //! The command line as data.
 
 mod holding;
+mod rates;
 
 pub use holding::{Holding, WindowArg};
+pub use rates::{RatesArg, RatesArgs};
 
 use crate::devices::Devices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -184,6 +186,8 @@ pub struct Run {
     pub how: How,
     #[command(flatten)]
     pub holding: Holding,
+    #[command(flatten)]
+    pub rates: RatesArgs,
     /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
@@ -294,6 +298,8 @@ pub struct Plan {
     pub how: How,
     #[command(flatten)]
     pub holding: Holding,
+    #[command(flatten)]
+    pub rates: RatesArgs,
     /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
@@ -387,6 +393,9 @@ pub struct Machine {
     /// Measure again; without it, what was measured before is shown
     #[arg(long)]
     pub measure: bool,
+    /// Forget the rates that were learned from runs
+    #[arg(long)]
+    pub forget: bool,
     /// Write to stdout in this format
     #[arg(long, value_name = "FORMAT")]
     pub report: Option<JsonOnly>,

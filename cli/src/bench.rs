@@ -10,6 +10,7 @@ mod processor;
 use crate::args;
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::rates::Rates;
 use crate::render::Voice;
 use crate::schedule;
 use crate::target::{Asked, Target};
@@ -37,7 +38,9 @@ fn is_for_gpu(args: &args::Bench, voice: &Voice) -> Result<bool, Failure> {
     // What the program has to say is said when it is read to be measured.
     let input = Input::read(&args.what, &Voice::new(true))?;
     let (source, resolved) = (&input.source, &input.resolved);
-    let plan = schedule::plan("auto", source, resolved, threads::available())?;
+    // What is measured does not depend on what ran before.
+    let rates = Rates::modelled();
+    let planned = schedule::plan("auto", source, resolved, threads::available(), &rates)?;
     let asked = Asked {
         how: &args.how,
         schedule: "auto",
@@ -45,6 +48,7 @@ fn is_for_gpu(args: &args::Bench, voice: &Voice) -> Result<bool, Failure> {
         resolved,
         holding: &args::Holding::default(),
         every: None,
+        rates: &rates,
     };
-    Ok(asked.faster(&plan.choice.prediction, voice).is_some())
+    Ok(asked.faster(planned.expected.rate(), voice).is_some())
 }

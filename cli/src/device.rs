@@ -2,6 +2,7 @@
 
 use crate::codes;
 use crate::failure::{Exit, Failure};
+use crate::rates::Lessons;
 use crate::schedule;
 use serde_json::{Value, json};
 use torre_compiler::backend::gpu::Gpu;
@@ -104,17 +105,19 @@ fn unknown(name: &str) -> Failure {
     )
 }
 
-/// The choice of a schedule for a GPU, with all members of the family that it runs, best first.
+/// The choice of a schedule for a GPU, by the model and by learned rates, with all members of the family that it runs,
+/// the one that the model likes best first.
 pub fn plan(
     text: &str,
     source: &Source,
     resolved: &Resolved,
     model: &DeviceModel,
+    lessons: &Lessons,
 ) -> Result<(DevicePlan, Vec<Choice>), Failure> {
     let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, model);
     let planner = planner.map_err(SetupError::from)?;
     let template = schedule::template(text, source, resolved, &planner.planner)?;
-    let best = planner.best(&template);
+    let best = planner.best_by(&template, |choices| lessons.pick(choices));
     best.map_err(|error| refused(error, &planner, model))
 }
 

@@ -6,6 +6,7 @@ use crate::device;
 use crate::failure::Failure;
 use crate::input;
 use crate::plan::{patches_text, towers_text};
+use crate::rates::Lessons;
 use crate::render::Voice;
 use crate::schedule;
 use crate::window::{self, Held, Question};
@@ -189,7 +190,13 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;
     let model = device::target(&args.target)?;
-    let (plan, _) = device::plan(&args.schedule, &source, &resolved, &model)?;
+    let (plan, _) = device::plan(
+        &args.schedule,
+        &source,
+        &resolved,
+        &model,
+        &Lessons::none(&resolved),
+    )?;
     let scheme = &resolved.scheme;
     let module = || plan.module(scheme);
     Ok(match args.stage {

@@ -1,8 +1,10 @@
 //! `torre machine`: what Torre finds here.
 
 use crate::args;
+use crate::codes;
 use crate::device;
 use crate::failure::Failure;
+use crate::rates;
 use crate::report::bytes;
 use crate::write;
 use serde_json::{Value, json};
@@ -10,24 +12,35 @@ use std::fs;
 use std::path::Path;
 use torre_compiler::backend::llvm::library::{Cpu, Library};
 use torre_compiler::cost::Machine;
+use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
 use torre_runtime::host::{measure, threads};
 use torre_runtime::plan::gpu as plan;
+use torre_runtime::rates::Store;
 
 pub fn machine(args: &args::Machine) -> Result<(), Failure> {
     let threads = threads::available();
+    let store = Store::of_user();
+    if args.forget && !store.forget() {
+        let place = store.path().map_err(ToString::to_string);
+        let place = place.map_or_else(|error| error, |path| format!("`{}`", path.display()));
+        let message = format!("learned rates cannot be removed: {place}");
+        return Err(Diagnostic::error(codes::UNWRITABLE, message).into());
+    }
     let measured = match args.measure {
         true => measure::measure_again(threads),
-        false => measure::machine(threads),
+        false => measure::measured(threads),
     };
     let mut facts = facts();
     facts.push(fact(
         "measured",
         "measured",
-        json(&measured),
-        rates(&measured),
+        json(&measured.machine),
+        measured_rates(&measured.machine),
     ));
+    let (value, text) = rates::shown(&store, &measured);
+    facts.push(fact("learned", "learned", value, text));
     if args.report.is_some() {
         let map: serde_json::Map<String, Value> = facts
             .iter()
@@ -68,12 +81,12 @@ pub fn line(machine: &Machine) -> String {
         if machine.threads == 1 { "" } else { "s" },
         bytes(machine.l2),
         bytes(machine.l3),
-        rates(machine),
+        measured_rates(machine),
     )
 }
 
 /// What was measured, in GB/s read and written together.
-fn rates(machine: &Machine) -> String {
+fn measured_rates(machine: &Machine) -> String {
     let gb = |rate: f64| format!("{:.0}", rate * 1e-9);
     format!(
         "a core {} GB/s from L2, {} from L3, {} from memory; all cores {} from memory",

@@ -23,6 +23,7 @@ mod plan;
 mod plot;
 mod progress;
 mod provenance;
+mod rates;
 mod render;
 mod report;
 mod run;

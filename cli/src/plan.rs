@@ -1,22 +1,27 @@
 //! `torre plan`: the schedule, and what the model expects of it; runs nothing.
 
+mod choices;
+
+pub use choices::choice_json;
+
 use crate::args;
-use crate::columns::{Set, table};
 use crate::device;
 use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::input;
 use crate::machine;
+use crate::rates::{Expected, Lessons, Rates};
 use crate::render::Voice;
 use crate::report::{self, bytes};
-use crate::schedule;
+use crate::schedule::{self, Planned};
 use crate::sweep;
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held, Question};
 use crate::write;
+use choices::{alternatives, considered, learned_text};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use torre_compiler::cost::{Choice, Machine, Prediction, gcells};
+use torre_compiler::cost::{Choice, gcells};
 use torre_compiler::incident::Sizes;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
@@ -24,13 +29,11 @@ use torre_grammar::source::Source;
 use torre_runtime::budget;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, OnDevice};
 use torre_runtime::host::{SetupError, threads};
+use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{self, DevicePlan, Fit, PatchPlan, TowerPlan};
-use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{LoadedFiles, TargetChoice};
+use torre_runtime::rates::Computer;
 use torre_runtime::run::memory;
-
-/// Alternatives that are listed.
-const MOST: usize = 8;
 
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.what.file)?;
@@ -53,14 +56,8 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     if swept {
         return plan_sweep(args, &resolved, &source, threads);
     }
-    let template = schedule::template(&args.schedule, &source, &resolved, &planner)?;
-    let machine = schedule::machine(threads);
-    let choices = planner.choices(&template, &machine);
-    let plan = match choices.first() {
-        Some(best) => planner.plan(best.clone()),
-        None => planner.best(&template, &machine),
-    };
-    let plan = plan.map_err(|error| schedule::refused(error, &planner))?;
+    let rates = Rates::asked(args.rates.rates, &args.how, voice)?;
+    let planned = schedule::plan(&args.schedule, &source, &resolved, threads, &rates)?;
     if target == Target::Either {
         let asked = Asked {
             how: &args.how,
@@ -69,14 +66,17 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
             resolved: &resolved,
             holding: &args.holding,
             every: None,
+            rates: &rates,
         };
-        if let Some(gpu) = asked.faster(&plan.choice.prediction, voice) {
+        if let Some(gpu) = asked.faster(planned.expected.rate(), voice) {
             let available = gpu.device().free_memory()?;
             let OnGpu {
                 model,
                 plan,
                 choices,
                 held,
+                lessons,
+                expected,
                 ..
             } = &gpu;
             return show_on_device(
@@ -87,6 +87,8 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
                     plan,
                     held: held.as_ref(),
                     choices,
+                    lessons,
+                    expected,
                     model,
                     available,
                 },
@@ -96,9 +98,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let shown = Shown {
         problem: &resolved.problem,
         planner: &planner,
-        machine: &machine,
-        plan: &plan,
-        choices: &choices,
+        planned: &planned,
         file_bytes: LoadedFiles::bytes(&resolved.scheme),
         available: budget::available().map(|a| a.bytes),
     };
@@ -117,8 +117,9 @@ fn plan_sweep(
 ) -> Result<(), Failure> {
     sweep::check_options(&args.holding, &args.schedule)?;
     let plan = sweep::plan(&args.holding, resolved)?;
-    let in_memory = schedule::plan(sweep::SCHEDULE, source, resolved, threads)?;
-    let rate = in_memory.choice.prediction.rate;
+    let rates = Rates::modelled();
+    let in_memory = schedule::plan(sweep::SCHEDULE, source, resolved, threads, &rates)?;
+    let rate = in_memory.expected.modelled;
     let json = format!("{:#}\n", sweep::json(&plan, resolved));
     if !write::report(args.report.as_deref(), &json)? {
         write::result(&sweep::text(&plan, resolved, rate))?;
@@ -151,7 +152,10 @@ fn plan_on_device(
             (model, memory)
         }
     };
-    let (mut plan, choices) = device::plan(&args.schedule, source, resolved, &model)?;
+    let rates = Rates::asked(args.rates.rates, &args.how, voice)?;
+    let computer = Computer::of_devices(&model.facts, numbers.len());
+    let lessons = rates.lessons(resolved, Some(computer).filter(|_| rates.is_learning()));
+    let (mut plan, choices) = device::plan(&args.schedule, source, resolved, &model, &lessons)?;
     let question = Question {
         holding: &args.holding,
         resolved,
@@ -167,6 +171,8 @@ fn plan_on_device(
         plan: &plan,
         held: held.as_ref(),
         choices: &choices,
+        lessons: &lessons,
+        expected: &window::expected(held.as_ref(), &lessons, &plan, &choices),
         model: &model,
         available,
     };
@@ -192,8 +198,10 @@ struct ShownOnDevice<'a> {
     plan: &'a DevicePlan,
     /// `None`: all values, with one time block at a time.
     held: Option<&'a Held>,
-    /// All members of the family that the GPU runs, best first.
+    /// All members of the family that the GPU runs, the one that the model likes best first.
     choices: &'a [Choice],
+    lessons: &'a Lessons,
+    expected: &'a Expected,
     model: &'a DeviceModel,
     /// Bytes of its memory.
     available: u64,
@@ -225,6 +233,9 @@ impl ShownOnDevice<'_> {
             let _ = writeln!(out, "  {order}");
         }
         let _ = writeln!(out, "  rate      {:>8} Gcells/s", gcells(prediction.rate));
+        if self.held.is_none() {
+            out.push_str(&learned_text(self.expected, &self.plan.choice));
+        }
         for (name, value) in [
             ("caches", prediction.cache_bytes),
             ("memory", prediction.memory_bytes),
@@ -239,6 +250,7 @@ impl ShownOnDevice<'_> {
         }
         if let Some(held) = self.held {
             out.push_str(&window::text(held));
+            out.push_str(&learned_text(self.expected, &self.plan.choice));
         }
         let _ = writeln!(
             out,
@@ -254,7 +266,7 @@ impl ShownOnDevice<'_> {
             gpu::line(&self.model.facts),
             self.model.copy_rate * 1e-9,
         );
-        out.push_str(&considered(self.choices));
+        out.push_str(&considered(&self.plan.choice, self.choices, self.lessons));
         out
     }
 
@@ -263,6 +275,7 @@ impl ShownOnDevice<'_> {
             scheme, problem, ..
         } = self.resolved;
         let mut value = choice_json(&self.plan.choice);
+        let learned = self.expected.learned();
         let towers = self.plan.towers.as_ref().map(towers_json);
         let patches = self.plan.patches.as_ref().map(patches_json);
         let more = json!({
@@ -280,7 +293,9 @@ impl ShownOnDevice<'_> {
             "device_memory_bytes": self.needed(),
             "incident": incoming_json(&self.sizes()),
             "available_memory_bytes": self.available,
-            "alternatives": alternatives(&self.plan.choice, self.choices),
+            "learned_gcells_per_s": learned.map(|rate| rate * 1e-9),
+            "learned": self.expected.json(),
+            "alternatives": alternatives(&self.plan.choice, self.choices, self.lessons),
         });
         crate::report::extend(&mut value, more);
         format!("{value:#}\n")
@@ -455,10 +470,7 @@ fn towers_json(plan: &TowerPlan) -> Value {
 struct Shown<'a> {
     problem: &'a Problem,
     planner: &'a Planner<'a>,
-    machine: &'a Machine,
-    plan: &'a Plan,
-    /// All members of the family, best first.
-    choices: &'a [Choice],
+    planned: &'a Planned,
     file_bytes: u64,
     available: Option<u64>,
 }
@@ -469,20 +481,28 @@ impl Shown<'_> {
     }
 
     fn text(&self) -> String {
+        let Planned {
+            machine,
+            plan,
+            choices,
+            lessons,
+            expected,
+        } = self.planned;
         let Choice {
             schedule,
             prediction,
             ..
-        } = &self.plan.choice;
+        } = &plan.choice;
         let domain = report::domain(self.planner.scheme);
         let domain: Vec<String> = domain.iter().map(i64::to_string).collect();
         let mut out = String::new();
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{}", schedule::title(&self.plan.choice));
+        let _ = writeln!(out, "{}", schedule::title(&plan.choice));
         let _ = writeln!(out, "  {schedule}");
         let _ = write!(out, "{prediction}");
-        let _ = writeln!(out, "  threads   {:8}", self.machine.threads);
-        let _ = writeln!(out, "  kernels   {:8}", self.plan.kernels.kernels.len());
+        out.push_str(&learned_text(expected, &plan.choice));
+        let _ = writeln!(out, "  threads   {:8}", machine.threads);
+        let _ = writeln!(out, "  kernels   {:8}", plan.kernels.kernels.len());
         let _ = writeln!(
             out,
             "  fields    {} of {} cells{}",
@@ -493,9 +513,7 @@ impl Shown<'_> {
                 None => String::new(),
             },
         );
-        let more = self
-            .plan
-            .more_bytes(&self.planner.layout, self.machine.threads);
+        let more = plan.more_bytes(&self.planner.layout, machine.threads);
         if more > 0 {
             let _ = writeln!(
                 out,
@@ -507,80 +525,39 @@ impl Shown<'_> {
             let _ = writeln!(out, "  files     {}", bytes(self.file_bytes));
         }
         out.push_str(&incoming_text(&self.sizes()));
-        let _ = writeln!(out, "  machine   {}", machine::line(self.machine));
-        out.push_str(&considered(self.choices));
+        let _ = writeln!(out, "  machine   {}", machine::line(machine));
+        out.push_str(&considered(&plan.choice, choices, lessons));
         out
     }
 
     fn json(&self) -> String {
         let scheme = self.planner.scheme;
-        let mut value = choice_json(&self.plan.choice);
+        let Planned {
+            machine,
+            plan,
+            choices,
+            lessons,
+            expected,
+        } = self.planned;
+        let mut value = choice_json(&plan.choice);
         let more = json!({
             "torre": env!("CARGO_PKG_VERSION"),
             "scheme": scheme.name,
             "problem": self.problem.name,
             "domain": report::domain(scheme),
             "precision": scheme.precision.to_string(),
-            "threads": self.machine.threads,
-            "kernels": self.plan.kernels.kernels.len(),
+            "threads": machine.threads,
+            "kernels": plan.kernels.kernels.len(),
             "field_memory_bytes": self.planner.layout.bytes(),
             "file_memory_bytes": self.file_bytes,
             "incident": incoming_json(&self.sizes()),
             "available_memory_bytes": self.available,
-            "machine": machine::json(self.machine),
-            "alternatives": alternatives(&self.plan.choice, self.choices),
+            "machine": machine::json(machine),
+            "learned_gcells_per_s": expected.learned().map(|rate| rate * 1e-9),
+            "learned": expected.json(),
+            "alternatives": alternatives(&plan.choice, choices, lessons),
         });
         crate::report::extend(&mut value, more);
         format!("{value:#}\n")
     }
-}
-
-/// The members of a family that were considered, if there are several.
-fn considered(choices: &[Choice]) -> String {
-    if choices.len() < 2 {
-        return String::new();
-    }
-    let head = ["Gcells/s", "memory", "caches", "tile", "schedule"];
-    let mut rows = vec![head.map(str::to_owned)];
-    rows.extend(choices.iter().take(MOST).map(|choice| {
-        let p = &choice.prediction;
-        [
-            gcells(p.rate),
-            format!("{:.1}", p.memory_bytes),
-            format!("{:.1}", p.cache_bytes),
-            bytes(p.footprint as u64),
-            choice.name.clone(),
-        ]
-    }));
-    let (left, right) = (Set::Left, Set::Right);
-    format!(
-        "\nthe best of {} that were considered; memory and caches in bytes per cell-step\n{}",
-        choices.len(),
-        table(&[right, right, right, right, left], &rows)
-    )
-}
-
-/// The members of a family that were not chosen, for reports.
-fn alternatives(chosen: &Choice, choices: &[Choice]) -> Vec<Value> {
-    let others = choices.iter().filter(|choice| *choice != chosen);
-    others.map(choice_json).collect()
-}
-
-/// A schedule and what is expected of it, for reports.
-pub fn choice_json(choice: &Choice) -> Value {
-    let Prediction {
-        rate,
-        compute,
-        cache_bytes,
-        memory_bytes,
-        footprint,
-    } = &choice.prediction;
-    json!({
-        "schedule": choice.name,
-        "tiling": choice.schedule.to_string(),
-        "predicted_gcells_per_s": rate * 1e-9,
-        "computing_ns_per_cell_step": compute * 1e9,
-        "bytes_per_cell_step": {"memory": memory_bytes, "cache": cache_bytes},
-        "tile_bytes": footprint,
-    })
 }

@@ -58,6 +58,10 @@ pub struct Report {
     /// By level of memory; what is not known is left out.
     pub bytes_per_cell_step: Vec<(String, f64)>,
     pub predicted_gcells_per_s: Option<f64>,
+    /// What learned rates say, if there are any: as a rate, for programs, and in a line.
+    pub learned_gcells_per_s: Option<f64>,
+    pub learned: Value,
+    pub learned_text: Option<String>,
     /// What the GPU holds, where time blocks are in flight.
     pub window: Option<Value>,
     /// What GPUs did and waited for, if that was recorded.
@@ -111,6 +115,8 @@ impl Report {
             "seconds": self.times.stepping.as_secs_f64(),
             "gcells_per_s": self.gcells_per_s(),
             "predicted_gcells_per_s": self.predicted_gcells_per_s,
+            "learned_gcells_per_s": self.learned_gcells_per_s,
+            "learned": self.learned,
             "backend": self.backend,
             "code": self.code,
             "schedule": self.schedule,
@@ -192,6 +198,10 @@ impl Report {
             if self.cached { " (from the cache)" } else { "" },
             bytes(self.field_bytes),
         );
+        if let (Some(text), Some(predicted)) = (&self.learned_text, self.predicted_gcells_per_s) {
+            let predicted = gcells(predicted * 1e9);
+            let _ = writeln!(out, "  expected {predicted} Gcells/s, modelled; {text}");
+        }
         if let Some(check) = &self.verified {
             let _ = writeln!(
                 out,

@@ -1,8 +1,10 @@
 //! `torre run`: compile and run.
 
+mod clock;
 mod devices;
 mod files;
 mod folders;
+mod learning;
 mod memory;
 mod on_device;
 mod timeline;
@@ -14,18 +16,20 @@ use crate::input::Input;
 use crate::interrupt;
 use crate::machine;
 use crate::progress::{self, Extent};
+use crate::rates::{Expected, Rates};
 use crate::render::Voice;
 use crate::report::{self, Report};
-use crate::schedule;
+use crate::schedule::{self, Planned};
 use crate::stability::{Subject, Unstable};
 use crate::sweep;
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use crate::write;
+use clock::Clock;
 use folders::Folders;
 use serde_json::Value as Json;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use torre_compiler::cost::Choice;
 use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
@@ -36,11 +40,12 @@ use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::gpu::Device;
-use torre_runtime::host::{Calculation, Order, Progress, SetupError, threads};
+use torre_runtime::host::{Calculation, Order, Progress, SetupError, contention, threads};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
+use torre_runtime::rates::Computer;
 use torre_runtime::run::{
     Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, SweepPlan,
     Value, Watch, cell_stages_per_step, checkpoint, execute, verify,
@@ -83,28 +88,6 @@ enum Check {
     Interpreter,
 }
 
-/// When the command started, and how long its first parts took.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    started: Instant,
-    reading: Duration,
-    planning: Duration,
-}
-
-impl Clock {
-    fn start() -> Self {
-        Self {
-            started: Instant::now(),
-            reading: Duration::ZERO,
-            planning: Duration::ZERO,
-        }
-    }
-
-    fn total(&self) -> Duration {
-        self.started.elapsed()
-    }
-}
-
 struct Run<'a, T> {
     clock: Clock,
     /// `None`: the processor.
@@ -118,6 +101,9 @@ struct Run<'a, T> {
     plan: Option<Plan>,
     /// Passes over files, if the processor does that.
     sweep: Option<SweepPlan>,
+    rates: Rates,
+    /// What is expected where there is a schedule, and the computer on which it is to be measured.
+    expected: Option<(Expected, Option<Computer>)>,
     threads: usize,
     check: Option<Check>,
     precision: std::marker::PhantomData<T>,
@@ -142,6 +128,8 @@ struct Made {
     spilled: u64,
     /// What computes.
     devices: Vec<String>,
+    /// The schedule is executed as it was planned, on code that the model knows.
+    as_planned: bool,
 }
 
 impl<'a, T: Value> Run<'a, T> {
@@ -158,6 +146,11 @@ impl<'a, T: Value> Run<'a, T> {
             BackendArg::Reference => 1,
             _ => args.threads.map_or_else(threads::available, |n| n as usize),
         };
+        // Sweeps over files wait for disks.
+        let rates = match args.holding.folder() {
+            Some(_) => Rates::modelled(),
+            None => Rates::asked(args.rates.rates, &args.how, voice)?,
+        };
         let asked = Asked {
             how: &args.how,
             schedule: &args.schedule,
@@ -165,6 +158,7 @@ impl<'a, T: Value> Run<'a, T> {
             resolved,
             holding: &args.holding,
             every: args.every,
+            rates: &rates,
         };
         let target = args.how.target(args.threads)?;
         let reference = args.how.backend == BackendArg::Reference;
@@ -184,24 +178,44 @@ impl<'a, T: Value> Run<'a, T> {
         } else {
             &args.schedule
         };
-        let mut plan = match (args.how.backend, target) {
+        let planned = match (args.how.backend, target) {
             (BackendArg::Reference, _) | (_, Target::Gpu) => None,
-            _ => Some(schedule::plan(order, source, resolved, threads)?),
+            _ => Some(schedule::plan(order, source, resolved, threads, &rates)?),
         };
-        let gpu = match (target, &plan) {
+        let gpu = match (target, &planned) {
             (Target::Gpu, _) => Some(asked.open()?),
-            (Target::Either, Some(plan)) if !swept => asked.faster(&plan.choice.prediction, voice),
+            (Target::Either, Some(planned)) if !swept => {
+                asked.faster(planned.expected.rate(), voice)
+            }
             (Target::Either | Target::Processor, _) => None,
+        };
+        let (mut plan, mut expected) = match planned {
+            Some(Planned {
+                plan,
+                expected,
+                lessons,
+                ..
+            }) => (Some(plan), Some((expected, lessons.computer))),
+            None => (None, None),
         };
         timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
         if let Some(gpu) = &gpu {
             plan = None;
+            expected = Some((gpu.expected.clone(), gpu.lessons.computer.clone()));
             if let Some(note) = &gpu.plan.note {
                 voice.note(note);
             }
             if let Some(Held::Window(plan)) = &gpu.held {
                 voice.note(window::note(plan, &args.holding));
             }
+        }
+        let chosen = plan.as_ref().map(|plan| &plan.choice);
+        let chosen = chosen.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
+        if let (Some((expected, _)), Some(chosen)) = (&expected, chosen) {
+            expected
+                .change(chosen)
+                .iter()
+                .for_each(|text| voice.note(text));
         }
         let Resolved {
             scheme, problem, ..
@@ -222,6 +236,8 @@ impl<'a, T: Value> Run<'a, T> {
             problem,
             plan,
             sweep,
+            rates,
+            expected,
             threads,
             check: args.verify.then_some(match small {
                 true => Check::Reference,
@@ -293,6 +309,7 @@ impl<'a, T: Value> Run<'a, T> {
             field_bytes: simulation.calculation.memory_bytes(),
             spilled: 0,
             devices: vec![machine::cpu_name()],
+            as_planned: compiled.backend == Backend::Llvm,
         };
         self.run_checked(&mut simulation, prepared, made)
     }
@@ -358,6 +375,7 @@ impl<'a, T: Value> Run<'a, T> {
             field_bytes: Literal::<T>::bytes(self.scheme),
             spilled: 0,
             devices: vec![machine::cpu_name()],
+            as_planned: false,
         };
         let mut simulation = Literal::<T>::new(self.scheme, self.problem, prepared.files);
         self.execute(&mut simulation, prepared, None, made)
@@ -390,8 +408,8 @@ impl<'a, T: Value> Run<'a, T> {
             threads: self.threads,
         };
         let before = self.clock.total();
-        let outcome = progress::show(self.voice, &extent, &watch, || {
-            execute(simulation, check, company, &watch)
+        let (outcome, waiting) = progress::show(self.voice, &extent, &watch, || {
+            contention::during_runs(|| execute(simulation, check, company, &watch))
         });
         if let Err(RunError::BlowUp(found)) = &outcome {
             self.publish(&folders.blown_up(found), folders)?;
@@ -401,10 +419,12 @@ impl<'a, T: Value> Run<'a, T> {
         timeline::write(self.args, timeline.as_ref())?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
         let steps_run = self.problem.steps - start;
+        let taught = self.learn(&made, &outcome, steps_run, &waiting);
         let report = self.report(made, &outcome, steps_run, folders);
         let report = Report {
             preparing,
             total: self.clock.total(),
+            learned: learning::json(report.learned, taught),
             timeline: timeline.as_ref().map(timeline::json),
             ..report
         };
@@ -488,6 +508,7 @@ impl<'a, T: Value> Run<'a, T> {
 
     fn report(&self, made: Made, outcome: &Outcome, steps_run: u64, folders: &Folders) -> Report {
         let choice = self.choice();
+        let expected = self.expected.as_ref().map(|(expected, _)| expected);
         // Files of results are listed by their folder.
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
         let report = args::report_file(self.args.report.as_deref());
@@ -535,10 +556,10 @@ impl<'a, T: Value> Run<'a, T> {
                 ],
                 None => Vec::new(),
             },
-            predicted_gcells_per_s: match self.held().and_then(Held::rate) {
-                Some(rate) => Some(rate * 1e-9),
-                None => choice.map(|choice| choice.prediction.rate * 1e-9),
-            },
+            predicted_gcells_per_s: expected.map(|expected| expected.modelled * 1e-9),
+            learned_gcells_per_s: expected.and_then(Expected::learned).map(|rate| rate * 1e-9),
+            learned: expected.map_or(Json::Null, Expected::json),
+            learned_text: expected.and_then(Expected::text),
             timeline: None,
             window: match &self.sweep {
                 Some(plan) => Some(sweep::json(plan, &self.input.resolved)),

@@ -2,6 +2,7 @@
 
 use crate::codes;
 use crate::failure::Failure;
+use crate::rates::{Expected, Lessons, Rates};
 use torre_compiler::cost::{Choice, Machine};
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::frame::Needed;
@@ -11,6 +12,7 @@ use torre_grammar::source::Source;
 use torre_grammar::{ast, parse_schedule};
 use torre_runtime::host::{SetupError, measure};
 use torre_runtime::plan::{Plan, PlanError, Planner};
+use torre_runtime::rates::Computer;
 
 /// What the user asked for, as a family of schedules: the name of a block of the program, or a schedule written out.
 pub fn template(
@@ -37,18 +39,47 @@ pub fn machine(threads: usize) -> Machine {
     measure::machine(threads)
 }
 
-/// The plan of the member of the family that is expected to be fastest.
+/// What a run on the processor does, and why.
+pub struct Planned {
+    pub machine: Machine,
+    pub plan: Plan,
+    /// All members of the family, the one that the model likes best first.
+    pub choices: Vec<Choice>,
+    pub lessons: Lessons,
+    pub expected: Expected,
+}
+
+/// The plan of the member of the family that is expected to be fastest, by the model and by learned rates.
 pub fn plan(
     text: &str,
     source: &Source,
     resolved: &Resolved,
     threads: usize,
-) -> Result<Plan, Failure> {
+    rates: &Rates,
+) -> Result<Planned, Failure> {
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     let template = template(text, source, resolved, &planner)?;
-    planner
-        .best(&template, &machine(threads))
-        .map_err(|error| refused(error, &planner))
+    let measured = measure::measured(threads);
+    let computer = Computer::of_processor(&measured);
+    let lessons = rates.lessons(resolved, computer.filter(|_| rates.is_learning()));
+    let machine = measured.machine;
+    let choices = planner.choices(&template, &machine);
+    let picked = choices.get(lessons.pick(&choices));
+    // What cannot be planned is no choice of runs.
+    let picked = picked.and_then(|choice| planner.plan(choice.clone()).ok());
+    let plan = match picked {
+        Some(plan) => plan,
+        None => planner
+            .best(&template, &machine)
+            .map_err(|error| refused(error, &planner))?,
+    };
+    Ok(Planned {
+        expected: lessons.expected(&plan.choice, &choices),
+        machine,
+        plan,
+        choices,
+        lessons,
+    })
 }
 
 /// The diagnostic for a schedule that cannot be run.

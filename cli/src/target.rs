@@ -4,16 +4,18 @@ use crate::args::{BackendArg, Holding, How, WindowArg};
 use crate::device;
 use crate::devices::Devices;
 use crate::failure::Failure;
+use crate::rates::{Expected, Lessons, Rates};
 use crate::render::Voice;
 use crate::report;
-use crate::window::{Held, Question};
+use crate::window::{self, Held, Question};
 use torre_compiler::backend::llvm::library::Library;
-use torre_compiler::cost::{Choice, Prediction, gcells};
+use torre_compiler::cost::{Choice, gcells};
 use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceModel, OnDevice};
 use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::TargetChoice;
+use torre_runtime::rates::Computer;
 
 /// Seconds that a run on a GPU takes to begin, beyond one on the processor: the driver and the device are opened, its
 /// memory is measured, and code is compiled twice, to PTX and from there by the driver.
@@ -38,6 +40,8 @@ pub struct OnGpu {
     pub choices: Vec<Choice>,
     /// `None`: it holds all values, with one time block at a time.
     pub held: Option<Held>,
+    pub lessons: Lessons,
+    pub expected: Expected,
 }
 
 impl OnGpu {
@@ -57,6 +61,7 @@ pub struct Asked<'a> {
     pub holding: &'a Holding,
     /// Steps between checkpoints.
     pub every: Option<u64>,
+    pub rates: &'a Rates,
 }
 
 impl How {
@@ -93,7 +98,11 @@ impl Asked<'_> {
 
     fn opened(&self, numbers: &[usize]) -> Result<OnGpu, Failure> {
         let (devices, mut model) = device::all(numbers, &self.how.target)?;
-        let (mut plan, choices) = device::plan(self.schedule, self.source, self.resolved, &model)?;
+        let computer = Computer::of_devices(&model.facts, numbers.len());
+        let computer = Some(computer).filter(|_| self.rates.is_learning());
+        let lessons = self.rates.lessons(self.resolved, computer);
+        let (source, resolved) = (self.source, self.resolved);
+        let (mut plan, choices) = device::plan(self.schedule, source, resolved, &model, &lessons)?;
         let free = device::free_memory(&devices, numbers)?;
         let Resolved {
             scheme, problem, ..
@@ -118,6 +127,8 @@ impl Asked<'_> {
         };
         let held = question.decide(&mut plan, &choices)?;
         Ok(OnGpu {
+            expected: window::expected(held.as_ref(), &lessons, &plan, &choices),
+            lessons,
             devices,
             model,
             plan,
@@ -126,12 +137,12 @@ impl Asked<'_> {
         })
     }
 
-    /// The first GPU, if there is one and the run is expected to end earlier on it than on the processor. Says what was
-    /// chosen where there was a choice.
-    pub fn faster(&self, here: &Prediction, voice: &Voice) -> Option<OnGpu> {
+    /// The first GPU, if there is one and the run is expected to end earlier on it than on the processor, which does
+    /// `here` cell-steps per second. Says what was chosen where there was a choice.
+    pub fn faster(&self, here: f64, voice: &Voice) -> Option<OnGpu> {
         let work = self.work();
         // A driver takes its time to open, so that short runs do not ask for one.
-        if work / here.rate <= START || !matches!(CudaDevice::count(), Ok((1.., _))) {
+        if work / here <= START || !matches!(CudaDevice::count(), Ok((1.., _))) {
             return None;
         }
         let not = |why: &str| voice.note(format_args!("the GPU is not used: {why}"));
@@ -149,8 +160,8 @@ impl Asked<'_> {
         };
         let case = Case {
             work,
-            here: here.rate,
-            there: gpu.plan.choice.prediction.rate,
+            here,
+            there: gpu.expected.rate(),
             needed: self.device_bytes(&gpu),
             free: gpu.device().free_memory().unwrap_or(0),
         };

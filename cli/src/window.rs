@@ -3,6 +3,7 @@
 use crate::args::{Holding, WindowArg};
 use crate::device;
 use crate::failure::Failure;
+use crate::rates::{Expected, Lessons};
 use crate::report::bytes;
 use std::fmt::Write;
 use torre_compiler::cost::Choice;
@@ -13,6 +14,7 @@ use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{
     DevicePlan, DevicePlanner, NoDevices, PlannedSlabs, Refusal, StripesPlan, Wanted, WindowPlan,
 };
+use torre_runtime::rates::Kind;
 
 /// Where options of windows have no meaning.
 pub const ONLY_CUDA: &str = "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`, and `--window DIR` with the processor, too";
@@ -45,13 +47,28 @@ impl Held {
         }
     }
 
-    /// Cell-steps per second that are expected, where that is not the rate of the schedule.
-    pub fn rate(&self) -> Option<f64> {
-        match self {
-            Held::All(_) => None,
-            Held::Window(plan) => Some(plan.rate.cells),
-            Held::Stripes(plan) => Some(plan.rate.cells),
-        }
+    /// What is expected of it with a schedule.
+    fn expected(&self, lessons: &Lessons, taken: &Choice) -> Expected {
+        let (kind, modelled) = match self {
+            Held::All(_) => (Kind::InFlight, taken.prediction.rate),
+            Held::Window(plan) if plan.slabs.is_some() => (Kind::Slabs, plan.rate.cells),
+            Held::Window(plan) => (Kind::Window, plan.rate.cells),
+            Held::Stripes(plan) => (Kind::Stripes, plan.rate.cells),
+        };
+        lessons.expected_as(kind, taken, modelled)
+    }
+}
+
+/// What is expected of a plan, which is one of some that the model likes in this order.
+pub fn expected(
+    held: Option<&Held>,
+    lessons: &Lessons,
+    plan: &DevicePlan,
+    choices: &[Choice],
+) -> Expected {
+    match held {
+        Some(held) => held.expected(lessons, &plan.choice),
+        None => lessons.expected(&plan.choice, choices),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod host;
 pub mod output;
 pub mod plan;
 pub mod program;
+pub mod rates;
 pub mod run;
 pub mod simulation;
 pub mod timeline;

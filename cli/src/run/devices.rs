@@ -57,6 +57,7 @@ impl<T: Value> Run<'_, T> {
             field_bytes: calculation.memory_bytes(),
             spilled: 0,
             devices: names.map(|device| device.facts().name.clone()).collect(),
+            as_planned: true,
         };
         if !devices.is_direct() {
             self.voice.note(

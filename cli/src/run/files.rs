@@ -151,6 +151,7 @@ impl<T: Value> Run<'_, T> {
             field_bytes: calculation.memory_bytes(),
             spilled: 0,
             devices: vec![machine::cpu_name()],
+            as_planned: false,
         };
         let mut simulation = InFiles {
             calculation,

@@ -62,6 +62,7 @@ impl<T: Value> Run<'_, T> {
                 .iter()
                 .map(|device| device.facts().name.clone())
                 .collect(),
+            as_planned: true,
         };
         let how = held.as_ref().and_then(Held::how);
         if let (Some(how), Some(towers)) = (how, towers) {
@@ -102,8 +103,12 @@ impl<T: Value> Run<'_, T> {
                 made.spilled
             ));
         }
-        let reason = simulation.without_towers().filter(|_| plan.note.is_none());
-        if let Some(reason) = reason {
+        let reason = simulation.without_towers();
+        let made = Made {
+            as_planned: reason.is_none() || blocks.is_none(),
+            ..made
+        };
+        if let Some(reason) = reason.filter(|_| plan.note.is_none()) {
             self.voice
                 .note(format!("{reason}, so the GPU goes stage by stage"));
         }

@@ -183,6 +183,7 @@ fn threads_that_cannot_be_started_are_an_error() {
             .args(["--schedule", schedule])
             .arg(&source)
             .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("TORRE_RATES", "modelled")
             .env("RUST_MIN_STACK", "300000000")
             .output()
             .unwrap();

@@ -13,6 +13,7 @@ mod limits;
 mod pictures;
 mod plan;
 mod provenance;
+mod rates;
 mod results;
 mod soak;
 mod support;

@@ -30,6 +30,7 @@ fn shell(folder: &Path, line: &str) -> (String, bool) {
         .args(["-c", &format!("{line} 2>&1")])
         .env("PATH", path)
         .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("TORRE_RATES", "modelled")
         .current_dir(folder)
         .output()
         .expect("there is a shell");

@@ -1,13 +1,14 @@
 //! Measures this computer for the model of schedules, once; the result is kept in the user's cache folder.
 
+use super::contention::Waiting;
 use super::threads;
 use super::vectors::Vectors;
 use super::waiting::Barrier;
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use torre_compiler::cost::Machine;
 use torre_trust::{Fault, Folder, Refusal};
@@ -21,9 +22,6 @@ const FILE: &str = "machine.txt";
 /// What was measured while others used the machine holds for so long.
 const DOUBTFUL: Duration = Duration::from_secs(1800);
 
-/// Others used the machine where threads waited for a core in more than this share of the time.
-const BUSY: f64 = 0.03;
-
 /// Held while a process measures: two that measure at once would each find half a machine.
 const LOCK: &str = "machine.lock";
 
@@ -36,23 +34,55 @@ const MAX_BYTES: u64 = 1 << 16;
 /// The age after which a temporary file is taken for one that a killed process left behind.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
+/// A machine, and how far what was measured of it can be relied on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    pub machine: Machine,
+    /// Others used the machine meanwhile, or it could not be kept: it is measured again before long.
+    pub doubtful: bool,
+}
+
+impl Measured {
+    /// The processor, the threads of a run, and the measured rates, in a line: two that are equal give equal predictions.
+    pub fn key(&self) -> String {
+        let Machine {
+            threads, l2, l3, ..
+        } = self.machine;
+        let rates = Sha256::digest(write(&self.machine, None).as_bytes());
+        let rates: String = rates.iter().take(4).map(|b| format!("{b:02x}")).collect();
+        format!(
+            "{}, {threads} threads, L2 {l2}, L3 {l3}, measured {rates}",
+            processor()
+        )
+    }
+}
+
 /// The machine as measured before, or now; `threads` are those of the run.
 ///
 /// Sizes of caches come from the system. Takes about half a second the first time.
 pub fn machine(threads: usize) -> Machine {
+    measured(threads).machine
+}
+
+/// The same, with how far it can be relied on.
+pub fn measured(threads: usize) -> Measured {
     find(Folder::of_user(&["torre"]).ok().as_ref(), threads)
 }
 
 /// Measures, whatever is stored, and stores the result.
-pub fn measure_again(threads: usize) -> Machine {
+pub fn measure_again(threads: usize) -> Measured {
     let folder = Folder::of_user(&["torre"]).ok();
     let _ = folder.as_ref().map(|folder| folder.remove(FILE));
     find(folder.as_ref(), threads)
 }
 
-fn find(folder: Option<&Folder>, threads: usize) -> Machine {
+fn find(folder: Option<&Folder>, threads: usize) -> Measured {
     let Some(folder) = folder else {
-        return measure(threads).0;
+        let (machine, _) = measure(threads);
+        return Measured {
+            machine,
+            doubtful: true,
+        };
     };
     if let Some(known) = read(folder, threads) {
         return known;
@@ -71,23 +101,31 @@ fn find(folder: Option<&Folder>, threads: usize) -> Machine {
             ..
         })
     );
+    let mut kept = false;
     if alone {
         // What cannot be written costs half a second next time.
         let _ = folder.remove_abandoned(|name| name == FILE, ABANDONED);
-        let _ = folder.write(FILE, write(&machine, busy.then(now)).as_bytes());
+        let text = write(&machine, busy.then(now));
+        kept = folder.write(FILE, text.as_bytes()).is_ok();
     }
-    machine
+    Measured {
+        machine,
+        doubtful: busy || !kept,
+    }
+}
+
+/// The processor's name as its maker gives it.
+fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|l| l.strip_prefix("model name"));
+    let name = name.and_then(|l| l.split_once(':'));
+    name.map_or("unknown", |(_, name)| name.trim()).to_owned()
 }
 
 /// The key of a measurement: it tells machines apart that share a home directory, and builds for debugging, whose code is
 /// slow, from others.
 fn identity() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info
-        .lines()
-        .find_map(|l| l.strip_prefix("model name"))
-        .and_then(|l| l.split_once(':'))
-        .map_or("unknown", |(_, name)| name.trim());
+    let model = processor();
     let slow = match cfg!(debug_assertions) {
         true => ", not optimised",
         false => "",
@@ -119,7 +157,7 @@ fn write(m: &Machine, doubtful_since: Option<f64>) -> String {
 }
 
 /// What was measured before, if the file is the user's, of this machine, and possible.
-fn read(folder: &Folder, threads: usize) -> Option<Machine> {
+fn read(folder: &Folder, threads: usize) -> Option<Measured> {
     let (_, bytes) = folder.read(FILE, MAX_BYTES).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let mut lines = text.lines();
@@ -134,13 +172,14 @@ fn read(folder: &Folder, threads: usize) -> Option<Machine> {
         let found = values.iter().find(|(k, _)| *k == name).map(|(_, v)| *v);
         found.filter(|v| (least..=most).contains(v))
     };
-    if values.iter().any(|(k, _)| *k == "doubtful") {
+    let doubtful = values.iter().any(|(k, _)| *k == "doubtful");
+    if doubtful {
         let oldest = now() - DOUBTFUL.as_secs_f64();
         get("doubtful", oldest, now() + 1.0)?;
     }
     let bytes = |name| get(name, 1024.0, 1e13).map(|bytes| bytes as u64);
     let rate = |name| get(name, 1e6, 1e16);
-    Some(Machine {
+    let machine = Machine {
         threads,
         l2: bytes("l2")?,
         l3: bytes("l3")?,
@@ -150,7 +189,8 @@ fn read(folder: &Folder, threads: usize) -> Option<Machine> {
         memory_rate_all: rate("memory_rate_all")?,
         vector_rate: rate("vector_rate")?,
         vector_bytes: get("vector_bytes", 8.0, 1024.0)? as usize,
-    })
+    };
+    Some(Measured { machine, doubtful })
 }
 
 /// Bytes of the first core's cache of a level, and of the last level, from sysfs.
@@ -196,40 +236,7 @@ fn measure(threads: usize) -> (Machine, bool) {
         vector_rate: vectors.rate(),
         vector_bytes: vectors.bytes,
     };
-    (machine, waiting.share() > BUSY)
-}
-
-/// How long threads wanted a core and had none.
-#[derive(Default)]
-struct Waiting {
-    nanoseconds: AtomicU64,
-    of: AtomicU64,
-}
-
-impl Waiting {
-    /// Does some work of the calling thread, and counts how long it waited meanwhile.
-    fn during<R>(&self, work: impl FnOnce() -> R) -> R {
-        let (start, before) = (Instant::now(), Self::so_far());
-        let result = work();
-        if let (Some(before), Some(after)) = (before, Self::so_far()) {
-            let waited = after.saturating_sub(before);
-            self.nanoseconds.fetch_add(waited, Ordering::Relaxed);
-            let elapsed = start.elapsed().as_nanos() as u64;
-            self.of.fetch_add(elapsed, Ordering::Relaxed);
-        }
-        result
-    }
-
-    /// Nanoseconds for which the calling thread waited for a core, where the system counts them.
-    fn so_far() -> Option<u64> {
-        let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        text.split_whitespace().nth(1)?.parse().ok()
-    }
-
-    fn share(&self) -> f64 {
-        let of = self.of.load(Ordering::Relaxed).max(1);
-        self.nanoseconds.load(Ordering::Relaxed) as f64 / of as f64
-    }
+    (machine, waiting.is_busy())
 }
 
 /// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, adding in place; by
@@ -309,15 +316,24 @@ mod tests {
         let folder = Folder::below(scratch.path(), &["torre"]).expect("a folder");
         let put = |text: &str| folder.write(FILE, text.as_bytes()).expect("a file");
         put(&write(&machine, None));
-        assert_eq!(read(&folder, 2), Some(machine.clone()));
-        assert_eq!(find(Some(&folder), 2), machine);
+        let measured = Measured {
+            machine: machine.clone(),
+            doubtful: false,
+        };
+        assert_eq!(read(&folder, 2).as_ref(), Some(&measured));
+        assert_eq!(find(Some(&folder), 2), measured);
+        let mut other = measured.clone();
+        assert_eq!(other.key(), measured.key());
+        other.machine.l3_rate *= 1.0 + f64::EPSILON;
+        assert_ne!(other.key(), measured.key());
         for (age, holds) in [
             (1.0, true),
             (DOUBTFUL.as_secs_f64() + 5.0, false),
             (-60.0, false),
         ] {
             put(&write(&machine, Some(now() - age)));
-            assert_eq!(read(&folder, 2).is_some(), holds, "{age}");
+            let found = read(&folder, 2);
+            assert_eq!(found.map(|m| m.doubtful), holds.then_some(true), "{age}");
         }
         put("another machine\nl2 3\n");
         assert_eq!(read(&folder, 2), None);

@@ -3,6 +3,7 @@
 mod batch;
 mod boxes;
 pub mod calculation;
+pub mod contention;
 pub mod corrections;
 mod effects;
 pub mod engine;

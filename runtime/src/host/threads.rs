@@ -1,5 +1,6 @@
 //! Threads of a run: one per core, pinned where each has one.
 
+use super::contention;
 use std::fmt;
 use std::io;
 use std::sync::OnceLock;
@@ -34,7 +35,7 @@ impl std::error::Error for NoThreads {}
 /// they may wait for each other.
 pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
     if count <= 1 {
-        work(0);
+        contention::of_run(|| work(0));
         return Ok(());
     }
     let cores = cores();
@@ -49,7 +50,7 @@ pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
                     if let Some(core) = core {
                         core_affinity::set_for_current(core);
                     }
-                    work(thread);
+                    contention::of_run(|| work(thread));
                 }
             });
             if let Err(error) = started {

@@ -205,8 +205,17 @@ impl<'a> DevicePlanner<'a> {
 
     /// The plan of the member that is expected to be fastest, and all members that the GPU runs.
     pub fn best(&self, template: &Template) -> Result<(DevicePlan, Vec<Choice>), NoPlan> {
+        self.best_by(template, |_| 0)
+    }
+
+    /// The same where `pick` says which of the members is taken, by its index.
+    pub fn best_by(
+        &self,
+        template: &Template,
+        pick: impl FnOnce(&[Choice]) -> usize,
+    ) -> Result<(DevicePlan, Vec<Choice>), NoPlan> {
         let choices = self.choices(template)?;
-        let best = choices.first().unwrap_or(&self.layerwise);
+        let best = choices.get(pick(&choices)).unwrap_or(&self.layerwise);
         let mut plan = self.plan(best.clone())?;
         let auto = *template == Template::Auto;
         if let Some(refusal) = self.no_patches().filter(|_| auto && self.has_patches()) {

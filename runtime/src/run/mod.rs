@@ -62,6 +62,8 @@ pub struct Company<'a> {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub times: Times,
+    /// How many times it went on, to the next pause or to its end.
+    pub stretches: u64,
     /// The values of all components after the last step.
     pub counts: Vec<Count>,
 }
@@ -106,6 +108,7 @@ pub fn execute<T: Value>(
     watch: &Watch,
 ) -> Result<Outcome, RunError> {
     let mut times = Times::default();
+    let mut stretches = 0;
     let steps = simulation.problem().steps;
     if let Some(outputs) = company.outputs
         && simulation.steps() == 0
@@ -117,6 +120,7 @@ pub fn execute<T: Value>(
         let done = simulation.steps();
         if done < steps {
             let until = next_stop(simulation, &company);
+            stretches += 1;
             timed(&mut times.stepping, || simulation.run(until, &watch.run))?;
         }
         let pictures = simulation.take_pictures();
@@ -172,7 +176,11 @@ pub fn execute<T: Value>(
         timed(&mut times.checkpoints, || settle(simulation, &company))?;
         if ended {
             times.stepping += simulation.overlapped();
-            return Ok(Outcome { times, counts });
+            return Ok(Outcome {
+                times,
+                stretches,
+                counts,
+            });
         }
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The command under test; its code cache stays out of the user's.
+/// The command under test; its code cache stays out of the user's, and no run changes what another one chooses.
 pub fn torre() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_torre"));
     command
         .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("TORRE_RATES", "modelled")
         .env_remove("NO_COLOR")
         .current_dir(root());
     command

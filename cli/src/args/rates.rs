@@ -1,0 +1,19 @@
+//! Which rates decide.
+
+use clap::{Args, ValueEnum};
+
+/// Which rates decide between schedules.
+#[derive(Debug, Default, Args)]
+pub struct RatesArgs {
+    /// The rates by which schedules are chosen; `modelled` also records none [default: learned, or as `TORRE_RATES` says]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub rates: Option<RatesArg>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RatesArg {
+    /// What the model expects, corrected by what runs on this machine measured
+    Learned,
+    /// What the model expects
+    Modelled,
+}

@@ -1,0 +1,23 @@
+//! Learned rates: what runs measured, over what the model expected of them.
+//!
+//! ```text
+//! Case       what ran: family of the scheme, kind and sizes of the schedule, size of the grid; no names
+//! Record     a case on a computer, with its last ratios of measured over expected rates
+//! Store      the records in the user's cache folder
+//! Evidence   the records of one computer: corrected rates with their uncertainty, and the choice among schedules
+//! ```
+//! Planning itself knows nothing of learned rates: whoever asks for them corrects what was planned. They decide which
+//! schedule runs, and no bit of what it computes.
+
+mod case;
+mod evidence;
+mod store;
+
+pub use case::{Case, Family, Kind, Subject};
+pub use evidence::{Evidence, Learned};
+pub use store::{Computer, Found, Record, Store};
+
+use std::time::Duration;
+
+/// A run that computed for a shorter time teaches nothing.
+pub const LEAST: Duration = Duration::from_millis(300);
