@@ -97,8 +97,8 @@ impl Launch<'_> {
         op: MBarrier,
     ) -> Result<Flow, Fault> {
         let mut flow = Flow::Next;
-        if let MBarrier::Test { parity } = op
-            && let Some(open) = self.test_together(block, warp, inst, parity)?
+        if matches!(op, MBarrier::Test { .. })
+            && let Some(open) = self.test_together(block, warp, inst, op)?
         {
             return Ok(if open { Flow::Next } else { Flow::Yield });
         }
@@ -129,7 +129,7 @@ impl Launch<'_> {
         block: &mut Block,
         warp: usize,
         inst: &Inst,
-        parity: bool,
+        op: MBarrier,
     ) -> Result<Option<bool>, Fault> {
         let active = self.at.active;
         let mut operands = inst.src[..2].iter().map(|slot| match *slot {
@@ -168,7 +168,7 @@ impl Launch<'_> {
         let object = block.transfers.objects.get(&at);
         let object = object.ok_or_else(|| bad("there is no barrier object here").at(address))?;
         let phase = object.phase;
-        let open = object.is_over(value, parity);
+        let open = object.is_over(op, value);
         if let (true, Some(done)) = (open, object.done.clone()) {
             self.learn(block, warp, active, &done);
         }
@@ -217,8 +217,8 @@ impl Launch<'_> {
             .ok_or_else(|| bad("there is no barrier object here"))?;
         let token = object.phase;
         let result = match op {
-            MBarrier::Test { parity } => {
-                let open = object.is_over(value, parity);
+            MBarrier::Test { .. } => {
+                let open = object.is_over(op, value);
                 if let (true, Some(done)) = (open, &object.done) {
                     self.learn(block, warp, 1 << self.at.lane, done);
                 }
@@ -350,12 +350,11 @@ impl Transfers {
 }
 
 impl Object {
-    /// Whether the phase of a token, or the last one of this parity, is over.
-    fn is_over(&self, token: u64, parity: bool) -> bool {
-        if parity {
-            self.phase & 1 != token & 1
-        } else {
-            self.phase != token
+    /// Whether the phase that a test names is over: the last one of a parity, or that of a token.
+    fn is_over(&self, test: MBarrier, value: u64) -> bool {
+        match test {
+            MBarrier::Test { parity: true } => self.phase & 1 != value & 1,
+            _ => self.phase != value,
         }
     }
 
