@@ -1,7 +1,8 @@
 //! The order of row operations in a stage, and the place of each of their operands.
 //!
 //! Operations that need nothing which has to arrive, nor overwrite what another tower may not have read yet, come
-//! before the wait for what the stage before loaded; all others follow.
+//! before the wait for what the stage before loaded; all others follow. Rows that come before it are amended with the
+//! first ones behind it: what amendments ask for when a stage begins takes as long to arrive as some rows take.
 
 use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
@@ -28,9 +29,9 @@ const COPIED: usize = 32;
 /// waits for what another one computes.
 const AMENDED: usize = 24;
 
-/// Bytes of values that amendments have asked for and not used yet: about what arrives while the rows in between are
-/// computed.
-const AHEAD: usize = 64;
+/// Bytes of values that amendments have asked for and not used yet: those of a stage of FDTD(4,2) with W = 4 and layers
+/// along the inner axis, and more where others are.
+const AHEAD: usize = 112;
 
 /// What the operations of all alignments have in common.
 pub(super) struct Context<'a> {
@@ -165,7 +166,6 @@ impl Order<'_> {
             for row in rows {
                 self.update(stage, allocation, row, &mut waiting, &mut ops);
             }
-            self.amend(stage, allocation, &mut waiting, &mut ops);
             if arrives {
                 ops.push(RowOp::Await);
                 self.awaited = true;
@@ -174,6 +174,7 @@ impl Order<'_> {
                 }
             }
         }
+        self.amend(stage, allocation, &mut waiting, &mut ops);
         for rows in &mut waiting.sources {
             self.inject(stage, allocation, rows, &mut ops);
         }
