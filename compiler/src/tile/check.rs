@@ -196,7 +196,12 @@ impl Run<'_> {
         let mut course = Vec::new();
         shapes.course(program, tile, numbers, &mut course);
         self.enter(0, Vec::new());
-        for Work { tile: inner, parts } in &course {
+        for work in &course {
+            let Work {
+                tile: inner,
+                parts,
+                stages,
+            } = work;
             let mut same = true;
             for (level, cuts) in program.levels.iter().enumerate().skip(1) {
                 let indices: Vec<i64> = cuts.iter().map(|c| index_of(c, inner)).collect();
@@ -214,7 +219,7 @@ impl Run<'_> {
                 program.walk(inner, numbers, &mut run);
                 continue;
             };
-            for number in 0..numbers.len() {
+            for number in stages.lo..stages.hi {
                 for part in parts {
                     for segment in part.shape.of_stage(number) {
                         shapes.place(part, segment, numbers.lo, &mut run);
@@ -301,8 +306,8 @@ impl Run<'_> {
             .iter()
             .map(|&a| {
                 let place = 2 * at[a] + class.position[a];
-                let place = match self.program.ring[a] {
-                    Some(ring) => place.min(ring - place),
+                let place = match self.program.fold(a) {
+                    Some(fold) => place.min(fold - place),
                     None => place,
                 };
                 plane.form[a] * place

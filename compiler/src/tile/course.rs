@@ -2,7 +2,8 @@
 //!
 //! On folded axes a tile has a part on each sheet. Parts between which no dependence goes run one after the other, all
 //! inner tiles of one of them before those of the next, so that a cache holds the values of one part instead of up to
-//! four. Near the ends of a fold parts touch each other; these run together, their stages in turn.
+//! four. Near the ends of a fold parts touch each other; these run together, their stages in turn. As tiles lean, parts
+//! touch in some of their stages only, and run one after the other in the others.
 
 use super::shape::{Part, Shapes};
 use super::{Tile, TileProgram};
@@ -14,6 +15,8 @@ pub struct Work {
     pub tile: Tile,
     /// They run stage by stage; `None`: the tile has to be walked.
     pub parts: Option<Vec<Part>>,
+    /// The stages that run, counted from the time block's first.
+    pub stages: Interval,
 }
 
 /// A set of sheets, by index.
@@ -29,6 +32,7 @@ impl Shapes {
         course: &mut Vec<Work>,
     ) {
         let first = course.len();
+        let stages = Interval::new(0, numbers.len());
         program.tiles_inside(tile, 1, numbers, &mut |inner| {
             let mut parts = Vec::new();
             let shaped = self.parts(inner, numbers, &mut parts);
@@ -36,6 +40,7 @@ impl Shapes {
                 course.push(Work {
                     tile: inner.clone(),
                     parts: shaped.then_some(parts),
+                    stages,
                 });
             }
         });
@@ -46,30 +51,69 @@ impl Shapes {
         }
         let whole = course.split_off(first);
         let all = whole.iter().flat_map(|work| work.parts.iter().flatten());
-        for group in self.dependent(program, all) {
+        for group in self.dependent(program, all, stages) {
             for work in &whole {
                 let parts = work.parts.iter().flatten();
                 let parts: Vec<&Part> = parts.filter(|p| group >> p.sheet & 1 == 1).collect();
-                for set in self.dependent(program, parts.iter().copied()) {
-                    let own = parts.iter().filter(|p| set >> p.sheet & 1 == 1);
-                    course.push(Work {
-                        tile: work.tile.clone(),
-                        parts: Some(own.map(|p| Part::clone(p)).collect()),
-                    });
+                if !parts.is_empty() {
+                    self.in_turn(program, &work.tile, &parts, stages, course);
                 }
             }
         }
     }
 
-    /// The sheets of some parts, in sets between which no dependence goes.
+    /// Appends some stages of parts of a tile: parts one after the other for as many stages as no dependence goes
+    /// between them.
+    fn in_turn(
+        &self,
+        program: &TileProgram,
+        tile: &Tile,
+        parts: &[&Part],
+        stages: Interval,
+        course: &mut Vec<Work>,
+    ) {
+        let sets = |stages| self.dependent(program, parts.iter().copied(), stages);
+        let joined = |stages| sets(stages).len() < 2;
+        let mut from = stages.lo;
+        while from < stages.hi {
+            let mut end = from + 1;
+            let together = parts.len() < 2 || joined(Interval::new(from, end));
+            while end < stages.hi
+                && match together {
+                    true => parts.len() < 2 || joined(Interval::new(end, end + 1)),
+                    false => !joined(Interval::new(from, end + 1)),
+                }
+            {
+                end += 1;
+            }
+            let some = Interval::new(from, end);
+            from = end;
+            if together {
+                course.push(Work {
+                    tile: tile.clone(),
+                    parts: Some(parts.iter().map(|p| Part::clone(p)).collect()),
+                    stages: some,
+                });
+                continue;
+            }
+            for set in sets(some) {
+                let own = parts.iter().copied();
+                let own: Vec<&Part> = own.filter(|p| set >> p.sheet & 1 == 1).collect();
+                self.in_turn(program, tile, &own, some, course);
+            }
+        }
+    }
+
+    /// The sheets of some parts, in sets between which no dependence goes in some stages.
     fn dependent<'a>(
         &self,
         program: &TileProgram,
         parts: impl Iterator<Item = &'a Part>,
+        stages: Interval,
     ) -> Vec<SheetSet> {
         let mut bounds: Vec<(usize, Region)> = Vec::new();
         for part in parts {
-            let own = self.bounds(part);
+            let own = self.bounds(part, stages);
             match bounds.iter_mut().find(|(sheet, _)| *sheet == part.sheet) {
                 Some((_, all)) => *all = PerAxis::from_fn(|a| all[a].hull(own[a])),
                 None => bounds.push((part.sheet, own)),
@@ -97,7 +141,11 @@ impl Shapes {
 /// Whether a dependence may go between events of two regions along the outer and middle axes: some of their cells are
 /// no farther from each other than updates read.
 fn touch(program: &TileProgram, a: &Region, b: &Region) -> bool {
-    [Axis::OUTER, Axis::MIDDLE].into_iter().all(|axis| {
+    let axes = [Axis::OUTER, Axis::MIDDLE];
+    if axes.iter().any(|&axis| a[axis].is_empty() || b[axis].is_empty()) {
+        return false;
+    }
+    axes.into_iter().all(|axis| {
         let reach = program.reach[axis];
         let wide = Interval::new(a[axis].lo - reach, a[axis].hi + reach);
         let around = program.ring[axis].map_or(0, |ring| ring / 2);

@@ -29,7 +29,7 @@ pub use checked::{Checked, NoTiles, lower};
 pub use course::Work;
 pub(crate) use lower::in_integers;
 pub use pyramid::{PyramidProgram, Slab};
-pub use shape::{Part, Shape, Shapes};
+pub use shape::{Cut, Part, Shape, Shapes};
 pub use strips::{Strips, TIME_BLOCKS_AT_ONCE, TimeBlock, Waits};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};

@@ -31,12 +31,22 @@ pub struct Shape {
     starts: Vec<usize>,
     /// Encloses the segments along the outer and middle axes.
     bounds: Region,
+    /// Those of each stage.
+    stage_bounds: Vec<Region>,
 }
 
 impl Shape {
     /// The segments of a stage, counted from the time block's first.
     pub fn of_stage(&self, number: i64) -> &[Segment] {
         &self.segments[self.starts[number as usize]..self.starts[number as usize + 1]]
+    }
+
+    /// Encloses the segments of some stages along the outer and middle axes.
+    fn bounds_in(&self, stages: Interval) -> Region {
+        let own = &self.stage_bounds[stages.lo as usize..stages.hi as usize];
+        let none = PerAxis::splat(Interval::default());
+        own.iter()
+            .fold(none, |all, b| PerAxis::from_fn(|a| all[a].hull(b[a])))
     }
 }
 
@@ -71,10 +81,27 @@ pub struct Part {
     pub shape: Rc<Shape>,
     /// The cell that the shape's rows are relative to.
     pub origin: PerAxis<i64>,
-    /// Whether no end of the sheet cuts it along the outer and middle axes.
-    pub whole: bool,
+    /// Whether an end of the sheet cuts it along the outer and along the middle axis.
+    pub cut: [bool; 2],
     /// By index.
     pub(super) sheet: usize,
+}
+
+/// What parts of the same shape have in common whose rows are cut alike: they are translates of each other.
+pub type Cut = (usize, [Option<i64>; 2], i64);
+
+impl Part {
+    /// Whether no end of the sheet cuts it along the outer and middle axes.
+    pub fn whole(&self) -> bool {
+        self.cut == [false; 2]
+    }
+
+    /// The sheet, the origin along each axis along which the part is cut, and that along the inner axis.
+    pub fn alike(&self) -> Cut {
+        let [outer, middle, inner] = self.origin.0;
+        let [x, y] = self.cut;
+        (self.sheet, [x.then_some(outer), y.then_some(middle)], inner)
+    }
 }
 
 impl Shapes {
@@ -91,11 +118,11 @@ impl Shapes {
         };
         let alike = ranges().all(|r| Some(r) == ranges().next());
         let usable = program.three_axes
-            && (across.is_none() || (alike && program.ring[Axis::INNER].is_none()))
+            && (across.is_none() || (alike && program.fold(Axis::INNER).is_none()))
             && independent(program).is_some();
         let mut sheets = Vec::new();
         if usable {
-            let ways = |axis| match program.ring[axis] {
+            let ways = |axis| match program.fold(axis) {
                 None => &[false][..],
                 Some(_) => &[false, true],
             };
@@ -117,17 +144,17 @@ impl Shapes {
                 parts.clear();
                 return false;
             };
-            let (mut whole, mut empty) = (true, shape.segments.is_empty());
-            for axis in [Axis::OUTER, Axis::MIDDLE] {
+            let mut empty = shape.segments.is_empty();
+            let cut = [Axis::OUTER, Axis::MIDDLE].map(|axis| {
                 let bounds = moved(shape.bounds[axis], origin[axis]);
-                whole &= bounds.intersect(sheet.inner[axis]) == bounds;
                 empty |= bounds.intersect(sheet.outer[axis]).is_empty();
-            }
+                bounds.intersect(sheet.inner[axis]) != bounds
+            });
             if !empty {
                 parts.push(Part {
                     shape,
                     origin,
-                    whole,
+                    cut,
                     sheet: index,
                 });
             }
@@ -135,12 +162,12 @@ impl Shapes {
         !self.sheets.is_empty()
     }
 
-    /// A box along the outer and middle axes that has all rows of a part.
-    pub(super) fn bounds(&self, part: &Part) -> Region {
+    /// A box along the outer and middle axes that has all rows of a part in some stages, counted from the time block's
+    /// first.
+    pub(super) fn bounds(&self, part: &Part, stages: Interval) -> Region {
         let sheet = &self.sheets[part.sheet];
-        PerAxis::from_fn(|axis| {
-            moved(part.shape.bounds[axis], part.origin[axis]).intersect(sheet.outer[axis])
-        })
+        let own = part.shape.bounds_in(stages);
+        PerAxis::from_fn(|axis| moved(own[axis], part.origin[axis]).intersect(sheet.outer[axis]))
     }
 
     /// A range of the inner axis in a part of a tile, cut at the ends; may be empty.
@@ -173,7 +200,7 @@ impl Shapes {
             let own = placed.rows[axis];
             own.intersect(sheet.inner[axis]) == own
         };
-        if part.whole || (within(Axis::OUTER) && within(Axis::MIDDLE)) {
+        if part.whole() || (within(Axis::OUTER) && within(Axis::MIDDLE)) {
             visit(&placed);
             return;
         }
@@ -231,10 +258,12 @@ impl Sheet {
         let mut open = program.clone();
         let mut shift = vec![0; open.planes.len()];
         for axis in [Axis::OUTER, Axis::MIDDLE] {
-            let Some(ring) = open.ring[axis].take() else {
+            let fold = program.fold(axis);
+            open.ring[axis] = None;
+            let Some(fold) = fold else {
                 continue;
             };
-            let near = |position: i64| div_floor(ring / 2 - position, 2) + 1;
+            let near = |position: i64| div_floor(fold / 2 - position, 2) + 1;
             for class in open.stages.iter_mut().flatten() {
                 let half = match far[axis] {
                     false => Interval::new(-FAR, near(class.position[axis])),
@@ -244,7 +273,7 @@ impl Sheet {
             }
             if far[axis] {
                 for (plane, shift) in open.planes.iter_mut().zip(&mut shift) {
-                    *shift += plane.form[axis] * ring;
+                    *shift += plane.form[axis] * fold;
                     plane.form[axis] = -plane.form[axis];
                 }
             }
@@ -348,9 +377,12 @@ fn walk_shape(open: &TileProgram, depths: &[Interval], stages: i64) -> Option<Sh
     };
     let mut segments = Vec::new();
     let mut bounds: Region = PerAxis::splat(Interval::default());
+    let mut stage_bounds = vec![bounds; stages as usize];
     open.walk(&tile, Interval::new(0, stages), &mut |segment| {
         for axis in [Axis::OUTER, Axis::MIDDLE] {
-            bounds[axis] = bounds[axis].hull(segment.rows[axis]);
+            for bounds in [&mut bounds, &mut stage_bounds[segment.number as usize]] {
+                bounds[axis] = bounds[axis].hull(segment.rows[axis]);
+            }
         }
         if segments.len() <= MOST_SEGMENTS {
             segments.push(*segment);
@@ -363,5 +395,6 @@ fn walk_shape(open: &TileProgram, depths: &[Interval], stages: i64) -> Option<Sh
         segments,
         starts,
         bounds,
+        stage_bounds,
     })
 }

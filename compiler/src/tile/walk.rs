@@ -96,15 +96,16 @@ impl Span {
 #[derive(Clone, Copy)]
 enum Sheet {
     Whole,
-    /// Positions 0 to half the ring, measured as they are.
+    /// Positions up to half the fold, measured as they are.
     Near(i64),
     /// The others, measured backwards.
     Far(i64),
 }
 
 impl Sheet {
-    fn of(ring: Option<i64>) -> &'static [fn(i64) -> Sheet] {
-        match ring {
+    /// Those of an axis with a fold ([`TileProgram::fold`]), or without.
+    fn of(fold: Option<i64>) -> &'static [fn(i64) -> Sheet] {
+        match fold {
             None => &[|_| Sheet::Whole],
             Some(_) => &[Sheet::Near, Sheet::Far],
         }
@@ -114,13 +115,13 @@ impl Sheet {
     fn indices(self, span: Span, stagger: i64, range: Interval) -> Interval {
         let place = match self {
             Sheet::Whole => span,
-            Sheet::Near(ring) => span.meet(Span {
+            Sheet::Near(fold) => span.meet(Span {
                 lo: i64::MIN / 4,
-                hi: ring / 2,
+                hi: fold / 2,
             }),
-            Sheet::Far(ring) => Span {
-                lo: (ring - span.hi).max(ring / 2 + 1),
-                hi: ring - span.lo,
+            Sheet::Far(fold) => Span {
+                lo: (fold - span.hi).max(fold / 2 + 1),
+                hi: fold - span.lo,
             },
         };
         if span.is_empty() || place.is_empty() {
@@ -138,8 +139,8 @@ impl Sheet {
         let place = 2 * index + stagger;
         match self {
             Sheet::Whole => Some(place),
-            Sheet::Near(ring) => (place <= ring / 2).then_some(place),
-            Sheet::Far(ring) => (place > ring / 2).then_some(ring - place),
+            Sheet::Near(fold) => (place <= fold / 2).then_some(place),
+            Sheet::Far(fold) => (place > fold / 2).then_some(fold - place),
         }
     }
 }
@@ -147,6 +148,21 @@ impl Sheet {
 impl TileProgram {
     pub fn stages_per_step(&self) -> i64 {
         self.stages.len() as i64
+    }
+
+    /// Where an axis is folded and some plane cuts it: the sum of two positions that lie on each other. Positions above
+    /// half of it are measured backwards.
+    ///
+    /// Any sum keeps distances from growing. Along the outer axis it is odd where rows follow each other along the
+    /// middle axis: measured backwards, values on whole and half cells then change places, and at a face of a tile the
+    /// same updates come and go together as on the other sheet. With an even sum there, twice as many rows lack some of
+    /// a stage's updates.
+    pub fn fold(&self, axis: Axis) -> Option<i64> {
+        let cut = self.planes.iter().any(|plane| plane.form[axis] != 0);
+        let odd = self.three_axes && axis == Axis::OUTER;
+        self.ring[axis]
+            .filter(|_| cut)
+            .map(|ring| ring - i64::from(odd))
     }
 
     /// The updates of a set of classes of a stage.
@@ -167,11 +183,11 @@ impl TileProgram {
             lo: 2 * range.lo + class.position[axis],
             hi: 2 * (range.hi - 1) + class.position[axis],
         };
-        match self.ring[axis] {
+        match self.fold(axis) {
             None => whole,
-            Some(ring) => Span {
+            Some(fold) => Span {
                 lo: 0,
-                hi: ring / 2,
+                hi: fold / 2,
             },
         }
     }
@@ -300,8 +316,9 @@ impl TileProgram {
         } else {
             Axis::OUTER
         };
-        for sheet_z in Sheet::of(self.ring[Axis::INNER]) {
-            let sheet_z = sheet_z(self.ring[Axis::INNER].unwrap_or(0));
+        let fold = self.fold(Axis::INNER);
+        for sheet_z in Sheet::of(fold) {
+            let sheet_z = sheet_z(fold.unwrap_or(0));
             scratch.ranges.clear();
             for class in classes {
                 let mut span = self.places(class, Axis::INNER);
@@ -375,9 +392,9 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// Three axes: goes through the outer axis, one index at a time.
     fn planes_of_rows(&mut self, scratch: &mut Scratch, visit: &mut impl FnMut(&Segment)) {
-        let ring = self.program.ring[Axis::OUTER];
-        for sheet in Sheet::of(ring) {
-            let sheet = sheet(ring.unwrap_or(0));
+        let fold = self.program.fold(Axis::OUTER);
+        for sheet in Sheet::of(fold) {
+            let sheet = sheet(fold.unwrap_or(0));
             let mut all = Interval::default();
             for class in self.classes {
                 let span = self.lean_span(class, &scratch.limits);
@@ -422,9 +439,9 @@ impl Rows<'_> {
         lean: Option<(Sheet, i64)>,
         visit: &mut impl FnMut(&Segment),
     ) {
-        let ring = self.program.ring[self.run];
-        for sheet in Sheet::of(ring) {
-            let sheet = sheet(ring.unwrap_or(0));
+        let fold = self.program.fold(self.run);
+        for sheet in Sheet::of(fold) {
+            let sheet = sheet(fold.unwrap_or(0));
             scratch.runs.clear();
             for (class, range) in self.classes.iter().zip(&scratch.ranges) {
                 let groups = if range.is_empty() {

@@ -331,19 +331,16 @@ impl<T: Real> Engine<'_, T> {
                         let advanced = row_of(target, Group { x, y });
                         // SAFETY: the caller excludes other threads from these rows and their ghosts.
                         unsafe {
-                            if injects {
-                                self.effects.inject(&context, self.cells, &advanced);
-                            }
                             let AdvancedRow { component, row, .. } = advanced;
-                            let (layout, cells) = (self.layout, self.cells);
-                            self.ghosts.update(
-                                layout,
-                                cells,
-                                component,
-                                row,
-                                Group { x, y },
-                                range,
-                            );
+                            let (layout, cells, group) = (self.layout, self.cells, Group { x, y });
+                            if injects {
+                                self.effects.inject(&context, cells, &advanced);
+                                self.ghosts
+                                    .update(layout, cells, component, row, group, range);
+                            } else {
+                                self.ghosts
+                                    .copy_row(layout, cells, component, row, group, range);
+                            }
                         }
                     }
                 }

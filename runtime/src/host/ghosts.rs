@@ -94,17 +94,38 @@ impl Ghosts {
         cells: Cells<T>,
         id: ComponentId,
         row: RowId,
+        group: Group,
+        range: Interval,
+    ) {
+        let start = layout.element(row, PerAxis([group.x, group.y, 0]));
+        // SAFETY: passed on.
+        unsafe {
+            self.components[id.index()].update_row(cells, start, range);
+            self.copy_row(layout, cells, id, row, group, range);
+        }
+    }
+
+    /// Writes the ghosts of `range` of a row along the outer and middle axes, those along the inner axis included; the
+    /// row's own ones along the inner axis are there.
+    ///
+    /// # Safety
+    /// As for [`Ghosts::update`].
+    pub unsafe fn copy_row<T: Real>(
+        &self,
+        layout: &Layout,
+        cells: Cells<T>,
+        id: ComponentId,
+        row: RowId,
         Group { x, y }: Group,
         range: Interval,
     ) {
         let c = &self.components[id.index()];
+        if c.outer[x as usize].is_empty() && c.middle[y as usize].is_empty() {
+            return;
+        }
         let start = layout.element(row, PerAxis([x, y, 0]));
         // SAFETY: indices lie in the extent or its ghosts, which the layout holds; the caller excludes other threads.
         unsafe {
-            c.update_row(cells, start, range);
-            if c.outer[x as usize].is_empty() && c.middle[y as usize].is_empty() {
-                return;
-            }
             let own = |index| Ghost {
                 index,
                 negated: false,

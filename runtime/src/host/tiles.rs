@@ -10,6 +10,7 @@ use super::guard::Sample;
 use super::kernel_table::Advance;
 use super::threads::{self, NoThreads};
 use super::waiting::{Patience, Rising};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use torre_compiler::kernel::UpdateSet;
@@ -17,7 +18,8 @@ use torre_compiler::lattice::{Axis, Group, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::ZoneSet;
 use torre_compiler::tile::{
-    Checked, ClassSet, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, TileProgram, Work,
+    Checked, ClassSet, Cut, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, TileProgram,
+    Work,
 };
 
 /// How far a strip has come is a number: places below are done.
@@ -25,6 +27,18 @@ const DONE: i64 = i64::MAX;
 
 /// The batches of each stage of a tile.
 type Stages = Rc<Vec<Vec<Batch>>>;
+
+/// Runs of cut parts that are kept.
+const MOST_CUT_RUNS: usize = 1 << 18;
+
+/// The batches of a part of a tile that ends of the grid cut.
+struct CutBatches {
+    /// Keeps its place in memory, by which it is known.
+    _shape: Rc<Shape>,
+    /// The part's cell when they were made.
+    origin: Group,
+    stages: Stages,
+}
 
 /// Kernels for each set of classes that has been met, per stage and phase.
 pub(super) struct ClassKernels {
@@ -35,6 +49,10 @@ pub(super) struct ClassKernels {
     shapes: Shapes,
     /// The batches of shapes that have been met, by stage.
     batches: Vec<(Rc<Shape>, Stages)>,
+    /// Those of cut parts, by the shape's place in memory and by what parts that are cut alike have in common.
+    cut: BTreeMap<(usize, Cut, i64), CutBatches>,
+    /// The runs of these.
+    cut_runs: usize,
     collector: Collector,
     /// The tiles inside of an outermost tile.
     course: Vec<Work>,
@@ -52,6 +70,8 @@ impl ClassKernels {
             cells: 0,
             shapes: Shapes::new(program),
             batches: Vec::new(),
+            cut: BTreeMap::new(),
+            cut_runs: 0,
             collector,
             course: Vec::new(),
             looked_from: i64::MAX,
@@ -73,6 +93,41 @@ impl ClassKernels {
         let batches = Rc::new((0..stages).map(&mut stage).collect());
         self.batches.push((Rc::clone(shape), Rc::clone(&batches)));
         batches
+    }
+
+    /// The batches of a part that is cut, and from the part for which they were made to this one. Tiles along an end are
+    /// cut alike, and time block after time block.
+    fn cut_batches(&mut self, part: &Part, stages: i64) -> (Stages, Group) {
+        let origin = Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]);
+        let key = (Rc::as_ptr(&part.shape) as usize, part.alike(), stages);
+        if let Some(known) = self.cut.get(&key) {
+            let Group { x, y } = known.origin;
+            return (
+                Rc::clone(&known.stages),
+                Group::new(origin.x - x, origin.y - y),
+            );
+        }
+        let mut stage = |number| {
+            for segment in part.shape.of_stage(number) {
+                let add = &mut |s: &Segment| self.collector.add(s);
+                self.shapes.place(part, segment, 0, add);
+            }
+            std::mem::take(&mut self.collector.batches)
+        };
+        let stages: Stages = Rc::new((0..stages).map(&mut stage).collect());
+        if self.cut_runs > MOST_CUT_RUNS {
+            self.cut.clear();
+            self.cut_runs = 0;
+        }
+        let batches = stages.iter().flatten();
+        self.cut_runs += batches.map(|batch| batch.runs.len()).sum::<usize>();
+        let made = CutBatches {
+            _shape: Rc::clone(&part.shape),
+            origin,
+            stages: Rc::clone(&stages),
+        };
+        self.cut.insert(key, made);
+        (stages, Group::default())
     }
 }
 
@@ -172,7 +227,9 @@ impl<T: Real> Engine<'_, T> {
         kernels.sample = guard.after_time_block(self.scheme, end, end - first);
         match &work.parts {
             // SAFETY: passed on.
-            Some(parts) => unsafe { self.run_parts(program, kernels, from, parts, numbers) },
+            Some(parts) => unsafe {
+                self.run_parts(program, kernels, from, parts, work.stages, numbers)
+            },
             None => {
                 let mut number = numbers.lo;
                 program.walk(&work.tile, numbers, &mut |segment| {
@@ -189,7 +246,7 @@ impl<T: Real> Engine<'_, T> {
         }
     }
 
-    /// Runs the parts of a tile stage by stage.
+    /// Runs some stages of the parts of a tile, one by one, counted from the first of `numbers`.
     ///
     /// # Safety
     /// As for `Engine::advance`.
@@ -199,36 +256,34 @@ impl<T: Real> Engine<'_, T> {
         kernels: &mut ClassKernels,
         from: u64,
         parts: &[Part],
+        stages: Interval,
         numbers: Interval,
     ) {
-        let batches: Vec<Stages> = parts
+        let batches: Vec<(Stages, Group)> = parts
             .iter()
-            .map(|part| match part.whole {
-                true => kernels.batches(&part.shape, numbers.len()),
-                false => Rc::default(),
+            .map(|part| match part.whole() {
+                true => {
+                    let origin = Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]);
+                    (kernels.batches(&part.shape, numbers.len()), origin)
+                }
+                false => kernels.cut_batches(part, numbers.len()),
             })
             .collect();
-        for number in 0..numbers.len() {
-            for (part, batches) in parts.iter().zip(&batches) {
-                if !part.whole {
-                    for segment in part.shape.of_stage(number) {
-                        let add = &mut |s: &Segment| kernels.collector.add(s);
-                        kernels.shapes.place(part, segment, numbers.lo, add);
-                    }
-                    continue;
-                }
+        for number in stages.lo..stages.hi {
+            for (part, (stages, origin)) in parts.iter().zip(&batches) {
                 let place = Place {
                     stage: numbers.lo,
-                    origin: Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]),
+                    origin: *origin,
                 };
-                for batch in &batches[number as usize] {
-                    let range = kernels.shapes.cut(part, batch.range);
+                for batch in &stages[number as usize] {
+                    let range = match part.whole() {
+                        true => kernels.shapes.cut(part, batch.range),
+                        false => batch.range,
+                    };
                     // SAFETY: passed on.
                     unsafe { self.run_batch(program, kernels, from, batch, range, place) }
                 }
             }
-            // SAFETY: passed on.
-            unsafe { self.run_collected(program, kernels, from) }
         }
     }
 

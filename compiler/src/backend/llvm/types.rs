@@ -34,6 +34,11 @@ impl Types {
         }
     }
 
+    /// Whether the processor's vectors have masks, so that a masked store costs what any other does.
+    pub fn has_masks(&self) -> bool {
+        self.lanes * self.bytes >= 64
+    }
+
     /// The integer type with the bits of a number.
     pub fn word(&self) -> &'static str {
         match self.precision {

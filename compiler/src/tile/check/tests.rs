@@ -208,7 +208,7 @@ fn a_wait_that_is_left_out_is_a_race() {
         strips.tiles(&program, strip, &mut |_, _, tile| {
             let mut parts = Vec::new();
             assert!(shapes.parts(tile, numbers, &mut parts));
-            let whole = parts.iter().all(|p| p.whole);
+            let whole = parts.iter().all(|p| p.whole());
             of_shapes[usize::from(whole)] += 1;
         });
     }
