@@ -142,7 +142,10 @@ impl Shapes {
 /// no farther from each other than updates read.
 fn touch(program: &TileProgram, a: &Region, b: &Region) -> bool {
     let axes = [Axis::OUTER, Axis::MIDDLE];
-    if axes.iter().any(|&axis| a[axis].is_empty() || b[axis].is_empty()) {
+    if axes
+        .iter()
+        .any(|&axis| a[axis].is_empty() || b[axis].is_empty())
+    {
         return false;
     }
     axes.into_iter().all(|axis| {
