@@ -91,7 +91,7 @@ impl Shapes {
             if together {
                 course.push(Work {
                     tile: tile.clone(),
-                    parts: Some(parts.iter().map(|p| Part::clone(p)).collect()),
+                    parts: Some(parts.iter().copied().cloned().collect()),
                     stages: some,
                 });
                 continue;
