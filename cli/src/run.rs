@@ -424,7 +424,7 @@ impl<'a, T: Value> Run<'a, T> {
         let report = Report {
             preparing,
             total: self.clock.total(),
-            learned: learning::json(report.learned, taught),
+            learned: Self::lesson(report.learned, taught),
             timeline: timeline.as_ref().map(timeline::json),
             ..report
         };

@@ -55,15 +55,15 @@ impl<T: Value> Run<'_, T> {
             false => Err("the record could not be written"),
         }
     }
-}
 
-/// What was known before a run, with whether it was recorded.
-pub(super) fn json(before: Json, taught: Result<(), Reason>) -> Json {
-    let mut all = match before {
-        Json::Null => json!({}),
-        before => before,
-    };
-    let recorded = json!({"recorded": taught.is_ok(), "not_recorded_because": taught.err()});
-    crate::report::extend(&mut all, recorded);
-    all
+    /// What was known before a run, with whether it was recorded.
+    pub(super) fn lesson(before: Json, taught: Result<(), Reason>) -> Json {
+        let mut all = match before {
+            Json::Null => json!({}),
+            before => before,
+        };
+        let recorded = json!({"recorded": taught.is_ok(), "not_recorded_because": taught.err()});
+        crate::report::extend(&mut all, recorded);
+        all
+    }
 }

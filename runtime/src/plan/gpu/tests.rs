@@ -143,21 +143,6 @@ fn lines_that_one_block_does_not_hold_are_shared() {
     }
 }
 
-/// On an H200 two z blocks of 160 values do 67.7e9 cell-steps/s in f64, W = 4 with whole lines 59.8e9, and two blocks
-/// that share lines 61.7e9.
-#[test]
-fn lines_of_256_values_in_f64_go_by_z_blocks() {
-    let scheme = maxwell(4, Precision::F64, [1024, 1024, 256]);
-    let (problem, model) = (problem(), usual("sm_90a"));
-    let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
-    let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-    let name = plan.choice.name.clone();
-    assert_eq!(name, "torre(D = 2, TH = 16)");
-    let block = plan.towers.expect("towers").fit.block;
-    assert!(block.lines.z_blocks().is_some(), "{name}");
-    assert_eq!(block.values, 160);
-}
-
 /// Lines are cut into z blocks where GPUs have no clusters, or where one asks for it.
 #[test]
 fn long_lines_are_cut() {
