@@ -114,8 +114,9 @@ fn states_are_kept_in_their_layers_only() {
     let scheme = case.scheme();
     assert_eq!(scheme.states.len(), 12);
     let layout = torre_compiler::layout::Layout::new(scheme).expect("a small domain");
-    // Along x a layer of 5 cells at both ends; along y 4 cells above; along z 6 cells at both.
-    let cells = [[5 + 5, 24, 28], [20, 4, 28], [20, 24, 6 + 6]];
+    // Along x a layer of 5 cells at both ends, with the plane at the upper one; along y 4 cells above; along z 6 cells
+    // at both.
+    let cells = [[5 + 6, 25, 29], [21, 5, 29], [21, 25, 6 + 7]];
     let mut stored = 0;
     for (zone, [x, y, z]) in scheme.zones.iter().zip(cells) {
         assert_eq!(zone.volume(), x * y * z, "{}", zone.name);
