@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::failure::{Exit, Failure};
-use crate::rates::Lessons;
+use crate::rates::LearnedRates;
 use crate::schedule;
 use serde_json::{Value, json};
 use torre_compiler::backend::gpu::Gpu;
@@ -112,12 +112,12 @@ pub fn plan(
     source: &Source,
     resolved: &Resolved,
     model: &DeviceModel,
-    lessons: &Lessons,
+    learned_rates: &LearnedRates,
 ) -> Result<(DevicePlan, Vec<Choice>), Failure> {
     let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, model);
     let planner = planner.map_err(SetupError::from)?;
     let template = schedule::template(text, source, resolved, &planner.planner)?;
-    let best = planner.best_by(&template, |choices| lessons.pick(choices));
+    let best = planner.best_by(&template, |choices| learned_rates.pick(choices));
     best.map_err(|error| refused(error, &planner, model))
 }
 

@@ -6,7 +6,7 @@ use crate::device;
 use crate::failure::Failure;
 use crate::input;
 use crate::plan::{patches_text, towers_text};
-use crate::rates::Lessons;
+use crate::rates::LearnedRates;
 use crate::render::Voice;
 use crate::schedule;
 use crate::window::{self, Held, Question};
@@ -195,7 +195,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
         &source,
         &resolved,
         &model,
-        &Lessons::none(&resolved),
+        &LearnedRates::none(&resolved),
     )?;
     let scheme = &resolved.scheme;
     let module = || plan.module(scheme);

@@ -10,7 +10,7 @@ use crate::devices::Devices;
 use crate::failure::Failure;
 use crate::input;
 use crate::machine;
-use crate::rates::{Expected, Lessons, Rates};
+use crate::rates::{Expected, LearnedRates, Rates};
 use crate::render::Voice;
 use crate::report::{self, bytes};
 use crate::schedule::{self, Planned};
@@ -75,7 +75,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
                 plan,
                 choices,
                 held,
-                lessons,
+                learned_rates,
                 expected,
                 ..
             } = &gpu;
@@ -87,7 +87,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
                     plan,
                     held: held.as_ref(),
                     choices,
-                    lessons,
+                    learned_rates,
                     expected,
                     model,
                     available,
@@ -154,8 +154,10 @@ fn plan_on_device(
     };
     let rates = Rates::asked(args.rates.rates, &args.how, voice)?;
     let computer = Computer::of_devices(&model.facts, numbers.len());
-    let lessons = rates.lessons(resolved, Some(computer).filter(|_| rates.is_learning()));
-    let (mut plan, choices) = device::plan(&args.schedule, source, resolved, &model, &lessons)?;
+    let learned_rates =
+        rates.learned_rates(resolved, Some(computer).filter(|_| rates.is_learning()));
+    let (mut plan, choices) =
+        device::plan(&args.schedule, source, resolved, &model, &learned_rates)?;
     let question = Question {
         holding: &args.holding,
         resolved,
@@ -171,8 +173,8 @@ fn plan_on_device(
         plan: &plan,
         held: held.as_ref(),
         choices: &choices,
-        lessons: &lessons,
-        expected: &window::expected(held.as_ref(), &lessons, &plan, &choices),
+        learned_rates: &learned_rates,
+        expected: &window::expected(held.as_ref(), &learned_rates, &plan, &choices),
         model: &model,
         available,
     };
@@ -200,7 +202,7 @@ struct ShownOnDevice<'a> {
     held: Option<&'a Held>,
     /// All members of the family that the GPU runs, the one that the model likes best first.
     choices: &'a [Choice],
-    lessons: &'a Lessons,
+    learned_rates: &'a LearnedRates,
     expected: &'a Expected,
     model: &'a DeviceModel,
     /// Bytes of its memory.
@@ -266,7 +268,11 @@ impl ShownOnDevice<'_> {
             gpu::line(&self.model.facts),
             self.model.copy_rate * 1e-9,
         );
-        out.push_str(&considered(&self.plan.choice, self.choices, self.lessons));
+        out.push_str(&considered(
+            &self.plan.choice,
+            self.choices,
+            self.learned_rates,
+        ));
         out
     }
 
@@ -295,7 +301,7 @@ impl ShownOnDevice<'_> {
             "available_memory_bytes": self.available,
             "learned_gcells_per_s": learned.map(|rate| rate * 1e-9),
             "learned": self.expected.json(),
-            "alternatives": alternatives(&self.plan.choice, self.choices, self.lessons),
+            "alternatives": alternatives(&self.plan.choice, self.choices, self.learned_rates),
         });
         crate::report::extend(&mut value, more);
         format!("{value:#}\n")
@@ -485,7 +491,7 @@ impl Shown<'_> {
             machine,
             plan,
             choices,
-            lessons,
+            learned_rates,
             expected,
         } = self.planned;
         let Choice {
@@ -526,7 +532,7 @@ impl Shown<'_> {
         }
         out.push_str(&incoming_text(&self.sizes()));
         let _ = writeln!(out, "  machine   {}", machine::line(machine));
-        out.push_str(&considered(&plan.choice, choices, lessons));
+        out.push_str(&considered(&plan.choice, choices, learned_rates));
         out
     }
 
@@ -536,7 +542,7 @@ impl Shown<'_> {
             machine,
             plan,
             choices,
-            lessons,
+            learned_rates,
             expected,
         } = self.planned;
         let mut value = choice_json(&plan.choice);
@@ -555,7 +561,7 @@ impl Shown<'_> {
             "machine": machine::json(machine),
             "learned_gcells_per_s": expected.learned().map(|rate| rate * 1e-9),
             "learned": expected.json(),
-            "alternatives": alternatives(&plan.choice, choices, lessons),
+            "alternatives": alternatives(&plan.choice, choices, learned_rates),
         });
         crate::report::extend(&mut value, more);
         format!("{value:#}\n")

@@ -1,4 +1,4 @@
-//! Learned rates as commands use them: which were asked for, what they say of a run, and what a run adds.
+//! Learned rates as commands use them: where they come from, the rate that they expect of a run, and records of runs.
 
 use crate::args::{BackendArg, How, RatesArg};
 use crate::devices::Devices;
@@ -34,17 +34,20 @@ impl Rates {
         }
     }
 
-    /// Those that were asked for. Other back ends than those of the model, and code for other processors, have none.
-    /// A damaged file is named in a note.
+    /// The learned rates of the user, unless `--rates` or the variable leaves them out. Back ends that the model does
+    /// not know and code for other processors have none. A note names a damaged file.
     pub fn asked(asked: Option<RatesArg>, how: &How, voice: &Voice) -> Result<Self, Failure> {
-        let which = match (asked, env::var(VARIABLE)) {
+        let which = match (asked, env::var_os(VARIABLE)) {
             (Some(which), _) => which,
-            (None, Err(_)) => RatesArg::Learned,
-            (None, Ok(text)) => RatesArg::from_str(&text, false).map_err(|_| {
-                Failure::usage(format!(
-                    "`{VARIABLE}` is `learned` or `modelled`, and not `{text}`"
-                ))
-            })?,
+            (None, None) => RatesArg::Learned,
+            (None, Some(text)) => {
+                let text = text.to_string_lossy();
+                RatesArg::from_str(&text, false).map_err(|_| {
+                    Failure::usage(format!(
+                        "`{VARIABLE}` is `learned` or `modelled`, and not `{text}`"
+                    ))
+                })?
+            }
         };
         let expected = [BackendArg::Auto, BackendArg::Llvm, BackendArg::Cuda];
         let shared = how
@@ -70,9 +73,9 @@ impl Rates {
     }
 
     /// What was learned on a computer, for a calculation.
-    pub fn lessons(&self, resolved: &Resolved, computer: Option<Computer>) -> Lessons {
+    pub fn learned_rates(&self, resolved: &Resolved, computer: Option<Computer>) -> LearnedRates {
         let records = computer.as_ref().map(|computer| self.found.of(computer));
-        Lessons {
+        LearnedRates {
             subject: Subject::of(&resolved.scheme, &resolved.problem),
             evidence: Evidence::new(records.unwrap_or_default()),
             computer,
@@ -92,17 +95,17 @@ impl Rates {
 
 /// What was learned on one computer, for one calculation.
 #[derive(Clone, Debug)]
-pub struct Lessons {
+pub struct LearnedRates {
     subject: Subject,
     evidence: Evidence,
     /// `None`: nothing was, and nothing is.
     pub computer: Option<Computer>,
 }
 
-impl Lessons {
+impl LearnedRates {
     /// Nothing, for a calculation.
     pub fn none(resolved: &Resolved) -> Self {
-        Rates::modelled().lessons(resolved, None)
+        Rates::modelled().learned_rates(resolved, None)
     }
 
     /// The index of the schedule to take of some of which the model likes the first one best.
@@ -129,8 +132,8 @@ impl Lessons {
         self.subject.case(Kind::of(schedule), schedule)
     }
 
-    /// What is expected of the schedule that was taken, with all values in memory, where the model likes the first of some
-    /// best.
+    /// The rate that is expected of the schedule that was taken, with all values in memory. The model likes the first
+    /// of `choices` best.
     pub fn expected(&self, taken: &Choice, choices: &[Choice]) -> Expected {
         let kind = Kind::of(&taken.schedule);
         let instead_of = choices
@@ -199,7 +202,8 @@ impl Expected {
             _ => format!("{runs} runs"),
         };
         Some(format!(
-            "{} Gcells/s, {ratio:.2} of the modelled rate: learned from {number} on this machine, {alike} of them of this case",
+            "{} Gcells/s, {ratio:.2} of the modelled rate: learned from {number} on this machine, {alike} of them of \
+             this case",
             gcells(ratio * self.modelled),
         ))
     }
@@ -247,8 +251,8 @@ fn case_json(case: &Case) -> Value {
     })
 }
 
-/// What was learned on all computers, for `torre machine`: for programs, with the name under which runs on the processor
-/// of a measured machine are recorded, and in a line.
+/// The records of all computers, for `torre machine`: as JSON, with the name under which runs on the processor of a
+/// measured machine are recorded, and in a line.
 pub fn shown(store: &Store, measured: &Measured) -> (Value, String) {
     let found = store.read();
     let records: Vec<Value> = found

@@ -193,15 +193,15 @@ impl<'a, T: Value> Run<'a, T> {
             Some(Planned {
                 plan,
                 expected,
-                lessons,
+                learned_rates,
                 ..
-            }) => (Some(plan), Some((expected, lessons.computer))),
+            }) => (Some(plan), Some((expected, learned_rates.computer))),
             None => (None, None),
         };
         timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
         if let Some(gpu) = &gpu {
             plan = None;
-            expected = Some((gpu.expected.clone(), gpu.lessons.computer.clone()));
+            expected = Some((gpu.expected.clone(), gpu.learned_rates.computer.clone()));
             if let Some(note) = &gpu.plan.note {
                 voice.note(note);
             }
@@ -419,12 +419,12 @@ impl<'a, T: Value> Run<'a, T> {
         timeline::write(self.args, timeline.as_ref())?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
         let steps_run = self.problem.steps - start;
-        let taught = self.learn(&made, &outcome, steps_run, &waiting);
+        let record = self.learn(&made, &outcome, steps_run, &waiting);
         let report = self.report(made, &outcome, steps_run, folders);
         let report = Report {
             preparing,
             total: self.clock.total(),
-            learned: Self::lesson(report.learned, taught),
+            learned: Self::learned_json(report.learned, record),
             timeline: timeline.as_ref().map(timeline::json),
             ..report
         };

@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::failure::Failure;
-use crate::rates::{Expected, Lessons, Rates};
+use crate::rates::{Expected, LearnedRates, Rates};
 use torre_compiler::cost::{Choice, Machine};
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::frame::Needed;
@@ -45,7 +45,7 @@ pub struct Planned {
     pub plan: Plan,
     /// All members of the family, the one that the model likes best first.
     pub choices: Vec<Choice>,
-    pub lessons: Lessons,
+    pub learned_rates: LearnedRates,
     pub expected: Expected,
 }
 
@@ -61,10 +61,10 @@ pub fn plan(
     let template = template(text, source, resolved, &planner)?;
     let measured = measure::measured(threads);
     let computer = Computer::of_processor(&measured);
-    let lessons = rates.lessons(resolved, computer.filter(|_| rates.is_learning()));
+    let learned_rates = rates.learned_rates(resolved, computer.filter(|_| rates.is_learning()));
     let machine = measured.machine;
     let choices = planner.choices(&template, &machine);
-    let picked = choices.get(lessons.pick(&choices));
+    let picked = choices.get(learned_rates.pick(&choices));
     // What cannot be planned is no choice of runs.
     let picked = picked.and_then(|choice| planner.plan(choice.clone()).ok());
     let plan = match picked {
@@ -74,11 +74,11 @@ pub fn plan(
             .map_err(|error| refused(error, &planner))?,
     };
     Ok(Planned {
-        expected: lessons.expected(&plan.choice, &choices),
+        expected: learned_rates.expected(&plan.choice, &choices),
         machine,
         plan,
         choices,
-        lessons,
+        learned_rates,
     })
 }
 

@@ -4,7 +4,7 @@ use crate::args::{BackendArg, Holding, How, WindowArg};
 use crate::device;
 use crate::devices::Devices;
 use crate::failure::Failure;
-use crate::rates::{Expected, Lessons, Rates};
+use crate::rates::{Expected, LearnedRates, Rates};
 use crate::render::Voice;
 use crate::report;
 use crate::window::{self, Held, Question};
@@ -40,7 +40,7 @@ pub struct OnGpu {
     pub choices: Vec<Choice>,
     /// `None`: it holds all values, with one time block at a time.
     pub held: Option<Held>,
-    pub lessons: Lessons,
+    pub learned_rates: LearnedRates,
     pub expected: Expected,
 }
 
@@ -100,9 +100,10 @@ impl Asked<'_> {
         let (devices, mut model) = device::all(numbers, &self.how.target)?;
         let computer = Computer::of_devices(&model.facts, numbers.len());
         let computer = Some(computer).filter(|_| self.rates.is_learning());
-        let lessons = self.rates.lessons(self.resolved, computer);
+        let learned_rates = self.rates.learned_rates(self.resolved, computer);
         let (source, resolved) = (self.source, self.resolved);
-        let (mut plan, choices) = device::plan(self.schedule, source, resolved, &model, &lessons)?;
+        let (mut plan, choices) =
+            device::plan(self.schedule, source, resolved, &model, &learned_rates)?;
         let free = device::free_memory(&devices, numbers)?;
         let Resolved {
             scheme, problem, ..
@@ -127,8 +128,8 @@ impl Asked<'_> {
         };
         let held = question.decide(&mut plan, &choices)?;
         Ok(OnGpu {
-            expected: window::expected(held.as_ref(), &lessons, &plan, &choices),
-            lessons,
+            expected: window::expected(held.as_ref(), &learned_rates, &plan, &choices),
+            learned_rates,
             devices,
             model,
             plan,

@@ -3,7 +3,7 @@
 use crate::args::{Holding, WindowArg};
 use crate::device;
 use crate::failure::Failure;
-use crate::rates::{Expected, Lessons};
+use crate::rates::{Expected, LearnedRates};
 use crate::report::bytes;
 use std::fmt::Write;
 use torre_compiler::cost::Choice;
@@ -48,27 +48,27 @@ impl Held {
     }
 
     /// What is expected of it with a schedule.
-    fn expected(&self, lessons: &Lessons, taken: &Choice) -> Expected {
+    fn expected(&self, learned_rates: &LearnedRates, taken: &Choice) -> Expected {
         let (kind, modelled) = match self {
             Held::All(_) => (Kind::InFlight, taken.prediction.rate),
             Held::Window(plan) if plan.slabs.is_some() => (Kind::Slabs, plan.rate.cells),
             Held::Window(plan) => (Kind::Window, plan.rate.cells),
             Held::Stripes(plan) => (Kind::Stripes, plan.rate.cells),
         };
-        lessons.expected_as(kind, taken, modelled)
+        learned_rates.expected_as(kind, taken, modelled)
     }
 }
 
 /// What is expected of a plan, which is one of some that the model likes in this order.
 pub fn expected(
     held: Option<&Held>,
-    lessons: &Lessons,
+    learned_rates: &LearnedRates,
     plan: &DevicePlan,
     choices: &[Choice],
 ) -> Expected {
     match held {
-        Some(held) => held.expected(lessons, &plan.choice),
-        None => lessons.expected(&plan.choice, choices),
+        Some(held) => held.expected(learned_rates, &plan.choice),
+        None => learned_rates.expected(&plan.choice, choices),
     }
 }
 

@@ -102,6 +102,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) at: At,
     /// Whether anything was written that others could wait for.
     pub(crate) progress: bool,
+    /// No thread went on in the last round.
+    pub(crate) idle: bool,
     /// Accesses to memory are followed in pieces of so many bytes, as a power of two.
     pub(crate) piece: u32,
     /// Global memory that bulk copies under way read or write.
@@ -146,6 +148,7 @@ pub(crate) fn launch(
         steps: 0,
         at: At::default(),
         progress: false,
+        idle: false,
         piece: smallest_access(entry),
         claims: Vec::new(),
         peers: Vec::new(),
@@ -303,6 +306,7 @@ impl Launch<'_> {
             }
             blocks.retain(|block| block.live > 0);
             idle = if self.progress || spent { 0 } else { idle + 1 };
+            self.idle = idle > 0;
             let asleep = |block: &Block| block.warps.iter().all(|warp| warp.groups.is_empty());
             if idle > self.options.idle_rounds || idle > 0 && blocks.iter().all(asleep) {
                 return Err(self.deadlock(&blocks));

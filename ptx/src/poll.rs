@@ -1,6 +1,8 @@
 //! Polls: a warp that keeps finding the same values sleeps until one of them changes.
 //!
 //! A warp may be delayed at any time, so that sleeping changes no outcome, only the time that interpretation takes.
+//! Where no thread goes on, all poll in every round: kernels that give up after some polls end, and those that do not
+//! are found.
 
 use crate::access::{Place, number};
 use crate::block::{Block, Warp};
@@ -53,7 +55,8 @@ impl Launch<'_> {
     /// Whether a warp has polled in vain and would read the same again; its turn is over then.
     pub(crate) fn sleeps(&self, block: &mut Block, warp: usize) -> bool {
         let state = &block.warps[warp];
-        if !state.poll.repeated || state.groups.len() != 1 || state.poll.turns == MOST_TURNS {
+        let spent = state.poll.turns == MOST_TURNS;
+        if self.idle || spent || !state.poll.repeated || state.groups.len() != 1 {
             return false;
         }
         let same = state

@@ -1,7 +1,7 @@
 //! Members of a family of schedules, for people and for programs.
 
 use crate::columns::{Set, table};
-use crate::rates::{Expected, Lessons};
+use crate::rates::{Expected, LearnedRates};
 use crate::report::bytes;
 use serde_json::{Value, json};
 use torre_compiler::cost::{Choice, Prediction, gcells};
@@ -10,7 +10,7 @@ use torre_compiler::cost::{Choice, Prediction, gcells};
 const MOST: usize = 8;
 
 /// The members of a family that were considered, if there are several: first the one that was taken.
-pub fn considered(taken: &Choice, choices: &[Choice], lessons: &Lessons) -> String {
+pub fn considered(taken: &Choice, choices: &[Choice], learned_rates: &LearnedRates) -> String {
     if choices.len() < 2 {
         return String::new();
     }
@@ -18,7 +18,7 @@ pub fn considered(taken: &Choice, choices: &[Choice], lessons: &Lessons) -> Stri
         let p = &choice.prediction;
         [
             gcells(p.rate),
-            lessons.rate(choice).map_or_else(String::new, gcells),
+            learned_rates.rate(choice).map_or_else(String::new, gcells),
             format!("{:.1}", p.memory_bytes),
             format!("{:.1}", p.cache_bytes),
             bytes(p.footprint as u64),
@@ -32,7 +32,7 @@ pub fn considered(taken: &Choice, choices: &[Choice], lessons: &Lessons) -> Stri
     let all = std::iter::once(taken).chain(others).take(MOST).map(row);
     let all = std::iter::once(head.map(str::to_owned)).chain(all);
     // Without runs there is nothing in the second column.
-    let kept = |(column, _): &(usize, String)| *column != 1 || lessons.any();
+    let kept = |(column, _): &(usize, String)| *column != 1 || learned_rates.any();
     let rows: Vec<Vec<String>> = all
         .map(|row| {
             let cells = row.into_iter().enumerate().filter(kept);
@@ -49,11 +49,15 @@ pub fn considered(taken: &Choice, choices: &[Choice], lessons: &Lessons) -> Stri
 }
 
 /// The members of a family that were not chosen, for reports.
-pub fn alternatives(chosen: &Choice, choices: &[Choice], lessons: &Lessons) -> Vec<Value> {
+pub fn alternatives(
+    chosen: &Choice,
+    choices: &[Choice],
+    learned_rates: &LearnedRates,
+) -> Vec<Value> {
     let others = choices.iter().filter(|choice| *choice != chosen);
     let json = |choice: &Choice| {
         let mut value = choice_json(choice);
-        value["learned_gcells_per_s"] = lessons.rate(choice).map(|rate| rate * 1e-9).into();
+        value["learned_gcells_per_s"] = learned_rates.rate(choice).map(|rate| rate * 1e-9).into();
         value
     };
     others.map(json).collect()

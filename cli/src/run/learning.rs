@@ -1,15 +1,15 @@
-//! What a run teaches: its rate, over the one that the model expected.
+//! Records of runs: the measured rate over the modelled one.
 
 use super::{Made, Outcome, Plan, Run, Value};
 use serde_json::{Value as Json, json};
 use torre_runtime::host::contention::Waiting;
 use torre_runtime::rates::{LEAST, Record};
 
-/// Time blocks between two pauses from which on it does not matter on a processor that the last one is short; the model of
-/// GPUs counts such.
+/// Time blocks between two pauses from which on a short last one does not matter on a processor; the model of GPUs
+/// counts short ones.
 const WHOLE: u64 = 3;
 
-/// Why a run teaches nothing.
+/// Why a run is not recorded.
 type Reason = &'static str;
 
 impl<T: Value> Run<'_, T> {
@@ -56,13 +56,13 @@ impl<T: Value> Run<'_, T> {
         }
     }
 
-    /// What was known before a run, with whether it was recorded.
-    pub(super) fn lesson(before: Json, taught: Result<(), Reason>) -> Json {
+    /// The learned rate before a run, as JSON, and whether the run was recorded.
+    pub(super) fn learned_json(before: Json, record: Result<(), Reason>) -> Json {
         let mut all = match before {
             Json::Null => json!({}),
             before => before,
         };
-        let recorded = json!({"recorded": taught.is_ok(), "not_recorded_because": taught.err()});
+        let recorded = json!({"recorded": record.is_ok(), "not_recorded_because": record.err()});
         crate::report::extend(&mut all, recorded);
         all
     }

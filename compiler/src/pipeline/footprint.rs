@@ -86,8 +86,8 @@ impl Footprints {
         }
     }
 
-    /// The same with groups of so many planes, for time blocks of so many steps at most: what is known of the towers
-    /// stays known.
+    /// The same footprints with groups of `planes` planes, for time blocks of at most `steps` steps. Counts of towers
+    /// are kept.
     pub fn regrouped(&self, planes: i64, steps: u64) -> Footprints {
         let periods = steps / self.towers.steps.max(1);
         Footprints {
@@ -197,7 +197,7 @@ impl Footprints {
         })
     }
 
-    /// The towers of time blocks of so many steps, in as many launches as there are groups.
+    /// The towers of time blocks of `steps` steps, with one launch for each group.
     pub fn tasks(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<TaskList> {
         let periods = steps / self.towers.steps.max(1);
         let towers = &self.towers;

@@ -1,9 +1,9 @@
 //! In which order the tiles inside of an outermost tile run.
 //!
-//! On folded axes a tile has a part on each sheet. Parts between which no dependence goes run one after the other, all
-//! inner tiles of one of them before those of the next, so that a cache holds the values of one part instead of up to
-//! four. Near the ends of a fold parts touch each other; these run together, their stages in turn. As tiles lean, parts
-//! touch in some of their stages only, and run one after the other in the others.
+//! On folded axes a tile has a part on each sheet. Parts between which no dependence goes run one after the other,
+//! all inner tiles of one of them before those of the next, so that a cache holds the values of one part instead of
+//! up to four. Near the ends of a fold parts touch each other; these run together, their stages in turn. As tiles
+//! lean, parts touch in some of their stages only, and run one after the other in the others.
 
 use super::shape::{Part, Shapes};
 use super::{Tile, TileProgram};
@@ -104,7 +104,7 @@ impl Shapes {
         }
     }
 
-    /// The sheets of some parts, in sets between which no dependence goes in some stages.
+    /// The sheets of the given parts, in sets; no dependence of the given stages joins two sets.
     fn dependent<'a>(
         &self,
         program: &TileProgram,

@@ -150,13 +150,13 @@ impl TileProgram {
         self.stages.len() as i64
     }
 
-    /// Where an axis is folded and some plane cuts it: the sum of two positions that lie on each other. Positions above
-    /// half of it are measured backwards.
+    /// Where an axis is folded and some plane cuts it: the sum of two positions that lie on each other. Positions
+    /// above half of it are measured backwards.
     ///
     /// Any sum keeps distances from growing. Along the outer axis it is odd where rows follow each other along the
-    /// middle axis: measured backwards, values on whole and half cells then change places, and at a face of a tile the
-    /// same updates come and go together as on the other sheet. With an even sum there, twice as many rows lack some of
-    /// a stage's updates.
+    /// middle axis: measured backwards, values on whole and half cells then change places, and at a face of a tile
+    /// the same updates come and go together as on the other sheet. With an even sum there, twice as many rows lack
+    /// some of a stage's updates.
     pub fn fold(&self, axis: Axis) -> Option<i64> {
         let cut = self.planes.iter().any(|plane| plane.form[axis] != 0);
         let odd = self.three_axes && axis == Axis::OUTER;

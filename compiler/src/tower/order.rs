@@ -29,8 +29,8 @@ const COPIED: usize = 32;
 /// waits for what another one computes.
 const AMENDED: usize = 24;
 
-/// Bytes of values that amendments have asked for and not used yet: those of a stage of FDTD(4,2) with W = 4 and layers
-/// along the inner axis, and more where others are.
+/// Bytes of values that amendments have asked for and not used yet: those of a stage of FDTD(4,2) with W = 4 and
+/// layers along the inner axis, and more where others are.
 const AHEAD: usize = 112;
 
 /// What the operations of all alignments have in common.

@@ -1,8 +1,8 @@
 //! How many towers a time block has, and where, without a list of them: towers that do alike are counted together.
 //!
 //! What a tower does depends on the place of its origin along the middle axis only by which ends of some intervals it
-//! lies beyond. Between two of those places all towers with the same plane and alignment do the same, so one of them is
-//! looked at, and the others are counted.
+//! lies beyond. Between two of those places all towers with the same plane and alignment do the same, so one of them
+//! is looked at, and the others are counted.
 
 use super::bounds::{Bounds, Placement};
 use super::group::Group;
@@ -59,8 +59,8 @@ pub struct TowersOfPlane {
     pub towers: usize,
     /// The planes that they access.
     pub planes: Planes,
-    /// Towers of these, one of each kind: those of a kind differ from each other in their place alone, and so does what
-    /// they depend on.
+    /// Towers of these, one of each kind: those of a kind differ from each other in their place alone, and so does
+    /// what they depend on.
     pub kinds: Vec<Located>,
 }
 

@@ -79,3 +79,19 @@ fn instructions_by_opcode() {
         .sum::<u64>();
     assert_eq!(counts.instructions.threads, sum);
 }
+
+/// A block that polls while another one computes does so seldom, and sees the value in the end.
+#[test]
+fn polls_that_read_the_same_are_few() {
+    let body = "ld.param.u64 %d6, [a];\nmov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p1, %r5, 0;\nmov.u32 %r6, 0;\n\
+                @!%p1 bra POLL;\n\
+                WORK:\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 20000;\n@%p2 bra WORK;\n\
+                st.release.gpu.global.u32 [%d6+400], 1;\nbra END;\n\
+                POLL:\nld.acquire.gpu.global.u32 %r6, [%d6+400];\nsetp.eq.u32 %p3, %r6, 0;\n@%p3 bra POLL;\nEND:";
+    let module = module(&pointers(&["a"]), &format!("{PLACES}{body}"));
+    // Quanta of at most 64 instructions are some 1,900 rounds.
+    let (words, counts) =
+        run(&module, 2, 1, 4096, &seed(1)).unwrap_or_else(|fault| panic!("{fault}"));
+    assert_eq!(words[100], 1);
+    assert!((2..400).contains(&counts.polls), "{}", counts.polls);
+}

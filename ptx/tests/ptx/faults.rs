@@ -474,6 +474,14 @@ fn deadlocks() {
     assert_eq!(fault.kind, FaultKind::Limit);
 }
 
+/// With warps that sleep where nothing goes on, these polls would take more rounds than a launch may be idle.
+#[test]
+fn polls_that_give_up_end() {
+    let polls = "ld.param.u64 %d6, [a];\nmov.u32 %r5, 0;\nPOLL:\nld.acquire.gpu.global.u32 %r6, [%d6+400];\n\
+                 add.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, 300;\n@%p3 bra POLL;";
+    passes(1, 32, polls);
+}
+
 #[test]
 fn launches_that_do_not_fit() {
     let module = module(".param .u64 a", "");

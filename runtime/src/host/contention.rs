@@ -90,7 +90,12 @@ mod tests {
 
     #[test]
     fn threads_of_runs_are_counted_and_a_share_lies_between_0_and_1() {
-        let work = |_| std::thread::sleep(Duration::from_millis(2));
+        let work = |_| {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(2) {
+                std::hint::spin_loop();
+            }
+        };
         for count in [1, 3] {
             let (started, waiting) = during_runs(|| threads::run(count, work).is_ok());
             assert!(started);

@@ -43,7 +43,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The processor, the threads of a run, and the measured rates, in a line: two that are equal give equal predictions.
+    /// The processor, the threads of a run, and the measured rates, in a line: two that are equal give equal
+    /// predictions.
     pub fn key(&self) -> String {
         let Machine {
             threads, l2, l3, ..
@@ -279,6 +280,22 @@ fn sweep_rate(count: usize, bytes: u64, waiting: &Waiting) -> f64 {
     (sweeps * each * 4 * 2 * count) as f64 / seconds
 }
 
+/// A machine as there are many.
+#[cfg(test)]
+pub(crate) fn usual(threads: usize) -> Machine {
+    Machine {
+        threads,
+        l2: 1 << 20,
+        l3: 32 << 20,
+        l2_rate: 1.5e11,
+        l3_rate: 7.25e10,
+        memory_rate: 3e10,
+        memory_rate_all: 6e10,
+        vector_rate: 8.9e9,
+        vector_bytes: 64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,17 +318,7 @@ mod tests {
 
     #[test]
     fn a_stored_machine_reads_back() {
-        let machine = Machine {
-            threads: 2,
-            l2: 1 << 20,
-            l3: 32 << 20,
-            l2_rate: 1.5e11,
-            l3_rate: 7.25e10,
-            memory_rate: 3e10,
-            memory_rate_all: 6e10,
-            vector_rate: 8.9e9,
-            vector_bytes: 64,
-        };
+        let machine = usual(2);
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let folder = Folder::below(scratch.path(), &["torre"]).expect("a folder");
         let put = |text: &str| folder.write(FILE, text.as_bytes()).expect("a file");

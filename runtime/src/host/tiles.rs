@@ -95,8 +95,8 @@ impl ClassKernels {
         batches
     }
 
-    /// The batches of a part that is cut, and from the part for which they were made to this one. Tiles along an end are
-    /// cut alike, and time block after time block.
+    /// The batches of a part that is cut, and from the part for which they were made to this one. Tiles along an end
+    /// are cut alike, and time block after time block.
     fn cut_batches(&mut self, part: &Part, stages: i64) -> (Stages, Group) {
         let origin = Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]);
         let key = (Rc::as_ptr(&part.shape) as usize, part.alike(), stages);

@@ -158,8 +158,8 @@ impl Subject {
     }
 }
 
-/// Steps of a time block; cells of outermost tiles, of innermost tiles, and along the last axis. Of pyramids: cells of a
-/// base along each axis.
+/// Steps of a time block; cells of outermost tiles, of innermost tiles, and along the last axis. Of pyramids: cells
+/// of a base along each axis.
 fn sizes(schedule: &Schedule) -> [f64; 4] {
     let cells = |n: Option<i64>| n.unwrap_or(0) as f64;
     match schedule {

@@ -1,17 +1,18 @@
 //! How far evidence spreads: the best linear prediction of the error of the model, from the errors that were measured.
 //!
-//! The logarithm of measured over expected is taken to be a sum of parts, independent and normal with mean 0: one of the
-//! computer, one of the family, one of the kind of schedule, one of both together, one of the kind and the size of the
-//! grid, one of all that a case has, and the noise of a run. Cases that have a part in common learn from each other as
-//! much as that part is of their errors; sizes that differ by a factor have theirs in common as far as they are near.
-//! With little evidence a ratio so stays near that of the computer, and with none it is 1. What remains unknown of the
-//! difference of two schedules is known, too: the choice changes where it would have to be an unlikely error.
+//! The logarithm of measured over expected is taken to be a sum of parts, independent and normal with mean 0: one of
+//! the computer, one of the family, one of the kind of schedule, one of both together, one of the kind and the size
+//! of the grid, one of all that a case has, and the noise of a run. Cases that have a part in common learn from each
+//! other as much as that part is of their errors; sizes that differ by a factor have theirs in common as far as they
+//! are near. With little evidence a ratio so stays near that of the computer, and with none it is 1. What remains
+//! unknown of the difference of two schedules is known, too: the choice changes where it would have to be an unlikely
+//! error.
 
 use super::case::Case;
 use super::store::Record;
 
-/// Standard deviations of the parts, in logarithms: estimates from the ratios of `bench/NOTES.md`, which differ by about
-/// 0.4 between processors, by 0.6 between towers and sweeps on one of them, and by 0.15 between schemes.
+/// Standard deviations of the parts, in logarithms: estimates from the ratios of `bench/NOTES.md`, which differ by
+/// about 0.4 between processors, by 0.6 between towers and sweeps on one of them, and by 0.15 between schemes.
 const COMPUTER: f64 = 0.3;
 const FAMILY: f64 = 0.15;
 const KIND: f64 = 0.3;
@@ -37,7 +38,7 @@ const GAIN: f64 = 0.03;
 /// No ratio is corrected by more than this factor, up or down.
 const MOST: f64 = 16.0;
 
-/// What the runs of one computer have taught.
+/// The runs of one computer.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     records: Vec<Record>,
@@ -85,8 +86,8 @@ impl Evidence {
         })
     }
 
-    /// Of cases with the rates that the model expects of them, the one to take. The first one is the model's choice: it
-    /// stays, unless another one is expected to be faster by more than what is unknown of the two.
+    /// Of cases with the rates that the model expects of them, the one to take. The first one is the model's choice:
+    /// it stays, unless another one is expected to be faster by more than what is unknown of the two.
     pub fn choice(&self, cases: &[(Case, f64)]) -> usize {
         let Some(((first, modelled), _)) = cases.split_first() else {
             return 0;

@@ -19,5 +19,5 @@ pub use store::{Computer, Found, Record, Store};
 
 use std::time::Duration;
 
-/// A run that computed for a shorter time teaches nothing.
+/// Runs that computed for a shorter time are not recorded.
 pub const LEAST: Duration = Duration::from_millis(300);

@@ -62,7 +62,10 @@ impl Computer {
     fn named(name: &str) -> Self {
         let name: String = name
             .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
+            .map(|c| match c {
+                ' '..='~' => c,
+                _ => ' ',
+            })
             .take(NAME)
             .collect();
         Self(format!("{name}, torre {}", env!("CARGO_PKG_VERSION")))

@@ -17,8 +17,8 @@ const WORKING: u64 = 24;
 /// periods and places in memory.
 const AT_ENDS: u64 = 28;
 
-/// Registers beside them for amendments of several variants where warps pass no registers on: with 168 registers and six
-/// layers, W = 4 keeps all values of FDTD(4,2) in them, W = 5 spills 292 bytes.
+/// Registers beside them for amendments of several variants where warps pass no registers on: with 168 registers and
+/// six layers, W = 4 keeps all values of FDTD(4,2) in them, W = 5 spills 292 bytes.
 const FIXED: u64 = 40;
 
 /// Registers beyond those that a thread needs at least, with which it usually spills none.

@@ -26,9 +26,9 @@ const MADE: usize = 6;
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
 
-// What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within 13 %
-// (root of the mean square); in f64 corrected by 50 more of two H200, which it meets within 16 % but for elastic waves by
-// more than 8 warps.
+// What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within 13
+// % (root of the mean square); in f64 corrected by 50 more of two H200, which it meets within 16 % but for elastic
+// waves by more than 8 warps.
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
 const ISSUE: f64 = 4.07;
@@ -449,7 +449,8 @@ fn shapes(scheme: &Scheme) -> Vec<Shape> {
 
 impl DevicePlanner<'_> {
     /// Blocks that a multiprocessor runs side by side. Blocks of one warp are asked for few at a time, so that their
-    /// threads have all registers that they need, and there is room for more; for others it is what they are asked for.
+    /// threads have all registers that they need, and there is room for more; for others it is what they are asked
+    /// for.
     fn resident_blocks(&self, work: &Work, shape: &Shape) -> f64 {
         let asked = f64::from(shape.blocks.max(1));
         if shape.warps > 1 {

@@ -14,11 +14,12 @@ use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, ZoneSet};
 use torre_compiler::tile::stage_blocks;
 use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_lane};
 
-// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls,
-// and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions,
-// lines of one block, of two, and in z blocks of 4 to 9 warps. The root of the mean square of the logarithm of measured
-// by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2 and 8 too. What f64 has of
-// its own is fitted to 33 schedules of FDTD(4,2), W = 4 to 6, lines of 128, 256 and 500 values.
+// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with
+// walls, and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two
+// partitions, lines of one block, of two, and in z blocks of 4 to 9 warps. The root of the mean square of the
+// logarithm of measured by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2
+// and 8 too. What f64 has of its own is fitted to 33 schedules of FDTD(4,2), W = 4 to 6, lines of 128, 256 and 500
+// values.
 
 /// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of
 /// 144; 0.90 for the wave of order 2 and for elasticity. And what is lost of it for each cell that updates read beyond

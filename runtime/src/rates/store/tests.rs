@@ -1,22 +1,11 @@
 use super::*;
+use crate::host::measure::usual;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use torre_compiler::cost::Machine;
 
 fn measured(threads: usize) -> Measured {
-    let machine = Machine {
-        threads,
-        l2: 1 << 20,
-        l3: 32 << 20,
-        l2_rate: 1.5e11,
-        l3_rate: 7.25e10,
-        memory_rate: 3e10,
-        memory_rate_all: 6e10,
-        vector_rate: 8.9e9,
-        vector_bytes: 64,
-    };
     Measured {
-        machine,
+        machine: usual(threads),
         doubtful: false,
     }
 }
