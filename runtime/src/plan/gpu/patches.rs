@@ -26,8 +26,8 @@ const MADE: usize = 6;
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
 
-// What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within 13
-// % (root of the mean square); in f64 corrected by 50 more of two H200, which it meets within 16 % but for elastic
+// What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within
+// 13 % (root of the mean square); in f64 corrected by 50 more of two H200, which it meets within 16 % but for elastic
 // waves by more than 8 warps.
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
