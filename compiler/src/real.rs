@@ -77,12 +77,15 @@ macro_rules! real {
     ($t:ident, $word:ident, $precision:expr) => {
         impl Real for $t {
             const PRECISION: Precision = $precision;
+            #[inline]
             fn from_f64(value: f64) -> Self {
                 value as $t
             }
+            #[inline]
             fn to_f64(self) -> f64 {
                 f64::from(self)
             }
+            #[inline]
             fn bits(self) -> u64 {
                 if self.is_nan() {
                     <$t>::NAN.to_bits() as u64
@@ -90,34 +93,44 @@ macro_rules! real {
                     self.to_bits() as u64
                 }
             }
+            #[inline]
             fn add(self, b: Self) -> Self {
                 self + b
             }
+            #[inline]
             fn sub(self, b: Self) -> Self {
                 self - b
             }
+            #[inline]
             fn mul(self, b: Self) -> Self {
                 self * b
             }
+            #[inline]
             fn div(self, b: Self) -> Self {
                 self / b
             }
+            #[inline]
             fn mul_add(self, b: Self, c: Self) -> Self {
                 $t::mul_add(self, b, c)
             }
+            #[inline]
             fn neg(self) -> Self {
                 -self
             }
+            #[inline]
             fn abs(self) -> Self {
                 $t::abs(self)
             }
+            #[inline]
             fn flush(self) -> Self {
                 let tiny = $t::abs(self) < $precision.flush_threshold() as $t;
                 if tiny { 0.0 } else { self }
             }
+            #[inline]
             fn sqrt(self) -> Self {
                 $t::sqrt(self)
             }
+            #[inline]
             fn power2(self) -> Self {
                 let bits = $precision.power_bits();
                 let [lo, hi] = [bits.least, bits.most].map(|n| n as $t);
@@ -125,6 +138,7 @@ macro_rules! real {
                 let n = if n < hi { n } else { hi };
                 $t::from_bits((n + bits.shift as $t).to_bits() << bits.mantissa)
             }
+            #[inline]
             fn exponent(self) -> Self {
                 let bits = $precision.power_bits();
                 let field: $word = $t::abs(self).to_bits() >> bits.mantissa;

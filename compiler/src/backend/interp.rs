@@ -354,25 +354,26 @@ unsafe fn run_group<T: Real>(
     }
 }
 
-/// An operation on whole rows. One without operands gives an empty row.
+/// An operation on whole rows. One without operands gives an empty row. Iterators over references are inlined at all levels of
+/// optimisation, those of copied values are not.
 fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
-    let of = |v: crate::scheme::Value| values[v.index()].iter().copied();
+    let of = |v: crate::scheme::Value| values[v.index()].iter();
     match *op {
         Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => Vec::new(),
-        Op::Neg(a) => of(a).map(T::neg).collect(),
-        Op::Abs(a) => of(a).map(T::abs).collect(),
-        Op::Flush(a) => of(a).map(T::flush).collect(),
-        Op::Sqrt(a) => of(a).map(T::sqrt).collect(),
-        Op::Power2(a) => of(a).map(T::power2).collect(),
-        Op::Exponent(a) => of(a).map(T::exponent).collect(),
-        Op::Add(a, b) => of(a).zip(of(b)).map(|(a, b)| a.add(b)).collect(),
-        Op::Sub(a, b) => of(a).zip(of(b)).map(|(a, b)| a.sub(b)).collect(),
-        Op::Mul(a, b) => of(a).zip(of(b)).map(|(a, b)| a.mul(b)).collect(),
-        Op::Div(a, b) => of(a).zip(of(b)).map(|(a, b)| a.div(b)).collect(),
+        Op::Neg(a) => of(a).map(|a| a.neg()).collect(),
+        Op::Abs(a) => of(a).map(|a| a.abs()).collect(),
+        Op::Flush(a) => of(a).map(|a| a.flush()).collect(),
+        Op::Sqrt(a) => of(a).map(|a| a.sqrt()).collect(),
+        Op::Power2(a) => of(a).map(|a| a.power2()).collect(),
+        Op::Exponent(a) => of(a).map(|a| a.exponent()).collect(),
+        Op::Add(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.add(b)).collect(),
+        Op::Sub(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.sub(b)).collect(),
+        Op::Mul(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.mul(b)).collect(),
+        Op::Div(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.div(b)).collect(),
         Op::Fma(a, b, c) => of(a)
             .zip(of(b))
             .zip(of(c))
-            .map(|((a, b), c)| a.mul_add(b, c))
+            .map(|((&a, &b), &c)| a.mul_add(b, c))
             .collect(),
         Op::Select {
             cmp,
@@ -383,7 +384,7 @@ fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
         } => of(a)
             .zip(of(b))
             .zip(of(then).zip(of(otherwise)))
-            .map(|((a, b), (then, otherwise))| if a.compare(cmp, b) { then } else { otherwise })
+            .map(|((&a, &b), (&then, &otherwise))| if a.compare(cmp, b) { then } else { otherwise })
             .collect(),
     }
 }
