@@ -197,7 +197,8 @@ impl Block {
             index,
             warps: warps.collect(),
             shared: Shared {
-                bytes: vec![0xff; shared],
+                // No byte is read before it is written.
+                bytes: vec![0; shared],
                 state: vec![0; shared],
                 shadow: Shadow::default(),
             },
