@@ -1,9 +1,10 @@
-//! All tests of the suite as one program, so that they share the cores to the end.
+//! All tests of the suite as one program, so that they share the cores to the end. Tests start in the order of their names; those of
+//! the assembler are the longest ones and come first.
 
+mod assembly;
 mod gpu;
 mod gpu_files;
 mod in_files;
 mod physics;
-mod ptxas;
 mod schedules;
 mod tower_programs;

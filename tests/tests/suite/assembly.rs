@@ -121,41 +121,106 @@ fn plane(update: &Update) -> Source {
     }
 }
 
+/// A problem of FDTD(4,2) on rows of a length: the GPU, the ends of the axes, and sources on planes across the last axis, after the
+/// updates of some components.
+struct Towers {
+    target: &'static str,
+    precision: Precision,
+    length: i64,
+    ends: [[Boundary; 2]; 3],
+    planes: usize,
+}
+
+const OPEN: [Boundary; 2] = [Boundary::Zero; 2];
+const WALLS: [Boundary; 2] = [Boundary::Pec; 2];
+const RING: [Boundary; 2] = [Boundary::Periodic; 2];
+
+/// Towers with these ends and without sources.
+fn towers(ends: [[Boundary; 2]; 3], cases: &[(&'static str, Precision, i64)]) -> Vec<Towers> {
+    let case = |&(target, precision, length)| Towers {
+        target,
+        precision,
+        length,
+        ends,
+        planes: 0,
+    };
+    cases.iter().map(case).collect()
+}
+
 /// The towers that are expected to be fastest, by the kind of GPU.
 #[test]
-fn towers_are_assembled_without_spills() {
-    let (open, walls) = ([Boundary::Zero; 2], [Boundary::Pec; 2]);
-    let ring = [Boundary::Periodic; 2];
-    let cases = [
-        ("sm_90a", Precision::F32, 256, [open; 3], 0),
-        ("sm_90a", Precision::F64, 128, [open; 3], 0),
-        ("sm_90", Precision::F32, 256, [open; 3], 0),
-        ("sm_80", Precision::F32, 128, [open; 3], 0),
-        // One block that rows hardly fit, and blocks that share lines.
-        ("sm_90a", Precision::F32, 336, [open; 3], 0),
-        ("sm_90a", Precision::F32, 512, [open; 3], 0),
-        ("sm_90a", Precision::F32, 1000, [open; 3], 0),
-        ("sm_90a", Precision::F64, 256, [open; 3], 0),
-        ("sm_90a", Precision::F32, 256, [walls; 3], 0),
-        ("sm_90a", Precision::F64, 128, [walls; 3], 0),
-        ("sm_90a", Precision::F32, 1000, [walls; 3], 0),
-        ("sm_90a", Precision::F64, 500, [walls; 3], 0),
-        ("sm_90", Precision::F32, 1000, [walls; 3], 0),
-        ("sm_80", Precision::F32, 256, [walls; 3], 0),
-        ("sm_90a", Precision::F32, 1000, [walls, ring, walls], 0),
-        ("sm_90a", Precision::F32, 256, [ring, ring, walls], 0),
-        ("sm_90a", Precision::F64, 128, [walls, ring, ring], 0),
-        // With sources on planes across the last axis, after the updates of so many components.
-        ("sm_90a", Precision::F32, 256, [walls; 3], 2),
-        ("sm_90a", Precision::F64, 128, [walls; 3], 2),
-        ("sm_90a", Precision::F32, 512, [walls; 3], 1),
-    ];
+fn towers_with_open_ends_are_assembled_without_spills() {
+    assemble_towers(&towers(
+        [OPEN; 3],
+        &[
+            ("sm_90a", Precision::F32, 256),
+            ("sm_90a", Precision::F64, 128),
+            ("sm_90", Precision::F32, 256),
+            ("sm_80", Precision::F32, 128),
+            // One block that rows hardly fit, and blocks that share lines.
+            ("sm_90a", Precision::F32, 336),
+            ("sm_90a", Precision::F32, 512),
+            ("sm_90a", Precision::F32, 1000),
+            ("sm_90a", Precision::F64, 256),
+        ],
+    ));
+}
+
+#[test]
+fn towers_with_walls_are_assembled_without_spills() {
+    assemble_towers(&towers(
+        [WALLS; 3],
+        &[
+            ("sm_90a", Precision::F32, 256),
+            ("sm_90a", Precision::F64, 128),
+            ("sm_90a", Precision::F32, 1000),
+            ("sm_90a", Precision::F64, 500),
+            ("sm_90", Precision::F32, 1000),
+            ("sm_80", Precision::F32, 256),
+        ],
+    ));
+}
+
+#[test]
+fn towers_with_rings_and_planes_are_assembled_without_spills() {
+    let mut cases = towers([WALLS, RING, WALLS], &[("sm_90a", Precision::F32, 1000)]);
+    cases.extend(towers(
+        [RING, RING, WALLS],
+        &[("sm_90a", Precision::F32, 256)],
+    ));
+    cases.extend(towers(
+        [WALLS, RING, RING],
+        &[("sm_90a", Precision::F64, 128)],
+    ));
+    let mut planes = towers(
+        [WALLS; 3],
+        &[
+            ("sm_90a", Precision::F32, 256),
+            ("sm_90a", Precision::F64, 128),
+            ("sm_90a", Precision::F32, 512),
+        ],
+    );
+    for (case, planes) in planes.iter_mut().zip([2, 2, 1]) {
+        case.planes = planes;
+    }
+    cases.extend(planes);
+    assemble_towers(&cases);
+}
+
+fn assemble_towers(cases: &[Towers]) {
     let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
         eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
         return;
     };
     let scratch = tempfile::tempdir().expect("a temporary folder");
-    for (target, precision, length, ends, planes) in cases {
+    for case in cases {
+        let Towers {
+            target,
+            precision,
+            length,
+            ends,
+            planes,
+        } = *case;
         // Rows of neighbours are far apart.
         let mut scheme = maxwell(4, precision, [1536, 1536, length]);
         scheme.grid.boundary = PerAxis(ends);
