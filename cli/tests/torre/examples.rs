@@ -53,7 +53,7 @@ fn verification_passes_and_is_reported() {
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["verified"], "the reference");
     let report = succeed(
-        "run examples/13-diffusion.torre --set steps=20000 --verify --report json --precision f64",
+        "run examples/13-diffusion.torre --set steps=4000 --verify --report json --precision f64",
         &[],
     );
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
