@@ -144,3 +144,47 @@ fn ranges(layout: &Layout, zone: ZoneId, axis: Axis) -> Vec<Interval> {
     }
     merged
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::PerAxis;
+    use crate::scheme::Precision;
+    use crate::testing::{add_layers, maxwell};
+    use std::collections::BTreeSet;
+
+    /// Values have places of their own, those beside ranges included; lines of ranges that a period may meet together,
+    /// and those for which there is no room, are left out.
+    #[test]
+    fn values_have_places_of_their_own() {
+        let mut scheme = maxwell(4, Precision::F32, [40, 30, 50]);
+        add_layers(&mut scheme, PerAxis([5, 4, 6]));
+        let layout = Layout::new(&scheme).expect("a small grid");
+        let rows = |x: i64, y: i64| GroupBox {
+            x: Interval::new(-2, x - 2),
+            y: Interval::new(-1, y - 1),
+        };
+        let coefs = ZoneCoefs::new(&scheme, &layout, rows(7, 5));
+        let axes: Vec<Axis> = coefs.lines().iter().map(|line| line.axis).collect();
+        assert_eq!(axes.len(), 3);
+        let mut taken = BTreeSet::new();
+        for line in coefs.lines() {
+            for coef in &line.coefs {
+                assert_eq!(coefs.line(line.zone, *coef), Some(line));
+                for (number, range) in line.ranges.iter().enumerate() {
+                    for index in range.lo - line.margin..range.hi + line.margin {
+                        assert!(taken.insert(line.place(*coef, number) + index));
+                    }
+                }
+            }
+        }
+        assert_eq!(taken.first(), Some(&0));
+        assert_eq!(taken.last(), Some(&(coefs.values() - 1)));
+        // The layers along x are 30 cells apart, those along y 22.
+        for ((x, y), lines) in [((30, 22), 3), ((31, 22), 2), ((31, 23), 1)] {
+            let coefs = ZoneCoefs::new(&scheme, &layout, rows(x, y));
+            let few = coefs.values() * 4 <= i64::from(MOST);
+            assert!(few && coefs.lines().len() <= lines);
+        }
+    }
+}
