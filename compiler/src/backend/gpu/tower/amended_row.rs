@@ -98,9 +98,10 @@ impl AmendedRow {
             values: &values,
             acts: values.unmasked(k, context, self.acts),
             asked: self.loaded.clone(),
+            near: Vec::new(),
             to,
         };
-        let amended = amend(k, context, &[acting]);
+        let amended = amend(k, context, &[acting], &[]);
         amended.first().copied().unwrap_or(values.base)
     }
 }

@@ -400,7 +400,10 @@ impl Stage<'_, '_> {
     /// Takes what amendments of the stage need, with where they act on a row.
     fn zones(&mut self, k: &mut Kernel<'_>) -> Zones {
         let known = self.zones.take();
-        known.unwrap_or_else(|| Zones::new(self.worker.place(k, self.period.number)))
+        known.unwrap_or_else(|| {
+            let place = self.worker.place(k, self.period.number);
+            Zones::new(k, &self.worker.lane, place)
+        })
     }
 
     fn asking(&self, of: Amended) -> Asking<'_> {

@@ -7,10 +7,11 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::amended::{Acting, AmendedValues, amend};
+use super::amended::{Acting, AmendedValues, Near, amend};
 use super::context::{Context, Lane, in_interval, word};
 use super::predicate::Predicate;
 use super::steer::RowPointers;
+use super::zone_coefs;
 use crate::lattice::{Axis, Interval};
 use crate::layout::{BoxLayout, ZoneLayout};
 use crate::scheme::{Amendment, CoefId, Op, StateId, Update, ZoneId};
@@ -32,6 +33,8 @@ pub(super) struct Zones {
     coefs: [Option<Operand>; 2],
     /// Coefficients of the inner axis: the same for all rows.
     of_lane: OfLane,
+    /// Where coefficients in shared memory lie, by zones and axes.
+    near: BTreeMap<(ZoneId, usize), Operand>,
     /// What rows have asked for, by the operations of the amendment's body.
     asked: BTreeMap<Amended, Vec<Option<Operand>>>,
 }
@@ -219,13 +222,20 @@ impl Place {
 }
 
 impl Zones {
-    /// `place`: where the period is.
-    pub fn new(place: Predicate) -> Zones {
+    /// `place`: where the period is. That is the same for all threads, which is hidden from the assembler: what it finds
+    /// once for a warp takes an instruction more wherever an access to memory depends on it.
+    pub fn new(k: &mut Kernel<'_>, lane: &Lane, place: Predicate) -> Zones {
+        // Of small numbers, negative ones included, the two highest bits are the same.
+        let own = k.again(lane.thread);
+        let twice = k.int(IntOp::Left, own, word(1));
+        let differ = k.int(IntOp::Xor, own, twice);
+        let zero = k.int(IntOp::Right, differ, word(31));
         Zones {
-            at: place.at,
+            at: place.at.map(|at| k.int(IntOp::Add, at, zero)),
             places: BTreeMap::new(),
             coefs: [None; 2],
             of_lane: BTreeMap::new(),
+            near: BTreeMap::new(),
             asked: BTreeMap::new(),
         }
     }
@@ -365,7 +375,10 @@ impl Zones {
             let mut values = Vec::with_capacity(amendment.body.ops.len());
             for op in &amendment.body.ops {
                 let before = found.iter().find(|(other, _)| other == op);
+                let kept = &context.block().coefs;
+                let is_near = |coef| kept.line(amendment.zone, coef).is_some();
                 let value = match (before, memory_of(context.scheme, op), op) {
+                    (_, _, Op::Coef(coef)) if is_near(*coef) => None,
                     (Some((_, value)), ..) => Some(*value),
                     (_, Some(Memory::State(state)), _) => {
                         let from = self.state(k, context, asking, state, moved);
@@ -430,6 +443,38 @@ impl Zones {
         *self.of_lane.entry((zone, coef)).or_insert_with(load)
     }
 
+    /// Which of some coefficients in shared memory the operations of an amendment are; those that it needs are added.
+    fn near(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        asking: &Asking<'_>,
+        all: &mut Vec<Near>,
+    ) -> Vec<Option<usize>> {
+        let Asking { of, .. } = asking;
+        let amendment = asking.amendment();
+        let zone = amendment.zone;
+        let ops = amendment.body.ops.iter().map(|op| {
+            let Op::Coef(coef) = op else { return None };
+            let line = context.block().coefs.line(zone, *coef)?;
+            let axis = line.axis;
+            let by = zone_coefs::distance(context, line, *coef, of.row.at);
+            let same = |near: &Near| near.of == (axis, by);
+            if let Some(number) = all.iter().position(same) {
+                return Some(number);
+            }
+            let at = self.at;
+            let find = || zone_coefs::base(k, context, lane, line, at);
+            let base = *self.near.entry((zone, axis.index())).or_insert_with(find);
+            let from = k.offset(base, by);
+            let of = (axis, by);
+            all.push(Near { of, from });
+            Some(all.len() - 1)
+        });
+        ops.collect()
+    }
+
     /// What amendments in the same zone make of the thread's values of rows; advances their states. There is one jump
     /// for all rows.
     pub fn amend(
@@ -440,6 +485,7 @@ impl Zones {
         rows: &[(Asking<'_>, AmendedValues)],
     ) -> Vec<Operand> {
         let mut known = Known::new();
+        let mut near: Vec<Near> = Vec::new();
         let mut all = Vec::with_capacity(rows.len());
         for (asking, values) in rows {
             let Met { acts, moved } = self.meets(k, context, lane, asking, &mut known);
@@ -447,15 +493,17 @@ impl Zones {
             let advances = amendment.advances.iter();
             let to = advances.map(|a| self.state(k, context, asking, a.state, moved));
             let to: Vec<Operand> = to.collect();
+            let acts = values.unmasked(k, context, acts);
             all.push(Acting {
                 amendment,
                 values,
-                acts: values.unmasked(k, context, acts),
+                acts,
+                near: self.near(k, context, lane, asking, &mut near),
                 asked: self.asked.remove(&asking.of).unwrap_or_default(),
                 to,
             });
         }
-        amend(k, context, &all)
+        amend(k, context, &all, &near)
     }
 }
 
