@@ -18,16 +18,40 @@ impl Limits {
         width: 40,
         reach: 3,
     };
+
+    /// Schemes with three axes, and some with fewer, on grids that take several tiles.
+    pub const PATCHES_IN_SPACE: Limits = Limits {
+        dimensions: 3,
+        components: 3,
+        stages: 3,
+        ops: 8,
+        length: 24,
+        width: 16,
+        reach: 2,
+    };
 }
 
-/// A small shape for a scheme with one axis or two.
+/// A small shape for a scheme.
 fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
-    let one = scheme.grid.dimensions() == 1;
-    Shape {
-        warps: if one { 1 } else { rng.within(1, 4) },
-        patch: [if one { 1 } else { rng.within(2, 7) }, rng.within(1, 5)],
-        coefs: *rng.pick(&[CoefPlace::Registers, CoefPlace::Shared]),
-        blocks: 0,
+    let coefs = *rng.pick(&[CoefPlace::Registers, CoefPlace::Shared]);
+    match scheme.grid.dimensions() {
+        1 => Shape::of_lines(1, [1, rng.within(1, 5)], coefs),
+        2 => Shape::of_lines(rng.within(1, 4), [rng.within(2, 7), rng.within(1, 5)], coefs),
+        _ => Shape {
+            threads: *rng.pick(&[
+                [1, 4, 8],
+                [2, 4, 8],
+                [4, 2, 4],
+                [2, 2, 16],
+                [1, 4, 16],
+                [1, 2, 32],
+                [3, 2, 32],
+                [4, 8, 2],
+            ]),
+            patch: [rng.within(2, 6), rng.within(1, 4), rng.within(1, 3)],
+            coefs,
+            blocks: 1,
+        },
     }
 }
 
@@ -35,10 +59,12 @@ fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
 pub fn random_patches(rng: &mut Rng, scheme: &Scheme) -> Option<PatchProgram> {
     let layout = Layout::for_gpu(scheme).ok()?;
     let shape = random_shape(rng, scheme);
-    let base = |rng: &mut Rng| rng.once_in(2).then(|| rng.within(1, 40));
+    let three = scheme.grid.dimensions() == 3;
+    let [most, height] = if three { [12, 2] } else { [40, 6] };
+    let base = |rng: &mut Rng| rng.once_in(2).then(|| rng.within(1, most));
     let pyramid = Pyramid {
-        height: rng.within(1, 6) as u64,
-        base: PerAxis([base(rng), None, base(rng)]),
+        height: rng.within(1, height) as u64,
+        base: PerAxis([base(rng), if three { base(rng) } else { None }, base(rng)]),
     };
     let program = PatchProgram::new(scheme, &layout, &pyramid, shape).ok()?;
     let verified = verify(scheme, &layout, &program);

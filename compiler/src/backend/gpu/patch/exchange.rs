@@ -148,9 +148,9 @@ impl Context<'_> {
         array: Operand,
         values: &mut [Operand],
     ) {
-        let [px, pz] = self.program.shape.patch;
+        let [px, py, pz] = self.program.shape.patch;
         // Whether a cell is needed, and whether it is the tile's own, along an axis; found anew in each exchange.
-        let local = patch.local.map(|n| k.again(n));
+        let local = self.local(k, patch);
         let place = |k: &mut Kernel<'_>, n: usize, cell: i64| {
             let along = &self.program.along[n];
             let base = Interval::new(along.halo[0], along.halo[0] + along.base);
@@ -159,46 +159,49 @@ impl Context<'_> {
         };
         let lanes = self.lanes_in(surroundings);
         let outer: Vec<_> = (0..px).map(|i| place(k, 0, i)).collect();
+        let middle = (0..py).filter(|_| self.program.three);
+        let middle: Vec<_> = middle.map(|l| place(k, 1, l)).collect();
         let inner = (0..pz).step_by(lanes as usize);
-        let inner: Vec<_> = inner.map(|j| place(k, 1, j)).collect();
-        let foreign = |k: &mut Kernel<'_>, i: i64, j: i64| {
-            let ([near_x, own_x], [near_z, own_z]) =
-                (outer[i as usize], inner[(j / lanes) as usize]);
-            let near = k.int(IntOp::And, near_x, near_z);
-            let own = k.int(IntOp::And, own_x, own_z);
+        let inner: Vec<_> = inner.map(|j| place(k, 2, j)).collect();
+        let foreign = |k: &mut Kernel<'_>, [i, l, j]: [i64; 3]| {
+            let [mut near, mut own] = outer[i as usize];
+            for [near_too, own_too] in middle.get(l as usize).into_iter().chain([&inner[(j / lanes) as usize]]) {
+                near = k.int(IntOp::And, near, *near_too);
+                own = k.int(IntOp::And, own, *own_too);
+            }
             let other = k.int(IntOp::Xor, own, Operand::int(Type::I1, 1));
             k.int(IntOp::And, near, other)
         };
+        let number = |cell| self.program.shape.number(cell);
         if surroundings == Surroundings::Ends {
             let component = self.program.components[row];
             let extent = self.scheme.extent(component);
-            let own = super::ends::AXES.map(|axis| extent[axis]);
+            let extent = super::ends::AXES.map(|axis| extent[axis]);
             let mut at = self.coordinates(k, patch);
-            for i in 0..px {
-                let x = at.clamped(k, 0, i, own[0]);
-                let line = self.pointer(k, array, RowId(row as u32), [x, Operand::i32(0)]);
+            for [i, l] in self.lines() {
+                let line = self.line_pointer(k, &at, array, RowId(row as u32), [i, l], extent);
                 for j in 0..pz {
-                    let z = at.clamped(k, 1, j, own[1]);
+                    let z = at.clamped(k, 2, j, extent[2]);
                     let z = k.resize(z, Type::I64);
                     let from = k.advance(line, z, self.bytes as u32);
-                    let foreign = foreign(k, i, j);
-                    let there = at.inside(k, [i, j], own);
+                    let foreign = foreign(k, [i, l, j]);
+                    let there = at.inside(k, [i, l, j], extent);
                     let loaded = k.int(IntOp::And, foreign, there);
                     let value = k.load_if(loaded, self.real, from);
-                    let own = &mut values[(i * pz + j) as usize];
+                    let own = &mut values[number([i, l, j])];
                     *own = k.choose(foreign, value, *own);
                 }
             }
             return;
         }
-        let first = [0, 1].map(|n| patch.first(k, n));
+        let first = [0, 1, 2].map(|n| patch.first(k, n));
         let first = self.pointer(k, array, RowId(row as u32), first);
-        for i in 0..px {
-            let line = k.offset(first, i * self.line_bytes());
+        for [i, l] in self.lines() {
+            let line = k.offset(first, self.line_bytes(i, l));
             for j in (0..pz).step_by(lanes as usize) {
                 let from = k.offset(line, j * self.bytes);
-                let foreign = foreign(k, i, j);
-                let own = &mut values[(i * pz + j) as usize..][..lanes as usize];
+                let foreign = foreign(k, [i, l, j]);
+                let own = &mut values[number([i, l, j])..][..lanes as usize];
                 let new = k.load_over(foreign, from, own);
                 own.copy_from_slice(&new);
             }
