@@ -10,6 +10,7 @@ use crate::lattice::{Axis, Interval, Region, div_ceil};
 use crate::layout::{Layout, RowId};
 use crate::schedule::Pyramid;
 use crate::scheme::{Body, CoefId, ComponentId, Op, Scheme, StageId, Update, ZoneId};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Grids are at most this long along an axis, so that indices of cells fit words.
@@ -91,6 +92,9 @@ pub struct PatchProgram {
     /// All stages of a round.
     pub stages: Vec<StagePlan>,
     pub slots: Slots,
+    /// Rows that are published before the first round of a time block: those that other rows of threads read before a
+    /// stage writes them.
+    pub begin: Vec<usize>,
     /// Values of ghosts along the axes that are exchanged at a time.
     pub exchanged: [usize; 3],
     /// Where tiles keep states of zones.
@@ -202,6 +206,7 @@ impl PatchProgram {
             };
             stage.meets = !stage.publish.is_empty() || stage.all_reads().any(across);
         }
+        let begin = begin(&stages, &slots);
         let tile = shape.tile();
         let mut along = [0, 1, 2].map(|n| Along {
             base: 1,
@@ -250,6 +255,7 @@ impl PatchProgram {
             coefs,
             stages,
             slots,
+            begin,
             exchanged,
             rooms,
             stays: None,
@@ -422,6 +428,18 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
         }
     }
     all
+}
+
+/// Rows with slots that are read before they are written.
+fn begin(stages: &[StagePlan], slots: &Slots) -> Vec<usize> {
+    let (mut begin, mut written) = (BTreeSet::new(), BTreeSet::new());
+    for stage in stages {
+        let first = stage.all_reads().map(|read| read.row);
+        begin.extend(first.filter(|row| !written.contains(row)));
+        written.extend(stage.updates.iter().map(|update| update.target));
+    }
+    let published = |row: &usize| slots.of_row(*row).next().is_some();
+    begin.into_iter().filter(published).collect()
 }
 
 /// The cells at which all updates act, and all that is stored is stored.

@@ -4,8 +4,8 @@
 //! 2. Bases cover the grid; each is in its tile with its halo. The halo is as wide as wrong values come, unless one
 //!    tile holds the whole axis and all that updates read beyond its ends.
 //! 3. A row that is read before a round has written it is held.
-//! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or the row
-//!    is held and no stage of the round has written it yet.
+//! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or
+//!    it was published before the first round and no stage has written it yet.
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
 //! 6. Where tiles stay, a cell of a halo is in the rim of the tile that has it in its base. A tile waits for those whose
 //!    cells it has in its halo, and for those that have its own ones.
@@ -226,8 +226,13 @@ enum Slot {
 
 fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
     let shape = &program.shape;
-    let first = |held: &bool| if *held { Slot::Settled } else { Slot::Old };
-    let mut slots: Vec<Slot> = program.held.iter().map(first).collect();
+    let mut slots = vec![Slot::Old; program.held.len()];
+    for row in &program.begin {
+        rule(program.held[*row], || {
+            format!("r{row} is published before a round, but not held")
+        })?;
+        slots[*row] = Slot::Settled;
+    }
     // Rows whose slots some thread may still be reading.
     let mut busy = vec![false; slots.len()];
     // Twice, as the second round finds what the first one left.

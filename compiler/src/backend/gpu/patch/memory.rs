@@ -1,6 +1,7 @@
 //! What comes from the array and goes to it.
 
 use super::context::{Context, Surroundings, Values};
+use super::cells::{InTile, Known};
 use super::ends::{AXES, Coordinates};
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
@@ -220,64 +221,49 @@ impl Context<'_> {
         let at = self.found_anew(k, [0, 1, 2].map(|n| [patch.origin[n], patch.local[n]]));
         let first = self.pointer(k, array, RowId(row as u32), at);
         let lanes = self.lanes_in(to.surroundings);
-        // Found anew: there are no registers to keep the places of all cells.
-        let local = self.local(k, patch);
+        let cells = InTile::new(k, self, patch);
         let stored = |k: &mut Kernel<'_>, n: usize, cell: i64| {
+            let base = cells.base(k, n, cell);
             let along = &self.program.along[n];
-            let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
-            let inside = within(k, local, base);
-            if to.surroundings == Surroundings::Bare {
-                return inside;
+            let own = extent[AXES[n]];
+            let whole = own.lo <= 0 && own.hi >= along.base * along.tiles;
+            if to.surroundings == Surroundings::Bare || whole {
+                return base;
             }
-            let axis = AXES[n];
             let index = k.int(IntOp::Add, at[n], Operand::i32(cell as i32));
-            let there = within(k, index, extent[axis]);
-            k.int(IntOp::And, inside, there)
+            let there = Known::Where(within(k, index, own));
+            base.and(k, there)
         };
         // Whether a cell lies in a rim along an axis, if rims alone are stored.
-        let in_rim = |k: &mut Kernel<'_>, n: usize, cell: i64| {
-            let [below, above] = rims?[n];
-            let along = &self.program.along[n];
-            let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
-            let [lower, upper] = [
-                Interval::new(base.lo, base.lo + below),
-                Interval::new(base.hi - above, base.hi),
-            ]
-            .map(|rim| within(k, local, rim));
-            Some(k.int(IntOp::Or, lower, upper))
+        let in_rim = |k: &mut Kernel<'_>, n: usize, cell: i64| match rims {
+            Some(rims) => cells.rim(k, n, cell, rims[n]),
+            None => Known::Always,
         };
-        let both = |k: &mut Kernel<'_>, own: Operand, other: Option<Operand>| match other {
-            Some(other) => k.int(IntOp::And, own, other),
-            None => own,
-        };
-        let either = |k: &mut Kernel<'_>, [one, other]: [Option<Operand>; 2]| match one.zip(other) {
-            Some((one, other)) => Some(k.int(IntOp::Or, one, other)),
-            None => one.or(other),
-        };
-        let three = self.program.three;
         for i in 0..px {
-            let own_x = stored(k, 0, i);
+            let own = stored(k, 0, i);
             let rim_x = in_rim(k, 0, i);
-            k.when(own_x, |k| {
+            own.when(k, |k| {
                 for l in 0..py {
-                    let line = k.offset(first, self.line_bytes(i, l));
-                    let own_y = three.then(|| stored(k, 1, l));
-                    let rim_y = if three { in_rim(k, 1, l) } else { None };
-                    let rim = either(k, [rim_x, rim_y]);
+                    let own_y = stored(k, 1, l);
+                    let rim_y = in_rim(k, 1, l).or(k, rim_x);
                     for j in (0..pz).step_by(lanes as usize) {
-                        let mut own = stored(k, 2, j);
-                        own = both(k, own, own_y);
-                        if let Some(rim) = rim {
-                            let rim_z = in_rim(k, 2, j);
-                            let rim = either(k, [Some(rim), rim_z]);
-                            own = both(k, own, rim);
+                        let mut own = stored(k, 2, j).and(k, own_y);
+                        let rim = in_rim(k, 2, j).or(k, rim_y);
+                        own = own.and(k, rim);
+                        if matches!(own, Known::Never) {
+                            continue;
                         }
-                        k.when(own, |k| {
-                            let first = self.program.shape.number([i, l, j]);
-                            let several = k.pack(&values[first..][..lanes as usize]);
-                            let to = k.offset(line, j * self.bytes);
+                        let by = self.line_bytes(i, l) + j * self.bytes;
+                        let number = self.program.shape.number([i, l, j]);
+                        let several = &values[number..][..lanes as usize];
+                        // With three axes rims are stored often, and most threads have some.
+                        if self.program.three && rims.is_some() {
+                            k.store_several_if(own.operand(), several, first, by);
+                            continue;
+                        }
+                        own.when(k, |k| {
+                            let several = k.pack(several);
+                            let to = k.offset(first, by);
                             k.store(several, to, several.ty.bytes(), Access::Plain);
                         });
                     }

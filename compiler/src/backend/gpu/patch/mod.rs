@@ -12,6 +12,7 @@
 //! ```
 
 mod amend;
+mod cells;
 mod context;
 mod ends;
 mod exchange;
@@ -96,7 +97,9 @@ impl Context<'_> {
             }
             self.load_states(k, patch);
         }
-        held.iter()
+        let begin = &self.program.begin;
+        begin
+            .iter()
             .for_each(|row| self.publish(k, patch, *row, &values));
         if self.program.slots.count() > 0 {
             k.barrier();
