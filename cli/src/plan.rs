@@ -398,7 +398,7 @@ pub fn patches_text(plan: &PatchPlan) -> String {
         let _ = writeln!(out, "  {name:<9} {value:>8} {more}");
     };
     let bases = program.along.each_ref().map(|along| along.base);
-    let of_axes = |numbers| program.of_axes(numbers, " x ");
+    let of_axes = |numbers: &[i64; 3]| program.of_axes(numbers, " x ");
     let steps = program.height;
     let shape = format!(
         "bases of {} cells in tiles of {}, {steps} {} high",

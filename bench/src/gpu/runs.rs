@@ -276,7 +276,7 @@ impl Prepared {
     fn pyramids(&self, plan: PatchPlan) -> Result<(CompiledBlocks, u64, String), String> {
         let program = &plan.program;
         let bases = program.along.each_ref().map(|along| along.base);
-        let of_axes = |numbers| program.of_axes(numbers, " x ");
+        let of_axes = |numbers: &[i64; 3]| program.of_axes(numbers, " x ");
         let notes = format!(
             "{} tiles{} of {}, bases {}, patches {}, {} warps, {} blocks, about {} registers",
             program.tiles(),

@@ -110,7 +110,8 @@ impl Along {
     /// Whether no tile of so many cells reaches farther beyond the ends of a ring than once around it.
     pub fn is_near_ring(&self, cells: i64) -> bool {
         let last = self.origin(self.tiles - 1) + cells;
-        self.ring.is_some_and(|ring| self.halo[0] <= ring && last <= 2 * ring)
+        self.ring
+            .is_some_and(|ring| self.halo[0] <= ring && last <= 2 * ring)
     }
 
     /// How often a ring goes into what tiles reach below index 0, rounded up.

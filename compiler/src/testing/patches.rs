@@ -33,23 +33,28 @@ impl Limits {
 
 /// A small shape for a scheme.
 fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
-    let coefs = *rng.pick(&[CoefPlace::Registers, CoefPlace::Shared]);
+    let coefs = |rng: &mut Rng| *rng.pick(&[CoefPlace::Registers, CoefPlace::Shared]);
     match scheme.grid.dimensions() {
-        1 => Shape::of_lines(1, [1, rng.within(1, 5)], coefs),
-        2 => Shape::of_lines(rng.within(1, 4), [rng.within(2, 7), rng.within(1, 5)], coefs),
+        dimensions @ (1 | 2) => {
+            let one = dimensions == 1;
+            let warps = if one { 1 } else { rng.within(1, 4) };
+            let lines = if one { 1 } else { rng.within(2, 7) };
+            let patch = [lines, rng.within(1, 5)];
+            Shape::of_lines(warps, patch, coefs(rng))
+        }
         _ => Shape {
             threads: *rng.pick(&[
                 [1, 4, 8],
                 [2, 4, 8],
                 [4, 2, 4],
-                [2, 2, 16],
-                [1, 4, 16],
-                [1, 2, 32],
+                [2, 4, 16],
+                [1, 8, 16],
+                [1, 6, 32],
                 [3, 2, 32],
                 [4, 8, 2],
             ]),
-            patch: [rng.within(2, 6), rng.within(1, 4), rng.within(1, 3)],
-            coefs,
+            patch: [rng.within(3, 7), rng.within(2, 4), rng.within(1, 4)],
+            coefs: coefs(rng),
             blocks: 1,
         },
     }
@@ -60,8 +65,8 @@ pub fn random_patches(rng: &mut Rng, scheme: &Scheme) -> Option<PatchProgram> {
     let layout = Layout::for_gpu(scheme).ok()?;
     let shape = random_shape(rng, scheme);
     let three = scheme.grid.dimensions() == 3;
-    let [most, height] = if three { [12, 2] } else { [40, 6] };
-    let base = |rng: &mut Rng| rng.once_in(2).then(|| rng.within(1, most));
+    let [least, most, height] = if three { [4, 12, 2] } else { [1, 40, 6] };
+    let base = |rng: &mut Rng| rng.once_in(2).then(|| rng.within(least, most));
     let pyramid = Pyramid {
         height: rng.within(1, height) as u64,
         base: PerAxis([base(rng), if three { base(rng) } else { None }, base(rng)]),

@@ -362,7 +362,11 @@ impl DevicePlanner<'_> {
             _ => work.across[n] * section as f64,
         };
         let slots = along(0, py * pz) + along(1, px * pz);
-        let slots = if self.has_patches() { slots } else { slots.min(work.held * cells) };
+        let slots = if self.has_patches() {
+            slots
+        } else {
+            slots.min(work.held * cells)
+        };
         let coef_cells = match shape.coefs {
             CoefPlace::Registers => 0.0,
             CoefPlace::Shared => work.loaded_coefs as f64 * cells,
@@ -453,7 +457,10 @@ impl DevicePlanner<'_> {
         }
         let of_base = |n: usize| base[n].map(|base| div_ceil(layout.extent[AXES[n]], base));
         let tiles = [0, 1, 2].map(|n| of_base(n).unwrap_or(1));
-        let (tiles, most) = (tiles.iter().product(), self.most_at_once(MOST_BLOCKS_IN_SPACE));
+        let (tiles, most) = (
+            tiles.iter().product(),
+            self.most_at_once(MOST_BLOCKS_IN_SPACE),
+        );
         if !self.has_patches() && tiles > most {
             return Refusal::Patches(Misfit::Many { tiles, most });
         }

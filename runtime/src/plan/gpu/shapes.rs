@@ -57,7 +57,9 @@ fn in_space(coefs: CoefPlace) -> impl Iterator<Item = Shape> {
     });
     let [xs, ys, zs] = PATCHES;
     threads.flat_map(move |threads| {
-        let lines = xs.iter().flat_map(move |x| ys.iter().map(move |y| [*x, *y]));
+        let lines = xs
+            .iter()
+            .flat_map(move |x| ys.iter().map(move |y| [*x, *y]));
         let patches = lines.flat_map(move |[x, y]| zs.iter().map(move |z| [x, y, *z]));
         let small = patches.filter(|patch| patch.iter().product::<i64>() <= MOST_CELLS);
         small.map(move |patch| Shape {

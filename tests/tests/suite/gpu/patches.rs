@@ -165,6 +165,18 @@ fn pyramids_in_random_zones_give_the_bits_of_the_reference() {
     });
 }
 
+#[test]
+fn pyramids_in_space_give_the_bits_of_the_reference() {
+    random_runs(0..72, IN_SPACE, |_, _| ());
+}
+
+#[test]
+fn pyramids_in_space_with_zones_give_the_bits_of_the_reference() {
+    random_runs(0..72, IN_SPACE, |rng, scheme| {
+        add_random_zones_for_gpus(rng, &IN_SPACE, scheme);
+    });
+}
+
 /// Layers on all sides and around ends, bodies with states, states that are looked at; both kinds of launches.
 #[test]
 fn pyramids_in_layers_give_the_bits_of_the_reference() {

@@ -50,7 +50,13 @@ impl Kernel<'_> {
 
     /// Stores numbers that follow each other in global memory where a condition holds, without a jump: of 16 bytes
     /// together, or fewer, so many bytes behind a place.
-    pub fn store_several_if(&mut self, condition: Operand, values: &[Operand], to: Operand, by: i64) {
+    pub fn store_several_if(
+        &mut self,
+        condition: Operand,
+        values: &[Operand],
+        to: Operand,
+        by: i64,
+    ) {
         let (name, register) = match values[0].ty.bytes() {
             4 => ("f32", "f"),
             _ => ("f64", "d"),

@@ -122,7 +122,9 @@ impl Context<'_> {
                 let none = k.all(none);
                 some = not(k, none);
             }
-            k.when(some, |k| self.amend_lines(k, patch, &at, values, own, lines));
+            k.when(some, |k| {
+                self.amend_lines(k, patch, &at, values, own, lines)
+            });
         }
     }
 
@@ -149,7 +151,9 @@ impl Context<'_> {
             along: BTreeMap::new(),
         };
         let inner = shape.patch[2];
-        let cells = lines.iter().flat_map(|[i, l]| (0..inner).map(move |j| [*i, *l, j]));
+        let cells = lines
+            .iter()
+            .flat_map(|[i, l]| (0..inner).map(move |j| [*i, *l, j]));
         let cells: Vec<[i64; 3]> = cells.collect();
         let loaded: Vec<Loaded> = cells
             .iter()

@@ -29,7 +29,11 @@ pub fn ghost_threads(scheme: &Scheme, layout: &Layout) -> Option<([u32; 3], [u32
     }
     if scheme.grid.axes[Axis::MIDDLE].is_some() {
         let number = |axis: Axis| u32::try_from(layout.visible(axis).len()).ok();
-        let [x, y, z] = [number(Axis::OUTER)?, number(Axis::MIDDLE)?, number(Axis::INNER)?];
+        let [x, y, z] = [
+            number(Axis::OUTER)?,
+            number(Axis::MIDDLE)?,
+            number(Axis::INNER)?,
+        ];
         let few = i64::from(x.max(y)) <= MOST_TILES;
         return few.then_some(([z.div_ceil(THREADS), y, x], [THREADS, 1, 1]));
     }

@@ -1,7 +1,7 @@
 //! What comes from the array and goes to it.
 
-use super::context::{Context, Surroundings, Values};
 use super::cells::{InTile, Known};
+use super::context::{Context, Surroundings, Values};
 use super::ends::{AXES, Coordinates};
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;

@@ -79,7 +79,11 @@ impl Patch {
         };
         let (mut origin, mut local) = ([zero; 3], [zero; 3]);
         let [px, py, pz] = shape.patch;
-        let all = [(outer, tx, px), (middle, ty, py), (inner, thread.number, pz)];
+        let all = [
+            (outer, tx, px),
+            (middle, ty, py),
+            (inner, thread.number, pz),
+        ];
         for n in program.axes() {
             let (block, own, patch) = all[n];
             let along = &program.along[n];

@@ -148,14 +148,7 @@ impl Context<'_> {
         k.store(value, to, self.bytes as u32, Access::Plain);
     }
 
-    fn inject(
-        &self,
-        k: &mut Kernel<'_>,
-        entry: &Entry,
-        at: At,
-        step: Operand,
-        variable: Variable,
-    ) {
+    fn inject(&self, k: &mut Kernel<'_>, entry: &Entry, at: At, step: Operand, variable: Variable) {
         let double = Type::scalar(Precision::F64);
         let along = |k: &mut Kernel<'_>, n: usize| {
             let cell = Operand::i32(at.cell[n] as i32);

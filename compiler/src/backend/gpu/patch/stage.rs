@@ -37,7 +37,8 @@ impl Reader {
             [_, _, 0] => match context.program.slots.of(place.row, place.cell) {
                 Some(slot) => {
                     let rows = context.program.shape.rows_to(place.thread);
-                    let from = k.offset(patch.others[&rows], i64::from(slot) * context.slot_bytes());
+                    let from =
+                        k.offset(patch.others[&rows], i64::from(slot) * context.slot_bytes());
                     k.load(context.real, from, context.bytes as u32, Access::Plain)
                 }
                 // There is one row: what lies beyond is wrong anyway.

@@ -170,7 +170,8 @@ impl Context<'_> {
         let inside = within(k, z.index, range);
         let of = |k: &mut Kernel<'_>, op: IntOp, get: fn(&Along) -> Operand| {
             let first = get(z);
-            rest.iter().fold(first, |all, along| k.int(op, get(along), all))
+            rest.iter()
+                .fold(first, |all, along| k.int(op, get(along), all))
         };
         let own = |along: &Along| along.own;
         let chosen = match cells {
