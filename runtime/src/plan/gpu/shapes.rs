@@ -12,13 +12,13 @@ const CELLS: [i64; 3] = [2, 4, 8];
 const LONG: [i64; 4] = [4, 8, 16, 32];
 
 /// With three axes: warps of a block, and its threads along the outer and the inner axis.
-const WARPS_IN_SPACE: [i64; 4] = [4, 8, 16, 32];
-const THREADS: [[i64; 4]; 2] = [[1, 2, 4, 8], [4, 8, 16, 32]];
+const WARPS_IN_SPACE: [i64; 14] = [4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 24, 32];
+const THREADS: [&[i64]; 2] = [&[1, 2, 4], &[4, 8, 16, 32]];
 /// Cells of a patch along the axes, and of all of it.
 const PATCHES: [&[i64]; 3] = [
     &[1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32],
     &[1, 2, 3, 4],
-    &[1, 2, 4],
+    &[1, 2, 3, 4],
 ];
 const MOST_CELLS: i64 = 160;
 
@@ -49,7 +49,7 @@ pub(super) fn all(scheme: &Scheme) -> Vec<Shape> {
 fn in_space(coefs: CoefPlace) -> impl Iterator<Item = Shape> {
     let [xs, zs] = THREADS;
     let threads = WARPS_IN_SPACE.into_iter().flat_map(move |warps| {
-        let rows = xs.into_iter().flat_map(move |x| zs.map(|z| [x, z]));
+        let rows = xs.iter().flat_map(move |x| zs.iter().map(move |z| [*x, *z]));
         rows.filter_map(move |[x, z]| {
             let all = warps * WARP;
             (all % (x * z) == 0).then(|| [x, all / (x * z), z])

@@ -139,6 +139,9 @@ enum Between {
     OnChip,
 }
 
+/// Bytes of shared memory of a block.
+const MOST_SHARED: u64 = 200 << 10;
+
 /// What updates do in parts of the grid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amended {
@@ -158,6 +161,14 @@ impl Axes {
         match self {
             Axes::OneOrTwo => Limits::PATCHES,
             Axes::Three => Limits::PATCHES_IN_SPACE,
+        }
+    }
+
+    /// Rooms of a program on average, at least.
+    fn rooms(self) -> i64 {
+        match self {
+            Axes::OneOrTwo => 2,
+            Axes::Three => 1,
         }
     }
 
@@ -210,7 +221,8 @@ fn run(seeds: impl Iterator<Item = u64>, axes: Axes, between: Between, amended: 
         let Some(mut program) = random_patches(&mut rng, &scheme) else {
             continue;
         };
-        if program.tiles() > 60 {
+        let shared = program.shared_bytes(scheme.precision.bytes());
+        if program.tiles() > 60 || shared > MOST_SHARED {
             continue;
         }
         if between == Between::OnChip {
@@ -234,14 +246,14 @@ fn run(seeds: impl Iterator<Item = u64>, axes: Axes, between: Between, amended: 
         "{schemes} {tiles} {bare}"
     );
     assert!(
-        between == Between::InMemory || exchanged > 10,
+        between == Between::InMemory || exchanged > 7,
         "{exchanged}"
     );
     match amended {
         Amended::Nowhere if axes == Axes::Three => assert!(bare > 0, "{schemes} {tiles} {bare}"),
         Amended::Nowhere => assert!(5 * bare > schemes, "{schemes} {tiles} {bare}"),
         Amended::InZones => assert!(
-            with_rooms > 2 * schemes && 3 * states > schemes,
+            with_rooms > axes.rooms() * schemes && 4 * states > schemes,
             "{schemes} {with_rooms} {states}"
         ),
     }
