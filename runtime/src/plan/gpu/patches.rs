@@ -455,8 +455,10 @@ impl DevicePlanner<'_> {
                 return Refusal::Patches(Misfit::Base { axis, needed, most });
             }
         }
-        let of_base = |n: usize| base[n].map(|base| div_ceil(layout.extent[AXES[n]], base));
-        let tiles = [0, 1, 2].map(|n| of_base(n).unwrap_or(1));
+        let tiles = [0, 1, 2].map(|n| {
+            let widest = shapes.iter().map(|s| s.tile()[n]).max().unwrap_or(1);
+            div_ceil(layout.extent[AXES[n]], base[n].unwrap_or(widest))
+        });
         let (tiles, most) = (
             tiles.iter().product(),
             self.most_at_once(MOST_BLOCKS_IN_SPACE),

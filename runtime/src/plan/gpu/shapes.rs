@@ -49,7 +49,9 @@ pub(super) fn all(scheme: &Scheme) -> Vec<Shape> {
 fn in_space(coefs: CoefPlace) -> impl Iterator<Item = Shape> {
     let [xs, zs] = THREADS;
     let threads = WARPS_IN_SPACE.into_iter().flat_map(move |warps| {
-        let rows = xs.iter().flat_map(move |x| zs.iter().map(move |z| [*x, *z]));
+        let rows = xs
+            .iter()
+            .flat_map(move |x| zs.iter().map(move |z| [*x, *z]));
         rows.filter_map(move |[x, z]| {
             let all = warps * WARP;
             (all % (x * z) == 0).then(|| [x, all / (x * z), z])

@@ -5,6 +5,7 @@ use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
+use torre_compiler::schedule::Pyramid;
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::{add_layers, maxwell};
 
@@ -272,4 +273,38 @@ fn layers_slow_towers_down_and_keep_their_variants() {
         window,
         Some(Refusal::Window(NoWindow::Memory { .. }))
     ));
+}
+
+/// Small grids with three axes stay on the chip; where they do not fit, pyramids are refused, and `auto` takes towers.
+#[test]
+fn small_grids_with_three_axes_stay_on_the_chip() {
+    let (problem, model) = (problem(), h200());
+    for (order, precision, cells) in [
+        (2, Precision::F32, 64),
+        (2, Precision::F64, 48),
+        (4, Precision::F32, 48),
+    ] {
+        let scheme = maxwell(order, precision, [cells; 3]);
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
+        let (plan, choices) = planner.best(&Template::Auto).expect("a plan");
+        let rates: Vec<_> = (choices.iter().take(9))
+            .map(|c| format!("{} {:.1e}", c.name, c.prediction.rate))
+            .collect();
+        let pyramids = plan.patches.expect("pyramids");
+        let program = &pyramids.program;
+        println!("{order} {precision} {cells}: {rates:#?}\n{program}");
+        assert!(program.three && program.stays.is_some(), "{rates:?}");
+        assert!(program.tiles() <= 132 * i64::from(program.shape.blocks));
+    }
+    let large = maxwell(4, Precision::F32, [256; 3]);
+    let planner = DevicePlanner::new(&large, &problem, &model).expect("a small grid");
+    let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+    assert!(plan.patches.is_none() && plan.towers.is_some());
+    let base = PerAxis([Some(14), Some(14), Some(16)]);
+    let refusal = planner.patch_plan(&Pyramid { height: 1, base });
+    let refusal = refusal.err().map(|refusal| refusal.to_string());
+    assert!(
+        refusal.is_some_and(|text| text.contains("stay on the chip")),
+        "too many tiles"
+    );
 }

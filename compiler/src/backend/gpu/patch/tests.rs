@@ -245,10 +245,7 @@ fn run(seeds: impl Iterator<Item = u64>, axes: Axes, between: Between, amended: 
         schemes > 10 && tiles > 2 * schemes,
         "{schemes} {tiles} {bare}"
     );
-    assert!(
-        between == Between::InMemory || exchanged > 7,
-        "{exchanged}"
-    );
+    assert!(between == Between::InMemory || exchanged > 7, "{exchanged}");
     match amended {
         Amended::Nowhere if axes == Axes::Three => assert!(bare > 0, "{schemes} {tiles} {bare}"),
         Amended::Nowhere => assert!(5 * bare > schemes, "{schemes} {tiles} {bare}"),
