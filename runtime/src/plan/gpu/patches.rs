@@ -15,7 +15,7 @@ use torre_compiler::scheme::{Precision, Scheme};
 /// Steps of time blocks that `auto` tries.
 const HEIGHTS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
 /// Those that it tries with three axes.
-const LOW: [u64; 4] = [1, 2, 3, 4];
+const LOW: [u64; 3] = [1, 2, 3];
 /// Blocks that a multiprocessor may hold.
 const RESIDENT: [u32; 4] = [4, 3, 2, 1];
 /// Programs that are made for `auto`, and for bases that are given.
@@ -355,6 +355,9 @@ impl DevicePlanner<'_> {
         let threads = shape.all_threads() as f64;
         let cells = shape.count() as f64;
         let needed = work.registers(work.words_of(&shape));
+        if needed > MOST_REGISTERS as f64 {
+            return None;
+        }
         let bytes = 4.0 * work.words;
         let [px, py, pz] = shape.patch;
         let along = |n: usize, section: i64| match shape.threads[n] {
