@@ -13,7 +13,7 @@ const LONG: [i64; 4] = [4, 8, 16, 32];
 
 /// With three axes: warps of a block, and its threads along the outer and the inner axis.
 const WARPS_IN_SPACE: [i64; 9] = [4, 6, 8, 10, 12, 16, 20, 24, 32];
-const THREADS: [&[i64]; 2] = [&[1, 2], &[4, 8, 16, 32]];
+const THREADS: [&[i64]; 2] = [&[1, 2], &[16, 32]];
 /// Cells of a patch along the axes, and of all of it.
 const PATCHES: [&[i64]; 3] = [
     &[2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28],

@@ -1,8 +1,7 @@
 //! Where cells of a patch lie in their tile, by conditions that may be known before a kernel runs: with one thread along
 //! an axis each cell of a patch has its place there.
 
-use super::context::Context;
-use super::memory::within;
+use super::context::{Context, within};
 use super::place::Patch;
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{IntOp, Kernel};

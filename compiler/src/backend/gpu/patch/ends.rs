@@ -1,7 +1,6 @@
 //! Ends of the grid: where cells lie, and the ghosts that lie beyond.
 
-use super::context::{Context, Values};
-use super::memory::within;
+use super::context::{Context, Values, within};
 use super::place::Patch;
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};

@@ -3,7 +3,7 @@
 //! A thread has one place beyond an end: along the outer axis a place of a line that has ghosts, else a place beside
 //! the ends of a line. With three axes each place of the grid and beyond it has a thread.
 
-use super::memory::within;
+use super::context::within;
 use crate::backend::gpu::abi::GhostsOf;
 use crate::backend::gpu::ir::{Launch, Module, Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};

@@ -1,12 +1,12 @@
 //! What comes from the array and goes to it.
 
 use super::cells::{InTile, Known};
-use super::context::{Context, Surroundings, Values};
+use super::context::{Context, Surroundings, Values, within};
 use super::ends::{AXES, Coordinates};
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::{Operand, Type};
-use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};
+use crate::backend::gpu::kernel::{Access, IntOp, Kernel};
 use crate::lattice::{Axis, Interval, PerAxis, Position};
 use crate::layout::RowId;
 use crate::patch::Along;
@@ -292,12 +292,4 @@ impl Context<'_> {
         }
         sums
     }
-}
-
-/// Whether an index lies in an interval.
-pub(super) fn within(k: &mut Kernel<'_>, index: Operand, interval: Interval) -> Operand {
-    let bound = |n: i64| Operand::i32(n.clamp(i32::MIN.into(), i32::MAX.into()) as i32);
-    let begun = k.compare(IntCmp::Ge, index, bound(interval.lo));
-    let before = k.compare(IntCmp::Lt, index, bound(interval.hi));
-    k.int(IntOp::And, begun, before)
 }

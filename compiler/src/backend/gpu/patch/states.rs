@@ -1,8 +1,8 @@
 //! States of zones on their way between arrays and the rooms of tiles. A thread moves those of its patch, line by line.
 
-use super::context::Context;
+use super::context::{Context, within};
 use super::ends::AXES;
-use super::memory::{Store, within};
+use super::memory::Store;
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::{Operand, Type};
