@@ -346,13 +346,13 @@ fn tiles_in_space_far_from_ends_give_the_bits_of_rows() {
         let layout = Layout::for_gpu(&scheme).expect("a small scheme");
         let shape = Shape {
             threads: [1, 4, 8],
-            patch: [6, 2, 1],
+            patch: [8, 2, 1],
             coefs: CoefPlace::Registers,
             blocks: 1,
         };
         let pyramid = Pyramid {
             height: 1,
-            base: PerAxis([4, 6, 6].map(Some)),
+            base: PerAxis([4, 4, 4].map(Some)),
         };
         let program = PatchProgram::new(&scheme, &layout, &pyramid, shape);
         let mut program = program.expect("small bases");
