@@ -415,7 +415,7 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
         (
             "sm_90",
             "pyramid(B=8,TH=2)",
-            "no pyramids",
+            "with three axes pyramids stay on the chip",
             "`torre(D = 2)`",
         ),
         ("sm_90", "box(B=8)", "no boxes", "`torre(D = 2)`"),
