@@ -115,6 +115,7 @@ impl Case {
         }
         let mut window = Window {
             planes: held,
+            ring: None,
             places: Some(1 << 40),
             circular: !seed.is_multiple_of(3),
             devices: devices as usize,
@@ -317,6 +318,7 @@ fn windows_have_the_planes_of_the_formula() {
     for (spread, offset) in [(true, 3 * (in_flight - 1) / 2), (false, in_flight - 1)] {
         let window = Window {
             planes: footprints.held(),
+            ring: None,
             places: Some(1 << 40),
             circular: spread,
             devices: 1,
@@ -344,6 +346,7 @@ fn windows_take_as_long_as_launches_or_copies() {
     let mut time = |circular: bool, plane: f64| {
         let mut window = Window {
             planes: footprints.held(),
+            ring: None,
             places: None,
             circular,
             devices: 1,
@@ -411,6 +414,7 @@ fn groups_need_as_much_as_any_of_their_towers() {
                             origin: task.placement.origin,
                         },
                         stages,
+                        0,
                     );
                     grouping.number(origin)
                 });

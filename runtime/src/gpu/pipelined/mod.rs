@@ -200,6 +200,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             Some(slabs) => slabs.builder.window().clone(),
             None => Window {
                 planes: footprints.held(),
+                ring: None,
                 places: how.places,
                 circular: how.circular.is_some(),
                 devices: devices.count(),

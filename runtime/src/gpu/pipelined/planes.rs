@@ -182,6 +182,7 @@ mod tests {
         let planes = PlaneBytes::new(layout, way, how);
         let window = Window {
             planes: planes.of_array(layout.visible(Axis::OUTER)),
+            ring: None,
             places: how.places,
             circular: circular.is_some(),
             devices: 1,

@@ -438,6 +438,7 @@ impl DevicePlanner<'_> {
     fn window_of(&self, footprints: &Footprints, how: InFlight, devices: usize) -> Window {
         Window {
             planes: footprints.held(),
+            ring: None,
             places: how.places,
             circular: how.circular.is_some(),
             devices,

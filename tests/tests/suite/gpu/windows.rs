@@ -53,6 +53,7 @@ pub(super) fn least_places(
     footprints.height(scheme, layout, towers.steps)?;
     let window = Window {
         planes: footprints.held(),
+        ring: None,
         places: None,
         circular: how.circular.is_some(),
         devices: 1,

@@ -25,8 +25,8 @@ pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
 
 /// Where a stage of an interior period finds what amendments need.
 pub(super) struct Zones {
-    /// The index of the period's origin in the array.
-    at: [Operand; 2],
+    /// Where the period's origin is.
+    origin: Predicate,
     places: BTreeMap<ZoneId, Place>,
     /// The coefficients of an axis at the origin's index.
     coefs: [Option<Operand>; 2],
@@ -168,7 +168,7 @@ impl Place {
         context: &Context<'_>,
         lane: &Lane,
         zone: ZoneId,
-        at: [Operand; 2],
+        Predicate { at, plane }: Predicate,
     ) -> Place {
         let layout = layout_of(context, zone);
         let rows = context.towers().alignments[context.alignment].rows();
@@ -207,7 +207,11 @@ impl Place {
                 Some([from, choose(k, &|own| word(own.region[axis].len()))])
             })
         });
-        let strides = [(at[0], layout.plane), (at[1], layout.group)];
+        let plane = match layout.in_planes {
+            true => plane,
+            false => at[0],
+        };
+        let strides = [(plane, layout.plane), (at[1], layout.group)];
         let array = context.states(k, layout);
         let states = pointer(k, context, [array, first], &strides);
         let states = k.advance(states, lane.index, context.real.bytes());
@@ -222,7 +226,7 @@ impl Zones {
     /// `place`: where the period is.
     pub fn new(place: Predicate) -> Zones {
         Zones {
-            at: place.at,
+            origin: place,
             places: BTreeMap::new(),
             coefs: [None; 2],
             of_lane: BTreeMap::new(),
@@ -237,8 +241,8 @@ impl Zones {
         lane: &Lane,
         zone: ZoneId,
     ) -> &mut Place {
-        let at = self.at;
-        let new = || Place::new(k, context, lane, zone, at);
+        let origin = self.origin;
+        let new = || Place::new(k, context, lane, zone, origin);
         self.places.entry(zone).or_insert_with(new)
     }
 
@@ -272,7 +276,7 @@ impl Zones {
             }
         };
         if let Some(predicate) = asking.predicate {
-            let acts = predicate.acts(k, asking.update, &asking.of.row);
+            let acts = predicate.acts(k, context, asking.update, &asking.of.row);
             met.acts = k.int(IntOp::And, met.acts, acts);
         }
         met
@@ -307,7 +311,7 @@ impl Zones {
             }
             None => {
                 let at = [0, 1].map(|n| {
-                    let at = k.again(self.at[n]);
+                    let at = k.again(self.origin.at[n]);
                     k.int(IntOp::Add, at, word(by[n]))
                 });
                 let (some, by) = some_box(k, context, lane, layout, at, range);
@@ -408,7 +412,7 @@ impl Zones {
         let n = usize::from(axis == Axis::MIDDLE);
         let own = &context.layout.axis_coefs[axis];
         let first = Operand::i64(context.bytes(own.origin));
-        let at = self.at[n];
+        let at = self.origin.at[n];
         let find = || {
             let array = context.beside(k);
             pointer(k, context, [array, first], &[(at, own.stride)])
