@@ -318,7 +318,8 @@ impl Builder {
         let needed = stored.chain(self.buffer(number).slide).collect();
         let op = self.push_use(number, Action::Load { planes }, planes, needed);
         if self.window.ring.is_some() {
-            self.loads.extend(of_array.iter().map(|plane| (*plane, op.id)));
+            self.loads
+                .extend(of_array.iter().map(|plane| (*plane, op.id)));
         }
         let active = &mut self.active[index];
         active.loaded = until;
@@ -433,6 +434,9 @@ impl Builder {
         }
         let own = &active.pass.blocks[block];
         let slide = self.buffer(active.number).slide;
+        // A group without towers uses no planes.
+        let is_empty = own.group(group).is_some_and(|of| of.touched.is_empty());
+        let slide = slide.filter(|_| !is_empty);
         let mut needed: Vec<OpId> = self.join.iter().copied().chain(slide).collect();
         // A queue takes the next block when the one before is over.
         if let Some(before) = block.checked_sub(self.window.in_flight.max(1))

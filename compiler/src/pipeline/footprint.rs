@@ -108,6 +108,19 @@ impl Footprints {
         }
     }
 
+    /// The same of towers with planes that are counted on around the ring from elsewhere; heights are not known.
+    pub fn turned(&self, turn: i64) -> Footprints {
+        Footprints {
+            towers: self.towers.turned(turn),
+            access: self.access.clone(),
+            order: self.order,
+            grouping: self.grouping,
+            by_plane: BTreeMap::new(),
+            heights: BTreeMap::new(),
+            needs: BTreeMap::new(),
+        }
+    }
+
     pub fn towers(&self) -> &Towers {
         &self.towers
     }
@@ -309,19 +322,20 @@ impl Footprints {
             }
         }
         let around = match self.ring() {
-            Some(_) => Some(self.around(scheme, &blocks)?),
+            Some(ring) => Some(self.around(scheme, &blocks, ring + moved)?),
             None => None,
         };
         Some(Pass { blocks, around })
     }
 
-    /// What blocks have of the ring; `None` if they touch planes above the top.
-    fn around(&self, scheme: &Scheme, blocks: &[Block]) -> Option<Around> {
+    /// What blocks have of the ring, so many planes at least: those of the ring and what the seam moves. `None` if they
+    /// touch planes above the top.
+    fn around(&self, scheme: &Scheme, blocks: &[Block], least: i64) -> Option<Around> {
         let groups = blocks.iter().flat_map(|block| block.groups.iter());
         let all = groups.fold(Planes::default(), |all, group| all.hull(*group));
         let top = self.access.top(&self.towers, scheme)?;
         (all.touched.hi <= top).then_some(Around {
-            loaded: Interval::new(all.touched.lo, top),
+            loaded: Interval::new(all.touched.lo.min(top - least), top),
             stored: all.written,
         })
     }

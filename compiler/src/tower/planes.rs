@@ -90,7 +90,8 @@ impl PlaneAccess {
     pub fn top(&self, towers: &Towers, scheme: &Scheme) -> Option<i64> {
         let seam = towers.rings.seam.as_ref().filter(|_| self.unrolled)?;
         let stages = scheme.stages.iter().enumerate();
-        let updates = stages.flat_map(|(n, of)| (0..of.updates.len()).map(move |update| (n, update)));
+        let updates =
+            stages.flat_map(|(n, of)| (0..of.updates.len()).map(move |update| (n, update)));
         let way = towers.way();
         let highest = updates.map(|(stage, update)| {
             let window = seam.window(stage, update).at(0);

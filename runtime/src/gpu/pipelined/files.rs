@@ -2,6 +2,7 @@
 //! a state from which a run goes on.
 
 use super::Pipelined;
+use super::chain::{Chain, Locked};
 use super::over_files::{OverFiles, slots};
 use super::stream::{Pieces, Stream};
 use crate::disk::StateFolder;
@@ -18,13 +19,23 @@ use torre_compiler::problem::OutputKind;
 const THREADS: usize = 4;
 
 impl<'a, T: Value> Pipelined<'a, T> {
-    /// Goes over the files of a folder, whose current one is the memory of the calculation. One device does so.
+    /// Goes over the files of a folder, whose current one is the memory of the calculation. Several devices do so in
+    /// chains of passes. An error around a periodic first axis.
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
-        if self.units.len() > 1 {
+        if self.footprints.ring().is_some() {
             return Err(DeviceError::Failed {
                 what: "opening files",
-                message: "several devices go over the host's memory".to_owned(),
+                message: "a window around the first axis goes over the host's memory".to_owned(),
             });
+        }
+        let mut chain = Chain::default();
+        let layout = &self.calculation.layout;
+        if self.units.len() > 1 && layout.has_beside() {
+            let first = layout.after_planes() as usize * layout.element_bytes;
+            let array = self.calculation.array();
+            let mut beside = Locked::new(self.devices.device(0), (array.len() - first) as u64)?;
+            beside.bytes().copy_from_slice(&array[first..]);
+            chain.beside = Some((beside, first));
         }
         let group = self.footprints.grouping().planes().unsigned_abs() * self.planes.each();
         let slots = slots(group, piece) as usize;
@@ -32,6 +43,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         self.over = Some(OverFiles {
             reading: stream()?,
             writing: stream()?,
+            chain,
             pieces: Pieces {
                 range: self.planes.bytes_of_all(self.builder.window()),
                 each: piece,
@@ -68,8 +80,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(())
     }
 
-    /// One pass, to its end.
+    /// A chain of passes, to its end.
     fn pass_over_files(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        self.begin_chain(until)?;
         let Some(over) = &mut self.over else {
             return Ok(());
         };
@@ -79,11 +92,14 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let [from, to] = over.folder.files();
         reading.begin(pieces.count());
         writing.begin(pieces.count());
-        let device = self.devices.device(0);
-        let next = self.builder.passes() + 1;
+        let passes = over.chain.passes.clone();
+        let window = self.builder.window();
+        let [first, last] = [passes.start, passes.end.max(1) - 1]
+            .map(|pass| self.devices.device(window.device(pass)));
+        let next = passes.end;
         let done = std::thread::scope(|scope| {
-            let read = || reading.read_pieces(device, &from, &pieces);
-            let write = || writing.write_pieces(device, &to, &pieces);
+            let read = || reading.read_pieces(first, &from, &pieces);
+            let write = || writing.write_pieces(last, &to, &pieces);
             let started = (0..THREADS).try_for_each(|_| {
                 Builder::new().spawn_scoped(scope, read)?;
                 Builder::new().spawn_scoped(scope, write).map(|_| ())
@@ -123,11 +139,13 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        let queue = self.units[0].queues.stores;
-        match &mut self.over {
-            Some(over) => over.flush(self.devices.device(0), queue),
-            None => Ok(()),
-        }
+        let Some(over) = &mut self.over else {
+            return Ok(());
+        };
+        let last = over.chain.passes.end.max(1) - 1;
+        let number = self.builder.window().device(last);
+        let queue = self.units[number].queues.stores;
+        over.flush(self.devices.device(number), queue)
     }
 
     /// Turns to the file that a pass has written; what no pass moves comes from the other one.
@@ -143,11 +161,15 @@ impl<'a, T: Value> Pipelined<'a, T> {
         for range in [0..stored.start as usize, stored.end as usize..map.len()] {
             map[range.clone()].copy_from_slice(&old[range]);
         }
+        if let Some((beside, first)) = &mut over.chain.beside {
+            map[*first..].copy_from_slice(beside.bytes());
+        }
         let memory = Memory::of_file(map, layout);
         self.calculation.set_memory(memory);
         self.steps = self.asked;
         self.calculation.set_steps(self.steps);
-        if let Some(beside) = &mut self.units[0].beside {
+        let alone = self.units.len() == 1;
+        if let Some(beside) = self.units[0].beside.as_mut().filter(|_| alone) {
             beside.fetch(
                 self.devices.device(0),
                 self.calculation.array_mut(),
@@ -201,7 +223,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let problem = self.calculation.problem;
         let mut outputs = problem.outputs.iter();
         match outputs.any(|output| matches!(output.kind, OutputKind::Slice { .. })) {
-            true => self.end_of_pass(self.steps, next_volume(problem, self.steps)),
+            true => {
+                let until = next_volume(problem, self.steps);
+                (0..self.units.len()).fold(self.steps, |step, _| self.end_of_pass(step, until))
+            }
             false => u64::MAX,
         }
     }

@@ -5,9 +5,9 @@
 //! copied and loaded instead. So each row needs one condition more, the same for all threads, and no row is read again
 //! from memory in each stage, as where ghosts have to be kept up to date ([`super::boundary`]).
 
+use super::super::abi::TaskWord;
 use super::super::ir::Operand;
 use super::super::kernel::{IntOp, Kernel};
-use super::super::abi::TaskWord;
 use super::context::{Context, in_interval};
 use super::task;
 use crate::lattice::Axis;
