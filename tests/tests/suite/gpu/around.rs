@@ -1,6 +1,6 @@
 //! Calculation windows around a periodic first axis.
 
-use super::windows::{Done, Trial, compiled_for_window, least_places, with_layers};
+use super::windows::{Done, Trial, compiled_for_window, least_places};
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
@@ -120,7 +120,7 @@ problem p {
     for devices in [2, 3] {
         let case = Case {
             text,
-            schedule: "(x, y): diamond(W = 2) height 2; z: span",
+            schedule: "torre(D = 1, TH = 2)",
             precision: Precision::F64,
             how: HOW,
         };
