@@ -82,9 +82,9 @@ problem p {
   probe E.z at (0, 3, 3)
   probe H.y at (79, 2, 2)
   output slice E.z z = 3 every 6
-  output slice H.y x = 78 every 10
-  output volume E.x every 10
-  steps 26
+  output slice H.y x = 78 every 9
+  output volume E.x every 9
+  steps 18
 }
 ";
     for (circular, more) in [(None, 0), (Some(MAPPING), 0), (Some(MAPPING), 9)] {
@@ -113,8 +113,8 @@ problem p {
   boundary x: periodic, y: periodic, z: pec
   source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
   probe E.z at (66, 3, 3)
-  output slice E.z y = 3 every 12
-  steps 24
+  output slice E.z y = 3 every 8
+  steps 16
 }
 ";
     for devices in [2, 3] {
