@@ -189,7 +189,8 @@ impl Towers {
         let mut placement = Placement {
             alignment,
             origin,
-            shift: Group::default(),
+            // Of boundary periods, whose rows are wrapped around the ring.
+            shift: Group::new(self.rings.turn, 0),
             limits,
             periods: first..end,
             interior: end..end,

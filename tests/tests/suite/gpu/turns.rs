@@ -69,7 +69,7 @@ problem p {
   coef eps = if y < 3 then 2.5 else 1
   source E.z at (7, 3, 2) += exp(-((t - 3)/2)^2)
   probe E.z at (29, 4, 2)
-  steps 20
+  steps 24
 }
 ";
     let resolved = with_layers(text);
@@ -105,11 +105,12 @@ problem p {
         done.map(|_| launches[devices - 1])
     };
     let own = identity::<f32>(scheme, problem);
-    for (first, then) in [(2, 3), (3, 2), (2, 1)] {
+    // The last device has a pass of every chain, six passes in all.
+    for (first, then) in [(2, 3), (3, 1)] {
         let folder = tempfile::tempdir().expect("a folder");
         let all = run(first, folder.path(), None).expect("the bits of the reference");
         let mut steps = std::collections::BTreeSet::new();
-        for last in [1, all / 2, all - 1] {
+        for last in [2, all - 1] {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path();
             let error = run(first, path, Some(last)).expect_err("it gave up");
