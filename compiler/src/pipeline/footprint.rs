@@ -207,7 +207,7 @@ impl Footprints {
         let mut groups = vec![Planes::default(); count];
         let mut counts = vec![0; count];
         let mut lasts: Vec<Vec<Located>> = vec![Vec::new(); count];
-        let around = self.towers.rings.is_any();
+        let around = self.towers.rings.cells[1].is_some();
         for (x, own) in &by_plane.planes {
             let group = (self.grouping.number(*x) - first) as usize;
             counts[group] += own.towers;

@@ -6,14 +6,11 @@
 //! it until the next pass has loaded it, and then the plane that lies as many bytes farther as the link has. How many
 //! bytes that takes follows from the operations of the chain, which are listed before.
 
-use super::Pipelined;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::Queues;
-use crate::simulation::Value;
 use memmap2::MmapMut;
-use std::collections::BTreeMap;
 use std::ops::Range;
-use torre_compiler::pipeline::{Action, OpId};
+use torre_compiler::pipeline::OpId;
 
 /// Page-locked memory of the host.
 #[derive(Debug)]
@@ -41,6 +38,8 @@ pub(super) struct Chain {
     links: Vec<Link>,
     /// Bytes of a link.
     bytes: u64,
+    /// Bytes of the array come from its end down.
+    pub down: bool,
     /// What lies beside planes, if several devices have it in turns, and where it begins in the array.
     pub beside: Option<(Locked, usize)>,
 }
@@ -99,7 +98,7 @@ impl Chain {
     }
 
     /// Begins with some passes, whose links need so many bytes; no copy is under way.
-    fn begin(
+    pub fn begin(
         &mut self,
         device: &dyn Queues,
         passes: Range<u64>,
@@ -168,15 +167,10 @@ impl Chain {
 
     /// Where a pass puts bytes for the next one, and the operations of that one which have to be over before; `None` if
     /// it writes them to a file.
-    pub fn given(
-        &self,
-        pass: u64,
-        range: Range<u64>,
-        down: bool,
-    ) -> Option<(Vec<Transfer>, Vec<OpId>)> {
+    pub fn given(&self, pass: u64, range: Range<u64>) -> Option<(Vec<Transfer>, Vec<OpId>)> {
         let link = &self.links[self.after(pass)?];
         // Those that lay there before.
-        let before = match down {
+        let before = match self.down {
             true => range.start + self.bytes..range.end + self.bytes,
             false => range.start.saturating_sub(self.bytes)..range.end.saturating_sub(self.bytes),
         };
@@ -193,62 +187,6 @@ fn transfers(link: &Link, pieces: Vec<Piece>) -> Vec<Transfer> {
         range: piece.range,
     };
     pieces.into_iter().map(transfer).collect()
-}
-
-impl<T: Value> Pipelined<'_, T> {
-    /// Lists the operations of the passes that go over the files next, one of each device, up to some step; gives how
-    /// many passes these are, and by how many planes one is behind the one before at most.
-    fn foresee(&mut self, until: u64) -> Result<(u64, i64), DeviceError> {
-        if self.units.len() == 1 {
-            return Ok((1, 1));
-        }
-        let mut builder = self.builder.clone();
-        let top = builder.window().planes.hi;
-        let (mut asked, mut begun) = (self.asked, 0);
-        let mut stored: BTreeMap<u64, i64> = BTreeMap::new();
-        let mut loaded: BTreeMap<u64, i64> = BTreeMap::new();
-        let mut most = 0;
-        loop {
-            let more = asked < until && begun < self.units.len() as u64;
-            if more && builder.may_begin() {
-                let (blocks, step) = self.blocks_from(asked, until)?;
-                let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
-                builder.begin(pass);
-                (asked, begun) = (step, begun + 1);
-            } else if builder.is_idle() {
-                return Ok((begun, most));
-            }
-            let ops = builder.tick().map_err(|room| DeviceError::Failed {
-                what: "laying out the calculation window",
-                message: room.to_string(),
-            })?;
-            for op in ops {
-                match op.action {
-                    Action::Store { planes } => {
-                        stored.insert(op.pass, planes.lo);
-                        let next = loaded.get(&(op.pass + 1)).copied().unwrap_or(top);
-                        most = most.max(next - planes.lo);
-                    }
-                    Action::Load { planes } => {
-                        loaded.insert(op.pass, planes.lo);
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    /// Begins the chain of passes that goes over the files next, up to some step.
-    pub(super) fn begin_chain(&mut self, until: u64) -> Result<(), DeviceError> {
-        let (passes, planes) = self.foresee(until)?;
-        let first = self.builder.passes();
-        let bytes = planes.max(1) as u64 * self.planes.each();
-        let device = self.devices.device(0);
-        match &mut self.over {
-            Some(over) => over.chain.begin(device, first..first + passes, bytes),
-            None => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,10 @@ use crate::host::Progress;
 use crate::host::memory::Memory;
 use crate::output::checkpoint::probe_name;
 use crate::simulation::{RunError, Value, next_volume};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::Builder;
+use torre_compiler::pipeline::Action;
 use torre_compiler::problem::OutputKind;
 
 /// Threads that read, and as many that write.
@@ -28,7 +30,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 message: "a window around the first axis goes over the host's memory".to_owned(),
             });
         }
-        let mut chain = Chain::default();
+        let mut chain = Chain {
+            down: self.footprints.way() > 0,
+            ..Chain::default()
+        };
         let layout = &self.calculation.layout;
         if self.units.len() > 1 && layout.has_beside() {
             let first = layout.after_planes() as usize * layout.element_bytes;
@@ -78,6 +83,60 @@ impl<'a, T: Value> Pipelined<'a, T> {
             }
         }
         Ok(())
+    }
+
+    /// Lists the operations of the passes that go over the files next, one of each device, up to some step; gives how
+    /// many passes these are, and by how many planes one is behind the one before at most.
+    fn foresee(&mut self, until: u64) -> Result<(u64, i64), DeviceError> {
+        if self.units.len() == 1 {
+            return Ok((1, 1));
+        }
+        let mut builder = self.builder.clone();
+        let top = builder.window().planes.hi;
+        let (mut asked, mut begun) = (self.asked, 0);
+        let mut stored: BTreeMap<u64, i64> = BTreeMap::new();
+        let mut loaded: BTreeMap<u64, i64> = BTreeMap::new();
+        let mut most = 0;
+        loop {
+            let more = asked < until && begun < self.units.len() as u64;
+            if more && builder.may_begin() {
+                let (blocks, step) = self.blocks_from(asked, until)?;
+                let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
+                builder.begin(pass);
+                (asked, begun) = (step, begun + 1);
+            } else if builder.is_idle() {
+                return Ok((begun, most));
+            }
+            let ops = builder.tick().map_err(|room| DeviceError::Failed {
+                what: "laying out the calculation window",
+                message: room.to_string(),
+            })?;
+            for op in ops {
+                match op.action {
+                    Action::Store { planes } => {
+                        stored.insert(op.pass, planes.lo);
+                        let next = loaded.get(&(op.pass + 1)).copied().unwrap_or(top);
+                        most = most.max(next - planes.lo);
+                    }
+                    Action::Load { planes } => {
+                        loaded.insert(op.pass, planes.lo);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Begins the chain of passes that goes over the files next, up to some step.
+    pub(super) fn begin_chain(&mut self, until: u64) -> Result<(), DeviceError> {
+        let (passes, planes) = self.foresee(until)?;
+        let first = self.builder.passes();
+        let bytes = planes.max(1) as u64 * self.planes.each();
+        let device = self.devices.device(0);
+        match &mut self.over {
+            Some(over) => over.chain.begin(device, first..first + passes, bytes),
+            None => Ok(()),
+        }
     }
 
     /// A chain of passes, to its end.

@@ -136,8 +136,7 @@ impl<T: Value> Pipelined<'_, T> {
             // SAFETY: as in `bring`.
             return unsafe { device.download(queue, place, self.host.add(offset), bytes) };
         };
-        let down = over.pieces.down;
-        let Some((given, users)) = over.chain.given(op.pass, range.clone(), down) else {
+        let Some((given, users)) = over.chain.given(op.pass, range.clone()) else {
             return over.store(device, queue, range, place);
         };
         for user in users {
