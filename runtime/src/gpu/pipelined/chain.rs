@@ -39,7 +39,7 @@ pub(super) struct Chain {
     /// Bytes of a link.
     bytes: u64,
     /// Bytes of the array come from its end down.
-    pub down: bool,
+    down: bool,
     /// What lies beside planes, if several devices have it in turns, and where it begins in the array.
     pub beside: Option<(Locked, usize)>,
 }
@@ -86,6 +86,14 @@ impl Locked {
 }
 
 impl Chain {
+    /// A chain without passes, of towers that move up (1) or down (-1) along the first axis.
+    pub fn new(way: i64) -> Chain {
+        Chain {
+            down: way > 0,
+            ..Chain::default()
+        }
+    }
+
     pub fn is_locked(&self) -> bool {
         let links = self.links.iter().all(|link| link.memory.locked);
         links && self.beside.as_ref().is_none_or(|(beside, _)| beside.locked)

@@ -30,10 +30,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 message: "a window around the first axis goes over the host's memory".to_owned(),
             });
         }
-        let mut chain = Chain {
-            down: self.footprints.way() > 0,
-            ..Chain::default()
-        };
+        let mut chain = Chain::new(self.footprints.way());
         let layout = &self.calculation.layout;
         if self.units.len() > 1 && layout.has_beside() {
             let first = layout.after_planes() as usize * layout.element_bytes;
