@@ -236,6 +236,7 @@ impl AllocatedTowers {
         places: usize,
     ) -> AllocatedTowers {
         self.towers.variants = self.towers.variants.with_faces(faces);
+        self.towers.rings.uniform &= sources.is_empty();
         self.sources = sources.to_vec();
         self.places = places;
         self

@@ -405,7 +405,7 @@ impl<'a> DevicePlanner<'a> {
                 "use a larger base or another height, leave both to the model with `--window slabs`, or use `--window host`".to_owned()
             }
             Refusal::Window(NoWindow::Ring) => {
-                "let the second or the last axis be the periodic one, as a window moves along the first one only, or make the domain smaller and use `--window none`"
+                "use `--window host`, which goes around it, let the second or the last axis be the periodic one, or make the domain smaller and use `--window none`"
                     .to_owned()
             }
             Refusal::Window(_) => {

@@ -452,7 +452,7 @@ impl Stage<'_, '_> {
         };
         let update = &self.at.updates(context.scheme)[row.update];
         let target = self.target(row);
-        let acts = predicate.acts(k, update, row);
+        let acts = predicate.acts(k, context, update, row);
         let value = k.choose(acts, self.values[&target], old);
         self.values.insert(target, value);
     }

@@ -26,8 +26,8 @@ pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
 
 /// Where a stage of an interior period finds what amendments need.
 pub(super) struct Zones {
-    /// The index of the period's origin in the array.
-    at: [Operand; 2],
+    /// Where the period's origin is.
+    origin: Predicate,
     places: BTreeMap<ZoneId, Place>,
     /// The coefficients of an axis at the origin's index.
     coefs: [Option<Operand>; 2],
@@ -171,7 +171,7 @@ impl Place {
         context: &Context<'_>,
         lane: &Lane,
         zone: ZoneId,
-        at: [Operand; 2],
+        Predicate { at, plane }: Predicate,
     ) -> Place {
         let layout = layout_of(context, zone);
         let rows = context.towers().alignments[context.alignment].rows();
@@ -210,7 +210,11 @@ impl Place {
                 Some([from, choose(k, &|own| word(own.region[axis].len()))])
             })
         });
-        let strides = [(at[0], layout.plane), (at[1], layout.group)];
+        let plane = match layout.in_planes {
+            true => plane,
+            false => at[0],
+        };
+        let strides = [(plane, layout.plane), (at[1], layout.group)];
         let array = context.states(k, layout);
         let states = pointer(k, context, [array, first], &strides);
         let states = k.advance(states, lane.index, context.real.bytes());
@@ -231,7 +235,10 @@ impl Zones {
         let differ = k.int(IntOp::Xor, own, twice);
         let zero = k.int(IntOp::Right, differ, word(31));
         Zones {
-            at: place.at.map(|at| k.int(IntOp::Add, at, zero)),
+            origin: Predicate {
+                at: place.at.map(|at| k.int(IntOp::Add, at, zero)),
+                ..place
+            },
             places: BTreeMap::new(),
             coefs: [None; 2],
             of_lane: BTreeMap::new(),
@@ -247,8 +254,8 @@ impl Zones {
         lane: &Lane,
         zone: ZoneId,
     ) -> &mut Place {
-        let at = self.at;
-        let new = || Place::new(k, context, lane, zone, at);
+        let origin = self.origin;
+        let new = || Place::new(k, context, lane, zone, origin);
         self.places.entry(zone).or_insert_with(new)
     }
 
@@ -282,7 +289,7 @@ impl Zones {
             }
         };
         if let Some(predicate) = asking.predicate {
-            let acts = predicate.acts(k, asking.update, &asking.of.row);
+            let acts = predicate.acts(k, context, asking.update, &asking.of.row);
             met.acts = k.int(IntOp::And, met.acts, acts);
         }
         met
@@ -317,7 +324,7 @@ impl Zones {
             }
             None => {
                 let at = [0, 1].map(|n| {
-                    let at = k.again(self.at[n]);
+                    let at = k.again(self.origin.at[n]);
                     k.int(IntOp::Add, at, word(by[n]))
                 });
                 let (some, by) = some_box(k, context, lane, layout, at, range);
@@ -421,7 +428,7 @@ impl Zones {
         let n = usize::from(axis == Axis::MIDDLE);
         let own = &context.layout.axis_coefs[axis];
         let first = Operand::i64(context.bytes(own.origin));
-        let at = self.at[n];
+        let at = self.origin.at[n];
         let find = || {
             let array = context.beside(k);
             pointer(k, context, [array, first], &[(at, own.stride)])
@@ -464,7 +471,7 @@ impl Zones {
             if let Some(number) = all.iter().position(same) {
                 return Some(number);
             }
-            let at = self.at;
+            let at = self.origin.at;
             let find = || zone_coefs::base(k, context, lane, line, at);
             let base = *self.near.entry((zone, axis.index())).or_insert_with(find);
             let from = k.offset(base, by);
