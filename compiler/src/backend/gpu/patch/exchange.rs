@@ -150,7 +150,7 @@ impl Context<'_> {
         let around = |n: usize| surroundings == Surroundings::Ends && rings[n].is_some();
         // Places of rows differ by constants.
         let first_row = |row: usize| {
-            let [first, own] = [0, row as u32].map(|row| RowId(row));
+            let [first, own] = [0, row as u32].map(RowId);
             let [first, own] = [first, own].map(|row| self.layout.element(row, PerAxis::splat(0)));
             (own - first) * self.bytes
         };
