@@ -32,9 +32,10 @@ On a GPU:
                      WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a time block, strips of so many
                      towers, columns that alternate, stages that neighbours are ahead, parts of the cache that have their own
                      strips; may be repeated
-  --patches TEXT     pyramids of schemes with one or two axes: WARPS,LINES,CELLS,BLOCKS,HEIGHT, with `,shared` where
-                     coefficients lie in shared memory: warps of a block, cells of a patch along both axes, blocks of a
-                     multiprocessor, steps of a time block; may be repeated
+  --patches TEXT     pyramids: WARPS,LINES,CELLS,BLOCKS,HEIGHT, with `,shared` where coefficients lie in shared memory:
+                     warps of a block, cells of a patch along both axes, blocks of a multiprocessor, steps of a time
+                     block; with three axes TX,TY,TZ,PX,PY,PZ,BLOCKS,HEIGHT: threads and cells along each; may be
+                     repeated
   --slabs N          blocks of a cluster that share lines, instead of what the model chooses
   --z-blocks N       values of the z blocks into which lines are cut, a multiple of 32, instead of what the model chooses
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit

@@ -397,11 +397,14 @@ pub fn patches_text(plan: &PatchPlan) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "  {name:<9} {value:>8} {more}");
     };
-    let [lines, cells] = program.shape.tile();
-    let [outer, inner] = program.along.map(|along| along.base);
+    let bases = program.along.each_ref().map(|along| along.base);
+    let of_axes = |numbers: &[i64; 3]| program.of_axes(numbers, " x ");
+    let steps = program.height;
     let shape = format!(
-        "bases of {outer} x {inner} cells in tiles of {lines} x {cells}, {} steps high",
-        program.height
+        "bases of {} cells in tiles of {}, {steps} {} high",
+        of_axes(&bases),
+        of_axes(&program.shape.tile()),
+        if steps == 1 { "step" } else { "steps" }
     );
     line("pyramids", program.tiles().to_string(), shape);
     if let Some(staying) = &program.stays {
@@ -419,9 +422,9 @@ pub fn patches_text(plan: &PatchPlan) -> String {
         );
         line("zones", program.rooms.count.to_string(), zones);
     }
-    let [lines, cells] = program.shape.patch;
-    let threads = format!("of a block, with {lines} x {cells} cells each");
-    line("threads", program.shape.threads().to_string(), threads);
+    let patch = of_axes(&program.shape.patch);
+    let threads = format!("of a block, with {patch} cells each");
+    line("threads", program.shape.all_threads().to_string(), threads);
     let blocks = program.shape.blocks;
     let shared = format!("of a block, {blocks} for a multiprocessor");
     line("shared", bytes(plan.shared_bytes), shared);
@@ -432,16 +435,17 @@ pub fn patches_text(plan: &PatchPlan) -> String {
 
 fn patches_json(plan: &PatchPlan) -> Value {
     let program = &plan.program;
+    let of_axes = |numbers: [i64; 3]| program.axes().map(|n| numbers[n]).collect::<Vec<i64>>();
     json!({
         "height": program.height,
         "steps_of_launch": program.launch_steps(),
         "per_time_block": program.tiles(),
         "tiles_in_zones": program.rooms.count,
         "room_bytes": plan.room_bytes,
-        "base": program.along.map(|along| along.base),
-        "tile": program.shape.tile(),
-        "patch": program.shape.patch,
-        "threads": program.shape.threads(),
+        "base": of_axes(program.along.map(|along| along.base)),
+        "tile": of_axes(program.shape.tile()),
+        "patch": of_axes(program.shape.patch),
+        "threads": program.shape.all_threads(),
         "blocks": program.shape.blocks,
         "shared_bytes": plan.shared_bytes,
         "kept_values": program.values(),

@@ -7,6 +7,7 @@ use crate::rates::{Expected, LearnedRates};
 use crate::report::bytes;
 use std::fmt::Write;
 use torre_compiler::cost::Choice;
+use torre_compiler::pipeline::NoStripes;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
 use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, OnDevice};
@@ -109,7 +110,10 @@ impl Question<'_> {
             .memory
             .map_or(self.free, |most| most.min(self.free));
         let several = self.devices > 1;
-        let in_turns = matches!(self.holding.window, WindowArg::Host | WindowArg::Slabs(_));
+        let in_turns = matches!(
+            self.holding.window,
+            WindowArg::Host | WindowArg::Slabs(_) | WindowArg::Folder(_)
+        );
         if several && !in_turns {
             let stripes = self.stripes(plan, choices, available)?;
             if stripes.is_some() {
@@ -198,7 +202,7 @@ fn planned(
 
 impl Question<'_> {
     /// Stripes of several devices, with the schedule that is best for them; `None` where they have no memory for
-    /// stripes and nothing else was asked for.
+    /// stripes, or axes do not allow any, and nothing else was asked for.
     fn stripes(
         &self,
         plan: &mut DevicePlan,
@@ -249,8 +253,13 @@ impl Question<'_> {
                 (best, *plan) = (stripes, other);
             }
         }
-        let memory = matches!(&best, Err(Refusal::Devices(NoDevices::Memory { .. })));
-        if memory && self.holding.window == WindowArg::Auto {
+        let elsewhere = matches!(
+            &best,
+            Err(Refusal::Devices(
+                NoDevices::Memory { .. } | NoDevices::Stripes(NoStripes::Axes)
+            ))
+        );
+        if elsewhere && self.holding.window == WindowArg::Auto {
             return Ok(None);
         }
         let name = &plan.choice.name;
@@ -264,6 +273,7 @@ impl Question<'_> {
 pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     let places = plan.how.places.unwrap_or(0);
     let why = match holding.window {
+        WindowArg::Auto if plan.devices > 1 => "the GPUs cannot hold stripes of the domain, so ",
         WindowArg::Auto => "the fields do not fit into the GPU's memory, so ",
         _ => "",
     };

@@ -35,19 +35,30 @@ impl Asked {
             None => (text, patch::CoefPlace::Registers),
         };
         let numbers: Result<Vec<u32>, _> = numbers.split(',').map(|n| n.trim().parse()).collect();
-        let &[warps, lines, cells, blocks, height] = numbers.ok()?.as_slice() else {
-            return None;
+        let numbers = numbers.ok()?;
+        let all: Vec<i64> = numbers.iter().map(|n| (*n).into()).collect();
+        // Warps, lines and cells; with three axes threads and cells along each.
+        let (threads, patch, [blocks, height]) = match *all.as_slice() {
+            [warps, lines, cells, blocks, height] => {
+                let own = patch::Shape::of_lines(warps, [lines, cells], coefs);
+                (own.threads, own.patch, [blocks, height])
+            }
+            [tx, ty, tz, px, py, pz, blocks, height] => {
+                ([tx, ty, tz], [px, py, pz], [blocks, height])
+            }
+            _ => return None,
         };
-        let positive = [warps, lines, cells, blocks, height].iter().all(|n| *n > 0);
-        let possible = positive && warps <= 32 && i64::from(lines) * i64::from(cells) <= 256;
+        let shape = patch::Shape {
+            threads,
+            patch,
+            coefs,
+            blocks: u32::try_from(blocks).ok()?,
+        };
+        let positive = all.iter().all(|n| *n > 0 && *n <= 1024);
+        let possible = positive && shape.is_whole() && shape.warps() <= 32 && shape.count() <= 256;
         possible.then_some(Asked::Pyramids {
-            shape: patch::Shape {
-                warps: warps.into(),
-                patch: [lines.into(), cells.into()],
-                coefs,
-                blocks,
-            },
-            height: height.into(),
+            shape,
+            height: height as u64,
         })
     }
 
@@ -84,12 +95,18 @@ impl fmt::Display for Asked {
             Asked::Auto => f.write_str("auto"),
             Asked::Every => f.write_str("every"),
             Asked::Pyramids { shape, height } => {
-                let [lines, cells] = shape.patch;
-                write!(
-                    f,
-                    "{},{lines},{cells},{},{height}",
-                    shape.warps, shape.blocks
-                )?;
+                let [lines, _, cells] = shape.patch;
+                let blocks = shape.blocks;
+                let own = patch::Shape::of_lines(shape.warps(), [lines, cells], shape.coefs);
+                match (own.threads, own.patch) == (shape.threads, shape.patch) {
+                    true => write!(f, "{},{lines},{cells}", shape.warps())?,
+                    false => {
+                        let [tx, ty, tz] = shape.threads;
+                        let [px, py, pz] = shape.patch;
+                        write!(f, "{tx},{ty},{tz},{px},{py},{pz}")?;
+                    }
+                }
+                write!(f, ",{blocks},{height}")?;
                 match shape.coefs {
                     patch::CoefPlace::Registers => Ok(()),
                     patch::CoefPlace::Shared => f.write_str(",shared"),

@@ -275,14 +275,16 @@ impl Prepared {
 
     fn pyramids(&self, plan: PatchPlan) -> Result<(CompiledBlocks, u64, String), String> {
         let program = &plan.program;
-        let ([lines, cells], [outer, inner]) = (program.shape.tile(), &program.along);
+        let bases = program.along.each_ref().map(|along| along.base);
+        let of_axes = |numbers: &[i64; 3]| program.of_axes(numbers, " x ");
         let notes = format!(
-            "{} tiles{} of {lines} x {cells}, bases {} x {}, {} warps, {} blocks, about {} registers",
+            "{} tiles{} of {}, bases {}, patches {}, {} warps, {} blocks, about {} registers",
             program.tiles(),
             program.stays.as_ref().map_or("", |_| " that stay"),
-            outer.base,
-            inner.base,
-            program.shape.warps,
+            of_axes(&program.shape.tile()),
+            of_axes(&bases),
+            of_axes(&program.shape.patch),
+            program.shape.warps(),
             program.shape.blocks,
             plan.registers
         );

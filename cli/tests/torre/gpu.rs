@@ -145,10 +145,16 @@ fn windows_are_planned_without_a_gpu() {
         "{error}"
     );
     refused("--memory 1.2GB --window none");
+    // A window over the host's memory goes around the first axis, one over the device's does not.
     std::fs::write(&file, QUIET.replace("x: pec", "x: periodic")).unwrap();
-    let error = refused("--memory 1.2GB");
+    let around = plan("--memory 1.2GB");
     assert!(
-        error.contains("E0853") && error.contains("around the first axis"),
+        around.contains("  window ") && around.contains("  passes "),
+        "{around}"
+    );
+    let error = refused("--window device");
+    assert!(
+        error.contains("E0853") && error.contains("goes around the first axis"),
         "{error}"
     );
 }
@@ -274,7 +280,7 @@ fn several_devices_are_planned_without_a_gpu() {
     assert!(number(&three, "device_memory_bytes") < number(&two, "device_memory_bytes"));
     assert!(number(&three, "predicted_gcells_per_s") > number(&two, "predicted_gcells_per_s"));
     for (more, reason) in [
-        ("--window none", "take no window over files"),
+        ("--window none", "hold all values together"),
         ("--window device --memory 50MB", "a stripe takes"),
         ("--columns 512", "too narrow for several devices"),
     ] {
@@ -311,12 +317,21 @@ fn several_devices_are_planned_without_a_gpu() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
-    std::fs::write(&file, QUIET.replace("y: pec", "y: periodic")).unwrap();
-    let error = fail(1, &plan("0,1", ""), &[&file]);
-    assert!(
-        error.contains("E0853") && error.contains("may be periodic"),
-        "{error}"
-    );
+    // Stripes do not go around the first two axes; devices that take passes in turns do.
+    for axis in ["x", "y"] {
+        let ring = QUIET.replace(&format!("{axis}: pec"), &format!("{axis}: periodic"));
+        std::fs::write(&file, ring).unwrap();
+        let text = succeed(&plan("0,1", ""), &[&file]);
+        assert!(
+            text.contains("  devices          2 take passes in turns\n"),
+            "{text}"
+        );
+        let error = fail(1, &plan("0,1", "--window device"), &[&file]);
+        assert!(
+            error.contains("E0853") && error.contains("may be periodic"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
@@ -415,7 +430,7 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
         (
             "sm_90",
             "pyramid(B=8,TH=2)",
-            "no pyramids",
+            "with three axes pyramids stay on the chip",
             "`torre(D = 2)`",
         ),
         ("sm_90", "box(B=8)", "no boxes", "`torre(D = 2)`"),

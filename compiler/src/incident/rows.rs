@@ -104,6 +104,16 @@ impl CorrectedRows {
         xs.contains(x) && ys.contains(y)
     }
 
+    /// The face that a row is near, which is not far: the lower and the upper one across the outer axis, then those
+    /// across the middle one.
+    pub fn nearest_face(&self, [x, y]: [i64; 2]) -> usize {
+        let [xs, ys] = self.far;
+        match xs.contains(x) {
+            false => usize::from(x >= xs.hi),
+            true => 2 + usize::from(y >= ys.hi),
+        }
+    }
+
     /// The pattern of all rows of the region that are not near faces across the first two axes, or that they have none;
     /// `None` where they differ.
     pub fn far_pattern(&self) -> Option<Option<usize>> {

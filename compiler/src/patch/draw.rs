@@ -17,8 +17,8 @@ type Span = [f64; 2];
 /// The tile of a program with two axes as an SVG document, in cells from the first cell of its base. Boundaries are
 /// those of the interior: no end of the grid is near.
 pub fn picture(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> String {
-    let [outer, inner] = [0, 1].map(|n| &program.along[n]);
-    let [lines, cells] = program.shape.tile();
+    let [outer, inner] = [0, 2].map(|n| &program.along[n]);
+    let [lines, _, cells] = program.shape.tile();
     let span = |first: i64, length: i64| [first as f64, (first + length) as f64];
     let tile = [span(-outer.halo[0], lines), span(-inner.halo[0], cells)];
     let base = [span(0, outer.base), span(0, inner.base)];
@@ -35,8 +35,8 @@ pub fn picture(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Stri
     let corner = |[rows, columns]: [Span; 2]| frame.place(columns[0], rows[1]);
     let size = |[rows, columns]: [Span; 2]| [columns, rows].map(|[lo, hi]: Span| (hi - lo) * CELL);
     frame.clip(&mut svg);
-    let [height, length] = program.shape.patch;
-    for warp in (0..program.shape.warps).filter(|warp| warp % 2 == 0) {
+    let [height, _, length] = program.shape.patch;
+    for warp in (0..program.shape.warps()).filter(|warp| warp % 2 == 0) {
         let rows = span(-outer.halo[0] + warp * height, height);
         let band = [rows, tile[1]];
         svg.rect(corner(band), size(band), fill("#eef3f8"));
@@ -83,7 +83,7 @@ pub fn picture(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Stri
         svg.rect(corner(region), size(region), stroke(PALETTE[0], 0.8));
     }
     let patch = [
-        span(-outer.halo[0] + program.shape.warps / 2 * height, height),
+        span(-outer.halo[0] + program.shape.warps() / 2 * height, height),
         span(-inner.halo[0] + 10 * length, length),
     ];
     svg.rect(corner(patch), size(patch), fill(PALETTE[1]));

@@ -1,16 +1,16 @@
-//! Patch programs: pyramids that a block of threads keeps in its registers, for schemes with one or two axes on GPUs.
+//! Patch programs: pyramids that a block of threads keeps in its registers, on GPUs.
 //!
 //! A block loads a *tile*, its base with a halo on all sides, advances all of it by the steps of a time block, and
 //! stores the base into a second array. Tiles of a time block depend on the values before it alone, so that there is
 //! one launch for all of them, and nothing waits.
 //!
 //! ```text
-//! inner axis    a warp has a line of the tile, each thread some cells that follow each other
-//! outer axis    each warp has some lines that follow each other
-//! patch         the cells of a thread: all their values lie in its registers
+//! patch         the cells of a thread, some along each axis: all their values lie in its registers
+//! row           threads beside each other along the inner axis: a warp, or a half, a quarter ... of one
+//! block         rows beside each other along the outer axis, and along the middle one of schemes with three axes
 //! ```
-//! Updates of most cells of a patch read what the thread has itself. What another lane of the warp has comes by a
-//! shuffle; lines of another warp by shared memory, where each thread *publishes* the cells of its patch that others
+//! Updates of most cells of a patch read what the thread has itself. What another thread of the row has comes by a
+//! shuffle; cells of another row by shared memory, where each thread *publishes* the cells of its patch that others
 //! read, one *slot* each.
 //!
 //! All cells of a tile are computed in all stages. What reads beyond the tile is wrong from there on, and wrong values
@@ -21,7 +21,7 @@
 //! redundantly, as values are. It loads states into its room before a time block, and stores those of its base after it.
 //!
 //! Where all tiles run at the same time they may stay on the chip: a launch has many time blocks then, between which
-//! tiles exchange the rims of their bases.
+//! tiles exchange the rims of their bases. With three axes they run in no other way.
 
 mod creep;
 mod draw;
@@ -39,9 +39,11 @@ mod verify;
 pub use creep::creep;
 pub use draw::picture;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
-pub use program::{AmendmentPlan, MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan};
+pub use program::{
+    AmendmentPlan, MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan, exchanged,
+};
 pub use rooms::{AMENDED, Rooms, TOGETHER};
-pub use shape::{Along, CoefPlace, Read, Shape, WARP};
+pub use shape::{AXES, Along, CoefPlace, Read, Shape, WARP};
 pub use slots::{Place, Slots};
 pub use stay::{MOST_NEIGHBOURS, Staying};
 pub use verify::{Fault, verify};

@@ -6,7 +6,7 @@
 use super::program::PatchProgram;
 use super::shape::{AXES, Along};
 use crate::injection::{Injection, InjectionSource, Injections, Receiver};
-use crate::lattice::{Axis, Interval, PerAxis, div_ceil};
+use crate::lattice::{Interval, PerAxis, div_ceil};
 use crate::scheme::{ComponentId, Scheme, StageId};
 
 /// What happens to the cells of an entry.
@@ -24,8 +24,8 @@ pub enum EntryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub kind: EntryKind,
-    /// Along the outer and the inner axis, counted from the tile's first cell.
-    pub cells: [Interval; 2],
+    /// Along the axes, counted from the tile's first cell.
+    pub cells: [Interval; 3],
     /// The number of its table, and the cell of it that belongs to the first one.
     pub table: usize,
     pub first: i64,
@@ -35,8 +35,8 @@ pub struct Entry {
 /// does not act. The last index varies fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellTable {
-    pub lo: [i64; 2],
-    pub widths: [i64; 2],
+    pub lo: [i64; 3],
+    pub widths: [i64; 3],
     pub cells: Vec<Option<(f64, u32)>>,
 }
 
@@ -64,8 +64,8 @@ struct Act {
     update: usize,
     kind: EntryKind,
     table: usize,
-    lo: [i64; 2],
-    widths: [i64; 2],
+    lo: [i64; 3],
+    widths: [i64; 3],
 }
 
 /// Corrections near the faces of boxes of total fields, as sources: those of each face by themselves, since a table has
@@ -74,29 +74,21 @@ fn corrections(injections: &Injections) -> Vec<InjectionSource> {
     let first = injections.first_correction() as u32;
     let mut sources: Vec<InjectionSource> = Vec::new();
     for rows in injections.corrected() {
-        // Faces across the inner axis, then those across the outer one.
-        let mut of_faces: Vec<Vec<Injection>> = vec![Vec::new(); 2];
-        let mut last = None;
+        // Both faces across the inner axis, then those across the other ones.
+        let mut of_faces: [Vec<Injection>; 6] = Default::default();
         for row in rows.rows() {
-            let whole = rows.is_whole(row);
-            if whole && last.is_none_or(|x| x + 1 != row[0]) {
-                of_faces.push(Vec::new());
-            }
-            last = if whole { Some(row[0]) } else { last };
-            let own = of_faces.len() - 1;
+            let own = rows.is_whole(row).then(|| rows.nearest_face(row));
             for (z, wave) in rows.row(row) {
-                let face = match whole {
-                    true => own,
-                    false => usize::from(z >= rows.hole.hi),
-                };
-                of_faces[face].push(Injection {
+                let across = || usize::from(z >= rows.hole.hi);
+                of_faces[own.map_or_else(across, |face| 2 + face)].push(Injection {
                     at: PerAxis([row[0], row[1], z]),
                     profile: 1.0,
                     wave: first + wave,
                 });
             }
         }
-        sources.extend(of_faces.into_iter().map(|cells| InjectionSource {
+        let of_faces = of_faces.into_iter().filter(|cells| !cells.is_empty());
+        sources.extend(of_faces.map(|cells| InjectionSource {
             stage: rows.group.stage,
             component: rows.group.component,
             replaces: false,
@@ -122,7 +114,8 @@ impl Lists {
             let (Some(update), Some((lo, widths))) = (update, bounds(source)) else {
                 continue;
             };
-            cells = cells.saturating_add(widths[0].saturating_mul(widths[1]));
+            let own = (widths.iter()).fold(1i64, |all, width| all.saturating_mul(*width));
+            cells = cells.saturating_add(own);
             if cells > MOST_CELLS {
                 return Err(TooManyPoints);
             }
@@ -150,7 +143,7 @@ impl Lists {
                 kind: EntryKind::Record(number as u32),
                 table: 0,
                 lo: AXES.map(|axis| receiver.at[axis]),
-                widths: [1; 2],
+                widths: [1; 3],
             });
         }
         lists.distribute(scheme, program, &acts)?;
@@ -164,29 +157,28 @@ impl Lists {
         acts: &[Act],
     ) -> Result<(), TooManyPoints> {
         let updates: usize = scheme.stages.iter().map(|s| s.updates.len()).sum();
-        let [outer, inner] = program.along.each_ref().map(|along| along.tiles);
         // Per tile, the entries with their updates.
-        let mut of_tile: Vec<Vec<(usize, Entry)>> = vec![Vec::new(); (outer * inner) as usize];
+        let mut of_tile: Vec<Vec<(usize, Entry)>> = vec![Vec::new(); program.tiles() as usize];
         let mut count = 0;
         for act in acts {
-            let places = [0, 1].map(|n| {
+            let [xs, ys, zs] = [0, 1, 2].map(|n| {
                 let cells = program.shape.tile()[n];
                 places(&program.along[n], cells, act, n)
             });
-            for (x, dx, xs) in &places[0] {
-                for (z, dz, zs) in &places[1] {
-                    count += 1;
-                    if count > MOST_ENTRIES {
-                        return Err(TooManyPoints);
-                    }
-                    let entry = Entry {
-                        kind: act.kind,
-                        cells: [*xs, *zs],
-                        table: act.table,
-                        first: dx * act.widths[1] + dz,
-                    };
-                    of_tile[(x * inner + z) as usize].push((act.update, entry));
+            let planes = xs.iter().flat_map(|x| ys.iter().map(move |y| [x, y]));
+            for [x, y, z] in planes.flat_map(|[x, y]| zs.iter().map(move |z| [x, y, z])) {
+                count += 1;
+                if count > MOST_ENTRIES {
+                    return Err(TooManyPoints);
                 }
+                let entry = Entry {
+                    kind: act.kind,
+                    cells: [x, y, z].map(|met| met.cells),
+                    table: act.table,
+                    first: (x.before * act.widths[1] + y.before) * act.widths[2] + z.before,
+                };
+                let tile = program.tile_number([x, y, z].map(|met| met.tile));
+                of_tile[tile].push((act.update, entry));
             }
         }
         for mut own in of_tile {
@@ -215,27 +207,39 @@ fn number_of(scheme: &Scheme, stage: StageId, component: ComponentId) -> Option<
 }
 
 /// The first cell of the box that holds the cells of a source, and its widths; `None` if there are none.
-fn bounds(source: &InjectionSource) -> Option<([i64; 2], [i64; 2])> {
-    let along = |axis: Axis| {
-        let all = || source.cells.iter().map(|cell| cell.at[axis]);
-        Some((all().min()?, all().max()?))
-    };
-    let [(x, x_end), (z, z_end)] = [along(AXES[0])?, along(AXES[1])?];
-    Some(([x, z], [x_end - x + 1, z_end - z + 1]))
+fn bounds(source: &InjectionSource) -> Option<([i64; 3], [i64; 3])> {
+    let first = source.cells.first()?.at;
+    let mut lo = AXES.map(|axis| first[axis]);
+    let mut last = lo;
+    for cell in &source.cells {
+        for (n, axis) in AXES.into_iter().enumerate() {
+            lo[n] = lo[n].min(cell.at[axis]);
+            last[n] = last[n].max(cell.at[axis]);
+        }
+    }
+    Some((lo, [0, 1, 2].map(|n| last[n] - lo[n] + 1)))
 }
 
-fn table(source: &InjectionSource, lo: [i64; 2], widths: [i64; 2]) -> CellTable {
-    let mut cells = vec![None; (widths[0] * widths[1]) as usize];
+fn table(source: &InjectionSource, lo: [i64; 3], widths: [i64; 3]) -> CellTable {
+    let mut cells = vec![None; widths.iter().product::<i64>() as usize];
     for cell in &source.cells {
-        let [x, z] = [0, 1].map(|n| cell.at[AXES[n]] - lo[n]);
-        cells[(x * widths[1] + z) as usize] = Some((cell.profile, cell.wave));
+        let [x, y, z] = [0, 1, 2].map(|n| cell.at[AXES[n]] - lo[n]);
+        cells[((x * widths[1] + y) * widths[2] + z) as usize] = Some((cell.profile, cell.wave));
     }
     CellTable { lo, widths, cells }
 }
 
-/// The tiles along an axis that something acts in: the tile, how many cells of the box come before those in the tile,
-/// and these.
-fn places(along: &Along, cells: i64, act: &Act, n: usize) -> Vec<(i64, i64, Interval)> {
+/// A tile that something acts in, as far as an axis tells.
+struct Met {
+    tile: i64,
+    /// Cells of the box that come before those in the tile.
+    before: i64,
+    /// Those in the tile, counted from its first cell.
+    cells: Interval,
+}
+
+/// The tiles along an axis that something acts in.
+fn places(along: &Along, cells: i64, act: &Act, n: usize) -> Vec<Met> {
     let mut found = Vec::new();
     for tile in 0..along.tiles {
         let origin = along.origin(tile);
@@ -256,8 +260,11 @@ fn places(along: &Along, cells: i64, act: &Act, n: usize) -> Vec<(i64, i64, Inte
             let lo = act.lo[n] + by;
             let part = Interval::new(lo, lo + act.widths[n]).intersect(seen);
             if !part.is_empty() {
-                let own = Interval::new(part.lo - origin, part.hi - origin);
-                found.push((tile, part.lo - lo, own));
+                found.push(Met {
+                    tile,
+                    before: part.lo - lo,
+                    cells: Interval::new(part.lo - origin, part.hi - origin),
+                });
             }
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 impl fmt::Display for PatchProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [outer, inner] = self.shape.patch;
+        let patch = self.of_axes(&self.shape.patch, " x ");
         let coefs = match self.shape.coefs {
             CoefPlace::Registers => "registers",
             CoefPlace::Shared => "shared memory",
@@ -19,10 +19,15 @@ impl fmt::Display for PatchProgram {
         )?;
         writeln!(
             f,
-            "  {} warps, patches of {outer} x {inner} cells",
-            self.shape.warps
+            "  {} warps, patches of {patch} cells",
+            self.shape.warps()
         )?;
-        for (axis, along) in AXES.into_iter().zip(&self.along) {
+        if self.three {
+            let threads = self.of_axes(&self.shape.threads, " x ");
+            writeln!(f, "  {threads} threads")?;
+        }
+        for n in self.axes() {
+            let (axis, along) = (AXES[n], &self.along[n]);
             let [below, above] = along.halo;
             let ring = if along.ring.is_some() {
                 ", around the ends"
@@ -51,12 +56,14 @@ impl fmt::Display for PatchProgram {
             )?;
         }
         if let Some(staying) = &self.stays {
-            let [[low, high], [begin, end]] = staying.rims;
+            let rims = self.axes().map(|n| {
+                let [low, high] = staying.rims[n];
+                format!("{low} and {high} along {}", AXES[n])
+            });
             writeln!(
                 f,
-                "  tiles stay: rims {low} and {high} along {}, {begin} and {end} along {}, at most {} neighbours",
-                AXES[0],
-                AXES[1],
+                "  tiles stay: rims {}, at most {} neighbours",
+                rims.collect::<Vec<_>>().join(", "),
                 staying.width()
             )?;
         }
@@ -77,5 +84,13 @@ impl fmt::Display for PatchProgram {
             writeln!(f, "{}", if stage.meets { ", meet" } else { "" })?;
         }
         Ok(())
+    }
+}
+
+impl PatchProgram {
+    /// Numbers of the axes that tiles have, as text.
+    pub fn of_axes(&self, numbers: &[i64; 3], between: &str) -> String {
+        let all: Vec<String> = self.axes().map(|n| numbers[n].to_string()).collect();
+        all.join(between)
     }
 }

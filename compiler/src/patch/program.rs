@@ -2,7 +2,7 @@
 
 use super::creep::creep;
 use super::rooms::{AMENDED, Rooms, acts};
-use super::shape::{AXES, Along, CoefPlace, Read, Shape, WARP};
+use super::shape::{AXES, Along, CoefPlace, Read, Shape};
 use super::slots::{Place, Slots};
 use super::stay::Staying;
 use crate::ghost::AxisGhosts;
@@ -10,6 +10,7 @@ use crate::lattice::{Axis, Interval, Region, div_ceil};
 use crate::layout::{Layout, RowId};
 use crate::schedule::Pyramid;
 use crate::scheme::{Body, CoefId, ComponentId, Op, Scheme, StageId, Update, ZoneId};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Grids are at most this long along an axis, so that indices of cells fit words.
@@ -78,8 +79,10 @@ pub struct PatchProgram {
     /// Steps of a round: those after which time levels repeat.
     pub round: u64,
     pub shape: Shape,
-    /// Along the outer and the inner axis.
-    pub along: [Along; 2],
+    /// Whether the scheme has three axes.
+    pub three: bool,
+    /// Along the axes; a tile has one cell along one that the scheme does not have.
+    pub along: [Along; 3],
     /// Rows of components; those that are held from round to round are loaded and stored.
     pub held: Vec<bool>,
     /// The component of each row.
@@ -89,8 +92,11 @@ pub struct PatchProgram {
     /// All stages of a round.
     pub stages: Vec<StagePlan>,
     pub slots: Slots,
-    /// Values of ghosts along the outer and the inner axis that are exchanged at a time.
-    pub exchanged: [usize; 2],
+    /// Rows that are published before the first round of a time block: those that other rows of threads read before a
+    /// stage writes them.
+    pub begin: Vec<usize>,
+    /// Values of ghosts along the axes that are exchanged at a time.
+    pub exchanged: [usize; 3],
     /// Where tiles keep states of zones.
     pub rooms: Rooms,
     /// How tiles stay on the chip for a whole launch of several time blocks, if they do.
@@ -100,8 +106,15 @@ pub struct PatchProgram {
 /// Why there is no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// The scheme has three axes.
-    Axes,
+    /// Threads of a block are no whole warps, or those along the inner axis are in more than one.
+    Threads,
+    /// Tiles of a scheme with three axes do not all run at the same time.
+    Many {
+        tiles: i64,
+        most: i64,
+    },
+    /// A tile of a scheme with three axes depends on more others than it can wait for.
+    Neighbours,
     /// The grid is too long for words.
     Length,
     /// A base with its halo has more cells along an axis than a tile.
@@ -130,7 +143,14 @@ pub enum Misfit {
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Misfit::Axes => f.write_str("pyramids on a GPU are for schemes with one or two axes"),
+            Misfit::Threads => f.write_str("threads of a block are no whole warps"),
+            Misfit::Many { tiles, most } => write!(
+                f,
+                "with three axes pyramids stay on the chip, which holds {most} of them at a time, and there are {tiles}"
+            ),
+            Misfit::Neighbours => f.write_str(
+                "with three axes pyramids stay on the chip, and one of them would wait for more than 32 others",
+            ),
             Misfit::Length => write!(f, "the grid is longer than {LONGEST} cells along an axis"),
             Misfit::Base { axis, needed, most } => write!(
                 f,
@@ -161,8 +181,8 @@ impl PatchProgram {
         pyramid: &Pyramid,
         shape: Shape,
     ) -> Result<PatchProgram, Misfit> {
-        if scheme.grid.axes[Axis::MIDDLE].is_some() {
-            return Err(Misfit::Axes);
+        if !shape.is_whole() {
+            return Err(Misfit::Threads);
         }
         if AXES.iter().any(|axis| layout.extent[*axis] > LONGEST) {
             return Err(Misfit::Length);
@@ -182,22 +202,27 @@ impl PatchProgram {
                 .retain(|row| slots.of_row(*row).next().is_some());
             let across = |read: &Read| {
                 let mut cells = shape.cells();
-                shape.warps > 1 && cells.any(|c| Place::of(&shape, c, read).thread[0] != 0)
+                shape.rows() > 1 && cells.any(|c| Place::of(&shape, c, read).is_elsewhere())
             };
             stage.meets = !stage.publish.is_empty() || stage.all_reads().any(across);
         }
+        let begin = begin(&stages, &slots);
         let tile = shape.tile();
-        let mut along = [0, 1].map(|n| Along {
+        let mut along = [0, 1, 2].map(|n| Along {
             base: 1,
             halo: [0; 2],
             tiles: 1,
             bare: bare(scheme)[AXES[n]],
             ring: None,
         });
-        for n in 0..2 {
+        for n in 0..3 {
             let axis = AXES[n];
             if scheme.grid.axes[axis].is_some() {
-                along[n] = cut(scheme, layout, axis, pyramid.base[axis], tile[n], height)?;
+                let own = Cells {
+                    tile: tile[n],
+                    patch: shape.patch[n],
+                };
+                along[n] = cut(scheme, layout, axis, pyramid.base[axis], own, height)?;
             }
         }
         let tiles = along[0].tiles;
@@ -217,32 +242,46 @@ impl PatchProgram {
             .collect();
         coefs.sort_unstable();
         coefs.dedup();
-        let exchanged = [0, 1].map(|n| exchanged(scheme, AXES[n]));
+        let exchanged = AXES.map(|axis| exchanged(scheme, axis));
         let rooms = Rooms::new(scheme, layout, &along);
         Ok(PatchProgram {
             height,
             round,
             shape,
+            three: scheme.grid.axes[Axis::MIDDLE].is_some(),
             along,
             held,
             components,
             coefs,
             stages,
             slots,
+            begin,
             exchanged,
             rooms,
             stays: None,
         })
     }
 
-    /// Blocks of a launch along the inner and the outer axis.
-    pub fn blocks(&self) -> [i64; 2] {
-        [self.along[1].tiles, self.along[0].tiles]
+    /// Blocks of a launch along the inner, the outer and the middle axis.
+    pub fn blocks(&self) -> [i64; 3] {
+        [2, 0, 1].map(|n| self.along[n].tiles)
     }
 
     /// Tiles of a time block.
     pub fn tiles(&self) -> i64 {
-        self.along[0].tiles * self.along[1].tiles
+        self.along.iter().map(|along| along.tiles).product()
+    }
+
+    /// The number of the tile at an index along each axis.
+    pub fn tile_number(&self, [x, y, z]: [i64; 3]) -> usize {
+        ((x * self.along[1].tiles + y) * self.along[2].tiles + z) as usize
+    }
+
+    /// The axes along which tiles may have more than one cell, as numbers of [`AXES`]: the outer and the inner one, and
+    /// the middle one of schemes with three.
+    pub fn axes(&self) -> impl Iterator<Item = usize> + Clone + use<> {
+        let three = self.three;
+        (0..3).filter(move |n| *n != 1 || three)
     }
 
     /// Bytes of coefficients in shared memory.
@@ -251,15 +290,20 @@ impl PatchProgram {
             CoefPlace::Registers => 0,
             CoefPlace::Shared => {
                 (self.coefs.len() * self.shape.count() * element) as u64
-                    * self.shape.threads() as u64
+                    * self.shape.all_threads() as u64
             }
         }
     }
 
-    /// Bytes of shared memory for ghosts along the outer and the inner axis, as they are exchanged.
-    pub fn ghost_bytes(&self, element: usize) -> [u64; 2] {
+    /// Bytes of shared memory for ghosts along the axes, as they are exchanged.
+    pub fn ghost_bytes(&self, element: usize) -> [u64; 3] {
+        [0, 1, 2].map(|n| (self.exchanged[n] * element) as u64 * self.section(n) as u64)
+    }
+
+    /// Cells of a tile at an index along an axis.
+    pub fn section(&self, n: usize) -> i64 {
         let tile = self.shape.tile();
-        [0, 1].map(|n| (self.exchanged[n] * element) as u64 * tile[1 - n] as u64)
+        (0..3).filter(|m| *m != n).map(|m| tile[m]).product()
     }
 
     /// Bytes of shared memory of a block.
@@ -276,11 +320,11 @@ impl PatchProgram {
             CoefPlace::Registers => self.coefs.len(),
             CoefPlace::Shared => 0,
         };
-        let [outer, inner] = self.shape.patch;
+        let [outer, middle, inner] = self.shape.patch;
         let window = |stage: &StagePlan| {
             let reads = stage.updates.iter().flat_map(|u| u.reads.iter().flatten());
             let reach = reads.map(|r| r.offset[0].abs()).max().unwrap_or(0);
-            let lines = (reach + 1).min(outer) * inner;
+            let lines = (reach + 1).min(outer) * middle * inner;
             stage.updates.len() as i64 * lines
         };
         let windows = self.stages.iter().map(window).max().unwrap_or(0);
@@ -292,7 +336,7 @@ impl PatchProgram {
     pub fn useful(&self) -> f64 {
         let tile = self.shape.tile();
         let share = |n: usize| self.along[n].base as f64 / tile[n] as f64;
-        share(0) * share(1)
+        share(0) * share(1) * share(2)
     }
 
     /// The updates of all stages of a step, counted through: the number of the first one of a stage.
@@ -386,6 +430,18 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
     all
 }
 
+/// Rows with slots that are read before they are written.
+fn begin(stages: &[StagePlan], slots: &Slots) -> Vec<usize> {
+    let (mut begin, mut written) = (BTreeSet::new(), BTreeSet::new());
+    for stage in stages {
+        let first = stage.all_reads().map(|read| read.row);
+        begin.extend(first.filter(|row| !written.contains(row)));
+        written.extend(stage.updates.iter().map(|update| update.target));
+    }
+    let published = |row: &usize| slots.of_row(*row).next().is_some();
+    begin.into_iter().filter(published).collect()
+}
+
 /// The cells at which all updates act, and all that is stored is stored.
 fn bare(scheme: &Scheme) -> Region {
     let stored = scheme.components.iter().map(|c| c.position);
@@ -397,15 +453,23 @@ fn bare(scheme: &Scheme) -> Region {
     stored.chain(acts).fold(whole, Region::intersect)
 }
 
-/// How an axis is cut, for a base as asked for and a tile of so many cells.
+/// Cells of a tile and of a patch along an axis.
+#[derive(Clone, Copy)]
+struct Cells {
+    tile: i64,
+    patch: i64,
+}
+
+/// How an axis is cut, for a base as asked for.
 fn cut(
     scheme: &Scheme,
     layout: &Layout,
     axis: Axis,
     asked: Option<i64>,
-    cells: i64,
+    own: Cells,
     height: u64,
 ) -> Result<Along, Misfit> {
+    let cells = own.tile;
     let extent = layout.extent[axis];
     let ring = scheme
         .grid
@@ -429,7 +493,7 @@ fn cut(
     }
     let halo = creep(scheme, layout, axis, height);
     // Bases begin where a patch does, so that its cells lie alike in all tiles.
-    let line = PIECE.min(cells / WARP).max(1);
+    let line = PIECE.min(own.patch);
     let halo = match axis {
         Axis::INNER => halo.map(|n| div_ceil(n, line) * line),
         _ => halo,
@@ -450,7 +514,7 @@ fn cut(
 pub(super) const PIECE: i64 = 4;
 
 /// The most ghosts along an axis, of all components that a stage updates, and of each one.
-fn exchanged(scheme: &Scheme, axis: Axis) -> usize {
+pub fn exchanged(scheme: &Scheme, axis: Axis) -> usize {
     if scheme.grid.is_periodic(axis) {
         return 0;
     }

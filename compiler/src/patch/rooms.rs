@@ -42,13 +42,13 @@ impl Along {
 }
 
 impl Rooms {
-    pub(super) fn new(scheme: &Scheme, layout: &Layout, along: &[Along; 2]) -> Rooms {
+    pub(super) fn new(scheme: &Scheme, layout: &Layout, along: &[Along; 3]) -> Rooms {
         let zones = amended(scheme);
         if zones.is_empty() {
             return Rooms::default();
         }
-        let [outer, inner] = along.each_ref().map(|along| along.tiles);
-        let mut has = vec![false; (outer * inner) as usize];
+        let [outer, middle, inner] = along.each_ref().map(|along| along.tiles);
+        let mut has = vec![false; (outer * middle * inner) as usize];
         for own in zones
             .iter()
             .flat_map(|zone| &layout.zones[zone.index()].boxes)
@@ -57,11 +57,12 @@ impl Rooms {
                 let tiles = 0..along[n].tiles;
                 tiles.filter(move |tile| along[n].meets(*tile, own.region[AXES[n]]))
             };
-            let across: Vec<i64> = meeting(1).collect();
+            let [ys, zs] = [1, 2].map(|n| meeting(n).collect::<Vec<i64>>());
             for x in meeting(0) {
-                across
-                    .iter()
-                    .for_each(|z| has[(x * inner + z) as usize] = true);
+                for y in &ys {
+                    let first = (x * middle + y) * inner;
+                    zs.iter().for_each(|z| has[(first + z) as usize] = true);
+                }
             }
         }
         let mut count = 0;
@@ -86,7 +87,7 @@ impl Rooms {
 
     /// Bytes of a room.
     pub fn each(&self, shape: &Shape, element: usize) -> u64 {
-        (self.states * shape.count() * element) as u64 * shape.threads() as u64
+        (self.states * shape.count() * element) as u64 * shape.all_threads() as u64
     }
 
     /// Bytes of all rooms.

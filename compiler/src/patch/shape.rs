@@ -5,8 +5,8 @@ use crate::lattice::{Axis, Interval, div_ceil};
 /// Threads of a warp: those that have a line of a tile.
 pub const WARP: i64 = 32;
 
-/// The axes of a tile, in the order of pairs of numbers.
-pub const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
+/// The axes of a tile, in the order of triples of numbers. Along one that a scheme does not have a tile has one cell.
+pub const AXES: [Axis; 3] = Axis::ALL;
 
 /// Where a block keeps coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,38 +18,72 @@ pub enum CoefPlace {
 /// How a tile is divided into patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    pub warps: i64,
-    /// Cells of a patch along the outer and the inner axis.
-    pub patch: [i64; 2],
+    /// Threads of a block along the axes: whole warps, and those along the inner axis are in one warp.
+    pub threads: [i64; 3],
+    /// Cells of a patch along the axes.
+    pub patch: [i64; 3],
     pub coefs: CoefPlace,
     /// Blocks that a multiprocessor should hold.
     pub blocks: u32,
 }
 
 impl Shape {
+    /// A tile of a scheme with one axis or two: each warp has some lines along the inner axis. `patch`: lines and cells
+    /// of a thread.
+    pub fn of_lines(warps: i64, patch: [i64; 2], coefs: CoefPlace) -> Shape {
+        Shape {
+            threads: [warps, 1, WARP],
+            patch: [patch[0], 1, patch[1]],
+            coefs,
+            blocks: 1,
+        }
+    }
+
     /// The cells of a patch, the last index varying fastest.
-    pub fn cells(&self) -> impl Iterator<Item = [i64; 2]> + use<> {
-        let [outer, inner] = self.patch;
-        (0..outer).flat_map(move |i| (0..inner).map(move |j| [i, j]))
+    pub fn cells(&self) -> impl Iterator<Item = [i64; 3]> + use<> {
+        let [outer, middle, inner] = self.patch;
+        let plane = move |i| (0..middle).flat_map(move |l| (0..inner).map(move |j| [i, l, j]));
+        (0..outer).flat_map(plane)
     }
 
     /// The number of a cell of a patch.
-    pub fn number(&self, cell: [i64; 2]) -> usize {
-        (cell[0] * self.patch[1] + cell[1]) as usize
+    pub fn number(&self, [i, l, j]: [i64; 3]) -> usize {
+        ((i * self.patch[1] + l) * self.patch[2] + j) as usize
     }
 
     /// Cells of a patch.
     pub fn count(&self) -> usize {
-        (self.patch[0] * self.patch[1]) as usize
+        self.patch.iter().product::<i64>() as usize
     }
 
-    pub fn threads(&self) -> i64 {
-        self.warps * WARP
+    /// Threads of a block.
+    pub fn all_threads(&self) -> i64 {
+        self.threads.iter().product()
+    }
+
+    pub fn warps(&self) -> i64 {
+        self.all_threads() / WARP
+    }
+
+    /// Rows of threads along the inner axis.
+    pub fn rows(&self) -> i64 {
+        self.threads[0] * self.threads[1]
+    }
+
+    /// Rows from a thread to one that lies so many threads away along the axes.
+    pub fn rows_to(&self, thread: [i64; 3]) -> i64 {
+        thread[0] * self.threads[1] + thread[1]
+    }
+
+    /// Whether threads are whole warps, as they have to be.
+    pub fn is_whole(&self) -> bool {
+        let all = self.all_threads();
+        self.threads.iter().all(|n| *n >= 1) && WARP % self.threads[2] == 0 && all % WARP == 0
     }
 
     /// Cells of a tile along the axes.
-    pub fn tile(&self) -> [i64; 2] {
-        [self.warps * self.patch[0], WARP * self.patch[1]]
+    pub fn tile(&self) -> [i64; 3] {
+        [0, 1, 2].map(|n| self.threads[n] * self.patch[n])
     }
 }
 
@@ -73,6 +107,13 @@ impl Along {
         tile * self.base - self.halo[0]
     }
 
+    /// Whether no tile of so many cells reaches farther beyond the ends of a ring than once around it.
+    pub fn is_near_ring(&self, cells: i64) -> bool {
+        let last = self.origin(self.tiles - 1) + cells;
+        self.ring
+            .is_some_and(|ring| self.halo[0] <= ring && last <= 2 * ring)
+    }
+
     /// How often a ring goes into what tiles reach below index 0, rounded up.
     pub fn turns(&self) -> i64 {
         self.ring.map_or(0, |cells| div_ceil(self.halo[0], cells))
@@ -84,6 +125,6 @@ impl Along {
 pub struct Read {
     /// The row, as the layout counts them.
     pub row: usize,
-    /// Cells along the outer and the inner axis.
-    pub offset: [i64; 2],
+    /// Cells along the axes.
+    pub offset: [i64; 3],
 }

@@ -1,6 +1,6 @@
 //! Which cells of a patch other threads read, and where they find them.
 
-use super::shape::{Read, Shape, WARP};
+use super::shape::{Read, Shape};
 use std::collections::BTreeMap;
 
 /// Where a thread finds a value of a cell of the tile.
@@ -8,63 +8,68 @@ use std::collections::BTreeMap;
 pub struct Place {
     /// The row, as the layout counts them.
     pub row: usize,
-    /// Warps and lanes from the thread to the one whose patch has the cell.
-    pub thread: [i64; 2],
+    /// Threads along the axes from the thread to the one whose patch has the cell.
+    pub thread: [i64; 3],
     /// The cell in that patch.
-    pub cell: [i64; 2],
+    pub cell: [i64; 3],
 }
 
 impl Place {
     /// The value that a cell of the thread's own patch reads.
-    pub fn of(shape: &Shape, cell: [i64; 2], read: &Read) -> Place {
-        let at = [0, 1].map(|n| cell[n] + read.offset[n]);
+    pub fn of(shape: &Shape, cell: [i64; 3], read: &Read) -> Place {
+        let at = [0, 1, 2].map(|n| cell[n] + read.offset[n]);
         let patch = shape.patch;
         Place {
             row: read.row,
-            thread: [0, 1].map(|n| at[n].div_euclid(patch[n])),
-            cell: [0, 1].map(|n| at[n].rem_euclid(patch[n])),
+            thread: [0, 1, 2].map(|n| at[n].div_euclid(patch[n])),
+            cell: [0, 1, 2].map(|n| at[n].rem_euclid(patch[n])),
         }
+    }
+
+    /// Whether another row of threads has the cell.
+    pub fn is_elsewhere(&self) -> bool {
+        self.thread[..2] != [0, 0]
     }
 }
 
-/// What threads publish: the cells of each row that warps read of each other.
+/// What threads publish: the cells of each row that rows of threads read of each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    numbers: BTreeMap<(usize, [i64; 2]), u32>,
-    /// Warps from a thread to those of whose slots it reads.
-    pub warps: Vec<i64>,
+    numbers: BTreeMap<(usize, [i64; 3]), u32>,
+    /// Rows of threads from a thread to those of whose slots it reads.
+    pub others: Vec<i64>,
 }
 
 impl Slots {
     pub(super) fn new<'a>(shape: &Shape, reads: impl Iterator<Item = &'a Read>) -> Slots {
         let mut slots = Slots::default();
-        if shape.warps == 1 {
+        if shape.rows() == 1 {
             return slots;
         }
         for read in reads {
             for cell in shape.cells() {
                 let place = Place::of(shape, cell, read);
-                if place.thread[0] != 0 {
+                if place.is_elsewhere() {
                     slots.numbers.insert((place.row, place.cell), 0);
-                    slots.warps.push(place.thread[0]);
+                    slots.others.push(shape.rows_to(place.thread));
                 }
             }
         }
         for (number, slot) in slots.numbers.values_mut().enumerate() {
             *slot = number as u32;
         }
-        slots.warps.sort_unstable();
-        slots.warps.dedup();
+        slots.others.sort_unstable();
+        slots.others.dedup();
         slots
     }
 
-    /// The slot of a cell of a row; `None` if no other warp reads it.
-    pub fn of(&self, row: usize, cell: [i64; 2]) -> Option<u32> {
+    /// The slot of a cell of a row; `None` if no other row of threads reads it.
+    pub fn of(&self, row: usize, cell: [i64; 3]) -> Option<u32> {
         self.numbers.get(&(row, cell)).copied()
     }
 
     /// The cells of a row that are published, with their slots.
-    pub fn of_row(&self, row: usize) -> impl Iterator<Item = ([i64; 2], u32)> + '_ {
+    pub fn of_row(&self, row: usize) -> impl Iterator<Item = ([i64; 3], u32)> + '_ {
         let all = self.numbers.iter().filter(move |((r, _), _)| *r == row);
         all.map(|((_, cell), slot)| (*cell, *slot))
     }
@@ -75,6 +80,6 @@ impl Slots {
 
     /// Bytes of shared memory.
     pub fn bytes(&self, shape: &Shape, element: usize) -> u64 {
-        (self.count() * element) as u64 * (shape.warps * WARP) as u64
+        (self.count() * element) as u64 * shape.all_threads() as u64
     }
 }

@@ -25,8 +25,8 @@ pub const TIME_BLOCKS: u64 = 64;
 /// How tiles that stay exchange what they need of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staying {
-    /// Cells from the lower and the upper end of a base that others read, along the outer and the inner axis.
-    pub rims: [[i64; 2]; 2],
+    /// Cells from the lower and the upper end of a base that others read, along the axes.
+    pub rims: [[i64; 2]; 3],
     /// Whom each tile waits for: whose cells it has in its halo, and who has its own ones. Along the inner axis
     /// fastest.
     pub neighbours: Vec<Vec<u32>>,
@@ -79,18 +79,18 @@ impl Along {
 impl PatchProgram {
     /// Lets tiles stay; they do not where one of them would wait for too many others.
     pub fn stay(&mut self, layout: &Layout) {
-        let lines = [0, 1].map(|n| self.along[n].line(layout.extent[AXES[n]]));
-        let [outer, inner] = self.along.each_ref().map(|along| along.tiles);
-        let mut neighbours = vec![BTreeSet::new(); (outer * inner) as usize];
-        for x in 0..outer {
-            for z in 0..inner {
-                let own = x * inner + z;
-                for other_x in &lines[0].tiles[x as usize] {
-                    for other_z in &lines[1].tiles[z as usize] {
-                        let other = other_x * inner + other_z;
-                        if other != own {
-                            neighbours[own as usize].insert(other as u32);
-                            neighbours[other as usize].insert(own as u32);
+        let lines = [0, 1, 2].map(|n| self.along[n].line(layout.extent[AXES[n]]));
+        let mut neighbours = vec![BTreeSet::new(); self.tiles() as usize];
+        for own in self.places() {
+            let seen = |n: usize| lines[n].tiles[own[n] as usize].iter().copied();
+            let number = self.tile_number(own);
+            for x in seen(0) {
+                for y in seen(1) {
+                    for z in seen(2) {
+                        let other = self.tile_number([x, y, z]);
+                        if other != number {
+                            neighbours[number].insert(other as u32);
+                            neighbours[other].insert(number as u32);
                         }
                     }
                 }
@@ -98,12 +98,12 @@ impl PatchProgram {
         }
         // Whole pieces, as they are stored.
         let piece = |n: usize| match AXES[n] {
-            Axis::INNER => PIECE.min(self.shape.patch[1]),
+            Axis::INNER => PIECE.min(self.shape.patch[2]),
             _ => 1,
         };
         let whole =
             |n: usize, cells: i64| (div_ceil(cells, piece(n)) * piece(n)).min(self.along[n].base);
-        let rims = [0, 1].map(|n| lines[n].rim.map(|cells| whole(n, cells)));
+        let rims = [0, 1, 2].map(|n| lines[n].rim.map(|cells| whole(n, cells)));
         let few = neighbours.iter().all(|all| all.len() <= MOST_NEIGHBOURS);
         self.stays = few.then(|| Staying {
             rims,
@@ -112,6 +112,13 @@ impl PatchProgram {
                 .map(|all| all.into_iter().collect())
                 .collect(),
         });
+    }
+
+    /// All tiles, each by its index along the axes, in the order of their numbers.
+    pub(super) fn places(&self) -> impl Iterator<Item = [i64; 3]> + use<> {
+        let [xs, ys, zs] = self.along.each_ref().map(|along| along.tiles);
+        let plane = move |x| (0..ys).flat_map(move |y| (0..zs).map(move |z| [x, y, z]));
+        (0..xs).flat_map(plane)
     }
 
     /// Steps of a launch, at most.

@@ -4,13 +4,21 @@ use super::*;
 use crate::layout::Layout;
 use crate::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
 
+/// Schemes with one axis, two or three.
+fn limits(seed: u64) -> Limits {
+    match seed % 2 {
+        0 => Limits::PATCHES,
+        _ => Limits::PATCHES_IN_SPACE,
+    }
+}
+
 /// A rim that is too narrow, and a tile for which another one does not wait, are found.
 #[test]
 fn what_is_wrong_with_tiles_that_stay_is_found() {
     let (mut programs, mut narrow, mut alone) = (0, 0, 0);
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
-        let scheme = random_scheme(&mut rng, &Limits::PATCHES);
+        let scheme = random_scheme(&mut rng, &limits(seed));
         let Some(mut program) = random_patches(&mut rng, &scheme) else {
             continue;
         };
@@ -26,7 +34,7 @@ fn what_is_wrong_with_tiles_that_stay_is_found() {
             other.stays = Some(staying);
             verify(&scheme, &layout, &other).is_err()
         };
-        for n in 0..2 {
+        for n in 0..3 {
             for end in 0..2 {
                 let mut other = staying.clone();
                 other.rims[n][end] = 0;
@@ -53,14 +61,14 @@ fn what_is_wrong_with_a_program_is_found() {
     let (mut programs, mut found) = (0, [0; 4]);
     for seed in 0..400 {
         let mut rng = Rng::new(seed);
-        let scheme = random_scheme(&mut rng, &Limits::PATCHES);
+        let scheme = random_scheme(&mut rng, &limits(seed));
         let Some(program) = random_patches(&mut rng, &scheme) else {
             continue;
         };
         programs += 1;
         let layout = Layout::for_gpu(&scheme).expect("a small scheme");
         let is_wrong = |program: &PatchProgram| verify(&scheme, &layout, program).is_err();
-        for n in 0..2 {
+        for n in 0..3 {
             let mut narrow = program.clone();
             narrow.along[n].halo[0] -= 1;
             // Halos are rounded to whole pieces, so that some are wider than they have to be.
@@ -93,8 +101,8 @@ fn what_is_wrong_with_rooms_is_found() {
     let (mut programs, mut rooms, mut shared) = (0, 0, 0);
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
-        let mut scheme = random_scheme(&mut rng, &Limits::PATCHES);
-        add_random_zones(&mut rng, &Limits::PATCHES, &mut scheme);
+        let mut scheme = random_scheme(&mut rng, &limits(seed));
+        add_random_zones(&mut rng, &limits(seed), &mut scheme);
         let Some(program) = random_patches(&mut rng, &scheme) else {
             continue;
         };

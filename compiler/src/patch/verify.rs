@@ -4,8 +4,8 @@
 //! 2. Bases cover the grid; each is in its tile with its halo. The halo is as wide as wrong values come, unless one
 //!    tile holds the whole axis and all that updates read beyond its ends.
 //! 3. A row that is read before a round has written it is held.
-//! 4. A value that a warp reads of another one has a slot. The last stage that wrote the row published it, or the row
-//!    is held and no stage of the round has written it yet.
+//! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or
+//!    it was published before the first round and no stage has written it yet.
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
 //! 6. Where tiles stay, a cell of a halo is in the rim of the tile that has it in its base. A tile waits for those whose
 //!    cells it has in its halo, and for those that have its own ones.
@@ -111,7 +111,6 @@ fn rooms(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(),
     rule(!rooms.any() || rooms.states == scheme.states.len(), || {
         "rooms do not have all states".to_owned()
     })?;
-    let inner = program.along[1].tiles;
     for zone in amended(scheme).iter() {
         for region in layout.zones[zone.index()].boxes.iter().map(|b| b.region) {
             // The tiles that have the cells of an interval: around a ring, those of some turn.
@@ -131,15 +130,16 @@ fn rooms(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(),
                 });
                 tiles.collect::<BTreeSet<i64>>()
             };
-            let across = tiles(1);
-            for x in tiles(0) {
-                for z in &across {
-                    let tile = (x * inner + z) as usize;
-                    let has = rooms.of_tile.get(tile).is_some_and(Option::is_some);
-                    rule(has, || {
-                        format!("tile {tile} has cells of {zone}, but no room")
-                    })?;
-                }
+            let [xs, ys, zs] = [0, 1, 2].map(tiles);
+            let met = program.places().filter(|[x, y, z]| {
+                let across = ys.contains(y) && zs.contains(z);
+                across && xs.contains(x)
+            });
+            for tile in met.map(|place| program.tile_number(place)) {
+                let has = rooms.of_tile.get(tile).is_some_and(Option::is_some);
+                rule(has, || {
+                    format!("tile {tile} has cells of {zone}, but no room")
+                })?;
             }
         }
     }
@@ -148,7 +148,6 @@ fn rooms(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(),
 
 /// All cells of all halos, tile by tile.
 fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(), Fault> {
-    let inner = program.along[1].tiles;
     rule(staying.neighbours.len() as i64 == program.tiles(), || {
         "tiles without a list of neighbours".to_owned()
     })?;
@@ -168,25 +167,22 @@ fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(
         })
     };
     let waits = |tile: i64, other: i64| staying.neighbours[tile as usize].contains(&(other as u32));
-    for x in 0..program.along[0].tiles {
-        for z in 0..inner {
-            let tile = x * inner + z;
-            let (xs, zs) = (
-                BTreeSet::from_iter(seen(0, x)),
-                BTreeSet::from_iter(seen(1, z)),
-            );
-            for (owner_x, rim_x, own_x) in &xs {
-                for (owner_z, rim_z, own_z) in &zs {
-                    let other = owner_x * inner + owner_z;
-                    rule((*own_x && *own_z) || *rim_x || *rim_z, || {
-                        format!("tile {tile} reads of tile {other} what is not in its rim")
-                    })?;
-                    let both = waits(tile, other) && waits(other, tile);
-                    rule(tile == other || both, || {
-                        format!("tiles {tile} and {other} do not wait for each other")
-                    })?;
-                }
-            }
+    for place in program.places() {
+        let tile = program.tile_number(place) as i64;
+        let [xs, ys, zs] = [0, 1, 2].map(|n| BTreeSet::from_iter(seen(n, place[n])));
+        let lines = xs.iter().flat_map(|x| ys.iter().map(move |y| [x, y]));
+        for [x, y, z] in lines.flat_map(|[x, y]| zs.iter().map(move |z| [x, y, z])) {
+            let all = [x, y, z];
+            let other = program.tile_number(all.map(|(owner, ..)| *owner)) as i64;
+            let own = all.iter().all(|(_, _, own)| *own);
+            let rim = all.iter().any(|(_, rim, _)| *rim);
+            rule(own || rim, || {
+                format!("tile {tile} reads of tile {other} what is not in its rim")
+            })?;
+            let both = waits(tile, other) && waits(other, tile);
+            rule(tile == other || both, || {
+                format!("tiles {tile} and {other} do not wait for each other")
+            })?;
         }
     }
     Ok(())
@@ -230,15 +226,20 @@ enum Slot {
 
 fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
     let shape = &program.shape;
-    let first = |held: &bool| if *held { Slot::Settled } else { Slot::Old };
-    let mut slots: Vec<Slot> = program.held.iter().map(first).collect();
+    let mut slots = vec![Slot::Old; program.held.len()];
+    for row in &program.begin {
+        rule(program.held[*row], || {
+            format!("r{row} is published before a round, but not held")
+        })?;
+        slots[*row] = Slot::Settled;
+    }
     // Rows whose slots some thread may still be reading.
     let mut busy = vec![false; slots.len()];
     // Twice, as the second round finds what the first one left.
     for stage in program.stages.iter().chain(&program.stages) {
         for read in stage.all_reads() {
             for place in shape.cells().map(|cell| Place::of(shape, cell, read)) {
-                if shape.warps == 1 || place.thread[0] == 0 {
+                if shape.rows() == 1 || !place.is_elsewhere() {
                     continue;
                 }
                 rule(program.slots.of(place.row, place.cell).is_some(), || {
@@ -246,7 +247,7 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
                 })?;
                 rule(slots[place.row] == Slot::Settled, || {
                     format!(
-                        "r{} is read of other warps before they have published it",
+                        "r{} is read of other rows of threads before they have published it",
                         place.row
                     )
                 })?;

@@ -19,6 +19,8 @@ pub(super) struct Held {
 pub(super) struct Active {
     pub pass: Pass,
     pub number: u64,
+    /// Around a ring, from a plane of the pass to its index, but for whole lengths of the ring.
+    pub turn: i64,
     pub tick: i64,
     /// The number of the first group that runs.
     pub first: i64,
@@ -33,6 +35,8 @@ pub(super) struct Active {
     /// The lowest planes loaded, stored, and gathered per block and output.
     pub loaded: i64,
     pub stored: i64,
+    /// Nothing below is stored: planes around a ring that the pass only reads.
+    floor: i64,
     pub gathered: Vec<Vec<i64>>,
     /// By plane of the array, from the lowest one on.
     planes: Vec<Option<Held>>,
@@ -66,7 +70,7 @@ fn prefixes(lowest: impl Iterator<Item = Option<i64>>) -> Vec<Option<i64>> {
 }
 
 impl Active {
-    pub fn new(pass: Pass, number: u64, window: &Window) -> Active {
+    pub fn new(pass: Pass, number: u64, turn: i64, window: &Window) -> Active {
         let end = |range: Interval| (!range.is_empty()).then_some(range.hi);
         let of = |pick: fn(&crate::tower::Planes) -> Interval| {
             let blocks = pass.blocks.iter();
@@ -79,6 +83,7 @@ impl Active {
         let gathered = gathered.map(|b| b.gathers.iter().map(|planes| planes.hi).collect());
         Active {
             number,
+            turn,
             tick: 0,
             first: pass.blocks.iter().map(|b| b.first).min().unwrap_or(0),
             offsets: window.offsets(&pass),
@@ -94,7 +99,8 @@ impl Active {
                 })
                 .collect(),
             loaded: window.planes.hi,
-            stored: window.planes.hi,
+            stored: pass.around.map_or(window.planes.hi, |own| own.stored.hi),
+            floor: pass.around.map_or(i64::MIN, |own| own.stored.lo),
             gathered: gathered.collect(),
             planes: vec![None; window.planes.len().max(0) as usize],
             lowest: window.planes.lo,
@@ -175,6 +181,21 @@ impl Active {
     }
 
     pub fn is_stored(&self, window: &Window) -> bool {
-        self.has_run() && (window.places.is_none() || self.stored <= self.loaded)
+        self.has_run() && (window.places.is_none() || !self.has_unstored())
+    }
+
+    /// Down to which plane everything that is loaded may be stored.
+    pub fn storable(&self) -> i64 {
+        self.loaded.max(self.floor)
+    }
+
+    /// Whether a pass around a ring has stored all planes that it writes.
+    pub fn all_stored(&self) -> bool {
+        self.stored <= self.floor
+    }
+
+    /// Whether planes that are loaded have to be stored.
+    pub fn has_unstored(&self) -> bool {
+        self.stored > self.storable()
     }
 }

@@ -43,8 +43,11 @@ pub struct Builder {
     buffers: Vec<Buffer>,
     /// What every operation of a pass waits for that does not store what it leaves.
     join: Vec<OpId>,
-    /// The operation that stored a plane of the array last.
+    /// The operation that stored a plane of the array last; around a ring, the one that loaded it last, too.
     stores: BTreeMap<i64, OpId>,
+    loads: BTreeMap<i64, OpId>,
+    /// The turn of the next pass.
+    turn: i64,
     peak: i64,
     slides: u64,
     /// Ticks without an operation up to now.
@@ -77,6 +80,8 @@ impl Builder {
             buffers: vec![buffer; devices],
             join: Vec::new(),
             stores: BTreeMap::new(),
+            loads: BTreeMap::new(),
+            turn: 0,
             peak: 0,
             slides: 0,
             idle: 0,
@@ -105,7 +110,11 @@ impl Builder {
         match (same.next(), same.next()) {
             (None, _) => true,
             (Some(active), None) => {
-                self.window.places.is_some() && (active.runs.is_empty() || active.next(0).is_none())
+                // Numbers of planes go on below those of the highest pass, so one that has fewer ends first.
+                let around = active.pass.around;
+                let whole = around.is_none_or(|own| own.loaded.lo == self.window.planes.lo);
+                let begun = active.runs.is_empty() || active.next(0).is_none();
+                self.window.places.is_some() && whole && begun
             }
             _ => false,
         }
@@ -151,8 +160,17 @@ impl Builder {
             self.join = self.list.last().collect();
             self.buffer_mut(number).base = self.window.number(number, self.window.planes.lo);
         }
+        let turn = self.turn;
+        if let (Some(ring), Some(around)) = (self.window.ring, pass.around) {
+            self.turn = (turn - around.drift(ring)).rem_euclid(ring);
+        }
         self.active
-            .push_back(Active::new(pass, number, &self.window));
+            .push_back(Active::new(pass, number, turn, &self.window));
+    }
+
+    /// From a plane of the pass that begins next to its index, where planes are counted on around a ring.
+    pub fn turn(&self) -> i64 {
+        self.turn
     }
 
     /// The number of a queue of the device of a pass.
@@ -205,7 +223,7 @@ impl Builder {
     pub fn tick(&mut self) -> Result<Vec<Op>, NoLayout> {
         let mut ops = Vec::new();
         for index in 0..self.active.len() {
-            if !self.may_load(index) {
+            if !self.may_load(index) || !self.may_load_again(index) {
                 break;
             }
             self.load(index, &mut ops)?;
@@ -244,7 +262,27 @@ impl Builder {
         };
         let active = &self.active[index];
         let lowest = active.lowest(active.tick + self.window.ahead);
-        lowest.is_none_or(|lowest| lowest >= self.active[before].stored)
+        let before = &self.active[before];
+        let below = self.window.below(&before.pass);
+        lowest.is_none_or(|lowest| lowest - below >= before.stored || before.all_stored())
+    }
+
+    /// Whether a pass around a ring has stored what its next tick loads once more.
+    fn may_load_again(&self, index: usize) -> bool {
+        let (Some(ring), Some(_)) = (self.window.ring, self.window.places) else {
+            return true;
+        };
+        let active = &self.active[index];
+        let lowest = active.lowest(active.tick + self.window.ahead);
+        lowest.is_none_or(|lowest| lowest + ring >= active.stored)
+    }
+
+    /// The plane of the array that a plane of a pass is.
+    fn in_array(&self, index: usize, plane: i64) -> i64 {
+        match self.window.ring {
+            Some(ring) => (plane + self.active[index].turn).rem_euclid(ring),
+            None => plane,
+        }
     }
 
     fn load(&mut self, index: usize, ops: &mut Vec<Op>) -> Result<(), NoLayout> {
@@ -272,10 +310,17 @@ impl Builder {
             let left = users(&self.buffer(number).uses[1], self.places(number, planes));
             left.map(|user| user.id).collect()
         };
-        let stored = self.stores.range(planes.lo..planes.hi);
-        let stored = stored.map(|(_, id)| *id).chain(left);
+        let of_array: Vec<i64> = (planes.lo..planes.hi)
+            .map(|plane| self.in_array(index, plane))
+            .collect();
+        let stored = of_array.iter().filter_map(|plane| self.stores.get(plane));
+        let stored = stored.copied().chain(left);
         let needed = stored.chain(self.buffer(number).slide).collect();
         let op = self.push_use(number, Action::Load { planes }, planes, needed);
+        if self.window.ring.is_some() {
+            self.loads
+                .extend(of_array.iter().map(|plane| (*plane, op.id)));
+        }
         let active = &mut self.active[index];
         active.loaded = until;
         active.hold(planes, op.id);
@@ -316,7 +361,7 @@ impl Builder {
     fn top(&self, device: usize) -> Option<i64> {
         let of = |active: &Active| {
             let touched = active.remaining(&active.touch, usize::MAX);
-            let unstored = (active.stored > active.loaded).then_some(active.stored);
+            let unstored = active.has_unstored().then_some(active.stored);
             let top = touched.max(unstored)?.min(self.window.planes.hi);
             // Planes that are not loaded yet are no reason.
             (active.loaded < self.window.planes.hi).then(|| self.window.number(active.number, top))
@@ -389,6 +434,9 @@ impl Builder {
         }
         let own = &active.pass.blocks[block];
         let slide = self.buffer(active.number).slide;
+        // A group without towers uses no planes.
+        let is_empty = own.group(group).is_some_and(|of| of.touched.is_empty());
+        let slide = slide.filter(|_| !is_empty);
         let mut needed: Vec<OpId> = self.join.iter().copied().chain(slide).collect();
         // A queue takes the next block when the one before is over.
         if let Some(before) = block.checked_sub(self.window.in_flight.max(1))
@@ -487,13 +535,18 @@ impl Builder {
         }
         let active = &self.active[index];
         let bound = active.remaining(&active.write, usize::MAX);
-        let from = bound.map_or(active.loaded, |bound| bound.max(active.loaded));
+        let least = active.storable();
+        let from = bound.map_or(least, |bound| bound.max(least));
         // Nothing runs yet.
         if from >= active.stored || active.runs.iter().all(Vec::is_empty) {
             return;
         }
         let planes = Interval::new(from, active.stored);
+        let of_array: Vec<i64> = (planes.lo..planes.hi)
+            .map(|plane| self.in_array(index, plane))
+            .collect();
         let mut needed: Vec<OpId> = Vec::new();
+        needed.extend(of_array.iter().filter_map(|plane| self.loads.get(plane)));
         for held in active.held(planes) {
             needed.extend(held.writers.values());
             needed.push(held.load);
@@ -504,7 +557,7 @@ impl Builder {
         let active = &mut self.active[index];
         active.stored = from;
         self.stores
-            .extend((planes.lo..planes.hi).map(|plane| (plane, op.id)));
+            .extend(of_array.into_iter().map(|plane| (plane, op.id)));
         ops.push(op);
     }
 }

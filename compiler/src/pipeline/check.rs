@@ -11,6 +11,10 @@
 //!
 //! Towers of different time blocks touch the same planes without touching the same values. So their order is checked by
 //! the groups that a group needs, not by planes.
+//!
+//! Around a ring the host has one place for planes of a pass that lie whole lengths of the ring apart. A load has to find
+//! what the pass itself has stored of such a plane above, or else what the last pass has that stored one, and a store
+//! comes after all loads of its place.
 
 use super::order::Ordered;
 use super::{Action, Block, Op, OpId, Pass, Queue, Window};
@@ -138,8 +142,19 @@ struct Checker<'a> {
     planes: Vec<Vec<History>>,
     /// By pass and block, its runs in the order of groups.
     runs: BTreeMap<(u64, usize), Vec<OpId>>,
-    /// Planes that the host has, by the pass after which they are, and who stored them.
-    host: BTreeMap<i64, (u64, OpId)>,
+    /// Planes that the host has, by their index.
+    host: BTreeMap<i64, OnHost>,
+    /// Per pass, from its planes to their indices, where they are counted on around a ring.
+    turns: Vec<i64>,
+}
+
+/// A plane that the host has.
+#[derive(Clone, Debug, Default)]
+struct OnHost {
+    /// The pass that stored it, the plane of the pass, and the operation.
+    stored: Option<(u64, i64, OpId)>,
+    /// Operations that have loaded it since.
+    loads: Vec<OpId>,
 }
 
 /// The planes that a pass writes.
@@ -165,7 +180,15 @@ fn written(window: &Window, pass: &Pass) -> Vec<bool> {
 pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> {
     let each = 2 + window.in_flight.max(1);
     let all = vec![History::default(); window.planes.len().max(0) as usize];
+    let mut turn = 0;
+    let turns = passes.iter().map(|pass| {
+        let own = turn;
+        turn -= window.below(pass);
+        own
+    });
+    let turns = turns.collect();
     let mut checker = Checker {
+        turns,
         window,
         passes,
         written: passes.iter().map(|pass| written(window, pass)).collect(),
@@ -308,13 +331,26 @@ impl Checker<'_> {
             if circular {
                 self.goes_around(op, place)?;
             }
-            let host = self.host.get(&plane).copied();
-            if let Some((_, stored)) = host {
+            let of_array = self.in_array(op.pass, plane);
+            let stored = self.host.get(&of_array).and_then(|host| host.stored);
+            if let Some((.., stored)) = stored {
                 self.ordered(stored, op.id)?;
             }
-            let mut since = host.map_or(0, |(after, _)| after)..op.pass;
-            if since.any(|pass| self.writes(pass, plane)) {
+            let is_newest = match self.window.ring {
+                Some(ring) => {
+                    let found = stored.map(|(pass, plane, _)| (pass, plane));
+                    found == self.stored_last(op.pass, plane, ring)
+                }
+                None => {
+                    let mut since = stored.map_or(0, |(pass, ..)| pass + 1)..op.pass;
+                    !since.any(|pass| self.writes(pass, plane))
+                }
+            };
+            if !is_newest {
                 return Err(Fault::Stale { op: op.id, plane });
+            }
+            if self.window.ring.is_some() {
+                self.host.entry(of_array).or_default().loads.push(op.id);
             }
             let slot = Slot {
                 pass: op.pass,
@@ -326,6 +362,30 @@ impl Checker<'_> {
             self.buffer(op.pass).slots.insert(place, slot);
         }
         Ok(())
+    }
+
+    /// The plane of the array that a plane of a pass is.
+    fn in_array(&self, pass: u64, plane: i64) -> i64 {
+        match (self.window.ring, self.turns.get(pass as usize)) {
+            (Some(ring), Some(turn)) => (plane + turn).rem_euclid(ring),
+            _ => plane,
+        }
+    }
+
+    /// Who stores what a pass has to load as a plane, by pass and plane: the pass itself, if it has the plane higher up,
+    /// too, or the last one before.
+    fn stored_last(&self, pass: u64, plane: i64, ring: i64) -> Option<(u64, i64)> {
+        let around = |pass: u64| self.passes.get(pass as usize).and_then(|pass| pass.around);
+        let above = plane + ring;
+        if around(pass).is_some_and(|own| own.stored.contains(above)) {
+            return Some((pass, above));
+        }
+        let turn = |pass: u64| self.turns[pass as usize];
+        (0..pass).rev().find_map(|before| {
+            let own = around(before)?;
+            let last = own.last(ring, plane + turn(pass) - turn(before));
+            own.stored.contains(last).then_some((before, last))
+        })
     }
 
     /// Whether a pass writes a plane, now or later.
@@ -431,8 +491,15 @@ impl Checker<'_> {
             for (_, write) in writes {
                 self.ordered(write, op.id)?;
             }
-            if let Some((_, stored)) = self.host.insert(plane, (op.pass + 1, op.id)) {
-                self.ordered(stored, op.id)?;
+            let of_array = self.in_array(op.pass, plane);
+            let stored = OnHost {
+                stored: Some((op.pass, plane, op.id)),
+                loads: Vec::new(),
+            };
+            let before = self.host.insert(of_array, stored).unwrap_or_default();
+            let stored = before.stored.map(|(.., id)| id);
+            for id in before.loads.into_iter().chain(stored) {
+                self.ordered(id, op.id)?;
             }
         }
         Ok(())

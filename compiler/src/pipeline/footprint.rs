@@ -1,6 +1,6 @@
 //! The groups of time blocks, derived from towers.
 
-use super::{Block, LaidOut, Pass, Window};
+use super::{Around, Block, LaidOut, Pass, Window};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -27,9 +27,16 @@ pub struct Footprints {
     /// By height; the same for all groups.
     by_plane: BTreeMap<u64, Arc<TowersByPlane>>,
     heights: BTreeMap<u64, Height>,
-    /// By height, and stages between the beginnings of two time blocks: per group, the last group of the earlier one
-    /// that has to be done before.
-    needs: BTreeMap<(u64, i64), Arc<[i64]>>,
+    /// By height, and the distance of two time blocks: per group, the last group of the earlier one that has to be done
+    /// before.
+    needs: BTreeMap<(u64, Between), Arc<[i64]>>,
+}
+
+/// The distance of two time blocks: stages between their beginnings, and planes by which the seam has moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Between {
+    stages: i64,
+    moved: i64,
 }
 
 /// The towers of time blocks of some height.
@@ -101,6 +108,19 @@ impl Footprints {
         }
     }
 
+    /// The same of towers with planes that are counted on around the ring from elsewhere; heights are not known.
+    pub fn turned(&self, turn: i64) -> Footprints {
+        Footprints {
+            towers: self.towers.turned(turn),
+            access: self.access.clone(),
+            order: self.order,
+            grouping: self.grouping,
+            by_plane: BTreeMap::new(),
+            heights: BTreeMap::new(),
+            needs: BTreeMap::new(),
+        }
+    }
+
     pub fn towers(&self) -> &Towers {
         &self.towers
     }
@@ -113,6 +133,26 @@ impl Footprints {
     /// The planes of the array along the way, ghosts included.
     pub fn held(&self) -> Interval {
         along(self.way(), self.access.held())
+    }
+
+    /// Planes of the ring, where the outer axis is periodic and planes are counted on around it.
+    pub fn ring(&self) -> Option<i64> {
+        let cells = self.towers.rings.cells[0];
+        cells.filter(|_| self.access.is_unrolled())
+    }
+
+    /// The planes of passes of time blocks of such heights, or lower ones: those of the array, or planes that are counted
+    /// on around a ring.
+    pub fn planes(
+        &mut self,
+        scheme: &Scheme,
+        layout: &Layout,
+        heights: &[u64],
+    ) -> Option<Interval> {
+        match self.ring() {
+            None => Some(self.held()),
+            Some(_) => Some(self.pass(scheme, layout, heights)?.around?.loaded),
+        }
     }
 
     /// Planes of the array as they are counted along the way, or the other way round.
@@ -142,7 +182,8 @@ impl Footprints {
     fn make(&mut self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<Height> {
         let towers = &self.towers;
         let way = towers.way();
-        let unfit = way == 0 || self.grouping.planes() < 1 || scheme.grid.is_periodic(Axis::OUTER);
+        let ring = scheme.grid.is_periodic(Axis::OUTER) && !self.access.is_unrolled();
+        let unfit = way == 0 || self.grouping.planes() < 1 || ring;
         if unfit || steps == 0 || !steps.is_multiple_of(towers.steps) {
             return None;
         }
@@ -166,7 +207,7 @@ impl Footprints {
         let mut groups = vec![Planes::default(); count];
         let mut counts = vec![0; count];
         let mut lasts: Vec<Vec<Located>> = vec![Vec::new(); count];
-        let around = self.towers.rings.is_any();
+        let around = self.towers.rings.cells[1].is_some();
         for (x, own) in &by_plane.planes {
             let group = (self.grouping.number(*x) - first) as usize;
             counts[group] += own.towers;
@@ -206,20 +247,20 @@ impl Footprints {
         (!list.tasks.is_empty()).then_some(list)
     }
 
-    /// Per group of time blocks of a height, the last group that has to be done of one that begins so many stages
-    /// before.
-    fn needs(&mut self, steps: u64, stages: i64) -> Option<Arc<[i64]>> {
-        if let Some(known) = self.needs.get(&(steps, stages)) {
+    /// Per group of time blocks of a height, the last group that has to be done of one that begins so far before.
+    fn needs(&mut self, steps: u64, between: Between) -> Option<Arc<[i64]>> {
+        if let Some(known) = self.needs.get(&(steps, between)) {
             return Some(known.clone());
         }
+        let Between { stages, moved } = between;
         let height = self.heights.get(&steps)?;
         let need = |tower: &Located| {
-            let origin = self.towers.last_before(*tower, stages);
+            let origin = self.towers.last_before(*tower, stages, moved);
             self.grouping.number(origin)
         };
         let of = |last: &Vec<Located>| last.iter().map(need).max().unwrap_or(NONE);
         let needs: Arc<[i64]> = height.last.iter().map(of).collect();
-        self.needs.insert((steps, stages), needs.clone());
+        self.needs.insert((steps, between), needs.clone());
         Some(needs)
     }
 
@@ -235,9 +276,14 @@ impl Footprints {
     ) -> Option<i64> {
         let mut pass = self.pass(scheme, layout, heights)?;
         for block in &mut pass.blocks {
-            block.gathers = gathers.to_vec();
+            block.gathers = match self.ring() {
+                // What is gathered ends passes.
+                Some(_) => Vec::new(),
+                None => gathers.to_vec(),
+            };
         }
         let window = Window {
+            planes: self.planes(scheme, layout, heights)?,
             places: Some(UNLIMITED),
             devices: 1,
             ..window.clone()
@@ -249,23 +295,64 @@ impl Footprints {
     /// A pass of time blocks of such heights.
     pub fn pass(&mut self, scheme: &Scheme, layout: &Layout, heights: &[u64]) -> Option<Pass> {
         let stages = scheme.stages.len() as i64;
-        let mut blocks = Vec::new();
+        let mut blocks: Vec<Block> = Vec::new();
+        let mut moved = 0;
         for (number, steps) in heights.iter().enumerate() {
             let Height { first, groups, .. } = self.height(scheme, layout, *steps)?;
-            let (first, groups) = (*first, groups.clone());
+            let (first, groups) = (*first, farther(groups, moved));
             let mut needs = Vec::new();
             for earlier in 0..number {
                 let between: u64 = heights[earlier..number].iter().sum();
-                needs.push(self.needs(*steps, between as i64 * stages)?);
+                let between = Between {
+                    stages: between as i64 * stages,
+                    moved: moved - blocks[earlier].moved,
+                };
+                needs.push(self.needs(*steps, between)?);
             }
             blocks.push(Block {
                 steps: *steps,
                 first,
+                moved,
                 groups,
                 needs,
                 gathers: Vec::new(),
             });
+            if self.ring().is_some() {
+                moved += self.towers.drift(*steps as i64 * stages);
+            }
         }
-        Some(Pass { blocks })
+        let around = match self.ring() {
+            Some(ring) => Some(self.around(scheme, &blocks, ring + moved)?),
+            None => None,
+        };
+        Some(Pass { blocks, around })
     }
+
+    /// What blocks have of the ring, so many planes at least: those of the ring and what the seam moves. `None` if they
+    /// touch planes above the top.
+    fn around(&self, scheme: &Scheme, blocks: &[Block], least: i64) -> Option<Around> {
+        let groups = blocks.iter().flat_map(|block| block.groups.iter());
+        let all = groups.fold(Planes::default(), |all, group| all.hull(*group));
+        let top = self.access.top(&self.towers, scheme)?;
+        (all.touched.hi <= top).then_some(Around {
+            loaded: Interval::new(all.touched.lo.min(top - least), top),
+            stored: all.written,
+        })
+    }
+}
+
+/// The planes of groups, so many planes against the way.
+fn farther(groups: &Arc<[Planes]>, moved: i64) -> Arc<[Planes]> {
+    if moved == 0 {
+        return groups.clone();
+    }
+    let by = |range: Interval| match range.is_empty() {
+        true => range,
+        false => Interval::new(range.lo - moved, range.hi - moved),
+    };
+    let groups = groups.iter().map(|group| Planes {
+        touched: by(group.touched),
+        written: by(group.written),
+    });
+    groups.collect()
 }

@@ -41,7 +41,7 @@ impl fmt::Display for NoLayout {
 impl std::error::Error for NoLayout {}
 
 /// A pipeline of some passes, one after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LaidOut {
     pub window: Window,
     pub passes: Vec<Pass>,

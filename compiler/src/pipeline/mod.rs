@@ -26,6 +26,13 @@
 //! Several devices take passes in turns: each has a buffer of its own, and a pass begins on the next device when the
 //! pass before has stored the first planes. Copies to and from the host are all that orders them.
 //!
+//! Around a periodic outer axis planes are counted on. In each time block the ring is cut at a seam, which moves against
+//! the way, and the seam of a time block begins where that of the one before has ended. So a pass has planes in one row
+//! as along an open axis, some more than the ring has: those that the seam passes are loaded and stored twice, at the
+//! top of the pass as far as time blocks go before the seam, and at its bottom for the rest. The next pass begins below
+//! all planes that the bottom has in common with the top; so a pass needs nothing of the one before but planes that
+//! this has stored.
+//!
 //! Planes are counted along the *way* of towers: those of an array whose towers move down are counted backwards. Groups
 //! are numbered against the way, in the order in which they run. On a device planes of later passes go on below those
 //! of earlier ones, so that a plane of a pass is one number.
@@ -72,8 +79,10 @@ use std::sync::Arc;
 /// What a device holds, and how operations are laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The planes of the array along the way, ghosts included.
+    /// The planes of the array along the way, ghosts included; around a ring those of the highest pass.
     pub planes: Interval,
+    /// Planes of the ring, where the outer axis is periodic and planes are counted on around it.
+    pub ring: Option<i64>,
     /// Planes of the device's buffer; `None`: it holds the whole array, and nothing is loaded or stored.
     pub places: Option<i64>,
     /// Planes go around in the buffer: planes whose numbers differ by the number of places, about, lie at the same
@@ -95,6 +104,31 @@ pub struct Window {
 pub struct Pass {
     /// In their order; no more than are in flight, if there is a window.
     pub blocks: Vec<Block>,
+    /// What it has of a ring, if there is one.
+    pub around: Option<Around>,
+}
+
+/// The planes that a pass has of a ring, counted on around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// From the lowest plane that it touches to the top of all passes.
+    pub loaded: Interval,
+    /// From the lowest plane that it writes to the highest.
+    pub stored: Interval,
+}
+
+impl Around {
+    /// Planes of the ring by which the next pass begins below this one: then it has no plane in common with what this
+    /// one has twice.
+    pub fn drift(&self, ring: i64) -> i64 {
+        self.loaded.len() - ring
+    }
+
+    /// The plane as which a pass stores a plane of the ring for the last time, if it has it as such a plane or as one
+    /// whole lengths of the ring away.
+    pub(super) fn last(&self, ring: i64, plane: i64) -> i64 {
+        self.stored.lo + (plane - self.stored.lo).rem_euclid(ring)
+    }
 }
 
 /// A time block.
@@ -103,6 +137,9 @@ pub struct Block {
     pub steps: u64,
     /// The number of the first group.
     pub first: i64,
+    /// By how many planes those that it accesses lie against the way from those that its towers count: what the seams
+    /// of earlier blocks of the pass have moved.
+    pub moved: i64,
     /// The planes of each group.
     pub groups: Arc<[Planes]>,
     /// For each earlier block of the pass, and each group, the last group of that block that has to be done before.
@@ -191,6 +228,12 @@ impl Window {
     /// How many passes the device of a pass has had before.
     pub fn turn(&self, pass: u64) -> u64 {
         pass / self.devices.max(1) as u64
+    }
+
+    /// By how many planes those of the next pass lie below those of a pass with the same index.
+    fn below(&self, pass: &Pass) -> i64 {
+        let around = self.ring.zip(pass.around);
+        around.map_or(0, |(ring, around)| around.drift(ring))
     }
 
     /// A plane of a pass as one number.

@@ -97,7 +97,11 @@ impl fmt::Display for Printed<'_> {
             ..
         } = self.window;
         let planes = self.planes(*planes);
-        write!(f, "planes {planes}, {in_flight} time blocks in flight")?;
+        write!(f, "planes {planes}, ")?;
+        if let Some(ring) = self.window.ring {
+            write!(f, "counted on around a ring of {ring}, ")?;
+        }
+        write!(f, "{in_flight} time blocks in flight")?;
         match devices {
             0 | 1 => writeln!(f)?,
             _ => writeln!(
@@ -117,6 +121,10 @@ impl fmt::Display for Printed<'_> {
         }
         for (number, pass) in self.passes.iter().enumerate() {
             writeln!(f, "\npass {number}")?;
+            if let Some(around) = pass.around {
+                let [loaded, stored] = [around.loaded, around.stored].map(|p| self.planes(p));
+                writeln!(f, "  loads planes {loaded}, stores {stored}")?;
+            }
             for (number, block) in pass.blocks.iter().enumerate() {
                 self.block(f, number, block)?;
             }

@@ -18,16 +18,45 @@ impl Limits {
         width: 40,
         reach: 3,
     };
+
+    /// Schemes with three axes, and some with fewer, on grids that take several tiles.
+    pub const PATCHES_IN_SPACE: Limits = Limits {
+        dimensions: 3,
+        components: 3,
+        stages: 3,
+        ops: 8,
+        length: 24,
+        width: 16,
+        reach: 2,
+    };
 }
 
-/// A small shape for a scheme with one axis or two.
+/// A small shape for a scheme.
 fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
-    let one = scheme.grid.dimensions() == 1;
-    Shape {
-        warps: if one { 1 } else { rng.within(1, 4) },
-        patch: [if one { 1 } else { rng.within(2, 7) }, rng.within(1, 5)],
-        coefs: *rng.pick(&[CoefPlace::Registers, CoefPlace::Shared]),
-        blocks: 0,
+    let coefs = |rng: &mut Rng| *rng.pick(&[CoefPlace::Registers, CoefPlace::Shared]);
+    match scheme.grid.dimensions() {
+        dimensions @ (1 | 2) => {
+            let one = dimensions == 1;
+            let warps = if one { 1 } else { rng.within(1, 4) };
+            let lines = if one { 1 } else { rng.within(2, 7) };
+            let patch = [lines, rng.within(1, 5)];
+            Shape::of_lines(warps, patch, coefs(rng))
+        }
+        _ => Shape {
+            threads: *rng.pick(&[
+                [1, 4, 8],
+                [2, 4, 8],
+                [4, 2, 4],
+                [2, 4, 16],
+                [1, 8, 16],
+                [1, 6, 32],
+                [3, 2, 32],
+                [4, 8, 2],
+            ]),
+            patch: [rng.within(3, 7), rng.within(2, 4), rng.within(1, 4)],
+            coefs: coefs(rng),
+            blocks: 1,
+        },
     }
 }
 
@@ -35,10 +64,12 @@ fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
 pub fn random_patches(rng: &mut Rng, scheme: &Scheme) -> Option<PatchProgram> {
     let layout = Layout::for_gpu(scheme).ok()?;
     let shape = random_shape(rng, scheme);
-    let base = |rng: &mut Rng| rng.once_in(2).then(|| rng.within(1, 40));
+    let three = scheme.grid.dimensions() == 3;
+    let [least, most, height] = if three { [4, 12, 2] } else { [1, 40, 6] };
+    let base = |rng: &mut Rng| rng.once_in(2).then(|| rng.within(least, most));
     let pyramid = Pyramid {
-        height: rng.within(1, 6) as u64,
-        base: PerAxis([base(rng), None, base(rng)]),
+        height: rng.within(1, height) as u64,
+        base: PerAxis([base(rng), if three { base(rng) } else { None }, base(rng)]),
     };
     let program = PatchProgram::new(scheme, &layout, &pyramid, shape).ok()?;
     let verified = verify(scheme, &layout, &program);

@@ -38,6 +38,8 @@ pub struct Bounds {
     seam: SeamDepths,
     /// The rows of a period, relative to its origin.
     rows: GroupBox,
+    /// Whether all planes across the outer axis are alike, and counted on around it.
+    alike: bool,
 }
 
 impl Bounds {
@@ -75,9 +77,11 @@ impl Bounds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub alignment: usize,
-    /// At the start of the time block, counted on around periodic axes: along the outer axis from the seam on.
+    /// At the start of the time block, counted on around periodic axes: along the outer axis from the seam on, and where
+    /// that is unrolled, as the array has its planes.
     pub origin: Group,
-    /// From there to where the origin lies in the array in interior periods: lengths of rings.
+    /// From there to where the origin lies in the array in interior periods: lengths of rings. Where the outer axis is
+    /// unrolled, from its plane to the index of that.
     pub shift: Group,
     /// Below which depths rows belong to a narrow tower, along both faces.
     pub limits: PerFace<Option<i64>>,
@@ -97,10 +101,19 @@ impl Towers {
     /// Where towers have to be, per alignment.
     pub fn bounds(&self, scheme: &Scheme, layout: &Layout) -> Vec<Bounds> {
         let predicates = self.may_predicate(scheme);
+        let unrolled = self.is_unrolled(layout);
+        // Planes that are alike have no ends.
+        let alike = unrolled && self.rings.uniform;
+        let anywhere = |of: GroupBox, along: bool| GroupBox {
+            x: if along { GroupBox::ALL.x } else { of.x },
+            y: of.y,
+        };
+        let whole = |residency: &Residency, at: Ends| anywhere(residency.whole(scheme, at), alike);
         let bounds = |residency: &Residency| Bounds {
-            interior: residency.whole(scheme, Ends::Ghosts),
-            predicated: predicates.then(|| residency.whole(scheme, Ends::Open)),
-            begin: residency.visible(layout, self.advance),
+            interior: whole(residency, Ends::Ghosts),
+            predicated: predicates.then(|| whole(residency, Ends::Open)),
+            begin: anywhere(residency.visible(layout, self.advance), unrolled),
+            alike,
             touched: residency.touched(scheme),
             seam: match &self.rings.seam {
                 Some(seam) => seam.depths(residency),
@@ -176,7 +189,8 @@ impl Towers {
         let mut placement = Placement {
             alignment,
             origin,
-            shift: Group::default(),
+            // Of boundary periods, whose rows are wrapped around the ring.
+            shift: Group::new(self.rings.turn, 0),
             limits,
             periods: first..end,
             interior: end..end,
@@ -207,7 +221,16 @@ impl Towers {
         }
         let interior = placement.interior.clone();
         let shift = placement.shift;
-        let rows_of = |t: u64| bounds.rows.seen_from(Group::default() - (at(t) + shift));
+        let rows_of = |t: u64| {
+            let rows = bounds.rows.seen_from(Group::default() - (at(t) + shift));
+            match (bounds.alike, self.rings.cells[0]) {
+                (true, Some(cells)) => GroupBox {
+                    x: Interval::new(0, cells),
+                    ..rows
+                },
+                _ => rows,
+            }
+        };
         let ends = [interior.start, interior.end.saturating_sub(1)];
         let ends = ends.into_iter().filter(|_| !interior.is_empty());
         let rows = ends.map(rows_of).fold(GroupBox::default(), GroupBox::hull);

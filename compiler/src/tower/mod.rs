@@ -26,6 +26,7 @@ mod verify;
 mod volume_source;
 mod wave_slots;
 mod zigzag;
+mod zone_coefs;
 mod zones;
 
 pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
@@ -58,4 +59,5 @@ pub use verify::{Fault, verify};
 pub use volume_source::{Adds, VolumeSource};
 pub use wave_slots::{BESIDE, WAVE, WaveCopy, WaveSlots};
 pub use zigzag::{StripeLaunch, Zigzag};
+pub use zone_coefs::{ZoneCoefs, ZoneLine};
 pub use zones::{Memory, Variant, Variants, memory_of, reads_overwritten};

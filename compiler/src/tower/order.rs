@@ -10,6 +10,7 @@ use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
 use super::volume_source::{Adds, VolumeSource};
 use super::wave_slots::{WaveCopy, wave_copies};
+use super::zone_coefs::ZoneCoefs;
 use super::zones::Variant;
 use super::zones::{Memory, memory_of};
 use crate::incident::FarRows;
@@ -41,6 +42,8 @@ pub(super) struct Context<'a> {
     pub sources: &'a [VolumeSource],
     /// Waves of rows far from faces are copied to slots.
     pub copies: bool,
+    /// Coefficients of zones that are in shared memory.
+    pub coefs: &'a ZoneCoefs,
     /// All updates need the old values of what they write, whatever the variant.
     pub keeps: bool,
 }
@@ -242,7 +245,12 @@ impl Order<'_> {
         for Amend { of, .. } in amends {
             let [x, y] = of.row.at.array().map(Some);
             let update = &stage.updates(scheme)[of.row.update];
-            for op in &update.amendments[of.amendment].body.ops {
+            let amendment = &update.amendments[of.amendment];
+            for op in &amendment.body.ops {
+                let is_near = |coef| self.context.coefs.line(amendment.zone, coef).is_some();
+                if matches!(op, Op::Coef(coef) if is_near(*coef)) {
+                    continue;
+                }
                 let at = match memory_of(scheme, op) {
                     Some(Memory::State(_)) => [x, y],
                     Some(Memory::Row(Axis::OUTER)) => [x, None],

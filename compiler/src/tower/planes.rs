@@ -40,6 +40,8 @@ pub struct PlaneAccess {
     held: Interval,
     /// Planes with ghosts along the axis, each with the plane of the ghosts.
     ghosts: Vec<(i64, i64)>,
+    /// Planes are counted on around the ring of the axis.
+    unrolled: bool,
 }
 
 /// An index along one of the two axes over which towers are cut.
@@ -54,8 +56,9 @@ impl PlaneAccess {
     /// Planes across the outer axis or the middle axis; the latter is not periodic.
     pub fn new(scheme: &Scheme, layout: &Layout, towers: &Towers, axis: Axis) -> PlaneAccess {
         let advance = along(axis, towers.advance);
+        let unrolled = axis == Axis::OUTER && towers.is_unrolled(layout);
         let mut ghosts = Vec::new();
-        for id in scheme.component_ids() {
+        for id in scheme.component_ids().filter(|_| !unrolled) {
             let pairs = AxisGhosts::new(scheme, id, axis).pairs();
             ghosts.extend(pairs.into_iter().map(|(from, ghost)| (from, ghost.index)));
         }
@@ -68,12 +71,37 @@ impl PlaneAccess {
             advance,
             held: layout.visible(axis),
             ghosts,
+            unrolled,
         }
     }
 
     /// The planes of the array, ghosts included.
     pub fn held(&self) -> Interval {
         self.held
+    }
+
+    /// Whether planes are counted on around the ring of the axis.
+    pub fn is_unrolled(&self) -> bool {
+        self.unrolled
+    }
+
+    /// Above all planes that towers touch, along their way, where planes are counted on around the ring of the outer axis:
+    /// towers have rows up to the seam at most, which is highest at the beginning of a time block.
+    pub fn top(&self, towers: &Towers, scheme: &Scheme) -> Option<i64> {
+        let seam = towers.rings.seam.as_ref().filter(|_| self.unrolled)?;
+        let stages = scheme.stages.iter().enumerate();
+        let updates =
+            stages.flat_map(|(n, of)| (0..of.updates.len()).map(move |update| (n, update)));
+        let way = towers.way();
+        let highest = updates.map(|(stage, update)| {
+            let window = seam.window(stage, update).at(0);
+            if way < 0 { 1 - window.lo } else { window.hi }
+        });
+        let above = self.periods.iter().map(|of| match way < 0 {
+            true => of.written.hi - of.touched.lo,
+            false => of.touched.hi - of.written.lo,
+        });
+        Some(highest.max()? + above.max()?)
     }
 
     /// Those of a tower in a time block.
@@ -100,6 +128,9 @@ impl PlaneAccess {
                     written: ghost,
                 });
             }
+        }
+        if self.unrolled {
+            return all;
         }
         Planes {
             touched: all.touched.intersect(self.held),
@@ -150,14 +181,22 @@ impl Towers {
     ///
     /// An event's depth never falls from an event to one that depends on it. Depths count stages from the start of a
     /// time block on, so they are larger in the earlier one by what the slope makes of the stages between.
-    pub fn last_before(&self, tower: Located, stages: i64) -> i64 {
+    ///
+    /// `moved`: planes by which those of the tower are farther along the way than planes of the earlier time block with
+    /// the same index, where they are counted on around the outer axis.
+    pub fn last_before(&self, tower: Located, stages: i64, moved: i64) -> i64 {
         let Located { alignment, origin } = tower;
         let near = self.alignments[alignment].start;
+        let x = origin.x - self.way() * moved;
         let start: PerFace<i64> = [0, 1].map(|face| {
             let [a, b] = self.geometry.forms()[face];
             let spacing = &self.rings.spacings[face];
-            let start = near[face] - 2 * (a * origin.x + b * origin.y);
-            let last = spacing.last_depth(start);
+            let start = near[face] - 2 * (a * x + b * origin.y);
+            // One that lies beside the tiles of the earlier time block ends in the next one.
+            let last = match moved {
+                0 => spacing.last_depth(start),
+                _ => start + spacing.pitch() - 1,
+            };
             let slope = self.geometry.slopes()[face];
             spacing.first_depth(last + slope * stages)
         });

@@ -56,11 +56,13 @@ pub struct PointRow {
 }
 
 /// A row, in a phase of the scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PhasedRow {
     /// Index into the rows.
     pub row: usize,
     pub phase: u32,
+    /// From the index of its plane to that plane in the array: 0 unless planes are counted on around the outer axis.
+    pub planes: i64,
 }
 
 /// A stage of a period of a task.
@@ -184,15 +186,17 @@ impl Points {
             .collect();
         let stages = scheme.stages.len();
         let phases = scheme.phases().max(1);
+        let unrolled = towers.is_unrolled(layout);
         for (number, row) in plan.rows.iter().enumerate() {
             for (alignment, residency) in towers.alignments.iter().enumerate() {
                 for (stage, of) in residency.stages.iter().enumerate() {
                     if stage % stages != row.stage.index() {
                         continue;
                     }
-                    let phased = PhasedRow {
+                    let phased = |shift: i64| PhasedRow {
                         row: number,
                         phase: (stage / stages) as u32 % phases,
+                        planes: if unrolled { -shift } else { 0 },
                     };
                     let same = |own: &&RowUpdate| own.update == row.update;
                     for own in of.updates.iter().filter(same) {
@@ -202,7 +206,12 @@ impl Points {
                             stage,
                             own: *own,
                         };
-                        for (period, origin) in origins(towers, row.at, *own, periods) {
+                        for Start {
+                            period,
+                            origin,
+                            shift,
+                        } in origins(towers, row.at, *own, periods)
+                        {
                             let Some(&task) = known.get(&(alignment, origin)) else {
                                 continue;
                             };
@@ -212,7 +221,7 @@ impl Points {
                                     period,
                                     stage,
                                 };
-                                plan.stages.entry(at).or_default().push(phased);
+                                plan.stages.entry(at).or_default().push(phased(shift));
                             }
                         }
                     }
@@ -269,6 +278,15 @@ impl Held<'_> {
     }
 }
 
+/// Where a tower begins a time block, and a period in which a row of it lies at a place.
+#[derive(Clone, Copy)]
+struct Start {
+    period: u64,
+    origin: Group,
+    /// From planes as towers count them to their indices.
+    shift: i64,
+}
+
 /// The periods, and where a tower begins a time block, such that a row of a period lies at a place of the array: around
 /// periodic axes, too.
 fn origins(
@@ -276,12 +294,16 @@ fn origins(
     at: Group,
     own: RowUpdate,
     periods: u64,
-) -> impl Iterator<Item = (u64, Group)> {
+) -> impl Iterator<Item = Start> {
     let shifts = towers.rings.shifts();
     let advance = towers.advance;
     (0..periods).flat_map(move |period| {
         let start = at - own.at - advance * period as i64;
-        let moved = move |by: &Group| (period, start - *by);
+        let moved = move |by: &Group| Start {
+            period,
+            origin: start - *by,
+            shift: by.x,
+        };
         shifts.iter().map(moved).collect::<Vec<_>>()
     })
 }

@@ -23,6 +23,7 @@ use super::towers::Towers;
 use super::unfit::Unfit;
 use super::volume_source::VolumeSource;
 use super::wave_slots::{WaveCopy, WaveSlots};
+use super::zone_coefs::ZoneCoefs;
 use super::zones::{Variant, reads_overwritten};
 use crate::ghost::reads_ghosts_of_zeros;
 use crate::layout::Layout;
@@ -235,6 +236,7 @@ impl AllocatedTowers {
         places: usize,
     ) -> AllocatedTowers {
         self.towers.variants = self.towers.variants.with_faces(faces);
+        self.towers.rings.uniform &= sources.is_empty();
         self.sources = sources.to_vec();
         self.places = places;
         self
@@ -248,6 +250,9 @@ impl AllocatedTowers {
         options: Options,
     ) -> Result<Block, Misfit> {
         let block = Block::new(scheme, layout, &self.towers, &self.allocations, options)?;
+        let rows = self.towers.alignments.iter().map(|own| own.rows());
+        let rows = rows.fold(GroupBox::default(), |all, own| all.hull(own));
+        let block = block.with_coefs(ZoneCoefs::new(scheme, layout, rows), layout);
         let places = u32::try_from(self.places).unwrap_or(0);
         let slots = WaveSlots::new(scheme, &self.allocations, &self.sources, places);
         Ok(match slots {
@@ -271,6 +276,7 @@ impl AllocatedTowers {
             advance: towers.advance,
             sources: &sources,
             copies: block.slots.is_some(),
+            coefs: &block.coefs,
             // Threads of a z block that have no part in an update keep the old value.
             keeps: block.lines.z_blocks().is_some(),
         };

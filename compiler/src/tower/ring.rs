@@ -5,13 +5,16 @@
 //! distance between faces around the ring is *narrow*: what the others leave. A tower between narrow faces is one of
 //! the usual width of which only the events below a limit count.
 //!
-//! *The outer axis.* The ring is cut at a [`Seam`].
+//! *The outer axis.* The ring is cut at a [`Seam`]. A calculation window does not have the whole ring: there it is
+//! [unrolled](Towers::is_unrolled).
 
 use super::geometry::Geometry;
 use super::group::{Group, PerFace};
 use super::seam::Seam;
+use super::towers::Towers;
 use super::unfit::Unfit;
 use crate::lattice::{Axis, Interval, div_ceil, div_floor};
+use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tile::TileProgram;
 
@@ -24,6 +27,11 @@ pub(super) struct Spacing {
 }
 
 impl Spacing {
+    /// From a tile to the next one.
+    pub fn pitch(&self) -> i64 {
+        self.pitch
+    }
+
     /// Tiles around the ring.
     pub fn count(&self) -> Option<i64> {
         self.around.map(|around| div_ceil(around, self.pitch))
@@ -86,6 +94,12 @@ pub struct Rings {
     pub seam: Option<Seam>,
     /// Whether some tiles are narrow.
     pub narrow: bool,
+    /// Whether what happens in a plane across the outer axis is the same for all planes, where that axis is periodic;
+    /// points aside.
+    pub uniform: bool,
+    /// Where the ring of the outer axis is unrolled, from a plane as towers count it to its index, but for whole lengths
+    /// of the ring.
+    pub turn: i64,
     pub(super) spacings: PerFace<Spacing>,
 }
 
@@ -130,6 +144,8 @@ impl Rings {
             cells,
             seam,
             narrow: spacings.iter().any(|s| s.narrow(-1).is_some()),
+            uniform: is_uniform(scheme),
+            turn: 0,
             spacings,
         })
     }
@@ -159,10 +175,11 @@ impl Rings {
         [0, 1].map(|cut| self.spacings[cut].narrow(tile[cut]))
     }
 
-    /// By how many cells what lies in the array may appear moved, counted on around periodic axes; nothing comes first.
+    /// By how many cells what lies in the array may appear moved, counted on around periodic axes; the turn comes first.
     pub fn shifts(&self) -> Vec<Group> {
+        let turn = [self.turn, 0];
         let along = |axis: usize| match self.cells[axis] {
-            Some(around) => vec![0, around, -around],
+            Some(around) => [0, around, -around].map(|by| turn[axis] + by).to_vec(),
             None => vec![0],
         };
         let second = along(1);
@@ -179,5 +196,46 @@ impl Rings {
         };
         let times = j.div_euclid(second);
         [i + times * first, j - times * second]
+    }
+}
+
+/// Whether updates, amendments and coefficients treat all planes across the outer axis alike.
+fn is_uniform(scheme: &Scheme) -> bool {
+    let whole = Interval::new(0, scheme.grid.cells[Axis::OUTER]);
+    let updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
+    let mut regions = updates.map(|update| update.region);
+    let mut boxes = scheme.zones.iter().flat_map(|zone| &zone.boxes);
+    let mut coefs = scheme.coefs.iter();
+    regions.all(|region| region.is_empty() || region[Axis::OUTER] == whole)
+        && boxes.all(|region| region[Axis::OUTER] == whole)
+        && !coefs.any(|coef| coef.only_axis == Some(Axis::OUTER))
+}
+
+/// A periodic outer axis in a calculation window: planes are counted on around the ring, each lies beside those that
+/// come before and after it, and none is the ghost of another one. The seam of a time block begins where that of the
+/// time block before has ended, or beyond. So in terms of planes that are counted on the seam never comes back, each
+/// event belongs to one plane, and time blocks are in flight as along an open axis: those planes that the seam passes
+/// are loaded again, as planes below the lowest one, when all time blocks of a pass have left them.
+impl Towers {
+    /// Whether the outer axis is periodic, and planes in arrays of a layout are counted on around it.
+    pub fn is_unrolled(&self, layout: &Layout) -> bool {
+        layout.windowed && self.rings.cells[0].is_some()
+    }
+
+    /// Cells by which the seam moves against the way of towers in so many stages, rounded up; 0 without one.
+    pub fn drift(&self, stages: i64) -> i64 {
+        let seam = self.rings.seam.as_ref();
+        seam.map_or(0, |seam| seam.drift(stages))
+    }
+
+    /// The same towers with planes that are counted on from elsewhere: `turn` more is the index of a plane, but for
+    /// whole lengths of the ring.
+    pub fn turned(&self, turn: i64) -> Towers {
+        let mut towers = self.clone();
+        towers.rings.turn = match self.rings.cells[0] {
+            Some(around) => turn.rem_euclid(around),
+            None => 0,
+        };
+        towers
     }
 }

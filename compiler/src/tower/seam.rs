@@ -6,7 +6,7 @@
 //! begins: a time block has two launches then.
 
 use super::residency::Residency;
-use crate::lattice::{Axis, Interval, div_floor};
+use crate::lattice::{Axis, Interval, div_ceil, div_floor};
 use crate::scheme::Scheme;
 use crate::tile::{Class, TileProgram};
 
@@ -87,6 +87,11 @@ impl Seam {
     pub(super) fn most_lead(&self) -> i64 {
         let leads = self.leads.iter().flatten().map(|l| l.abs());
         leads.max().unwrap_or(0)
+    }
+
+    /// Cells by which it moves in so many stages, rounded up.
+    pub(super) fn drift(&self, stages: i64) -> i64 {
+        div_ceil(self.slope.saturating_mul(stages), 2 * self.form.abs())
     }
 
     /// Events count whose depth lies in a window as long as the ring.

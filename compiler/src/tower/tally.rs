@@ -81,8 +81,8 @@ impl TowersByPlane {
         access: &PlaneAccess,
     ) -> Option<TowersByPlane> {
         let mut all = TowersByPlane::default();
-        // Around a ring narrow towers are among the others.
-        let around = towers.rings.is_any();
+        // Around the middle axis narrow towers are among the others.
+        let around = towers.rings.cells[1].is_some();
         for Alike { placement, count } in alike(scheme, layout, towers, periods)? {
             all.towers += count;
             let own = all.planes.entry(placement.origin.x).or_default();
@@ -111,7 +111,7 @@ struct Alike {
 /// The most counters of towers: with more it would be better to look at the towers one by one.
 const MOST_COUNTERS: usize = 1 << 24;
 
-/// All towers of a time block of so many periods; around rings each is one of its own. `None` where there are too many
+/// All towers of a time block of so many periods; around the middle axis each is one of its own. `None` where there are too many
 /// to be counted.
 fn alike(scheme: &Scheme, layout: &Layout, towers: &Towers, periods: u64) -> Option<Vec<Alike>> {
     let bounds = towers.bounds(scheme, layout);
@@ -142,14 +142,14 @@ struct Counters {
 }
 
 impl Counters {
-    /// `None` around rings, and where there are too many counters.
+    /// `None` around the middle axis, and where there are too many counters.
     fn new(
         towers: &Towers,
         bounds: &[Bounds],
         rows: &[(i64, Interval)],
         periods: u64,
     ) -> Option<Counters> {
-        if towers.rings.is_any() {
+        if towers.rings.cells[1].is_some() {
             return None;
         }
         let (after, by) = towers.repeats()?;

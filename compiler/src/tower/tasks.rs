@@ -116,7 +116,7 @@ impl Grouping {
 }
 
 /// The same in groups. `None` also where towers depend on those of later groups, and where they do not move along the
-/// outer axis, or around it.
+/// outer axis, or around it in an array that has the whole ring.
 pub fn grouped_tasks(
     scheme: &Scheme,
     layout: &crate::layout::Layout,
@@ -125,7 +125,8 @@ pub fn grouped_tasks(
     order: Order,
     grouping: Grouping,
 ) -> Option<GroupedTasks> {
-    if grouping.way == 0 || grouping.planes < 1 || scheme.grid.is_periodic(Axis::OUTER) {
+    let ring = scheme.grid.is_periodic(Axis::OUTER) && !towers.is_unrolled(layout);
+    if grouping.way == 0 || grouping.planes < 1 || ring {
         return None;
     }
     let group_of = |placement: &Placement| grouping.number(placement.origin.x);

@@ -194,7 +194,8 @@ impl PatchBlocks {
         };
         let number = |n: i64| u32::try_from(n).map_err(|_| DeviceError::TooLong);
         let count = |n: usize| i32::try_from(n).map_err(|_| DeviceError::TooLong);
-        let [inner, outer] = program.blocks();
+        let blocks = program.blocks().map(number);
+        let [inner, outer, middle] = blocks;
         let shared = program.shared_bytes(layout.element_bytes);
         Ok(Ok(PatchBlocks {
             function,
@@ -202,8 +203,8 @@ impl PatchBlocks {
             ghosts: ghosts
                 .map(|(blocks, of_block)| GhostKernel::new(ghost_function, blocks, of_block)),
             threads: Threads {
-                blocks: [number(inner)?, number(outer)?, 1],
-                threads: [WARP as u32, program.shape.warps as u32, 1],
+                blocks: [inner?, outer?, middle?],
+                threads: [WARP as u32, program.shape.warps() as u32, 1],
                 shared: u32::try_from(shared).map_err(|_| DeviceError::TooLong)?,
             },
             heights: Heights::of_rounds(program.launch_steps(), program.round),

@@ -13,7 +13,7 @@ use torre_compiler::backend::gpu::abi::{
 use torre_compiler::backend::gpu::tower;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::{Points, TaskList};
+use torre_compiler::tower::{Points, TaskList, Towers};
 
 /// Blocks per multiprocessor that are started; those that find no room wait without harm.
 const BLOCKS: u32 = 4;
@@ -55,6 +55,8 @@ pub(super) struct Ready {
     /// The same tasks for slabs, whose towers do not wait for those of groups that a slab does not run: by how many
     /// groups a task's comes after the first one of the slab. See [`Ready::cut_off`].
     pub cut: Vec<u64>,
+    /// Where its tables lie.
+    places: [Address; 4],
 }
 
 /// Progress starts anew beyond this.
@@ -63,27 +65,73 @@ pub(super) const MOST: u32 = 1 << 30;
 /// Queues of tasks lie so many bytes from each other, at least.
 const QUEUES_APART: usize = 256;
 
-fn words(device: &dyn Device, words: &[i32]) -> Result<u64, DeviceError> {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let place = device.take(bytes.len().max(4) as u64)?;
-    device.write(place, &bytes)?;
-    Ok(place.0)
+/// The towers of a time block.
+#[derive(Debug)]
+pub(super) struct Listed<'a> {
+    /// As they lie, where planes are counted on around a ring.
+    pub towers: &'a Towers,
+    pub list: TaskList,
+    pub steps: u64,
+}
+
+/// Memory of a device for tables of time blocks. What is not used any more goes to later ones: to give it back would make
+/// the device wait for all of its work.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Room {
+    /// Bytes and place of what nobody uses.
+    spare: Vec<(u64, Address)>,
+    /// The same of all that was taken.
+    taken: BTreeMap<Address, u64>,
+}
+
+impl Room {
+    fn take(&mut self, device: &dyn Device, bytes: u64) -> Result<Address, DeviceError> {
+        let enough = |(size, _): &(u64, Address)| *size >= bytes;
+        let fits = self.spare.iter().enumerate();
+        let fits = fits.filter(|(_, spare)| enough(spare));
+        if let Some(index) = fits.min_by_key(|(_, spare)| spare.0).map(|(n, _)| n) {
+            return Ok(self.spare.swap_remove(index).1);
+        }
+        let place = device.take(bytes)?;
+        self.taken.insert(place, bytes);
+        Ok(place)
+    }
+
+    /// Leaves the tables of a time block to others; no launch uses them any more.
+    pub fn leave(&mut self, ready: &Ready) {
+        for place in &ready.places {
+            self.spare
+                .extend(self.taken.get(place).map(|bytes| (*bytes, *place)));
+        }
+    }
+
+    fn words(&mut self, device: &dyn Device, words: &[i32]) -> Result<Address, DeviceError> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let place = self.take(device, bytes.len().max(4) as u64)?;
+        device.write(place, &bytes)?;
+        Ok(place)
+    }
 }
 
 impl Ready {
     /// Brings the towers of a list with their points to a device; or says why they cannot do what the points ask for.
     pub fn new(
+        room: &mut Room,
         device: &dyn Device,
         towers: &CompiledTowers,
         scheme: &Scheme,
         layout: &Layout,
         points: &Points,
-        mut list: TaskList,
-        steps: u64,
+        of: Listed<'_>,
     ) -> Result<Result<Ready, NoTimeBlocks>, DeviceError> {
         let program = &towers.program;
+        let Listed {
+            towers: own,
+            mut list,
+            steps,
+        } = of;
         let periods = steps / program.towers.steps;
-        let plan = points.attach(scheme, layout, &program.towers, periods, &mut list.tasks);
+        let plan = points.attach(scheme, layout, own, periods, &mut list.tasks);
         let table = plan.and_then(|plan| {
             let per_period = program.per_period();
             point_table(scheme, layout, points, &plan, &list.tasks, per_period)
@@ -118,17 +166,19 @@ impl Ready {
         if needed > available {
             return Err(DeviceError::Memory { needed, available });
         }
-        let points = device.take(table.bytes.len() as u64)?;
+        let points = room.take(device, table.bytes.len() as u64)?;
         device.write(points, &table.bytes)?;
-        let queues = words(device, &all)?;
-        let place = device.take(progress.len() as u64)?;
+        let queues = room.words(device, &all)?;
+        let place = room.take(device, progress.len() as u64)?;
         device.write(place, &progress)?;
+        let tasks = room.words(device, tasks.as_flattened())?;
         Ok(Ok(Ready {
+            places: [points, queues, place, tasks],
             buffers: TowerBuffers {
                 array: 0,
-                tasks: words(device, tasks.as_flattened())?,
+                tasks: tasks.0,
                 progress: place.0,
-                queues: starts.into_iter().map(|start| queues + start).collect(),
+                queues: starts.into_iter().map(|start| queues.0 + start).collect(),
                 points: points.0,
                 waves: 0,
                 records: 0,
@@ -275,7 +325,14 @@ impl TowerBlocks {
             return Ok(Err(NoTimeBlocks::Towers { steps }));
         };
         let points = &self.injected.points;
-        Ready::new(device, &self.towers, scheme, layout, points, list, steps)
+        let of = Listed {
+            towers: &self.towers.program.towers,
+            list,
+            steps,
+        };
+        // They stay as long as the device.
+        let room = &mut Room::default();
+        Ready::new(room, device, &self.towers, scheme, layout, points, of)
     }
 
     /// Runs a time block of so many steps, which has to be ready, on an array of the layout, with the waves of its

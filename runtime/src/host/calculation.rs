@@ -376,6 +376,18 @@ impl<'a, T: Real> Calculation<'a, T> {
         pictures
     }
 
+    /// The slices of components that are due after the steps that are done, taken from memory.
+    pub fn slices_due(&self) -> Vec<Picture> {
+        let outputs = self.problem.outputs.iter().enumerate();
+        let due = outputs.filter(|(_, o)| o.state.is_none() && self.steps.is_multiple_of(o.every));
+        let slices = due.filter_map(|(output, o)| match o.kind {
+            OutputKind::Slice { axis, index } => Some((output, o.component, axis, index)),
+            OutputKind::Volume => None,
+        });
+        let picture = |(output, id, axis, index)| self.picture(output, id, axis, index);
+        slices.map(picture).collect()
+    }
+
     fn picture(&self, output: usize, id: ComponentId, axis: Axis, index: i64) -> Picture {
         let mut region = self.scheme.extent(id);
         region[axis] = Interval::new(index, index + 1);

@@ -9,6 +9,7 @@ mod order;
 mod patches;
 mod predict;
 mod refusal;
+mod shapes;
 mod slabs;
 mod stripes;
 #[cfg(test)]
@@ -177,7 +178,7 @@ impl<'a> DevicePlanner<'a> {
                 let families = self.usual(&HEIGHTS).map(|(_, family)| family);
                 families.flat_map(|family| family.members(frame)).collect()
             }
-            Template::Auto => return Ok(vec![plain()]),
+            Template::Auto => Vec::new(),
         };
         let mut found = match template {
             Template::Auto => self.usual_patches(),
@@ -222,6 +223,7 @@ impl<'a> DevicePlanner<'a> {
             plan.note = Some(format!("{refusal}, so a GPU goes stage by stage"));
         }
         let kept = auto && self.has_towers() && !self.interruptions.always.is_empty();
+        let kept = kept && plan.patches.is_none();
         if kept && !self.fitting().is_empty() {
             plan.note = self.interruptions.refusal();
         }
@@ -330,10 +332,7 @@ impl<'a> DevicePlanner<'a> {
         let tiling = match &schedule {
             Schedule::Layerwise => return Ok(self.layerwise.clone()),
             Schedule::Tiled(tiling) => tiling,
-            Schedule::Pyramids(pyramid) if self.has_patches() => {
-                return self.patch_member(name, pyramid);
-            }
-            Schedule::Pyramids(_) => return Err(self.refused(&name, Refusal::Shape("pyramids"))),
+            Schedule::Pyramids(pyramid) => return self.patch_member(name, pyramid),
             Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),
         };
         check_tiling(&self.planner.frame, tiling)
@@ -370,6 +369,10 @@ impl<'a> DevicePlanner<'a> {
             | Refusal::Rows { .. }
             | Refusal::Far
             | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
+            Refusal::Patches(_) if !self.has_patches() => {
+                "with three axes pyramids stay on the chip, which small grids do: use larger bases, towers as in `torre(D = 2)`, or `auto`"
+                    .to_owned()
+            }
             Refusal::Patches(_) => {
                 "use a smaller base or fewer steps, as in `pyramid(B = 32, TH = 4)`, or use `auto`"
                     .to_owned()
@@ -402,7 +405,7 @@ impl<'a> DevicePlanner<'a> {
                 "use a larger base or another height, leave both to the model with `--window slabs`, or use `--window host`".to_owned()
             }
             Refusal::Window(NoWindow::Ring) => {
-                "let the second or the last axis be the periodic one, as a window moves along the first one only, or make the domain smaller and use `--window none`"
+                "use `--window host`, which goes around it, let the second or the last axis be the periodic one, or make the domain smaller and use `--window none`"
                     .to_owned()
             }
             Refusal::Window(_) => {

@@ -358,7 +358,7 @@ fn pyramids_are_assembled_with_few_spills() {
         let (bytes, _) = result.unwrap_or_else(|error| panic!("{what}: {error}"));
         if bytes > 0 {
             let shape = plan.patches.expect("pyramids").program.shape;
-            let threads = shape.threads() as u64 * u64::from(shape.blocks.max(1));
+            let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
             let registers = (u64::from(gpu.registers) / threads).min(255);
             let what = format!("{what}: {bytes} bytes, {shape:?}");
             assert!(2 * bytes <= registers, "{what}");

@@ -7,6 +7,7 @@
 mod assembly;
 mod barriers;
 mod numbers;
+mod predicated;
 mod warp;
 
 pub use barriers::Wait;
@@ -503,41 +504,6 @@ impl<'m> Kernel<'m> {
         );
         let constraints = format!("l,{register},r,~{{memory}}");
         self.assembly(&code, &constraints, &[], &[to, value, flag]);
-    }
-
-    /// Numbers that follow each other in global memory where a condition holds, else those given. It takes no jump, so
-    /// such loads are under way together. Of 16 bytes together, or fewer; aligned to all of them.
-    pub fn load_over(
-        &mut self,
-        condition: Operand,
-        from: Operand,
-        otherwise: &[Operand],
-    ) -> Vec<Operand> {
-        let count = otherwise.len();
-        let (name, register) = match otherwise[0].ty.bytes() {
-            4 => ("f32", "f"),
-            _ => ("f64", "d"),
-        };
-        let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
-        let all: Vec<String> = (0..count).map(|n| format!("${n}")).collect();
-        let (vector, to) = match count {
-            1 => (String::new(), all[0].clone()),
-            _ => (format!(".v{count}"), format!("{{{}}}", all.join(", "))),
-        };
-        let code = format!(
-            "{{ .reg .pred %has; setp.ne.u32 %has, ${}, 0; @%has ld.global{vector}.{name} {to}, [${count}]; }}",
-            count + 1
-        );
-        // What is given lies where results will.
-        let results = vec![format!("={register}"); count].join(",");
-        let given: Vec<String> = (0..count).map(|n| n.to_string()).collect();
-        let constraints = format!("{results},l,r,{},~{{memory}}", given.join(","));
-        let types: Vec<Type> = otherwise.iter().map(|value| value.ty).collect();
-        let args: Vec<Operand> = [from, flag]
-            .into_iter()
-            .chain(otherwise.iter().copied())
-            .collect();
-        self.assembly(&code, &constraints, &types, &args)
     }
 
     /// Starts copying 16 bytes from global memory to shared memory where a condition holds, without a jump; zeros where

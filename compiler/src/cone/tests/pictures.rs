@@ -126,10 +126,8 @@ fn patches() -> String {
     }
     let layout = Layout::for_gpu(&scheme).expect("a small scheme");
     let shape = Shape {
-        warps: 8,
-        patch: [8, 4],
-        coefs: CoefPlace::Registers,
         blocks: 2,
+        ..Shape::of_lines(8, [8, 4], CoefPlace::Registers)
     };
     let pyramid = Pyramid {
         height: 8,

@@ -112,6 +112,7 @@ pub fn wide_enough(slabs: &[Slab]) -> Result<(), NoLayout> {
 pub fn buffers(planes: Interval, places: i64, in_flight: usize) -> Window {
     Window {
         planes,
+        ring: None,
         places: Some(places),
         circular: false,
         devices: BUFFERS,

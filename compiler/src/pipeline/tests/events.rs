@@ -29,8 +29,15 @@ fn over(window: &Window, ops: &[Op]) -> Vec<Vec<bool>> {
     over
 }
 
-/// The operation of each event of a block, by stage, update and group of rows.
-type Events = HashMap<(i64, usize, Group), usize>;
+/// An event of a block: its operation, and its plane as the pass counts it.
+#[derive(Clone, Copy)]
+struct Event {
+    op: usize,
+    plane: i64,
+}
+
+/// The events of a block, by stage, update and group of rows.
+type Events = HashMap<(i64, usize, Group), Event>;
 
 struct Proof<'a> {
     case: &'a mut Case,
@@ -39,7 +46,16 @@ struct Proof<'a> {
 }
 
 impl Proof<'_> {
+    /// Around a ring, from planes of a pass to their indices in the array.
+    fn turn(&self, pass: u64) -> i64 {
+        let Case { window, passes, .. } = &*self.case;
+        let before = passes[..pass as usize].iter();
+        let drift = |pass: &Pass| window.below(pass);
+        -self.case.footprints.way() * before.map(drift).sum::<i64>()
+    }
+
     fn events(&mut self, pass: u64, number: usize, ops: &[Op]) -> Events {
+        let turn = self.turn(pass);
         let Case {
             scheme,
             layout,
@@ -62,6 +78,7 @@ impl Proof<'_> {
             found.expect("each group runs")
         };
         let rings = &self.towers.rings;
+        let moved = block.moved * footprints.way();
         let per_period = self.towers.per_period();
         let mut events = Events::new();
         for task in &list.tasks {
@@ -81,11 +98,23 @@ impl Proof<'_> {
                         if let Some(around) = rings.cells[1] {
                             at.y = at.y.rem_euclid(around);
                         }
+                        let number = period as i64 * per_period + n as i64;
+                        let mut plane = at.x;
+                        if let (Some(seam), Some(around)) = (&rings.seam, rings.cells[0]) {
+                            // On the right side of the seam planes are counted on around the ring.
+                            let own = seam.window(n % scheme.stages.len(), own.update);
+                            if !own.at(number).contains(at.x) {
+                                continue;
+                            }
+                            plane = at.x - moved;
+                            at.x = (plane + turn).rem_euclid(around);
+                        }
                         let region: Region = updates[own.update].region;
                         if region[Axis::OUTER].contains(at.x) && region[Axis::MIDDLE].contains(at.y)
                         {
-                            let stage = period as i64 * per_period + n as i64;
-                            events.insert((stage, own.update, at), op);
+                            let key = (number, own.update, at);
+                            let event = Event { op, plane };
+                            assert!(events.insert(key, event).is_none(), "{key:?} twice");
                         }
                     }
                 }
@@ -162,7 +191,7 @@ impl Proof<'_> {
             let lines = (outer.lo..outer.hi)
                 .flat_map(|x| (middle.lo..middle.hi).map(move |y| Group::new(x, y)));
             for at in lines {
-                let op = *events
+                let Event { op, plane } = *events
                     .get(&(number, index, at))
                     .expect("each event has a tower");
                 let Action::Run { group, .. } = ops[op].action else {
@@ -171,13 +200,16 @@ impl Proof<'_> {
                 let planes = block.group(group).expect("a group");
                 let along = |x: i64| self.case.footprints.along(Interval::new(x, x + 1)).lo;
                 let ghosts = crate::ghost::AxisGhosts::new(scheme, update.target, Axis::OUTER);
-                for x in ghosts.of(at.x).map(|ghost| ghost.index).chain([at.x]) {
+                let ghosts = ghosts.of(at.x).map(|ghost| ghost.index);
+                let around = self.case.window.ring.is_some();
+                for x in ghosts.filter(|_| !around).chain([plane]) {
                     assert!(planes.written.contains(along(x)), "{planes:?} {x}");
                 }
                 for read in update.body.reads() {
                     let there = at + reach(read);
-                    if visible.contains(there.x) {
-                        assert!(planes.touched.contains(along(there.x)), "{planes:?}");
+                    if around || visible.contains(there.x) {
+                        let plane = plane + reach(read).x;
+                        assert!(planes.touched.contains(along(plane)), "{planes:?}");
                     }
                     let Some(place) = self.stored(read.component, there) else {
                         continue;

@@ -13,6 +13,7 @@ fn drawn(planes: i64, devices: usize) -> String {
     let pass = footprints.pass(&scheme, &layout, &heights).expect("groups");
     let mut window = Window {
         planes: footprints.held(),
+        ring: None,
         places: None,
         circular: true,
         devices: 1,

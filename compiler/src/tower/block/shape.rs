@@ -15,6 +15,7 @@ use crate::tower::boundary::BoundaryRows;
 use crate::tower::residency::row_coefs;
 use crate::tower::towers::Towers;
 use crate::tower::wave_slots::{WAVE, WaveSlots};
+use crate::tower::zone_coefs::ZoneCoefs;
 use crate::tower::zones::Variants;
 use std::fmt;
 
@@ -125,6 +126,8 @@ pub struct Block {
     pub shared_bytes: u32,
     /// Slots of waves that are copied. `None`: there is no room, or nothing to copy.
     pub slots: Option<WaveSlots>,
+    /// Coefficients of zones that it keeps.
+    pub coefs: ZoneCoefs,
     /// What the processor offers.
     pub options: Options,
 }
@@ -191,8 +194,22 @@ impl Block {
             values: values as u32,
             shared_bytes: u32::try_from(bytes).map_err(|_| Misfit::Line)?,
             slots: None,
+            coefs: ZoneCoefs::default(),
             options,
         })
+    }
+
+    /// The same with coefficients of zones, where there is room for them.
+    pub(in crate::tower) fn with_coefs(mut self, coefs: ZoneCoefs, layout: &Layout) -> Block {
+        let first = self.shared_bytes.next_multiple_of(WAVE);
+        let bytes = coefs.values() * layout.element_bytes as i64;
+        let all = u32::try_from(bytes).ok().and_then(|n| n.checked_add(first));
+        let fits = |all: u32| all.saturating_add(self.named_bytes()) <= self.options.shared_bytes;
+        if let Some(all) = all.filter(|all| bytes > 0 && fits(*all)) {
+            self.shared_bytes = all;
+            self.coefs = coefs.at(first);
+        }
+        self
     }
 
     /// The same with slots of waves, where there is room for them.

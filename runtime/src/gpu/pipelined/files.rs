@@ -2,6 +2,7 @@
 //! a state from which a run goes on.
 
 use super::Pipelined;
+use super::chain::{Chain, Locked};
 use super::over_files::{OverFiles, slots};
 use super::stream::{Pieces, Stream};
 use crate::disk::StateFolder;
@@ -10,21 +11,33 @@ use crate::host::Progress;
 use crate::host::memory::Memory;
 use crate::output::checkpoint::probe_name;
 use crate::simulation::{RunError, Value, next_volume};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::Builder;
+use torre_compiler::pipeline::Action;
 use torre_compiler::problem::OutputKind;
 
 /// Threads that read, and as many that write.
 const THREADS: usize = 4;
 
 impl<'a, T: Value> Pipelined<'a, T> {
-    /// Goes over the files of a folder, whose current one is the memory of the calculation. One device does so.
+    /// Goes over the files of a folder, whose current one is the memory of the calculation. Several devices do so in
+    /// chains of passes. An error around a periodic first axis.
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
-        if self.units.len() > 1 {
+        if self.footprints.ring().is_some() {
             return Err(DeviceError::Failed {
                 what: "opening files",
-                message: "several devices go over the host's memory".to_owned(),
+                message: "a window around the first axis goes over the host's memory".to_owned(),
             });
+        }
+        let mut chain = Chain::new(self.footprints.way());
+        let layout = &self.calculation.layout;
+        if self.units.len() > 1 && layout.has_beside() {
+            let first = layout.after_planes() as usize * layout.element_bytes;
+            let array = self.calculation.array();
+            let mut beside = Locked::new(self.devices.device(0), (array.len() - first) as u64)?;
+            beside.bytes().copy_from_slice(&array[first..]);
+            chain.beside = Some((beside, first));
         }
         let group = self.footprints.grouping().planes().unsigned_abs() * self.planes.each();
         let slots = slots(group, piece) as usize;
@@ -32,6 +45,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         self.over = Some(OverFiles {
             reading: stream()?,
             writing: stream()?,
+            chain,
             pieces: Pieces {
                 range: self.planes.bytes_of_all(self.builder.window()),
                 each: piece,
@@ -68,8 +82,63 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(())
     }
 
-    /// One pass, to its end.
+    /// Lists the operations of the passes that go over the files next, one of each device, up to some step; gives how
+    /// many passes these are, and by how many planes one is behind the one before at most.
+    fn foresee(&mut self, until: u64) -> Result<(u64, i64), DeviceError> {
+        if self.units.len() == 1 {
+            return Ok((1, 1));
+        }
+        let mut builder = self.builder.clone();
+        let top = builder.window().planes.hi;
+        let (mut asked, mut begun) = (self.asked, 0);
+        let mut stored: BTreeMap<u64, i64> = BTreeMap::new();
+        let mut loaded: BTreeMap<u64, i64> = BTreeMap::new();
+        let mut most = 0;
+        loop {
+            let more = asked < until && begun < self.units.len() as u64;
+            if more && builder.may_begin() {
+                let (blocks, step) = self.blocks_from(asked, until)?;
+                let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
+                builder.begin(pass);
+                (asked, begun) = (step, begun + 1);
+            } else if builder.is_idle() {
+                return Ok((begun, most));
+            }
+            let ops = builder.tick().map_err(|room| DeviceError::Failed {
+                what: "laying out the calculation window",
+                message: room.to_string(),
+            })?;
+            for op in ops {
+                match op.action {
+                    Action::Store { planes } => {
+                        stored.insert(op.pass, planes.lo);
+                        let next = loaded.get(&(op.pass + 1)).copied().unwrap_or(top);
+                        most = most.max(next - planes.lo);
+                    }
+                    Action::Load { planes } => {
+                        loaded.insert(op.pass, planes.lo);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Begins the chain of passes that goes over the files next, up to some step.
+    pub(super) fn begin_chain(&mut self, until: u64) -> Result<(), DeviceError> {
+        let (passes, planes) = self.foresee(until)?;
+        let first = self.builder.passes();
+        let bytes = planes.max(1) as u64 * self.planes.each();
+        let device = self.devices.device(0);
+        match &mut self.over {
+            Some(over) => over.chain.begin(device, first..first + passes, bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// A chain of passes, to its end.
     fn pass_over_files(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
+        self.begin_chain(until)?;
         let Some(over) = &mut self.over else {
             return Ok(());
         };
@@ -79,11 +148,14 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let [from, to] = over.folder.files();
         reading.begin(pieces.count());
         writing.begin(pieces.count());
-        let device = self.devices.device(0);
-        let next = self.builder.passes() + 1;
+        let passes = over.chain.passes.clone();
+        let window = self.builder.window();
+        let [first, last] = [passes.start, passes.end.max(1) - 1]
+            .map(|pass| self.devices.device(window.device(pass)));
+        let next = passes.end;
         let done = std::thread::scope(|scope| {
-            let read = || reading.read_pieces(device, &from, &pieces);
-            let write = || writing.write_pieces(device, &to, &pieces);
+            let read = || reading.read_pieces(first, &from, &pieces);
+            let write = || writing.write_pieces(last, &to, &pieces);
             let started = (0..THREADS).try_for_each(|_| {
                 Builder::new().spawn_scoped(scope, read)?;
                 Builder::new().spawn_scoped(scope, write).map(|_| ())
@@ -123,11 +195,13 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
-        let queue = self.units[0].queues.stores;
-        match &mut self.over {
-            Some(over) => over.flush(self.devices.device(0), queue),
-            None => Ok(()),
-        }
+        let Some(over) = &mut self.over else {
+            return Ok(());
+        };
+        let last = over.chain.passes.end.max(1) - 1;
+        let number = self.builder.window().device(last);
+        let queue = self.units[number].queues.stores;
+        over.flush(self.devices.device(number), queue)
     }
 
     /// Turns to the file that a pass has written; what no pass moves comes from the other one.
@@ -143,11 +217,15 @@ impl<'a, T: Value> Pipelined<'a, T> {
         for range in [0..stored.start as usize, stored.end as usize..map.len()] {
             map[range.clone()].copy_from_slice(&old[range]);
         }
+        if let Some((beside, first)) = &mut over.chain.beside {
+            map[*first..].copy_from_slice(beside.bytes());
+        }
         let memory = Memory::of_file(map, layout);
         self.calculation.set_memory(memory);
         self.steps = self.asked;
         self.calculation.set_steps(self.steps);
-        if let Some(beside) = &mut self.units[0].beside {
+        let alone = self.units.len() == 1;
+        if let Some(beside) = self.units[0].beside.as_mut().filter(|_| alone) {
             beside.fetch(
                 self.devices.device(0),
                 self.calculation.array_mut(),
@@ -201,7 +279,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let problem = self.calculation.problem;
         let mut outputs = problem.outputs.iter();
         match outputs.any(|output| matches!(output.kind, OutputKind::Slice { .. })) {
-            true => self.end_of_pass(self.steps, next_volume(problem, self.steps)),
+            true => {
+                let until = next_volume(problem, self.steps);
+                (0..self.units.len()).fold(self.steps, |step, _| self.end_of_pass(step, until))
+            }
             false => u64::MAX,
         }
     }

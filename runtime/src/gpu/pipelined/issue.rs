@@ -2,7 +2,8 @@
 
 use super::Pipelined;
 use super::beside::Beside;
-use super::planes::Move;
+use super::chain::Transfer;
+use super::planes::{Move, Part};
 use super::unit::{DeviceSignal, Unit};
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
@@ -18,6 +19,13 @@ fn unknown() -> DeviceError {
         what: "running an operation",
         message: "its pass has not begun".to_owned(),
     }
+}
+
+/// A part of the array: where it is on the device, how far from the array's beginning on the host, and how many bytes.
+struct Slab {
+    place: Address,
+    offset: usize,
+    bytes: u64,
 }
 
 impl<T: Value> Pipelined<'_, T> {
@@ -64,73 +72,161 @@ impl<T: Value> Pipelined<'_, T> {
         (self.devices.device(number), &self.units[number])
     }
 
-    /// Where planes of the array are on the device, how far from the array's beginning on the host, and how many bytes.
-    fn slab(&self, op: &Op, planes: Interval) -> (Address, usize, u64) {
-        let planes = self.planes.of_array(planes);
-        let offset = self.planes.offset(planes);
-        let array = self.planes.array(
-            self.unit(op).1.buffer,
-            self.builder.window(),
-            op.pass,
-            op.base,
-        );
-        let bytes = planes.len() as u64 * self.planes.each();
-        (array.offset(offset), offset as usize, bytes)
+    /// Planes of a pass, in parts that follow each other in the array.
+    fn slabs(&self, op: &Op, planes: Interval) -> Vec<Slab> {
+        let window = self.builder.window();
+        let array = self
+            .planes
+            .array(self.unit(op).1.buffer, window, op.pass, op.base);
+        let parts = self.planes.parts(planes, window.ring, self.turn_of(op));
+        let slab = |Part { planes, of_array }: Part| Slab {
+            place: array.offset(self.planes.offset(planes)),
+            offset: self.planes.offset(of_array) as usize,
+            bytes: planes.len() as u64 * self.planes.each(),
+        };
+        parts.into_iter().map(slab).collect()
+    }
+
+    /// The turn of the pass of an operation.
+    fn turn_of(&self, op: &Op) -> i64 {
+        let index = usize::try_from(op.pass - self.first_pass).ok();
+        let pass = index.and_then(|index| self.passes.get(index));
+        pass.map_or(0, |pass| pass.turn)
+    }
+
+    /// Copies a part of the array to the device, from a file, from what the pass before has stored for this one, or from
+    /// the host's array.
+    fn bring(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
+        let Slab {
+            place,
+            offset,
+            bytes,
+        } = slab;
+        let device = self.devices.device(self.builder.window().device(op.pass));
+        let range = offset as u64..offset as u64 + bytes;
+        let Some(over) = &mut self.over else {
+            // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
+            // store them are ordered.
+            return unsafe { device.upload(queue, self.host.add(offset), place, bytes) };
+        };
+        let Some(taken) = over.chain.taken(op.pass, op.id, range.clone()) else {
+            return over.load(device, queue, range, place);
+        };
+        taken
+            .into_iter()
+            .try_for_each(|Transfer { memory, range }| {
+                let to = place.offset((range.start - offset as u64) as i64);
+                // SAFETY: the link has room from there on, and the operation that stored it there is ordered; others that put
+                // something else there wait for this one.
+                unsafe { device.upload(queue, memory, to, range.end - range.start) }
+            })
+    }
+
+    /// The other way round.
+    fn take_back(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
+        let Slab {
+            place,
+            offset,
+            bytes,
+        } = slab;
+        let number = self.builder.window().device(op.pass);
+        let device = self.devices.device(number);
+        let range = offset as u64..offset as u64 + bytes;
+        let Some(over) = &mut self.over else {
+            // SAFETY: as in `bring`.
+            return unsafe { device.download(queue, place, self.host.add(offset), bytes) };
+        };
+        let Some((given, users)) = over.chain.given(op.pass, range.clone()) else {
+            return over.store(device, queue, range, place);
+        };
+        for user in users {
+            if let Some(signal) = self.signals.get(&user) {
+                self.devices.follow(number, queue, *signal)?;
+            }
+        }
+        given
+            .into_iter()
+            .try_for_each(|Transfer { memory, range }| {
+                let from = place.offset((range.start - offset as u64) as i64);
+                // SAFETY: the link has room from there on, and what was there has been loaded.
+                unsafe { device.download(queue, from, memory, range.end - range.start) }
+            })
     }
 
     /// Bytes that are copied.
-    fn load(&self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
-        let (device, _) = self.unit(op);
-        let (place, offset, mut all) = self.slab(op, planes);
-        let bytes = all;
-        if let Some(over) = &self.over {
-            let range = offset as u64..offset as u64 + bytes;
-            over.load(device, queue, range, place)?;
-            return Ok(bytes);
+    fn load(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
+        let mut all = 0;
+        for slab in self.slabs(op, planes) {
+            all += slab.bytes;
+            self.bring(op, queue, slab)?;
         }
-        // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
-        // store them are ordered.
-        unsafe { device.upload(queue, self.host.add(offset), place, bytes) }?;
-        for (place, offset, bytes) in self.beside_planes(op, planes) {
-            // SAFETY: the same of states of these planes.
-            unsafe { device.upload(queue, self.host.add(offset), place, bytes) }?;
+        for Slab {
+            place,
+            offset,
+            bytes,
+        } in self.beside_planes(op, planes)
+        {
+            let (device, _) = self.unit(op);
+            // SAFETY: the states of these planes lie there, and operations that store them are ordered.
+            unsafe { device.upload(queue, self.beside_on_host(offset), place, bytes) }?;
             all += bytes;
         }
         Ok(all)
     }
 
+    /// Where the host has something that lies beside planes, by its offset in the array.
+    fn beside_on_host(&self, offset: usize) -> *mut u8 {
+        let beside = self
+            .over
+            .as_ref()
+            .and_then(|over| over.chain.beside.as_ref());
+        match beside {
+            Some((beside, first)) => beside.at(offset - first),
+            // SAFETY: it lies in the host's array.
+            None => unsafe { self.host.add(offset) },
+        }
+    }
+
     /// The same for the states of planes that lie beside them, which go from device to device with the planes.
-    fn beside_planes(&self, op: &Op, planes: Interval) -> Vec<(Address, usize, u64)> {
+    fn beside_planes(&self, op: &Op, planes: Interval) -> Vec<Slab> {
         let (_, unit) = self.unit(op);
         let Some(beside) = unit.beside.as_ref().filter(|_| self.units.len() > 1) else {
             return Vec::new();
         };
         let layout = &self.calculation.layout;
         let size = layout.element_bytes as i64;
-        let lines = layout.beside_part(self.planes.of_array(planes));
-        let parts = lines.into_iter().map(|lines| {
+        let ring = self.builder.window().ring;
+        let parts = self.planes.parts(planes, ring, self.turn_of(op));
+        let lines = parts
+            .into_iter()
+            .flat_map(|part| layout.beside_part(part.of_array));
+        let parts = lines.map(|lines| {
             let first = lines.first * size;
-            let bytes = (lines.length * size) as u64;
-            (beside.array().offset(first), first as usize, bytes)
+            Slab {
+                place: beside.array().offset(first),
+                offset: first as usize,
+                bytes: (lines.length * size) as u64,
+            }
         });
         parts.collect()
     }
 
     /// Bytes that are copied.
     fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
-        let (place, offset, mut all) = self.slab(op, planes);
-        let bytes = all;
-        let device = self.devices.device(self.builder.window().device(op.pass));
-        if let Some(over) = &mut self.over {
-            let range = offset as u64..offset as u64 + bytes;
-            over.store(device, queue, range, place)?;
-            return Ok(bytes);
+        let mut all = 0;
+        for slab in self.slabs(op, planes) {
+            all += slab.bytes;
+            self.take_back(op, queue, slab)?;
         }
-        // SAFETY: as in `load`.
-        unsafe { device.download(queue, place, self.host.add(offset), bytes) }?;
-        for (place, offset, bytes) in self.beside_planes(op, planes) {
-            // SAFETY: the same.
-            unsafe { device.download(queue, place, self.host.add(offset), bytes) }?;
+        for Slab {
+            place,
+            offset,
+            bytes,
+        } in self.beside_planes(op, planes)
+        {
+            let (device, _) = self.unit(op);
+            // SAFETY: as in `load`.
+            unsafe { device.download(queue, place, self.beside_on_host(offset), bytes) }?;
             all += bytes;
         }
         Ok(all)
@@ -167,7 +263,7 @@ impl<T: Value> Pipelined<'_, T> {
             .and_then(|pass| pass.blocks.get(block))
             .ok_or_else(unknown)?;
         let (device, unit) = self.unit(op);
-        let ready = unit.ready.get(&state.steps).ok_or_else(unknown)?;
+        let ready = unit.ready.get(&state.lie).ok_or_else(unknown)?;
         let scheme = self.calculation.scheme;
         let first = self
             .footprints
@@ -180,6 +276,7 @@ impl<T: Value> Pipelined<'_, T> {
         let window = self.builder.window();
         let turn = window.turn(op.pass);
         let array = self.planes.array(unit.buffer, window, op.pass, op.base);
+        let array = self.planes.farther(array, state.moved);
         let beside = unit.beside.as_ref().map_or(array, Beside::array);
         let cut = Self::cut_at(state, group).and_then(|above| ready.cut.get(above));
         let buffers = TowerBuffers {

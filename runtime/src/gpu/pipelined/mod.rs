@@ -5,7 +5,9 @@
 //! towers. Waves of sources go to the device before a pass, and records come back after it. Several devices take passes
 //! in turns.
 
+mod around;
 mod beside;
+mod chain;
 mod files;
 mod in_flight;
 mod issue;
@@ -28,6 +30,7 @@ use super::code::DeviceProgram;
 use super::device::{Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::lookout;
+use super::time_blocks::Room;
 use super::towers::CompiledTowers;
 use super::volumes;
 use crate::host::receivers::Picture;
@@ -51,8 +54,8 @@ use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
-use torre_compiler::tower::Points;
-use unit::{DeviceQueues, DeviceSignal, Turns, Unit};
+use torre_compiler::tower::{Points, TaskList};
+use unit::{DeviceQueues, DeviceSignal, Lie, Turns, Unit};
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
 const RESIDENT_BLOCKS: usize = 16;
@@ -104,6 +107,8 @@ pub struct Pipelined<'a, T> {
     slabs: Option<SlabRun>,
     /// When operations ran, if that is recorded.
     record: Option<Record>,
+    /// The towers of time blocks by their steps, where tables differ around a ring.
+    lists: BTreeMap<u64, TaskList>,
 }
 
 // SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until those
@@ -199,7 +204,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let window = match &slabs {
             Some(slabs) => slabs.builder.window().clone(),
             None => Window {
-                planes: footprints.held(),
+                planes: footprints
+                    .planes(scheme, &layout, &vec![towers.steps; blocks])
+                    .ok_or(DeviceError::TooLong)?,
+                ring: footprints.ring(),
                 places: how.places,
                 circular: how.circular.is_some(),
                 devices: devices.count(),
@@ -252,6 +260,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 buffer,
                 beside,
                 ready: BTreeMap::new(),
+                room: Room::default(),
                 // Threads without a correction read the first one.
                 waves: Turns::new(device, waves.max(8))?,
                 records: Turns::new(device, sizes.probes)?,
@@ -298,6 +307,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             pictures: Vec::new(),
             slabs,
             record: None,
+            lists: BTreeMap::new(),
             towers: towers.clone(),
             calculation,
             files,
@@ -305,7 +315,11 @@ impl<'a, T: Value> Pipelined<'a, T> {
             injections,
         };
         for number in 0..run.units.len() {
-            if !run.make_ready(number, towers.steps)? {
+            let lie = Lie {
+                steps: towers.steps,
+                turn: 0,
+            };
+            if !run.make_ready(number, lie)? {
                 return Ok(None);
             }
         }
@@ -345,6 +359,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             self.steps = self.asked;
             if self.builder.window().places.is_some() {
                 self.calculation.set_steps(self.steps);
+                self.take_slices_around();
                 if progress.guard.looks() {
                     self.look()?;
                 }
@@ -434,7 +449,8 @@ fn check_layout<T: Value>(
     let slices = (0..problem.outputs.len())
         .filter_map(|output| slices::Slice::new(scheme, problem, layout, output, 0, 0));
     let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
-    for block in &mut pass.blocks {
+    // Around a ring what is gathered ends passes.
+    for block in pass.blocks.iter_mut().filter(|_| window.ring.is_none()) {
         block.gathers = gathers.clone();
     }
     let passes = vec![pass; 2 * window.devices];
@@ -518,7 +534,8 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
 
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
-        crate::run::next_volume(self.calculation.problem, self.steps)
+        let volume = crate::run::next_volume(self.calculation.problem, self.steps);
+        volume.min(self.next_slice_around())
     }
 
     fn next_state(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! The files of a calculation window: copies between their pieces and the device.
 
+use super::chain::Chain;
 use super::stream::{Pieces, Stream};
 use crate::disk::StateFolder;
 use crate::gpu::device::{Address, DeviceError};
@@ -29,6 +30,7 @@ pub(super) struct OverFiles {
     pub folder: StateFolder,
     pub reading: Arc<Stream>,
     pub writing: Arc<Stream>,
+    pub chain: Chain,
     /// Of the pass that runs.
     pub pieces: Pieces,
     /// The piece that is being filled, and which part of it is.
@@ -43,12 +45,13 @@ pub(super) struct OverFiles {
 
 impl OverFiles {
     pub fn is_locked(&self) -> bool {
-        self.reading.is_locked() && self.writing.is_locked()
+        self.reading.is_locked() && self.writing.is_locked() && self.chain.is_locked()
     }
 
     pub fn give_back(&self, device: &dyn Queues) {
         self.reading.give_back(device);
         self.writing.give_back(device);
+        self.chain.give_back(device);
     }
 
     /// Copies bytes of the file to the device as they arrive.

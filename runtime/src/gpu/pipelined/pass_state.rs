@@ -1,6 +1,7 @@
 //! What is known of a pass while it runs.
 
 use super::slices::Slice;
+use super::unit::Lie;
 use crate::gpu::recorder::Recorder;
 use std::collections::BTreeMap;
 use torre_compiler::lattice::Interval;
@@ -10,6 +11,10 @@ use torre_compiler::pipeline::{OpId, Queue};
 #[derive(Clone, Debug)]
 pub(super) struct BlockState {
     pub steps: u64,
+    /// Around a ring, by how many planes its planes lie against the way of those that its towers count, and where its
+    /// towers lie.
+    pub moved: i64,
+    pub lie: Lie,
     /// Steps of the pass before it.
     pub from: u64,
     /// What progress counts from.
@@ -39,6 +44,8 @@ pub(super) struct Record {
 /// A pass that is not over, or a slab of one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassState {
+    /// Around a ring, from planes along the way to their indices, but for whole lengths of the ring.
+    pub turn: i64,
     pub blocks: Vec<BlockState>,
     /// The last operation of each queue.
     pub ends: BTreeMap<Queue, OpId>,

@@ -2,11 +2,12 @@
 
 use super::pass_state::{BlockState, PassState};
 use super::slices::{Slice, slice_bytes};
+use super::unit::Lie;
 use super::{Pipelined, most_blocks};
 use crate::gpu::InFlight;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::WorkQueue;
-use crate::gpu::time_blocks::Ready;
+use crate::gpu::time_blocks::{Listed, Ready};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use torre_compiler::injection::Driven;
@@ -16,24 +17,31 @@ use torre_compiler::problem::OutputKind;
 
 impl<T: Value> Pipelined<'_, T> {
     /// Makes the towers of a time block ready on a device, if it can be run.
-    pub(super) fn make_ready(&mut self, number: usize, steps: u64) -> Result<bool, DeviceError> {
-        let unit = &mut self.units[number];
-        if unit.ready.contains_key(&steps) {
+    pub(super) fn make_ready(&mut self, number: usize, lie: Lie) -> Result<bool, DeviceError> {
+        if self.units[number].ready.contains_key(&lie) {
             return Ok(true);
         }
-        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
-        let Some(list) = self.footprints.tasks(scheme, layout, steps) else {
+        let turned = self.turned(lie.turn);
+        let Some(list) = self.list_of(lie) else {
             return Ok(false);
         };
+        let unit = &mut self.units[number];
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
         let (device, towers) = (self.devices.device(number), &self.towers);
-        let ready = Ready::new(device, towers, scheme, layout, &self.points, list, steps)?;
+        let of = Listed {
+            towers: turned.as_ref().unwrap_or(&towers.program.towers),
+            list,
+            steps: lie.steps,
+        };
+        let room = &mut unit.room;
+        let ready = Ready::new(room, device, towers, scheme, layout, &self.points, of)?;
         let Ok(mut ready) = ready else {
             return Ok(false);
         };
         if self.slabs.is_some() {
             ready.cut_off(device)?;
         }
-        unit.ready.insert(steps, ready);
+        unit.ready.insert(lie, ready);
         Ok(true)
     }
 
@@ -79,9 +87,18 @@ impl<T: Value> Pipelined<'_, T> {
 
     /// The time blocks of the pass that comes next, of those up to some step, and the step after which it ends.
     pub(super) fn blocks_until(&self, until: u64) -> Result<(Vec<BlockState>, u64), DeviceError> {
+        self.blocks_from(self.asked, until)
+    }
+
+    /// The same of a pass that begins after so many steps.
+    pub(super) fn blocks_from(
+        &self,
+        from: u64,
+        until: u64,
+    ) -> Result<(Vec<BlockState>, u64), DeviceError> {
         let most = most_blocks(self.how());
         let mut blocks: Vec<BlockState> = Vec::new();
-        let (mut step, mut bytes) = (self.asked, 0);
+        let (mut step, mut bytes) = (from, 0);
         while blocks.len() < most && step < until {
             let steps = self.height(step, until).ok_or(DeviceError::Failed {
                 what: "advancing by time blocks",
@@ -94,7 +111,9 @@ impl<T: Value> Pipelined<'_, T> {
             bytes = after;
             blocks.push(BlockState {
                 steps,
-                from: step - self.asked,
+                moved: 0,
+                lie: Lie { steps, turn: 0 },
+                from: step - from,
                 since: 0,
                 slices,
                 first: None,
@@ -115,14 +134,14 @@ impl<T: Value> Pipelined<'_, T> {
         let mut active = self.first_pass..number;
         let is_idle = active.all(|pass| window.device(pass) != device);
         for block in blocks {
-            let steps = block.steps;
-            if !self.make_ready(device, steps)? {
+            let (steps, lie) = (block.steps, block.lie);
+            if !self.make_ready(device, lie)? {
                 return Err(DeviceError::Failed {
                     what: "advancing by time blocks",
                     message: format!("there are none of {steps} steps"),
                 });
             }
-            if let Some(ready) = self.units[device].ready.get_mut(&steps) {
+            if let Some(ready) = self.units[device].ready.get_mut(&lie) {
                 if is_idle {
                     ready.renew(self.devices.device(device))?;
                 }
@@ -153,8 +172,9 @@ impl<T: Value> Pipelined<'_, T> {
             blocks,
             ..PassState::default()
         };
+        let pass = self.pass_of(&state.blocks).ok_or(DeviceError::TooLong)?;
+        self.turn_blocks(&pass, &mut state);
         self.count_on(number, &mut state.blocks)?;
-        let pass = self.pass(&state).ok_or(DeviceError::TooLong)?;
         self.send_waves(number, step)?;
         self.follow_writes(number)?;
         self.builder.begin(pass);
@@ -168,6 +188,10 @@ impl<T: Value> Pipelined<'_, T> {
         let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
         let layout = &self.calculation.layout;
         let mut slices = Vec::new();
+        if self.footprints.ring().is_some() {
+            // The host takes them when a pass has ended.
+            return (slices, bytes);
+        }
         for (output, of) in problem.outputs.iter().enumerate() {
             if !step.is_multiple_of(of.every) || !matches!(of.kind, OutputKind::Slice { .. }) {
                 continue;
@@ -178,12 +202,13 @@ impl<T: Value> Pipelined<'_, T> {
         (slices, bytes)
     }
 
-    fn pass(&mut self, state: &PassState) -> Option<Pass> {
+    /// The pass of some time blocks.
+    pub(super) fn pass_of(&mut self, blocks: &[BlockState]) -> Option<Pass> {
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
-        let heights: Vec<u64> = state.blocks.iter().map(|block| block.steps).collect();
+        let heights: Vec<u64> = blocks.iter().map(|block| block.steps).collect();
         let mut pass = self.footprints.pass(scheme, layout, &heights)?;
         let along = |planes: Interval| self.planes.of_array(planes);
-        for (block, state) in pass.blocks.iter_mut().zip(&state.blocks) {
+        for (block, state) in pass.blocks.iter_mut().zip(blocks) {
             block.gathers = state
                 .slices
                 .iter()
@@ -237,6 +262,7 @@ impl<T: Value> Pipelined<'_, T> {
             }
         }
         result?;
+        self.leave_lists(pass);
         self.keep_records(pass, &state)?;
         // A pass by slabs is over with its last one.
         if state.slab.is_none_or(|slab| slab.ends) {

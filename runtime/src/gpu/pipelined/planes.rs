@@ -116,6 +116,36 @@ impl PlaneBytes {
         buffer.offset((zero - self.ghosts).wrapping_mul(self.each))
     }
 
+    /// Planes along the way as the array counts them, in parts that follow each other there; around a ring with the turn
+    /// of their pass.
+    pub fn parts(&self, planes: Interval, ring: Option<i64>, turn: i64) -> Vec<Part> {
+        let planes = self.of_array(planes);
+        let Some(ring) = ring else {
+            return vec![Part {
+                planes,
+                of_array: planes,
+            }];
+        };
+        let mut parts = Vec::new();
+        let mut next = planes.lo;
+        while next < planes.hi {
+            let first = (next + self.way * turn).rem_euclid(ring);
+            let count = (planes.hi - next).min(ring - first);
+            parts.push(Part {
+                planes: Interval::new(next, next + count),
+                of_array: Interval::new(first, first + count),
+            });
+            next += count;
+        }
+        parts
+    }
+
+    /// Where an array begins whose planes lie so many planes against the way of those of another one with the same
+    /// indices.
+    pub fn farther(&self, array: Address, moved: i64) -> Address {
+        array.offset((-self.way * moved).wrapping_mul(self.each))
+    }
+
     /// Bytes from where an array begins to the first of some planes, as it counts them.
     pub fn offset(&self, planes: Interval) -> i64 {
         self.before + (planes.lo + self.ghosts) * self.each
@@ -154,6 +184,14 @@ impl PlaneBytes {
     }
 }
 
+/// Planes that follow each other in the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// As a pass counts them, up in the array.
+    pub planes: Interval,
+    pub of_array: Interval,
+}
+
 /// A copy within the buffer; the places do not overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Move {
@@ -182,6 +220,7 @@ mod tests {
         let planes = PlaneBytes::new(layout, way, how);
         let window = Window {
             planes: planes.of_array(layout.visible(Axis::OUTER)),
+            ring: None,
             places: how.places,
             circular: circular.is_some(),
             devices: 1,

@@ -3,7 +3,7 @@
 use super::beside::Beside;
 use crate::gpu::device::{Address, Device, DeviceError, Function};
 use crate::gpu::queues::{Peers, Queues, Signal, WorkQueue};
-use crate::gpu::time_blocks::Ready;
+use crate::gpu::time_blocks::{Ready, Room};
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::Volumes;
 use torre_compiler::pipeline::Queue;
@@ -107,6 +107,14 @@ impl DeviceQueues {
     }
 }
 
+/// How the towers of a time block lie: its height, and the turn of planes that are counted on around a ring, where tables
+/// depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Lie {
+    pub steps: u64,
+    pub turn: i64,
+}
+
 /// A device with what it has for a calculation.
 pub(super) struct Unit {
     pub function: Function,
@@ -116,8 +124,8 @@ pub(super) struct Unit {
     pub buffer: Address,
     /// What lies beside planes, if that is not in the buffer.
     pub beside: Option<Beside>,
-    /// By height.
-    pub ready: BTreeMap<u64, Ready>,
+    pub ready: BTreeMap<Lie, Ready>,
+    pub room: Room,
     pub waves: Turns,
     pub records: Turns,
     pub slices: Turns,

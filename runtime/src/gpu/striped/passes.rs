@@ -4,7 +4,7 @@ use super::{Striped, failed};
 use crate::gpu::device::{DeviceError, Threads};
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::recorder::Description;
-use crate::gpu::time_blocks::Ready;
+use crate::gpu::time_blocks::{Listed, Ready, Room};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use crate::timeline::Kind;
@@ -88,7 +88,14 @@ impl<T: Value> Striped<'_, T> {
                 continue;
             }
             let device = self.peers.device(number);
-            let ready = Ready::new(device, towers, scheme, layout, &self.points, list, steps)?;
+            let of = Listed {
+                towers: &towers.program.towers,
+                list,
+                steps,
+            };
+            // They stay as long as the device.
+            let room = &mut Room::default();
+            let ready = Ready::new(room, device, towers, scheme, layout, &self.points, of)?;
             let Ok(ready) = ready else {
                 return Ok(false);
             };

@@ -8,10 +8,10 @@ use torre_compiler::tower::{Tally, Towers, memory_of};
 /// conditions, a jump, the place.
 const AROUND: f64 = 6.0;
 /// The same where it does not act.
-const BESIDE: f64 = 4.0;
+const BESIDE: f64 = 2.0;
 /// Share of the time of the warps that an amendment along the inner axis keeps busy for which all others wait: warps
 /// beside each other keep order, and others of the same quarter of a multiprocessor run meanwhile.
-const WAITED: f64 = 0.5;
+const WAITED: f64 = 0.15;
 
 /// What the amendments of some zones add to a cell-step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

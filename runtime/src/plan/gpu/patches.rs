@@ -1,22 +1,21 @@
 //! Pyramids that blocks of threads keep in registers: their shapes, what they need, and what they are expected to do.
 
+use super::shapes;
 use super::work::Work;
 use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::Heights;
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
-use torre_compiler::patch::{CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep};
+use torre_compiler::patch::{
+    AXES, CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep,
+};
 use torre_compiler::schedule::{Pyramid, Schedule};
 use torre_compiler::scheme::{Precision, Scheme};
 
-/// Warps of a block, and cells of a patch along the outer and the inner axis, that are tried.
-const WARPS: [i64; 5] = [2, 4, 8, 12, 16];
-const LINES: [i64; 14] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 16, 18, 20];
-const CELLS: [i64; 3] = [2, 4, 8];
-/// Cells of a patch of a scheme with one axis.
-const LONG: [i64; 4] = [4, 8, 16, 32];
 /// Steps of time blocks that `auto` tries.
 const HEIGHTS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
+/// Those that it tries with three axes.
+const LOW: [u64; 3] = [1, 2, 3];
 /// Blocks that a multiprocessor may hold.
 const RESIDENT: [u32; 4] = [4, 3, 2, 1];
 /// Programs that are made for `auto`, and for bases that are given.
@@ -55,6 +54,14 @@ const START: f64 = 5.1e-6;
 /// grid: all wait for those at its ends.
 const EXCHANGE: f64 = 1.5e-6;
 const ENDS: f64 = 1.85;
+/// With three axes: seconds of an exchange, and for each byte of a halo; and how much longer stages take, in which more
+/// comes from other threads and conditions are for each cell. From 6 runs of 4 shapes on an H100, which it meets within
+/// 12 % (root of the mean square).
+const EXCHANGE_IN_SPACE: f64 = 4.5e-6;
+const RIMS: f64 = 1.0 / 30e9;
+const IN_SPACE: f64 = 1.7;
+/// Blocks that a multiprocessor holds with three axes, at most.
+const MOST_BLOCKS_IN_SPACE: u32 = 4;
 /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
 /// one block do not, in f32 and f64.
 const APART: f64 = 0.62;
@@ -79,7 +86,7 @@ pub struct PatchPlan {
 #[derive(Clone, Debug)]
 struct Sketch {
     shape: Shape,
-    pyramid_base: [i64; 2],
+    pyramid_base: [i64; 3],
     height: u64,
     prediction: Prediction,
 }
@@ -98,14 +105,14 @@ fn room_bytes(scheme: &Scheme, program: &PatchProgram) -> u64 {
 
 /// Registers that a thread can have if a multiprocessor holds so many blocks.
 fn registers_of(shape: &Shape, registers: u32) -> u64 {
-    let threads = shape.threads() as u64 * u64::from(shape.blocks.max(1));
+    let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
     (u64::from(registers) / threads / 8 * 8).min(MOST_REGISTERS)
 }
 
 impl DevicePlanner<'_> {
-    /// Whether there could be pyramids: for schemes with one or two axes.
+    /// Whether there are pyramids in the place of towers: for schemes with one or two axes.
     pub(super) fn has_patches(&self) -> bool {
-        self.planner.scheme.grid.dimensions() < 3
+        !self.has_towers()
     }
 
     /// Why a problem keeps pyramids from running at all.
@@ -139,13 +146,16 @@ impl DevicePlanner<'_> {
 
     /// The pyramids that are expected to be fastest.
     pub(super) fn usual_patches(&self) -> Vec<Choice> {
-        if !self.has_patches() || self.no_patches().is_some() {
+        if self.no_patches().is_some() {
             return Vec::new();
         }
+        let heights: &[u64] = match self.has_patches() {
+            true => &HEIGHTS,
+            false => &LOW,
+        };
         let mut found: Vec<Choice> = Vec::new();
-        for sketch in self.sketches(&HEIGHTS, [None; 2]) {
+        for sketch in self.sketches(heights, [None; 3]) {
             let base = sketch.pyramid_base;
-            let present = |axis: Axis| self.planner.scheme.grid.axes[axis].is_some();
             let pyramid = self.pyramid(base, sketch.height);
             let schedule = Schedule::Pyramids(pyramid.clone());
             if found.iter().any(|c| c.schedule == schedule) {
@@ -154,9 +164,11 @@ impl DevicePlanner<'_> {
             // Another shape may be better for the same pyramids.
             if let Ok((_, prediction)) = self.patch_plan(&pyramid) {
                 let height = sketch.height;
-                let name = match present(Axis::OUTER) {
-                    true => format!("pyramid(B = {}, TH = {height}, Z = {})", base[0], base[1]),
-                    false => format!("pyramid(B = {}, TH = {height})", base[1]),
+                let [b, y, z] = base;
+                let name = match self.planner.scheme.grid.dimensions() {
+                    1 => format!("pyramid(B = {z}, TH = {height})"),
+                    3 if y != b => self.by_axes(base, height),
+                    _ => format!("pyramid(B = {b}, TH = {height}, Z = {z})"),
                 };
                 found.push(Choice {
                     name,
@@ -188,15 +200,23 @@ impl DevicePlanner<'_> {
         super::predict::mixed(prediction, &self.layerwise.prediction, share)
     }
 
-    /// Bases along the outer and the inner axis, as far as they are given; `None` if one is not positive.
-    fn asked(&self, pyramid: &Pyramid) -> Option<[Option<i64>; 2]> {
-        let base = [Axis::OUTER, Axis::INNER].map(|axis| pyramid.base[axis]);
+    /// Pyramids as one writes them axis by axis.
+    fn by_axes(&self, base: [i64; 3], height: u64) -> String {
+        let grid = &self.planner.scheme.grid;
+        let of = |n: usize| format!("{}: pyramid(base = {})", grid.axis_name(AXES[n]), base[n]);
+        let [x, y, z] = [0, 1, 2].map(of);
+        format!("{x} height {height}; {y}; {z}")
+    }
+
+    /// Bases along the axes, as far as they are given; `None` if one is not positive.
+    fn asked(&self, pyramid: &Pyramid) -> Option<[Option<i64>; 3]> {
+        let base = AXES.map(|axis| pyramid.base[axis]);
         let positive = base.iter().flatten().all(|base| *base >= 1);
         (positive && pyramid.height >= 1).then_some(base)
     }
 
     /// Shapes for pyramids of some heights, the one that is expected to be fastest first.
-    fn sketches(&self, heights: &[u64], base: [Option<i64>; 2]) -> Vec<Sketch> {
+    fn sketches(&self, heights: &[u64], base: [Option<i64>; 3]) -> Vec<Sketch> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let work = Work::new(scheme, layout);
         let round = u64::from(scheme.phases()).max(1);
@@ -206,9 +226,10 @@ impl DevicePlanner<'_> {
             .collect();
         heights.dedup();
         let mut sketches = Vec::new();
+        let shapes = shapes::all(scheme);
         for height in heights {
             let halo = self.halo(height);
-            for shape in shapes(scheme) {
+            for &shape in &shapes {
                 let base = self.base_of(&shape, halo, base);
                 let sketch = base.and_then(|base| self.sketch(&work, shape, base, height));
                 sketches.extend(sketch);
@@ -222,31 +243,39 @@ impl DevicePlanner<'_> {
     fn base_of(
         &self,
         shape: &Shape,
-        halo: [[i64; 2]; 2],
-        asked: [Option<i64>; 2],
-    ) -> Option<[i64; 2]> {
+        halo: [[i64; 2]; 3],
+        asked: [Option<i64>; 3],
+    ) -> Option<[i64; 3]> {
         let layout = &self.planner.layout;
         let tile = shape.tile();
-        let line = 4.min(shape.patch[1]);
-        let [outer, inner] = halo;
-        let halo = [outer, inner.map(|n| div_ceil(n, line) * line)];
-        let mut base = [1; 2];
-        for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
+        let three = !self.has_patches();
+        let line = 4.min(shape.patch[2]);
+        let mut base = [1; 3];
+        for (n, axis) in AXES.into_iter().enumerate() {
             if self.planner.scheme.grid.axes[axis].is_none() {
                 continue;
             }
+            let halo = match axis {
+                Axis::INNER => halo[n].map(|n| div_ceil(n, line) * line),
+                _ => halo[n],
+            };
             let extent = layout.extent[axis];
             let reach: i64 = layout.reach[axis].map(i64::from).iter().sum();
             let ring = self.planner.scheme.grid.is_periodic(axis);
             let whole = !ring && extent + reach <= tile[n] && asked[n].is_none_or(|b| b >= extent);
-            let room = tile[n] - halo[n].iter().sum::<i64>();
+            let room = tile[n] - halo.iter().sum::<i64>();
             base[n] = match (whole, asked[n]) {
                 (true, _) => extent,
                 (false, Some(base)) => base.min(extent),
-                // Bases of equal width, from a patch on.
+                // Bases of equal width, from a patch on; with three axes from what is accessed together on.
                 (false, None) if room > 0 => {
                     let tiles = div_ceil(extent, room);
-                    let even = div_ceil(div_ceil(extent, tiles), shape.patch[n]) * shape.patch[n];
+                    let from = match (three, axis) {
+                        (false, _) => shape.patch[n],
+                        (true, Axis::INNER) => line,
+                        (true, _) => 1,
+                    };
+                    let even = div_ceil(div_ceil(extent, tiles), from) * from;
                     even.min(room)
                 }
                 (false, None) => return None,
@@ -255,13 +284,23 @@ impl DevicePlanner<'_> {
                 return None;
             }
         }
-        (div_ceil(layout.extent[Axis::OUTER], base[0]) <= MOST_TILES).then_some(base)
+        let tiles = [0, 1, 2].map(|n| div_ceil(layout.extent[AXES[n]], base[n]));
+        let possible = match three {
+            false => tiles[0] <= MOST_TILES,
+            true => tiles.iter().product::<i64>() <= self.most_at_once(MOST_BLOCKS_IN_SPACE),
+        };
+        possible.then_some(base)
+    }
+
+    /// Tiles that run at the same time where a multiprocessor holds so many blocks.
+    fn most_at_once(&self, blocks: u32) -> i64 {
+        i64::from(self.model.facts.multiprocessors) * i64::from(blocks.max(1))
     }
 
     /// How far wrong values come in time blocks of some height.
-    fn halo(&self, height: u64) -> [[i64; 2]; 2] {
+    fn halo(&self, height: u64) -> [[i64; 2]; 3] {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
-        [Axis::OUTER, Axis::INNER].map(|axis| match scheme.grid.axes[axis] {
+        AXES.map(|axis| match scheme.grid.axes[axis] {
             Some(_) => creep(scheme, layout, axis, height),
             None => [0; 2],
         })
@@ -272,11 +311,11 @@ impl DevicePlanner<'_> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let round = u64::from(scheme.phases()).max(1);
         let height = (height / round).max(1) * round;
-        let base = self.base_of(&shape, self.halo(height), [None; 2]);
+        let base = self.base_of(&shape, self.halo(height), [None; 3]);
         let base = base.ok_or(Refusal::Patches(Misfit::Size))?;
         let pyramid = self.pyramid(base, height);
         let program = PatchProgram::new(scheme, layout, &pyramid, shape);
-        let program = self.at_once(program.map_err(Refusal::Patches)?);
+        let program = self.at_once(program.map_err(Refusal::Patches)?)?;
         let most = registers_of(&shape, self.model.gpu.registers);
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let work = Work::new(scheme, layout);
@@ -292,46 +331,67 @@ impl DevicePlanner<'_> {
         Ok((plan, prediction))
     }
 
-    /// The program whose tiles stay on the chip if all of them run at the same time.
-    fn at_once(&self, mut program: PatchProgram) -> PatchProgram {
-        let most = self.model.facts.multiprocessors * program.shape.blocks.max(1);
-        if program.tiles() <= most.into() {
+    /// The program whose tiles stay on the chip if all of them run at the same time; with three axes they have to.
+    fn at_once(&self, mut program: PatchProgram) -> Result<PatchProgram, Refusal> {
+        let (tiles, most) = (program.tiles(), self.most_at_once(program.shape.blocks));
+        if tiles <= most {
             program.stay(&self.planner.layout);
         }
-        program
+        match (program.three, &program.stays) {
+            (true, None) if tiles > most => Err(Refusal::Patches(Misfit::Many { tiles, most })),
+            (true, None) => Err(Refusal::Patches(Misfit::Neighbours)),
+            _ => Ok(program),
+        }
     }
 
     /// Pyramids of some base and height.
-    fn pyramid(&self, base: [i64; 2], height: u64) -> Pyramid {
+    fn pyramid(&self, base: [i64; 3], height: u64) -> Pyramid {
         let present = |axis: Axis| self.planner.scheme.grid.axes[axis].is_some();
-        let along = |axis: Axis, n: usize| present(axis).then_some(base[n]);
         Pyramid {
             height,
-            base: PerAxis([along(Axis::OUTER, 0), None, along(Axis::INNER, 1)]),
+            base: PerAxis([0, 1, 2].map(|n| present(AXES[n]).then_some(base[n]))),
         }
     }
 
     /// A shape for pyramids of some base and height, with as many blocks at a time as are expected to be best.
-    fn sketch(&self, work: &Work, shape: Shape, base: [i64; 2], height: u64) -> Option<Sketch> {
+    fn sketch(&self, work: &Work, shape: Shape, base: [i64; 3], height: u64) -> Option<Sketch> {
         let model = self.model;
-        let threads = shape.threads() as f64;
+        let threads = shape.all_threads() as f64;
         let cells = shape.count() as f64;
         let needed = work.registers(work.words_of(&shape));
+        if needed > MOST_REGISTERS as f64 {
+            return None;
+        }
         let bytes = 4.0 * work.words;
-        let slots = match shape.warps {
+        let [px, py, pz] = shape.patch;
+        let along = |n: usize, section: i64| match shape.threads[n] {
             1 => 0.0,
-            _ => work.across[0] * shape.patch[1] as f64,
+            _ => work.across[n] * section as f64,
+        };
+        let slots = along(0, py * pz) + along(1, px * pz);
+        let slots = if self.has_patches() {
+            slots
+        } else {
+            slots.min(work.held * cells)
         };
         let coef_cells = match shape.coefs {
             CoefPlace::Registers => 0.0,
             CoefPlace::Shared => work.loaded_coefs as f64 * cells,
         };
-        let shared = (slots + coef_cells) * threads * bytes;
+        let ghosts = match self.has_patches() {
+            true => 0.0,
+            false => shapes::ghosts(self.planner.scheme, &shape),
+        };
+        let shared = ((slots + coef_cells) * threads + ghosts) * bytes;
+        let tiles = [0, 1, 2].map(|n| div_ceil(self.planner.layout.extent[AXES[n]], base[n]));
+        let tiles = tiles.iter().product::<i64>();
         let fits = |blocks: u32| {
             let shape = Shape { blocks, ..shape };
             let most = u64::from(model.gpu.shared_per_block) + PER_BLOCK;
             let each = shared as u64 + PER_BLOCK;
-            needed <= registers_of(&shape, model.gpu.registers) as f64
+            let stays = self.has_patches() || tiles <= self.most_at_once(blocks);
+            stays
+                && needed <= registers_of(&shape, model.gpu.registers) as f64
                 && each * u64::from(blocks) <= most
                 && threads as u32 * blocks <= model.gpu.threads
         };
@@ -354,7 +414,7 @@ impl DevicePlanner<'_> {
     fn made(&self, sketch: &Sketch, pyramid: &Pyramid) -> Result<(PatchPlan, Prediction), Refusal> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let program = PatchProgram::new(scheme, layout, pyramid, sketch.shape);
-        let program = self.at_once(program.map_err(Refusal::Patches)?);
+        let program = self.at_once(program.map_err(Refusal::Patches)?)?;
         let work = Work::new(scheme, layout);
         let registers = work.registers(words_of(scheme, &program)).ceil() as u64;
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
@@ -388,22 +448,30 @@ impl DevicePlanner<'_> {
     }
 
     /// Why no shape holds pyramids of this base.
-    fn too_wide(&self, pyramid: &Pyramid, base: [Option<i64>; 2]) -> Refusal {
+    fn too_wide(&self, pyramid: &Pyramid, base: [Option<i64>; 3]) -> Refusal {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
-        for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
+        let shapes = shapes::all(scheme);
+        for (n, axis) in AXES.into_iter().enumerate() {
             if scheme.grid.axes[axis].is_none() {
                 continue;
             }
             let halo = creep(scheme, layout, axis, pyramid.height);
             let needed = base[n].unwrap_or(1) + halo.iter().sum::<i64>();
-            let most = shapes(scheme)
-                .iter()
-                .map(|s| s.tile()[n])
-                .max()
-                .unwrap_or(0);
+            let most = shapes.iter().map(|s| s.tile()[n]).max().unwrap_or(0);
             if needed > most {
                 return Refusal::Patches(Misfit::Base { axis, needed, most });
             }
+        }
+        let tiles = [0, 1, 2].map(|n| {
+            let widest = shapes.iter().map(|s| s.tile()[n]).max().unwrap_or(1);
+            div_ceil(layout.extent[AXES[n]], base[n].unwrap_or(widest))
+        });
+        let (tiles, most) = (
+            tiles.iter().product(),
+            self.most_at_once(MOST_BLOCKS_IN_SPACE),
+        );
+        if !self.has_patches() && tiles > most {
+            return Refusal::Patches(Misfit::Many { tiles, most });
         }
         let most = MOST_REGISTERS;
         let needed = most + 1;
@@ -417,46 +485,16 @@ pub fn patch_heights(scheme: &Scheme, height: u64) -> Heights {
     Heights::of_rounds((height / round).max(1) * round, round)
 }
 
-/// All shapes that are tried.
-fn shapes(scheme: &Scheme) -> Vec<Shape> {
-    let mut all = Vec::new();
-    let has_coefs = scheme.full_coefs() > 0;
-    let places: &[CoefPlace] = match has_coefs {
-        true => &[CoefPlace::Registers, CoefPlace::Shared],
-        false => &[CoefPlace::Registers],
-    };
-    let one = scheme.grid.axes[Axis::OUTER].is_none();
-    let (warps, lines, cells): (&[i64], &[i64], &[i64]) = match one {
-        true => (&[1], &[1], &LONG),
-        false => (&WARPS, &LINES, &CELLS),
-    };
-    for &coefs in places {
-        for &warps in warps {
-            for &line in lines {
-                for &cell in cells {
-                    all.push(Shape {
-                        warps,
-                        patch: [line, cell],
-                        coefs,
-                        blocks: 1,
-                    });
-                }
-            }
-        }
-    }
-    all
-}
-
 impl DevicePlanner<'_> {
     /// Blocks that a multiprocessor runs side by side. Blocks of one warp are asked for few at a time, so that their
     /// threads have all registers that they need, and there is room for more; for others it is what they are asked
     /// for.
     fn resident_blocks(&self, work: &Work, shape: &Shape) -> f64 {
         let asked = f64::from(shape.blocks.max(1));
-        if shape.warps > 1 {
+        if shape.warps() > 1 {
             return asked;
         }
-        let threads = shape.threads() as f64;
+        let threads = shape.all_threads() as f64;
         let registers = (work.registers(work.words_of(shape)) / 8.0).ceil() * 8.0;
         let room = f64::from(self.model.gpu.registers) / (threads * registers.max(1.0));
         room.floor().min(MOST_BLOCKS).max(asked)
@@ -472,21 +510,23 @@ impl DevicePlanner<'_> {
         &self,
         work: &Work,
         shape: &Shape,
-        base: [i64; 2],
+        base: [i64; 3],
         height: u64,
     ) -> Prediction {
         let (scheme, layout, model) = (self.planner.scheme, &self.planner.layout, self.model);
         let tile = shape.tile();
-        let cells = (tile[0] * tile[1]) as f64;
-        let stored = (base[0] * base[1]) as f64;
+        let cells = tile.iter().product::<i64>() as f64;
+        let stored = base.iter().product::<i64>() as f64;
         let steps = height as f64;
         let lanes = model.lanes(scheme.precision).max(1.0);
         let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
         let fine = scheme.precision == Precision::F64;
-        let [px, pz] = shape.patch.map(|n| n as f64);
-        let warps = if shape.warps == 1 { 0.0 } else { 2.0 };
-        // Lines are stored and loaded, lanes shuffled, once for each word.
-        let exchanged = (warps * work.across[0] / px + work.across[1] / pz) * work.words;
+        let count = shape.count() as f64;
+        // What other rows have is stored and loaded, lanes shuffled, once for each word.
+        let rows = |n: usize| if shape.threads[n] == 1 { 0.0 } else { 2.0 };
+        let weights = [rows(0), rows(1), 1.0];
+        let exchanged = (0..3).map(|n| weights[n] * work.across[n] / shape.patch[n] as f64);
+        let exchanged = exchanged.sum::<f64>() * work.words;
         let shared = match shape.coefs {
             CoefPlace::Registers => 0.0,
             CoefPlace::Shared => work.coefs * work.words,
@@ -495,10 +535,10 @@ impl DevicePlanner<'_> {
         // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
         // fetched once, however long it takes.
         let code = work.arithmetic + beside;
-        let fetching = code * (code * px * pz - FETCHED).max(0.0) / UNFETCHED;
+        let fetching = code * (code * count - FETCHED).max(0.0) / UNFETCHED;
         let instructions = arithmetic + beside + fetching;
         let crowded = CROWDED[usize::from(fine && shape.coefs == CoefPlace::Shared)];
-        let crowded = 1.0 + crowded * (shape.warps as f64 / CROWD - 1.0).max(0.0);
+        let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
         let clock = model.facts.clock as f64 * 0.88;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
@@ -506,10 +546,8 @@ impl DevicePlanner<'_> {
         let bytes = stored * ((loaded + work.held) * element + work.zones.bytes);
         let processors = f64::from(model.facts.multiprocessors.max(1));
         let copy = bytes / (model.copy_rate / processors);
-        let extent = |axis: Axis| layout.extent[axis] as f64;
-        let along = |n: usize, axis: Axis| div_ceil(layout.extent[axis], base[n].max(1));
-        let of_axes = [along(0, Axis::OUTER), along(1, Axis::INNER)];
-        let tiles = of_axes[0] as f64 * of_axes[1] as f64;
+        let of_axes = [0, 1, 2].map(|n| div_ceil(layout.extent[AXES[n]], base[n].max(1)));
+        let tiles = of_axes.iter().product::<i64>() as f64;
         // By how much tiles in zones take longer, and how many of all there are.
         let longer = steps * work.zones.cycles(shape) / clock;
         let moving = |stays: bool| work.zones.moving(shape, stays);
@@ -522,10 +560,10 @@ impl DevicePlanner<'_> {
         };
         let waves = (tiles / (processors * blocks)).max(1.0);
         let together = (tiles / processors).min(blocks).max(1.0).ceil();
-        let issue = ISSUE.min(EACH * shape.warps as f64 * together);
+        let issue = ISSUE.min(EACH * shape.warps() as f64 * together);
         let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
         // A warp alone meets no others.
-        let meet = if shape.warps > 1 { MEET } else { 0.0 };
+        let meet = if shape.warps() > 1 { MEET } else { 0.0 };
         let computing = (together * compute + steps * work.stages * meet) / clock;
         let copying = together * copy;
         let apart = match together > 1.0 {
@@ -534,7 +572,15 @@ impl DevicePlanner<'_> {
         };
         let wave = computing.max(copying) + apart * computing.min(copying);
         let time = if stays {
-            ENDS * computing + EXCHANGE + longer + moving(true)
+            let rims = match self.has_patches() {
+                true => 0.0,
+                false => RIMS * (cells - stored) * work.held * element,
+            };
+            let (slower, exchange) = match self.has_patches() {
+                true => (1.0, EXCHANGE),
+                false => (IN_SPACE, EXCHANGE_IN_SPACE),
+            };
+            slower * ENDS * computing + exchange + together * rims + longer + moving(true)
         } else if waves < 4.0 {
             // In the last round some multiprocessors have fewer blocks, which are faster alone.
             let fewer = (tiles / processors).ceil() / blocks;
@@ -543,7 +589,8 @@ impl DevicePlanner<'_> {
         } else {
             waves * (wave + in_zones * (longer + moving(false))) + START
         };
-        let domain = extent(Axis::OUTER) * extent(Axis::INNER);
+        let domain = AXES.iter().map(|axis| layout.extent[*axis] as f64);
+        let domain = domain.product::<f64>();
         let own = bytes / (stored * steps);
         Prediction {
             rate: domain * steps / time,

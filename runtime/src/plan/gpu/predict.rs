@@ -48,6 +48,8 @@ const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
 /// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a
 /// period where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
+/// Such bytes where rows are amended: warps at the ends of lines run code that others do not, and push out what those share.
+const AMENDED_CODE: f64 = 3.5;
 /// Seconds that a tower takes before its first stage.
 const BEGIN: f64 = 3.0e-6;
 /// Stages that a column has to be ahead of the next one, and seconds that are enough.
@@ -250,6 +252,7 @@ pub fn towers(
     };
     let [held, rate] = CODE;
     let fetching = |added: Added| {
+        let rate = if added.code > 0.0 { AMENDED_CODE } else { rate };
         let each = arithmetic as f64 + fit.accesses + added.code;
         let code = towers.cells() * towers.steps as f64 * each;
         if code * towers.alignments.len() as f64 > held {

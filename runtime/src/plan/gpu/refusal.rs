@@ -75,8 +75,10 @@ pub enum Refusal {
 pub enum NoWindow {
     /// The schedule is not by towers.
     Layerwise,
-    /// The first axis is periodic.
+    /// The first axis is periodic, and it is no window over the host's memory.
     Ring,
+    /// The first axis is periodic, and no window is so much shorter that what it leaves can be loaded again.
+    ShortRing,
     /// Towers do not move along the first axis, or not in the order of planes across it.
     Way,
     /// Time blocks have whole periods, and something is due in between.
@@ -127,7 +129,10 @@ impl fmt::Display for NoWindow {
         match self {
             NoWindow::Layerwise => f.write_str("a calculation window advances by towers only"),
             NoWindow::Ring => {
-                f.write_str("a calculation window does not go around the first axis, which is periodic: the planes with which it begins depend on those with which it ends")
+                f.write_str("only a calculation window over the host's memory goes around the first axis, which is periodic")
+            }
+            NoWindow::ShortRing => {
+                f.write_str("the first axis, which is periodic, is too short for a calculation window: the planes with which it begins come back at its end, when it has left them")
             }
             NoWindow::Way => f.write_str(
                 "a calculation window needs towers that move along the first axis, one group of planes after the other",
@@ -159,7 +164,7 @@ pub enum NoDevices {
     /// What sources and probes do keeps steps out of time blocks.
     Points(String),
     Stripes(NoStripes),
-    /// A window over files was asked for, or one time block at a time.
+    /// One time block at a time was asked for.
     Window,
     /// A device has no memory for a stripe.
     Memory {
@@ -179,7 +184,7 @@ impl fmt::Display for NoDevices {
             NoDevices::Points(reason) => f.write_str(reason),
             NoDevices::Stripes(reason) => reason.fmt(f),
             NoDevices::Window => f.write_str(
-                "several devices hold all values together, or go over the host's memory in turns with `--window host`; they take no window over files, and have several time blocks in flight",
+                "several devices hold all values together, with several time blocks in flight, or go over the host's memory or over files in turns, with `--window host` or `--window DIR`",
             ),
             NoDevices::Memory { needed, available } => write!(
                 f,

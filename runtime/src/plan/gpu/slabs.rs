@@ -69,6 +69,9 @@ impl DevicePlanner<'_> {
         if let Some(reason) = self.window_refusal(plan, wanted.every) {
             return refuse(reason);
         }
+        if let Some(reason) = self.ring_refusal() {
+            return refuse(reason);
+        }
         let Some(plan) = plan else {
             return refuse(NoWindow::Layerwise);
         };

@@ -5,6 +5,7 @@ use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
+use torre_compiler::schedule::Pyramid;
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::{add_layers, maxwell};
 
@@ -272,4 +273,45 @@ fn layers_slow_towers_down_and_keep_their_variants() {
         window,
         Some(Refusal::Window(NoWindow::Memory { .. }))
     ));
+}
+
+/// Small grids with three axes may stay on the chip; where they do not fit, pyramids are refused, and `auto` has none.
+#[test]
+fn small_grids_with_three_axes_stay_on_the_chip() {
+    let (problem, model) = (problem(), h200());
+    let pyramids = |choices: &[Choice]| {
+        let found = |c: &&Choice| matches!(c.schedule, Schedule::Pyramids(_));
+        choices.iter().find(found).cloned()
+    };
+    for (order, precision, cells) in [
+        (2, Precision::F32, 64),
+        (2, Precision::F64, 48),
+        (4, Precision::F32, 48),
+    ] {
+        let scheme = maxwell(order, precision, [cells; 3]);
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
+        let choices = planner.choices(&Template::Auto).expect("a choice");
+        let rates = choices.iter().take(4);
+        let rates: Vec<_> = rates
+            .map(|c| format!("{} {:.1e}", c.name, c.prediction.rate))
+            .collect();
+        let choice = pyramids(&choices).expect("pyramids");
+        let rate = choice.prediction.rate;
+        let plan = planner.plan(choice).expect("a plan");
+        let program = &plan.patches.expect("pyramids").program;
+        println!("{order} {precision} {cells}: {rates:#?} {rate:.1e}\n{program}");
+        assert!(program.three && program.stays.is_some(), "{rates:?}");
+        assert!(program.tiles() <= 132 * i64::from(program.shape.blocks));
+    }
+    let large = maxwell(4, Precision::F32, [256; 3]);
+    let planner = DevicePlanner::new(&large, &problem, &model).expect("a small grid");
+    let choices = planner.choices(&Template::Auto).expect("a choice");
+    assert!(pyramids(&choices).is_none(), "{choices:?}");
+    let base = PerAxis([Some(14), Some(14), Some(16)]);
+    let refusal = planner.patch_plan(&Pyramid { height: 1, base });
+    let refusal = refusal.err().map(|refusal| refusal.to_string());
+    assert!(
+        refusal.is_some_and(|text| text.contains("stay on the chip")),
+        "too many tiles"
+    );
 }

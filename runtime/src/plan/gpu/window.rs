@@ -100,16 +100,12 @@ impl DevicePlanner<'_> {
         plan: Option<&TowerPlan>,
         every: Option<u64>,
     ) -> Option<NoWindow> {
-        let scheme = self.planner.scheme;
         let Some(plan) = plan else {
             return Some(match self.interruptions.refusal() {
                 Some(reason) => NoWindow::Points(reason),
                 None => NoWindow::Layerwise,
             });
         };
-        if scheme.grid.is_periodic(Axis::OUTER) {
-            return Some(NoWindow::Ring);
-        }
         let towers = plan.fit.towers();
         if towers.way() == 0 {
             return Some(NoWindow::Way);
@@ -124,9 +120,16 @@ impl DevicePlanner<'_> {
         Some(NoWindow::Steps { period, every })
     }
 
+    /// Why nothing but a window over the host's memory goes around a periodic first axis.
+    pub(super) fn ring_refusal(&self) -> Option<NoWindow> {
+        let periodic = self.planner.scheme.grid.is_periodic(Axis::OUTER);
+        periodic.then_some(NoWindow::Ring)
+    }
+
     /// Time blocks in flight over the whole array on the device.
     pub fn resident(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<InFlight, Refusal> {
-        match (plan, self.window_refusal(plan, wanted.every)) {
+        let refusal = self.window_refusal(plan, wanted.every);
+        match (plan, refusal.or(self.ring_refusal())) {
             (_, Some(reason)) => Err(Refusal::Window(reason)),
             (None, None) => Err(Refusal::Window(NoWindow::Layerwise)),
             (Some(plan), None) => {
@@ -178,7 +181,8 @@ impl DevicePlanner<'_> {
                     circular: mapping,
                 };
                 let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
-                let fixed = fixed.saturating_add(table_bytes(plan));
+                let tables = self.tables(plan, blocks);
+                let fixed = fixed.saturating_add(tables);
                 let left = wanted.available.saturating_sub(fixed);
                 let places = (left / plane_bytes.max(1)) as i64;
                 let mut how = InFlight {
@@ -188,7 +192,7 @@ impl DevicePlanner<'_> {
                 // A circular buffer has a whole number of pieces of memory.
                 let bytes_of = |how| device_bytes(scheme, self.problem, layout, plan.height(), how);
                 while let Some(places) = how.places.filter(|places| *places > 0)
-                    && bytes_of(how).saturating_add(table_bytes(plan)) > wanted.available
+                    && bytes_of(how).saturating_add(tables) > wanted.available
                 {
                     how.places = Some(places - 1);
                 }
@@ -222,7 +226,16 @@ impl DevicePlanner<'_> {
             planes: (passes as i64 * planes) as f64 / wanted.devices.max(1) as f64,
         };
         let rate = WindowRate::new(self.window_rates(wanted), work);
-        self.in_turns(rate, wanted.devices, steps, least + how.group)
+        match wanted.disk {
+            // A chain of passes ends before the next one begins.
+            Some(_) => rate.in_turns(
+                wanted.devices,
+                wanted.devices as u64,
+                planes,
+                least + how.group,
+            ),
+            None => self.in_turns(rate, wanted.devices, steps, least + how.group),
+        }
     }
 
     /// The towers of a launch of a group of `group` planes.
@@ -254,7 +267,10 @@ impl DevicePlanner<'_> {
         let link = self.model.link_rate();
         Rates {
             cells: wanted.cells,
-            link: wanted.disk.map_or(link, |disk| link.min(disk / 2.0)),
+            // A pass of each device goes through while files are read and written once.
+            link: wanted.disk.map_or(link, |disk| {
+                link.min(disk / 2.0 * wanted.devices.max(1) as f64)
+            }),
             copies: self.model.copy_rate,
         }
     }
@@ -278,12 +294,14 @@ impl DevicePlanner<'_> {
         if let Some(reason) = self.window_refusal(plan, wanted.every) {
             return refuse(reason);
         }
+        if let Some(reason) = self.ring_refusal().filter(|_| wanted.disk.is_some()) {
+            return refuse(reason);
+        }
         let Some(plan) = plan else {
             return refuse(NoWindow::Layerwise);
         };
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
-        let tables = table_bytes(plan);
         let candidates = self.window_candidates(plan, wanted);
         // By planes of a group: towers are looked at once.
         let mut known: BTreeMap<i64, Footprints> = BTreeMap::new();
@@ -296,13 +314,21 @@ impl DevicePlanner<'_> {
                 break;
             }
             let places = how.places.unwrap_or(0);
+            let tables = self.tables(plan, how.blocks);
             let least = match about as f64 <= CLOSE * places as f64 {
                 true => {
                     let all = all.get_or_insert_with(|| self.footprints(plan, how));
                     let new = || all.regrouped(how.group, plan.height());
                     let footprints = known.entry(how.group).or_insert_with(new);
-                    self.least_places(footprints, plan, how)
-                        .ok_or(Refusal::Window(NoWindow::Way))?
+                    match (
+                        self.least_places(footprints, plan, how),
+                        self.ring_refusal(),
+                    ) {
+                        (Some(least), _) => least,
+                        // The ring is shorter than this window.
+                        (None, Some(_)) => continue,
+                        (None, None) => return refuse(NoWindow::Way),
+                    }
                 }
                 false => about,
             };
@@ -323,7 +349,16 @@ impl DevicePlanner<'_> {
             }
             let steps = how.blocks as u64 * plan.height();
             let planes = layout.visible(Axis::OUTER).len();
+            let heights = vec![plan.height(); how.blocks];
+            let own = known.get_mut(&how.group);
+            let loaded = own.and_then(|own| own.planes(scheme, layout, &heights));
+            let loaded = loaded.map_or(planes, |loaded| loaded.len());
             let passes = self.problem.steps.div_ceil(steps.max(1));
+            // How often planes come from the host and go back, or from files.
+            let through = match wanted.disk {
+                Some(_) => passes.div_ceil(wanted.devices.max(1) as u64),
+                None => passes,
+            };
             let mut rate = self.window_rate(plan, wanted, how, least);
             if let Some(footprints) = known.get_mut(&how.group)
                 && let Some(cells) = self.window_time(footprints, plan, wanted, how)
@@ -350,15 +385,19 @@ impl DevicePlanner<'_> {
                 rate,
                 files: wanted.disk.map(|_| disk::needed(layout)),
                 slabs: None,
-                copied: passes
-                    .saturating_mul(planes as u64)
+                copied: through
+                    .saturating_mul(loaded as u64)
                     .saturating_mul(plane_bytes),
             });
         }
-        best.ok_or(Refusal::Window(NoWindow::Memory {
-            needed: needed.unwrap_or(u64::MAX),
-            available,
-        }))
+        let refusal = match (needed, self.ring_refusal()) {
+            (None, Some(_)) => NoWindow::ShortRing,
+            _ => NoWindow::Memory {
+                needed: needed.unwrap_or(u64::MAX),
+                available,
+            },
+        };
+        best.ok_or(Refusal::Window(refusal))
     }
 
     /// The cell-steps per second of the operations of a run over the host's memory, timed by their list; `None` if they
@@ -383,7 +422,7 @@ impl DevicePlanner<'_> {
         if wanted.disk.is_some() || operations > MOST_LAUNCHES {
             return None;
         }
-        let window = self.window_of(footprints, how, devices);
+        let window = self.window_of(footprints, plan, how, devices)?;
         let cells = scheme.grid.cells.0.iter().map(|n| *n as f64);
         let all = cells.product::<f64>();
         let mut lay_out = |count: usize, left: u64| {
@@ -435,16 +474,32 @@ impl DevicePlanner<'_> {
     }
 
     /// The window of some devices over planes in groups.
-    fn window_of(&self, footprints: &Footprints, how: InFlight, devices: usize) -> Window {
-        Window {
-            planes: footprints.held(),
+    fn window_of(
+        &self,
+        footprints: &mut Footprints,
+        plan: &TowerPlan,
+        how: InFlight,
+        devices: usize,
+    ) -> Option<Window> {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let heights = vec![plan.height(); how.blocks];
+        Some(Window {
+            planes: footprints.planes(scheme, layout, &heights)?,
+            ring: footprints.ring(),
             places: how.places,
             circular: how.circular.is_some(),
             devices,
             in_flight: how.blocks,
             ahead: how.ahead,
             spread: how.spread,
-        }
+        })
+    }
+
+    /// Bytes of the tables of time blocks; around a ring two passes may have one for each of theirs.
+    fn tables(&self, plan: &TowerPlan, blocks: usize) -> u64 {
+        let each = table_bytes(plan) / HEIGHTS;
+        let around = self.ring_refusal().map_or(0, |_| 2 * blocks as u64);
+        table_bytes(plan).saturating_add(each.saturating_mul(around))
     }
 
     /// The groups of time blocks of a plan; its towers are known.
@@ -470,7 +525,7 @@ impl DevicePlanner<'_> {
         how: InFlight,
     ) -> Option<i64> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let window = self.window_of(footprints, how, 1);
+        let window = self.window_of(footprints, plan, how, 1)?;
         let outputs = self.problem.outputs.iter();
         let slices = outputs.filter_map(|output| match output.kind {
             OutputKind::Slice {
@@ -495,7 +550,7 @@ impl DevicePlanner<'_> {
         let mut footprints = self.footprints(plan, how);
         let heights = vec![plan.height(); how.blocks];
         let pass = footprints.pass(scheme, layout, &heights)?;
-        let window = self.window_of(&footprints, how, devices);
+        let window = self.window_of(&mut footprints, plan, how, devices)?;
         LaidOut::new(window, vec![pass; 2 * devices], footprints.way()).ok()
     }
 }

@@ -4,9 +4,8 @@ use super::layers::amendments;
 use super::predict::arithmetic;
 use super::zones::InZones;
 use std::collections::BTreeMap;
-use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
-use torre_compiler::patch::{AMENDED, CoefPlace, Shape};
+use torre_compiler::patch::{AMENDED, AXES, CoefPlace, Shape};
 use torre_compiler::scheme::{Op, Precision, Scheme, Update};
 
 /// What a scheme does in a step, as far as it costs time.
@@ -15,8 +14,8 @@ pub(super) struct Work {
     /// Instructions of a cell: arithmetic, and loads of coefficients from shared memory.
     pub arithmetic: f64,
     pub coefs: f64,
-    /// Rows, each in a stage, times cells beyond a patch that are read of them, along both axes.
-    pub across: [f64; 2],
+    /// Rows, each in a stage, times cells beyond a patch that are read of them, along each axis.
+    pub across: [f64; 3],
     pub stages: f64,
     /// Rows that are loaded and stored, and coefficients.
     pub held: f64,
@@ -37,7 +36,7 @@ impl Work {
             CoefPlace::Registers => self.loaded_coefs as f64,
             CoefPlace::Shared => 0.0,
         };
-        let window = (self.window * shape.patch[1]) as f64;
+        let window = (self.window * shape.patch[1] * shape.patch[2]) as f64;
         let amended = if self.zones.any() {
             AMENDED as f64
         } else {
@@ -55,7 +54,7 @@ impl Work {
         let mut work = Work {
             arithmetic: arithmetic(scheme) as f64,
             coefs: 0.0,
-            across: [0.0; 2],
+            across: [0.0; 3],
             stages: scheme.stages.len() as f64,
             held: 0.0,
             loaded_coefs: scheme.full_coefs(),
@@ -70,15 +69,15 @@ impl Work {
             let mut reach = BTreeMap::new();
             for read in updates.iter().flat_map(|u| u.body.reads()) {
                 let row = layout.read_row(scheme, stage, 0, read);
-                let own: &mut [[i64; 2]; 2] = reach.entry(row).or_default();
-                for (n, axis) in [Axis::OUTER, Axis::INNER].into_iter().enumerate() {
+                let own: &mut [[i64; 2]; 3] = reach.entry(row).or_default();
+                for (n, axis) in AXES.into_iter().enumerate() {
                     let by = i64::from(read.offset[axis]);
                     own[n] = [own[n][0].max(-by), own[n][1].max(by)];
                 }
                 rows.push(row);
             }
             let all = reach.values();
-            for n in 0..2 {
+            for n in 0..3 {
                 work.across[n] += all.clone().map(|r| (r[n][0] + r[n][1]) as f64).sum::<f64>();
             }
             let widest = all.map(|r| r[0][0].max(r[0][1]) + 1).max().unwrap_or(1);

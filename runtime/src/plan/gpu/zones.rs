@@ -4,8 +4,8 @@
 //! this warp does alone, cell by cell of its patches, and by the wait for loads of the cells that are amended together.
 
 use super::layers::{amendments, bytes, share_of};
-use torre_compiler::lattice::{Axis, div_ceil};
-use torre_compiler::patch::{Shape, TOGETHER};
+use torre_compiler::lattice::div_ceil;
+use torre_compiler::patch::{AXES, Shape, TOGETHER};
 use torre_compiler::scheme::{Op, Scheme, ZoneSet};
 
 /// Cycles from one instruction to the next of a warp for which others wait.
@@ -28,8 +28,8 @@ pub(super) struct InZones {
     /// Amendments of a step, and bytes of a value.
     amendments: f64,
     element: i64,
-    /// Lengths of the boxes of zones along the outer and the inner axis.
-    boxes: Vec<[i64; 2]>,
+    /// Lengths of the boxes of zones along the axes.
+    boxes: Vec<[i64; 3]>,
 }
 
 impl InZones {
@@ -51,10 +51,10 @@ impl InZones {
         let whole = scheme.grid.cells;
         let mut share = 0.0;
         for part in zones.iter().flat_map(|zone| &scheme.zone(zone).boxes) {
-            let [x, z] = [Axis::OUTER, Axis::INNER].map(|a| part[a].len().min(whole[a]));
-            let [cells_x, cells_z] = [Axis::OUTER, Axis::INNER].map(|a| whole[a] as f64);
-            share += x as f64 / cells_x * z as f64 / cells_z;
-            own.boxes.push([x, z]);
+            let lengths = AXES.map(|a| part[a].len().min(whole[a]));
+            let shares = [0, 1, 2].map(|n| lengths[n] as f64 / whole[AXES[n]] as f64);
+            share += shares.iter().product::<f64>();
+            own.boxes.push(lengths);
         }
         own.instructions /= share.max(1e-9);
         own
@@ -66,28 +66,29 @@ impl InZones {
     }
 
     /// Share of tiles of some base that have cells of zones.
-    pub fn share(&self, shape: &Shape, base: [i64; 2], tiles: [i64; 2]) -> f64 {
+    pub fn share(&self, shape: &Shape, base: [i64; 3], tiles: [i64; 3]) -> f64 {
         let tile = shape.tile();
         let along = |n: usize, length: i64| {
             let halo = (tile[n] - base[n]).max(0);
             div_ceil(length + halo, base[n].max(1)).clamp(0, tiles[n]) as f64
         };
-        let met = self.boxes.iter().map(|[x, z]| along(0, *x) * along(1, *z));
-        (met.sum::<f64>() / (tiles[0] * tiles[1]).max(1) as f64).min(1.0)
+        let met = |lengths: &[i64; 3]| (0..3).map(|n| along(n, lengths[n])).product::<f64>();
+        let all = tiles.iter().product::<i64>().max(1);
+        (self.boxes.iter().map(met).sum::<f64>() / all as f64).min(1.0)
     }
 
     /// Cycles by which a step of such a tile takes longer.
     pub fn cycles(&self, shape: &Shape) -> f64 {
-        let [px, pz] = shape.patch;
-        let together = (TOGETHER / (pz * self.element.max(1))).clamp(1, px);
-        let groups = self.amendments * div_ceil(px, together) as f64;
+        let [px, py, pz] = shape.patch;
+        let together = (TOGETHER / (pz * self.element.max(1))).clamp(1, px * py);
+        let groups = self.amendments * div_ceil(px * py, together) as f64;
         ALONE * self.instructions * shape.count() as f64 + LOADED * groups
     }
 
     /// Seconds in which such a tile takes its states and gives them back, once for each time block.
     pub fn moving(&self, shape: &Shape, stays: bool) -> f64 {
         let lines = match self.any() {
-            true => 2 * shape.patch[0],
+            true => 2 * shape.patch[0] * shape.patch[1],
             false => 0,
         };
         MOVED[usize::from(stays)] * lines as f64

@@ -1,6 +1,7 @@
 //! Runs on a GPU give the bits of the reference. Without a GPU their PTX is interpreted; where there is one, it runs
 //! there, too.
 
+mod around;
 mod examples;
 mod l2_partitions;
 mod layers;

@@ -1,10 +1,11 @@
 //! Calculation windows on several devices that take passes in turns.
 
 use super::windows::{
-    Done, Trial, compiled_for_window, few_cells, kernels, least_places, with_layers,
+    Done, Trial, compiled_for_window, few_cells, identity, kernels, least_places, with_layers,
 };
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
+use torre_runtime::run::checkpoint;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
 /// A run on so many devices, with the bits of the reference.
@@ -38,7 +39,88 @@ fn in_turns(
         "{launches:?}"
     );
     assert!(peers.changes() > 20);
+    // The same over files: each chain has a pass of each device.
+    let peers = InterpretedPeers::new(devices);
+    peers.reseed(devices as u64 + 7);
+    let folder = tempfile::tempdir().expect("a folder");
+    let over = Trial {
+        library,
+        scheme,
+        problem,
+        towers,
+        how,
+    }
+    .over_files(Devices::InTurns(&peers), folder.path());
+    over.expect("the bits of the reference");
+    assert!(peers.launches().iter().all(|launches| *launches > 4));
     done
+}
+
+/// A run over files on several devices that one of them gives up, after any number of launches, goes on with the last
+/// whole chain of passes, with any number of devices, and ends with the same bits.
+#[test]
+fn chains_over_files_go_on_where_they_ended() {
+    let Some(library) = library() else { return };
+    let text = "use std::maxwell::maxwell_media
+problem p {
+  scheme maxwell_media
+  domain 36 x 5 x 3
+  boundary x: cpml(3), y: cpml(2) | pec, z: pec
+  coef eps = if y < 3 then 2.5 else 1
+  source E.z at (7, 3, 2) += exp(-((t - 3)/2)^2)
+  probe E.z at (29, 4, 2)
+  steps 24
+}
+";
+    let resolved = with_layers(text);
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let device = Interpreted::new();
+    let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 1, TH = 2)");
+    let towers = &compiled_for_window(library, scheme, plan, &model);
+    let mut how = InFlight {
+        blocks: 2,
+        group: 5,
+        ahead: 1,
+        spread: false,
+        places: None,
+        slabs: None,
+        circular: Some(MAPPING),
+    };
+    how.places = least_places(scheme, problem, towers, how);
+    let run = |devices: usize, folder: &std::path::Path, last: Option<u64>| {
+        let peers = InterpretedPeers::new(devices);
+        peers.reseed(devices as u64);
+        if let Some(last) = last {
+            peers.fail_after(devices - 1, last);
+        }
+        let trial = Trial {
+            library,
+            scheme,
+            problem,
+            towers,
+            how,
+        };
+        let done = trial.over_files(Devices::InTurns(&peers), folder);
+        let launches = peers.launches();
+        done.map(|_| launches[devices - 1])
+    };
+    let own = identity::<f32>(scheme, problem);
+    // The last device has a pass of every chain, six passes in all.
+    for (first, then) in [(2, 3), (3, 1)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let all = run(first, folder.path(), None).expect("the bits of the reference");
+        let mut steps = std::collections::BTreeSet::new();
+        for last in [2, all - 1] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path();
+            let error = run(first, path, Some(last)).expect_err("it gave up");
+            assert!(error.contains("this many are enough"), "{error}");
+            steps.insert(checkpoint::step(path, &own).expect("a state"));
+            let rest = run(then, path, None);
+            rest.unwrap_or_else(|error| panic!("{first} {then}: {error}"));
+        }
+        assert!(steps.len() > 1, "{steps:?}");
+    }
 }
 
 /// Two and three devices, with sources in points and volumes, probes, slices across all axes and volumes; some passes

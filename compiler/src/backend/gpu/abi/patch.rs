@@ -44,17 +44,17 @@ parameters! {
 pub struct PatchEntry;
 
 impl PatchEntry {
-    pub const BYTES: usize = 40;
+    pub const BYTES: usize = 56;
     /// The address of the cell of the table that belongs to the first one.
     pub const CELLS: i64 = 0;
-    /// The first cell along both axes, and where they end.
-    pub const LO: [i64; 2] = [8, 12];
-    pub const HI: [i64; 2] = [16, 20];
-    /// Cells of the table from one index along the outer axis to the next.
-    pub const STRIDE: i64 = 24;
-    pub const KIND: i64 = 28;
+    /// The first cell along the axes, and where they end.
+    pub const LO: [i64; 3] = [8, 12, 16];
+    pub const HI: [i64; 3] = [20, 24, 28];
+    /// Cells of the table from one index along the outer and the middle axis to the next.
+    pub const STRIDES: [i64; 2] = [32, 36];
+    pub const KIND: i64 = 40;
     /// Under which a value is recorded.
-    pub const NUMBER: i64 = 32;
+    pub const NUMBER: i64 = 44;
 
     /// Kinds.
     pub const ADD: i32 = 0;
@@ -96,10 +96,8 @@ pub fn patch_tables(
     let mut entries = Vec::with_capacity(lists.entries.len() * PatchEntry::BYTES);
     for entry in &lists.entries {
         let begin = begins.get(entry.table).copied().unwrap_or(0);
-        let stride = lists
-            .tables
-            .get(entry.table)
-            .map_or(0, |table| table.widths[1]);
+        let widths = lists.tables.get(entry.table).map(|table| table.widths);
+        let [_, ys, zs] = widths.unwrap_or_default();
         let (kind, number) = match entry.kind {
             EntryKind::Add => (PatchEntry::ADD, 0),
             EntryKind::Replace => (PatchEntry::REPLACE, 0),
@@ -107,18 +105,11 @@ pub fn patch_tables(
         };
         let first = at + ((begin + entry.first) * PatchEntry::CELL_BYTES as i64) as u64;
         entries.extend(first.to_le_bytes());
-        let [x, z] = entry.cells;
-        let numbers = [
-            x.lo,
-            z.lo,
-            x.hi,
-            z.hi,
-            stride,
-            kind.into(),
-            number.into(),
-            0,
-        ];
-        entries.extend(numbers.iter().flat_map(|n| (*n as i32).to_le_bytes()));
+        let [x, y, z] = entry.cells;
+        let (lo, hi) = ([x.lo, y.lo, z.lo], [x.hi, y.hi, z.hi]);
+        let rest = [ys * zs, zs, kind.into(), number.into(), 0, 0];
+        let numbers = lo.into_iter().chain(hi).chain(rest);
+        entries.extend(numbers.flat_map(|n| (n as i32).to_le_bytes()));
     }
     Some([of_tile, ranges, entries])
 }

@@ -19,7 +19,7 @@ use crate::lattice::{Axis, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::tower::{PhasedRow, PointCell, PointPlan, PointRow, Points, Task, TaskStage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the entries of a table, and where their fields lie in them.
 pub struct PointEntry;
@@ -68,18 +68,16 @@ pub fn point_table(
         table.word(i32::try_from(word).ok()?);
     }
     table.pad();
-    let phases = scheme.phases().max(1);
-    let mut rows: BTreeMap<(usize, u32), i32> = BTreeMap::new();
-    for (number, row) in plan.rows.iter().enumerate() {
-        for phase in 0..phases {
-            let writer = RowWriter {
-                scheme,
-                layout,
-                row,
-                phase,
-            };
-            rows.insert((number, phase), writer.write(&mut table)?);
-        }
+    let used: BTreeSet<PhasedRow> = plan.stages.values().flatten().copied().collect();
+    let mut rows: BTreeMap<PhasedRow, i32> = BTreeMap::new();
+    for of in used {
+        let writer = RowWriter {
+            scheme,
+            layout,
+            row: &plan.rows[of.row],
+            of,
+        };
+        rows.insert(of, writer.write(&mut table)?);
     }
     let mut starts = Vec::new();
     for (number, task) in tasks.iter().enumerate() {
@@ -98,8 +96,8 @@ pub fn point_table(
             for stage in 0..per_period {
                 stages.push(table.end()?);
                 let found = plan.stages.get(&stage_of(number, period, stage));
-                for PhasedRow { row, phase } in found.into_iter().flatten() {
-                    table.word(rows[&(*row, *phase)]);
+                for of in found.into_iter().flatten() {
+                    table.word(rows[of]);
                 }
             }
         }
@@ -133,12 +131,12 @@ impl Bytes {
     }
 }
 
-/// A row with points, in a phase.
+/// A row with points, in a phase and a plane.
 struct RowWriter<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
     row: &'a PointRow,
-    phase: u32,
+    of: PhasedRow,
 }
 
 impl RowWriter<'_> {
@@ -172,7 +170,11 @@ impl RowWriter<'_> {
         if !cell.injections.is_empty() {
             let target = self.scheme.stages[self.row.stage.index()].updates[self.row.update].target;
             let cells = ComponentGhosts::new(self.scheme, target).of_cell(self.at(z));
-            for (at, negated) in cells.into_iter().skip(1) {
+            let around = self.scheme.grid.is_periodic(Axis::OUTER) && self.layout.windowed;
+            // Planes that are counted on around the outer axis have no ghosts across it.
+            let is_there = |at: PerAxis<i64>| !around || at[Axis::OUTER] == self.row.at.x;
+            let ghosts = cells.into_iter().skip(1);
+            for (at, negated) in ghosts.filter(|(at, _)| is_there(*at)) {
                 table.0.extend(self.place(at).to_le_bytes());
                 table.word(i32::from(negated));
                 table.pad();
@@ -200,7 +202,8 @@ impl RowWriter<'_> {
         let target = self.scheme.stages[stage.index()].updates[update].target;
         let row = self
             .layout
-            .target_row(self.scheme, stage, self.phase, target);
-        self.layout.element(row, at) * self.layout.element_bytes as i64
+            .target_row(self.scheme, stage, self.of.phase, target);
+        let planes = self.of.planes * self.layout.stride[Axis::OUTER];
+        (self.layout.element(row, at) + planes) * self.layout.element_bytes as i64
     }
 }

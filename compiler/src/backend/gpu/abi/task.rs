@@ -34,7 +34,8 @@ impl TaskWord {
     pub const LIMITS: [u32; 2] = [13, 14];
     /// Whether one is.
     pub const NARROW: u32 = 15;
-    /// Cells from the origin to where it lies in the array in interior periods: lengths of periodic axes.
+    /// Cells from the origin to where it lies in the array in interior periods: lengths of periodic axes. Where planes are
+    /// counted on around the outer axis, from the plane of the origin to its index.
     pub const SHIFT: [u32; 2] = [16, 17];
     /// The variant of interior periods.
     pub const VARIANT: u32 = 18;
@@ -76,7 +77,12 @@ pub fn task_words(
 ) -> Option<[i32; TaskWord::COUNT as usize]> {
     let placement = &task.placement;
     let origin = task.interior_origin();
-    let first = layout.group(origin.x, origin.y);
+    // Planes of a window that are counted on around the outer axis lie where towers count them.
+    let plane = match layout.windowed {
+        true => placement.origin.x,
+        false => origin.x,
+    };
+    let first = layout.group(plane, origin.y);
     let offset = first * layout.element_bytes as i64;
     let small = |n: u64| i32::try_from(n).ok();
     let number = |n: i64| i32::try_from(n).ok();

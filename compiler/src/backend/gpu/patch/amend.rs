@@ -11,18 +11,17 @@ use crate::backend::gpu::kernel::{Access, IntOp, Kernel, Variable};
 use crate::backend::gpu::numbers::number;
 use crate::evaluate::evaluate_all;
 use crate::lattice::Interval;
-use crate::patch::{AmendmentPlan, Place, StagePlan, TOGETHER};
+use crate::patch::{AmendmentPlan, Place, StagePlan, TOGETHER, WARP};
 use crate::scheme::{Amendment, CoefId, Op, Update};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// An amendment of an update.
 struct Amended<'a> {
     update: &'a Update,
     amendment: &'a Amendment,
     plan: &'a AmendmentPlan,
-    /// Where it acts: boxes of the zone, along both axes.
-    boxes: &'a [[Interval; 2]],
+    /// Where it acts: boxes of the zone, along the axes.
+    boxes: &'a [[Interval; 3]],
     /// The new values of the update.
     new: &'a [Variable],
 }
@@ -87,43 +86,56 @@ impl Context<'_> {
         own: &Amended<'_>,
     ) {
         let mut at = at.clone();
-        let [px, pz] = self.program.shape.patch;
+        let [px, py, pz] = self.program.shape.patch;
+        let not = |k: &mut Kernel<'_>, one| k.int(IntOp::Xor, one, Operand::int(Type::I1, 1));
         // Whether threads of the warp have cells of a box along the inner axis: all of them take the same way, as they
         // read of each other.
         let across: Vec<Operand> = (own.boxes.iter())
-            .map(|[_, range]| {
+            .map(|[_, _, range]| {
                 let none = (0..pz).fold(Operand::int(Type::I1, 1), |none, j| {
-                    let inside = at.within(k, 1, j, *range);
-                    let outside = k.int(IntOp::Xor, inside, Operand::int(Type::I1, 1));
+                    let inside = at.within(k, 2, j, *range);
+                    let outside = not(k, inside);
                     k.int(IntOp::And, none, outside)
                 });
                 let none = k.all(none);
-                k.int(IntOp::Xor, none, Operand::int(Type::I1, 1))
+                not(k, none)
             })
             .collect();
-        let together = (TOGETHER / (pz * self.bytes)).clamp(1, px);
-        for first in (0..px).step_by(together as usize) {
-            let lines = first..(first + together).min(px);
+        let lines: Vec<[i64; 2]> = self.lines().collect();
+        let together = (TOGETHER / (pz * self.bytes)).clamp(1, px * py);
+        for lines in lines.chunks(together as usize) {
             let mut some = Operand::int(Type::I1, 0);
-            for ([range, _], across) in own.boxes.iter().zip(&across) {
-                for line in lines.clone() {
-                    let inside = at.within(k, 0, line, *range);
+            for ([xs, ys, _], across) in own.boxes.iter().zip(&across) {
+                for [i, l] in lines {
+                    let mut inside = at.within(k, 0, *i, *xs);
+                    if self.program.three {
+                        let along = at.within(k, 1, *l, *ys);
+                        inside = k.int(IntOp::And, inside, along);
+                    }
                     let both = k.int(IntOp::And, inside, *across);
                     some = k.int(IntOp::Or, some, both);
                 }
             }
-            k.when(some, |k| self.lines(k, patch, &at, values, own, lines));
+            if self.program.shape.threads[2] < WARP {
+                // A warp has several rows of threads.
+                let none = not(k, some);
+                let none = k.all(none);
+                some = not(k, none);
+            }
+            k.when(some, |k| {
+                self.amend_lines(k, patch, &at, values, own, lines)
+            });
         }
     }
 
-    fn lines(
+    fn amend_lines(
         &self,
         k: &mut Kernel<'_>,
         patch: &Patch,
         at: &Coordinates,
         values: &Values,
         own: &Amended<'_>,
-        lines: Range<i64>,
+        lines: &[[i64; 2]],
     ) {
         let [_, room] = match patch.room {
             Some(room) => room,
@@ -138,8 +150,11 @@ impl Context<'_> {
             reader: Reader::default(),
             along: BTreeMap::new(),
         };
-        let cells = lines.flat_map(|i| (0..shape.patch[1]).map(move |j| [i, j]));
-        let cells: Vec<[i64; 2]> = cells.collect();
+        let inner = shape.patch[2];
+        let cells = lines
+            .iter()
+            .flat_map(|[i, l]| (0..inner).map(move |j| [*i, *l, j]));
+        let cells: Vec<[i64; 3]> = cells.collect();
         let loaded: Vec<Loaded> = cells
             .iter()
             .map(|cell| loader.load(k, own, *cell, room))
@@ -184,7 +199,7 @@ impl Loader<'_, '_> {
         &mut self,
         k: &mut Kernel<'_>,
         own: &Amended<'_>,
-        cell: [i64; 2],
+        cell: [i64; 3],
         room: Operand,
     ) -> Loaded {
         let (context, values) = (self.context, self.values);
@@ -221,7 +236,7 @@ impl Loader<'_, '_> {
         Loaded { acts, operands }
     }
 
-    fn coef(&mut self, k: &mut Kernel<'_>, coef: CoefId, cell: [i64; 2], acts: Operand) -> Operand {
+    fn coef(&mut self, k: &mut Kernel<'_>, coef: CoefId, cell: [i64; 3], acts: Operand) -> Operand {
         let context = self.context;
         let Some(axis) = context.scheme.coefs[coef.index()].only_axis else {
             if let Ok(known) = context.program.coefs.binary_search(&coef) {
@@ -229,7 +244,10 @@ impl Loader<'_, '_> {
                 return context.coef(k, self.patch, self.values, known, number);
             }
             let row = context.layout.coef_row(coef);
-            let index = [0, 1].map(|n| self.at.index(k, n, cell[n]));
+            let mut index = [Operand::i32(0); 3];
+            for n in context.program.axes() {
+                index[n] = self.at.index(k, n, cell[n]);
+            }
             let from = context.pointer(k, k.param(Patches::FROM), row, index);
             return k.load_if(acts, context.real, from);
         };

@@ -1,6 +1,8 @@
 //! What the code of all threads depends on, and the values of a thread.
 
 use crate::backend::gpu::ir::{Operand, Type};
+use crate::backend::gpu::kernel::{IntCmp, IntOp, Kernel};
+use crate::lattice::Interval;
 use crate::layout::Layout;
 use crate::patch::PatchProgram;
 use crate::scheme::Scheme;
@@ -30,4 +32,12 @@ pub struct Values {
     pub rows: Vec<Vec<Operand>>,
     /// Per coefficient of the program; none where they are in shared memory.
     pub coefs: Vec<Vec<Operand>>,
+}
+
+/// Whether an index lies in an interval.
+pub(super) fn within(k: &mut Kernel<'_>, index: Operand, interval: Interval) -> Operand {
+    let bound = |n: i64| Operand::i32(n.clamp(i32::MIN.into(), i32::MAX.into()) as i32);
+    let begun = k.compare(IntCmp::Ge, index, bound(interval.lo));
+    let before = k.compare(IntCmp::Lt, index, bound(interval.hi));
+    k.int(IntOp::And, begun, before)
 }

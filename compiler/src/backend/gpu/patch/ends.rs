@@ -1,7 +1,6 @@
 //! Ends of the grid: where cells lie, and the ghosts that lie beyond.
 
-use super::context::{Context, Values};
-use super::memory::within;
+use super::context::{Context, Values, within};
 use super::place::Patch;
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};
@@ -10,22 +9,29 @@ use crate::lattice::{Axis, Interval};
 use crate::patch::{Along, PatchProgram};
 use std::collections::BTreeMap;
 
-pub(super) const AXES: [Axis; 2] = [Axis::OUTER, Axis::INNER];
+pub(super) const AXES: [Axis; 3] = Axis::ALL;
 
 /// The indices of the cells of a patch, around a ring those in the grid. They are computed anew in each stage, as there
 /// are no registers to keep all that follows from them.
 #[derive(Clone)]
 pub(super) struct Coordinates {
     /// Of the first cell.
-    first: [Operand; 2],
+    first: [Operand; 3],
     /// Of all cells, around a ring.
-    around: [Option<Vec<Operand>>; 2],
+    around: [Option<Vec<Operand>>; 3],
+    /// Cells of those axes that are rings.
+    rings: [Option<i64>; 3],
+    /// Whether there is a middle axis.
+    three: bool,
     known: BTreeMap<(usize, i64, [i64; 2]), Operand>,
 }
 
 impl Coordinates {
     /// Whether an index along an axis lies in an interval.
     pub fn within(&mut self, k: &mut Kernel<'_>, n: usize, cell: i64, own: Interval) -> Operand {
+        if self.rings[n].is_some_and(|ring| own.lo <= 0 && own.hi >= ring) {
+            return Operand::int(Type::I1, 1);
+        }
         let known = self.known.entry((n, cell, [own.lo, own.hi]));
         // No index but the first one is kept in a register.
         *known.or_insert_with(|| match &self.around[n] {
@@ -39,9 +45,15 @@ impl Coordinates {
     }
 
     /// Whether a cell lies in a box.
-    pub fn inside(&mut self, k: &mut Kernel<'_>, cell: [i64; 2], own: [Interval; 2]) -> Operand {
-        let [x, z] = [0, 1].map(|n| self.within(k, n, cell[n], own[n]));
-        k.int(IntOp::And, x, z)
+    pub fn inside(&mut self, k: &mut Kernel<'_>, cell: [i64; 3], own: [Interval; 3]) -> Operand {
+        let mut inside = self.within(k, 0, cell[0], own[0]);
+        for n in 1..3 {
+            if n != 1 || self.three {
+                let along = self.within(k, n, cell[n], own[n]);
+                inside = k.int(IntOp::And, inside, along);
+            }
+        }
+        inside
     }
 
     /// Whether an index lies in one of some intervals.
@@ -118,11 +130,8 @@ struct Exchanged<'v> {
 
 impl Context<'_> {
     pub(super) fn coordinates(&self, k: &mut Kernel<'_>, patch: &Patch) -> Coordinates {
-        let first = [0, 1].map(|n| {
-            let first = patch.first(k, n);
-            k.again(first)
-        });
-        let around = [0, 1].map(|n| {
+        let first = self.found_anew(k, [0, 1, 2].map(|n| [patch.origin[n], patch.local[n]]));
+        let around = [0, 1, 2].map(|n| {
             let ring = self.program.along[n].ring?;
             let cells = 0..self.program.shape.patch[n];
             let index = cells.map(|cell| {
@@ -134,6 +143,8 @@ impl Context<'_> {
         Coordinates {
             first,
             around,
+            rings: self.program.along.map(|along| along.ring),
+            three: self.program.three,
             known: BTreeMap::new(),
         }
     }
@@ -146,12 +157,21 @@ impl Context<'_> {
         index: Operand,
         ring: i64,
     ) -> Operand {
-        let by = Operand::i32((self.program.along[n].turns() * ring) as i32);
+        let along = &self.program.along[n];
+        let cells = Operand::i32(ring as i32);
+        if along.is_near_ring(self.program.shape.tile()[n]) {
+            let [above, below] = [IntOp::Add, IntOp::Sub].map(|op| k.int(op, index, cells));
+            let begun = k.compare(IntCmp::Ge, index, Operand::i32(0));
+            let before = k.compare(IntCmp::Lt, index, cells);
+            let index = k.choose(before, index, below);
+            return k.choose(begun, index, above);
+        }
+        let by = Operand::i32((along.turns() * ring) as i32);
         let above = k.int(IntOp::Add, index, by);
-        k.int(IntOp::Rem, above, Operand::i32(ring as i32))
+        k.int(IntOp::Rem, above, cells)
     }
 
-    /// Makes the ghosts of rows, along the outer axis first: along the inner axis they are those of ghosts, too.
+    /// Makes the ghosts of rows, axis by axis: along later ones they are those of ghosts, too.
     pub(super) fn ghosts(
         &self,
         k: &mut Kernel<'_>,
@@ -175,7 +195,7 @@ impl Context<'_> {
                 continue;
             }
             exchanged = true;
-            let places = |number: usize| (number as i64) * self.program.shape.tile()[1 - n];
+            let places = |number: usize| (number as i64) * self.program.section(n);
             let mut number = 0;
             for (row, pairs) in &pairs {
                 for (source, _) in pairs {
@@ -217,22 +237,52 @@ impl Context<'_> {
         }
     }
 
+    /// The two axes across one, in their order.
+    fn across(n: usize) -> [usize; 2] {
+        match n {
+            0 => [1, 2],
+            1 => [0, 2],
+            _ => [0, 1],
+        }
+    }
+
     /// Where the first cell of a patch lies among ghosts along an axis.
     fn ghost_place(&self, k: &mut Kernel<'_>, patch: &Patch, at: GhostPlace) -> Operand {
         let GhostPlace { axis: n, place, .. } = at;
         let first = k.offset(patch.shared, self.areas()[1 + n] + place * self.bytes);
-        let local = k.again(patch.local[1 - n]);
+        let [a, b] = Context::across(n);
+        let has = |n: usize| n != 1 || self.program.three;
+        let scaled = |k: &mut Kernel<'_>, n: usize, by: i64| {
+            let local = k.again(patch.local[n]);
+            match by {
+                1 => local,
+                by => k.int(IntOp::Mul, local, Operand::i32(by as i32)),
+            }
+        };
+        let local = match (has(a), has(b)) {
+            (true, true) => {
+                let line = scaled(k, a, self.program.shape.tile()[b]);
+                let own = scaled(k, b, 1);
+                k.int(IntOp::Add, line, own)
+            }
+            (true, false) => scaled(k, a, 1),
+            (false, _) => scaled(k, b, 1),
+        };
         let local = k.resize(local, Type::I64);
         k.advance(first, local, self.bytes as u32)
     }
 
-    /// The cells of a patch at an index along axis `n`, in their order along the other one.
-    fn line(&self, n: usize, cell: i64) -> impl Iterator<Item = [i64; 2]> + use<> {
-        let across = 0..self.program.shape.patch[1 - n];
-        across.map(move |other| match n {
-            0 => [cell, other],
-            _ => [other, cell],
-        })
+    /// The cells of a patch at an index along axis `n`, each with its distance from the first of them among ghosts.
+    fn section(&self, n: usize, cell: i64) -> Vec<([i64; 3], i64)> {
+        let [a, b] = Context::across(n);
+        let (patch, line) = (self.program.shape.patch, self.program.shape.tile()[b]);
+        let cells = (0..patch[a]).flat_map(move |own| (0..patch[b]).map(move |other| [own, other]));
+        let place = |[own, other]: [i64; 2]| {
+            let mut at = [cell; 3];
+            (at[a], at[b]) = (own, other);
+            (at, own * line + other)
+        };
+        cells.map(place).collect()
     }
 
     fn give(
@@ -249,8 +299,8 @@ impl Context<'_> {
             let has = at.is(k, n, cell, source);
             k.when(has, |k| {
                 let to = self.ghost_place(k, patch, to);
-                for (number, own) in self.line(n, cell).enumerate() {
-                    let to = k.offset(to, number as i64 * self.bytes);
+                for (own, by) in self.section(n, cell) {
+                    let to = k.offset(to, by * self.bytes);
                     k.store(
                         values[shape.number(own)],
                         to,
@@ -278,27 +328,35 @@ impl Context<'_> {
         } = own;
         let shape = &self.program.shape;
         let id = self.program.components[row];
-        let other = AxisGhosts::new(self.scheme, id, AXES[1 - n]);
-        // What lies on a plane about which it is odd is a zero without a sign, in ghosts, too.
-        let free = match n {
-            0 => vec![self.scheme.grid.live(self.scheme.component(id).position)[Axis::INNER]],
-            _ => other.held(),
+        // What lies on a plane about which it is odd is a zero without a sign, in ghosts, too: those along axes before.
+        let live = self.scheme.grid.live(self.scheme.component(id).position);
+        let free = |m: usize| match m < n {
+            true => AxisGhosts::new(self.scheme, id, AXES[m]).held(),
+            false => vec![live[AXES[m]]],
         };
+        let across = Context::across(n).into_iter();
+        let across = across.filter(|m| *m != 1 || self.program.three);
+        let free: Vec<(usize, Vec<Interval>)> = across.map(|m| (m, free(m))).collect();
         for cell in cells_with(self.program, n, from.index) {
-            let across: Vec<[i64; 2]> = self.line(n, cell).collect();
+            let across = self.section(n, cell);
             let has = at.is(k, n, cell, from.index);
             let free: Vec<Operand> = across
                 .iter()
-                .map(|own| at.in_one(k, 1 - n, own[1 - n], &free))
+                .map(|(own, _)| {
+                    let along = free.iter().map(|(m, free)| at.in_one(k, *m, own[*m], free));
+                    let along: Vec<Operand> = along.collect();
+                    let both = along.into_iter().reduce(|a, b| k.int(IntOp::And, a, b));
+                    both.unwrap_or(Operand::int(Type::I1, 1))
+                })
                 .collect();
             let own: Vec<_> = across
                 .iter()
-                .map(|cell| k.variable_of(values.rows[row][shape.number(*cell)]))
+                .map(|(cell, _)| k.variable_of(values.rows[row][shape.number(*cell)]))
                 .collect();
             k.when(has, |k| {
                 let from = self.ghost_place(k, patch, from);
-                for (number, variable) in own.iter().enumerate() {
-                    let from = k.offset(from, number as i64 * self.bytes);
+                for (number, (variable, (_, by))) in own.iter().zip(&across).enumerate() {
+                    let from = k.offset(from, by * self.bytes);
                     let value = k.load(self.real, from, self.bytes as u32, Access::Plain);
                     let value = match negated {
                         true => k.negated(value),
@@ -309,7 +367,7 @@ impl Context<'_> {
                     k.set(*variable, value);
                 }
             });
-            for (cell, variable) in across.iter().zip(&own) {
+            for ((cell, _), variable) in across.iter().zip(&own) {
                 values.rows[row][shape.number(*cell)] = k.get(*variable);
             }
         }

@@ -1,14 +1,16 @@
 //! Exchanges of tiles that stay on the chip: what they store for others, how they wait, and what they load.
 
+use super::cells::{InTile, Known};
 use super::context::{Context, Surroundings, Values};
 use super::memory::Store;
 use super::place::Patch;
 use crate::backend::gpu::abi::{PROGRESS_BYTES, Patches};
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};
-use crate::lattice::Interval;
+use crate::lattice::PerAxis;
 use crate::layout::RowId;
 use crate::patch::Staying;
+use std::collections::BTreeMap;
 
 /// Whom a warp waits for.
 pub(super) struct Waiting {
@@ -114,17 +116,7 @@ impl Context<'_> {
         let done = k.int(IntOp::Add, done, Operand::i32(1));
         halo.waiting.publish(k, done);
         halo.waiting.wait(k, done);
-        for row in held() {
-            let from = array;
-            self.load_halo(
-                k,
-                patch,
-                halo.surroundings,
-                row,
-                from,
-                &mut values.rows[row],
-            );
-        }
+        self.load_halo(k, patch, halo.surroundings, array, values);
         if halo.surroundings == Surroundings::Ends {
             self.load_halo_states(k, patch, array);
             for row in held() {
@@ -132,75 +124,98 @@ impl Context<'_> {
                 self.ghosts(k, patch, &mut at, &[row], values);
             }
         }
-        held().for_each(|row| self.publish(k, patch, row, values));
+        let begin = &self.program.begin;
+        begin
+            .iter()
+            .for_each(|row| self.publish(k, patch, *row, values));
         if self.program.slots.count() > 0 {
             k.barrier();
         }
     }
 
-    /// Loads the cells of a tile that other tiles have in their bases.
+    /// Loads the cells of a tile that other tiles have in their bases, of all rows that are held; 0 beyond the grid.
     fn load_halo(
         &self,
         k: &mut Kernel<'_>,
         patch: &Patch,
         surroundings: Surroundings,
-        row: usize,
         array: Operand,
-        values: &mut [Operand],
+        values: &mut Values,
     ) {
-        let [px, pz] = self.program.shape.patch;
-        // Whether a cell is needed, and whether it is the tile's own, along an axis; found anew in each exchange.
-        let local = patch.local.map(|n| k.again(n));
-        let place = |k: &mut Kernel<'_>, n: usize, cell: i64| {
-            let along = &self.program.along[n];
-            let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
-            [Interval::new(0, along.needed()), base].map(|own| super::memory::within(k, local, own))
-        };
+        let pz = self.program.shape.patch[2];
         let lanes = self.lanes_in(surroundings);
-        let outer: Vec<_> = (0..px).map(|i| place(k, 0, i)).collect();
-        let inner = (0..pz).step_by(lanes as usize);
-        let inner: Vec<_> = inner.map(|j| place(k, 1, j)).collect();
-        let foreign = |k: &mut Kernel<'_>, i: i64, j: i64| {
-            let ([near_x, own_x], [near_z, own_z]) =
-                (outer[i as usize], inner[(j / lanes) as usize]);
-            let near = k.int(IntOp::And, near_x, near_z);
-            let own = k.int(IntOp::And, own_x, own_z);
-            let other = k.int(IntOp::Xor, own, Operand::int(Type::I1, 1));
-            k.int(IntOp::And, near, other)
+        let cells = InTile::new(k, self, patch);
+        let mut at = self.coordinates(k, patch);
+        let rings = self.program.along.each_ref().map(|along| along.ring);
+        let around = |n: usize| surroundings == Surroundings::Ends && rings[n].is_some();
+        // Places of rows differ by constants.
+        let first_row = |row: usize| {
+            let [first, own] = [0, row as u32].map(RowId);
+            let [first, own] = [first, own].map(|row| self.layout.element(row, PerAxis::splat(0)));
+            (own - first) * self.bytes
         };
-        if surroundings == Surroundings::Ends {
-            let component = self.program.components[row];
-            let extent = self.scheme.extent(component);
-            let own = super::ends::AXES.map(|axis| extent[axis]);
-            let mut at = self.coordinates(k, patch);
-            for i in 0..px {
-                let x = at.clamped(k, 0, i, own[0]);
-                let line = self.pointer(k, array, RowId(row as u32), [x, Operand::i32(0)]);
-                for j in 0..pz {
-                    let z = at.clamped(k, 1, j, own[1]);
-                    let z = k.resize(z, Type::I64);
-                    let from = k.advance(line, z, self.bytes as u32);
-                    let foreign = foreign(k, i, j);
-                    let there = at.inside(k, [i, j], own);
-                    let loaded = k.int(IntOp::And, foreign, there);
-                    let value = k.load_if(loaded, self.real, from);
-                    let own = &mut values[(i * pz + j) as usize];
-                    *own = k.choose(foreign, value, *own);
-                }
+        let held: Vec<usize> = (0..self.program.held.len())
+            .filter(|row| self.program.held[*row])
+            .collect();
+        let mut pointers: BTreeMap<[i64; 3], Operand> = BTreeMap::new();
+        let near: Vec<[Known; 2]> = (0..pz)
+            .step_by(lanes as usize)
+            .map(|j| [cells.needed(k, 2, j), cells.base(k, 2, j)])
+            .collect();
+        for [i, l] in self.lines() {
+            let mut line = [Known::Always; 2];
+            for (n, cell) in [i, l].into_iter().enumerate() {
+                let needed = cells.needed(k, n, cell);
+                let own = cells.base(k, n, cell);
+                line = [line[0].and(k, needed), line[1].and(k, own)];
             }
-            return;
-        }
-        let first = [0, 1].map(|n| patch.first(k, n));
-        let first = self.pointer(k, array, RowId(row as u32), first);
-        for i in 0..px {
-            let line = k.offset(first, i * self.line_bytes());
-            for j in (0..pz).step_by(lanes as usize) {
-                let from = k.offset(line, j * self.bytes);
-                let foreign = foreign(k, i, j);
-                let own = &mut values[(i * pz + j) as usize..][..lanes as usize];
-                let new = k.load_over(foreign, from, own);
-                own.copy_from_slice(&new);
+            for (j, [needed, own]) in (0..pz).step_by(lanes as usize).zip(&near) {
+                let cell = [i, l, j];
+                let needed = line[0].and(k, *needed);
+                let other = line[1].and(k, *own).not(k);
+                let foreign = needed.and(k, other);
+                if matches!(foreign, Known::Never) {
+                    continue;
+                }
+                // What is computed, and what is added to it.
+                let found = [0, 1, 2].map(|n| if around(n) { cell[n] } else { 0 });
+                let rest = [0, 1, 2].map(|n| cell[n] - found[n]);
+                let from = *pointers.entry(found).or_insert_with(|| {
+                    let mut place = [Operand::i32(0); 3];
+                    for n in self.program.axes() {
+                        place[n] = match surroundings {
+                            Surroundings::Bare => patch.first(k, n),
+                            Surroundings::Ends => at.index(k, n, found[n]),
+                        };
+                    }
+                    self.pointer(k, array, RowId(0), place)
+                });
+                let by = self.line_bytes(rest[0], rest[1]) + rest[2] * self.bytes;
+                for row in &held {
+                    let number = self.program.shape.number(cell);
+                    let by = by + first_row(*row);
+                    let own = &mut values.rows[*row][number..][..lanes as usize];
+                    let mut loaded = foreign;
+                    if surroundings == Surroundings::Ends {
+                        let extent = self.scheme.extent(self.program.components[*row]);
+                        let mut there = Known::Always;
+                        for n in self.program.axes() {
+                            let along = extent[super::ends::AXES[n]];
+                            if rings[n].is_none_or(|ring| along.lo > 0 || along.hi < ring) {
+                                let along = Known::Where(at.within(k, n, cell[n], along));
+                                there = there.and(k, along);
+                            }
+                        }
+                        if let Known::Where(there) = there {
+                            let zero = Operand::real(self.real, 0);
+                            let foreign = foreign.operand();
+                            own[0] = k.choose(foreign, zero, own[0]);
+                            loaded = loaded.and(k, Known::Where(there));
+                        }
+                    }
+                    let new = k.load_over(loaded.operand(), from, by, own);
+                    own.copy_from_slice(&new);
+                }
             }
         }
     }

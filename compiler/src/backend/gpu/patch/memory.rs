@@ -1,10 +1,12 @@
 //! What comes from the array and goes to it.
 
-use super::context::{Context, Surroundings, Values};
+use super::cells::{InTile, Known};
+use super::context::{Context, Surroundings, Values, within};
+use super::ends::{AXES, Coordinates};
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::{Operand, Type};
-use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};
+use crate::backend::gpu::kernel::{Access, IntOp, Kernel};
 use crate::lattice::{Axis, Interval, PerAxis, Position};
 use crate::layout::RowId;
 use crate::patch::Along;
@@ -13,8 +15,8 @@ use crate::patch::Along;
 #[derive(Clone, Copy)]
 pub(super) struct Store {
     pub array: Operand,
-    /// Cells from both ends of a base, along both axes: if there are some, no others are stored.
-    pub rims: Option<[[i64; 2]; 2]>,
+    /// Cells from both ends of a base along the axes: if there are some, no others are stored.
+    pub rims: Option<[[i64; 2]; 3]>,
     pub surroundings: Surroundings,
 }
 
@@ -86,34 +88,45 @@ impl Context<'_> {
         k.load(self.real, from, self.bytes as u32, Access::Plain)
     }
 
-    /// Bytes from a line of cells to the next.
-    pub(super) fn line_bytes(&self) -> i64 {
-        self.layout.stride[Axis::OUTER] * self.bytes
+    /// Bytes from the first cell of a patch to one in its line along the outer and the middle axis.
+    pub(super) fn line_bytes(&self, i: i64, l: i64) -> i64 {
+        let stride = &self.layout.stride;
+        (i * stride[Axis::OUTER] + l * stride[Axis::MIDDLE]) * self.bytes
     }
 
-    /// A row where cell (x, z) of an array would be.
+    /// A row where cell (x, y, z) of an array would be.
     pub(super) fn pointer(
         &self,
         k: &mut Kernel<'_>,
         array: Operand,
         row: RowId,
-        at: [Operand; 2],
+        at: [Operand; 3],
     ) -> Operand {
         let first = self.layout.element(row, PerAxis::splat(0)) * self.bytes;
-        let array = k.offset(array, first);
-        let [x, z] = at.map(|n| k.resize(n, Type::I64));
-        let by = k.int(IntOp::Mul, x, Operand::i64(self.line_bytes()));
-        let line = k.advance(array, by, 1);
+        let mut line = k.offset(array, first);
+        for n in self.program.axes().filter(|n| *n < 2) {
+            let index = k.resize(at[n], Type::I64);
+            let bytes = self.layout.stride[AXES[n]] * self.bytes;
+            let by = k.int(IntOp::Mul, index, Operand::i64(bytes));
+            line = k.advance(line, by, 1);
+        }
+        let z = k.resize(at[2], Type::I64);
         k.advance(line, z, self.bytes as u32)
+    }
+
+    /// The lines of a patch, by their cells along the outer and the middle axis.
+    pub(super) fn lines(&self) -> impl Iterator<Item = [i64; 2]> + use<> {
+        let [px, py, _] = self.program.shape.patch;
+        (0..px).flat_map(move |i| (0..py).map(move |l| [i, l]))
     }
 
     /// Values of a patch that are accessed together, along the inner axis.
     pub(super) fn lanes(&self) -> i64 {
         let Along {
             base, halo, tiles, ..
-        } = &self.program.along[1];
+        } = &self.program.along[2];
         let divides = |n: &i64| {
-            self.program.shape.patch[1] % n == 0
+            self.program.shape.patch[2] % n == 0
                 && halo[0] % n == 0
                 && (*tiles == 1 || base % n == 0)
         };
@@ -140,21 +153,20 @@ impl Context<'_> {
         row: RowId,
         position: Position,
     ) -> Vec<Operand> {
-        let [px, pz] = self.program.shape.patch;
+        let pz = self.program.shape.patch[2];
         let mut all = Vec::new();
         if surroundings == Surroundings::Ends {
             let mut at = self.coordinates(k, patch);
             let extent = self.scheme.grid.extent(position);
-            let [xs, zs] = [extent[Axis::OUTER], extent[Axis::INNER]];
-            for i in 0..px {
-                let x = at.clamped(k, 0, i, xs);
-                let line = self.pointer(k, k.param(Patches::FROM), row, [x, Operand::i32(0)]);
+            let extent = AXES.map(|axis| extent[axis]);
+            for [i, l] in self.lines() {
+                let line = self.line_pointer(k, &at, k.param(Patches::FROM), row, [i, l], extent);
                 for j in 0..pz {
-                    let z = at.clamped(k, 1, j, zs);
+                    let z = at.clamped(k, 2, j, extent[2]);
                     let z = k.resize(z, Type::I64);
                     let from = k.advance(line, z, self.bytes as u32);
                     let value = k.load(self.real, from, self.bytes as u32, Access::ReadOnly);
-                    let there = at.inside(k, [i, j], [xs, zs]);
+                    let there = at.inside(k, [i, l, j], extent);
                     let zero = Operand::real(self.real, 0);
                     all.push(k.choose(there, value, zero));
                 }
@@ -163,10 +175,10 @@ impl Context<'_> {
         }
         let lanes = self.lanes();
         let vector = Type::vector(self.scheme.precision, lanes as u32);
-        let first = [0, 1].map(|n| patch.first(k, n));
+        let first = [0, 1, 2].map(|n| patch.first(k, n));
         let first = self.pointer(k, k.param(Patches::FROM), row, first);
-        for i in 0..px {
-            let line = k.offset(first, i * self.line_bytes());
+        for [i, l] in self.lines() {
+            let line = k.offset(first, self.line_bytes(i, l));
             for j in (0..pz).step_by(lanes as usize) {
                 let from = k.offset(line, j * self.bytes);
                 let several = k.load(vector, from, vector.bytes(), Access::ReadOnly);
@@ -174,6 +186,23 @@ impl Context<'_> {
             }
         }
         all
+    }
+
+    /// Where a line of a patch begins in an array, or the nearest one in the grid.
+    pub(super) fn line_pointer(
+        &self,
+        k: &mut Kernel<'_>,
+        at: &Coordinates,
+        array: Operand,
+        row: RowId,
+        line: [i64; 2],
+        extent: [Interval; 3],
+    ) -> Operand {
+        let mut first = [Operand::i32(0); 3];
+        for n in self.program.axes().filter(|n| *n < 2) {
+            first[n] = at.clamped(k, n, line[n], extent[n]);
+        }
+        self.pointer(k, array, row, first)
     }
 
     /// Stores what the base has of a row.
@@ -186,70 +215,81 @@ impl Context<'_> {
         to: Store,
     ) {
         let Store { array, rims, .. } = to;
-        let [px, pz] = self.program.shape.patch;
+        let [px, py, pz] = self.program.shape.patch;
         let component = self.program.components[row];
         let extent = self.scheme.extent(component);
-        let at = [0, 1].map(|n| {
-            let first = patch.first(k, n);
-            k.again(first)
-        });
+        let at = self.found_anew(k, [0, 1, 2].map(|n| [patch.origin[n], patch.local[n]]));
         let first = self.pointer(k, array, RowId(row as u32), at);
         let lanes = self.lanes_in(to.surroundings);
-        // Found anew: there are no registers to keep the places of all cells.
-        let local = patch.local.map(|n| k.again(n));
+        let cells = InTile::new(k, self, patch);
         let stored = |k: &mut Kernel<'_>, n: usize, cell: i64| {
+            let base = cells.base(k, n, cell);
             let along = &self.program.along[n];
-            let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
-            let inside = within(k, local, base);
-            if to.surroundings == Surroundings::Bare {
-                return inside;
+            let own = extent[AXES[n]];
+            let whole = own.lo <= 0 && own.hi >= along.base * along.tiles;
+            if to.surroundings == Surroundings::Bare || whole {
+                return base;
             }
-            let axis = [Axis::OUTER, Axis::INNER][n];
             let index = k.int(IntOp::Add, at[n], Operand::i32(cell as i32));
-            let there = within(k, index, extent[axis]);
-            k.int(IntOp::And, inside, there)
+            let there = Known::Where(within(k, index, own));
+            base.and(k, there)
         };
         // Whether a cell lies in a rim along an axis, if rims alone are stored.
-        let in_rim = |k: &mut Kernel<'_>, n: usize, cell: i64| {
-            let [below, above] = rims?[n];
-            let along = &self.program.along[n];
-            let base = Interval::new(along.halo[0], along.halo[0] + along.base);
-            let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
-            let [lower, upper] = [
-                Interval::new(base.lo, base.lo + below),
-                Interval::new(base.hi - above, base.hi),
-            ]
-            .map(|rim| within(k, local, rim));
-            Some(k.int(IntOp::Or, lower, upper))
+        let in_rim = |k: &mut Kernel<'_>, n: usize, cell: i64| match rims {
+            Some(rims) => cells.rim(k, n, cell, rims[n]),
+            None => Known::Always,
         };
         for i in 0..px {
-            let line = k.offset(first, i * self.line_bytes());
             let own = stored(k, 0, i);
-            let rim = in_rim(k, 0, i);
-            k.when(own, |k| {
-                for j in (0..pz).step_by(lanes as usize) {
-                    let mut own = stored(k, 1, j);
-                    if let Some((x, z)) = rim.zip(in_rim(k, 1, j)) {
-                        let either = k.int(IntOp::Or, x, z);
-                        own = k.int(IntOp::And, own, either);
+            let rim_x = in_rim(k, 0, i);
+            own.when(k, |k| {
+                for l in 0..py {
+                    let own_y = stored(k, 1, l);
+                    let rim_y = in_rim(k, 1, l).or(k, rim_x);
+                    for j in (0..pz).step_by(lanes as usize) {
+                        let mut own = stored(k, 2, j).and(k, own_y);
+                        let rim = in_rim(k, 2, j).or(k, rim_y);
+                        own = own.and(k, rim);
+                        if matches!(own, Known::Never) {
+                            continue;
+                        }
+                        let by = self.line_bytes(i, l) + j * self.bytes;
+                        let number = self.program.shape.number([i, l, j]);
+                        let several = &values[number..][..lanes as usize];
+                        // With three axes rims are stored often, and most threads have some.
+                        if self.program.three && rims.is_some() {
+                            k.store_several_if(own.operand(), several, first, by);
+                            continue;
+                        }
+                        own.when(k, |k| {
+                            let several = k.pack(several);
+                            let to = k.offset(first, by);
+                            k.store(several, to, several.ty.bytes(), Access::Plain);
+                        });
                     }
-                    k.when(own, |k| {
-                        let cells = &values[(i * pz + j) as usize..][..lanes as usize];
-                        let several = k.pack(cells);
-                        let to = k.offset(line, j * self.bytes);
-                        k.store(several, to, several.ty.bytes(), Access::Plain);
-                    });
                 }
             });
         }
     }
-}
 
-/// Whether an index lies in an interval.
-pub(super) fn within(k: &mut Kernel<'_>, index: Operand, interval: Interval) -> Operand {
-    let bound = |n: i64| Operand::i32(n.clamp(i32::MIN.into(), i32::MAX.into()) as i32);
-    let begun = k.compare(IntCmp::Ge, index, bound(interval.lo));
-    let before = k.compare(IntCmp::Lt, index, bound(interval.hi));
-    k.int(IntOp::And, begun, before)
+    /// The patch's first cell, counted from the tile's, found anew.
+    pub(super) fn local(&self, k: &mut Kernel<'_>, patch: &Patch) -> [Operand; 3] {
+        let mut local = patch.local;
+        for n in self.program.axes() {
+            if self.program.shape.threads[n] > 1 {
+                local[n] = k.again(local[n]);
+            }
+        }
+        local
+    }
+
+    /// Sums for each axis, found anew.
+    pub(super) fn found_anew(&self, k: &mut Kernel<'_>, terms: [[Operand; 2]; 3]) -> [Operand; 3] {
+        let mut sums = [Operand::i32(0); 3];
+        for n in self.program.axes() {
+            let sum = k.int(IntOp::Add, terms[n][0], terms[n][1]);
+            sums[n] = k.again(sum);
+        }
+        sums
+    }
 }

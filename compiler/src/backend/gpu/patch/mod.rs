@@ -12,6 +12,7 @@
 //! ```
 
 mod amend;
+mod cells;
 mod context;
 mod ends;
 mod exchange;
@@ -52,7 +53,7 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &Pat
     };
     let shared = module.shared_on_demand(16);
     let launch = Launch {
-        threads: [WARP as u32, program.shape.warps as u32, 1],
+        threads: [WARP as u32, program.shape.warps() as u32, 1],
         blocks: program.shape.blocks,
         ..Launch::default()
     };
@@ -96,7 +97,9 @@ impl Context<'_> {
             }
             self.load_states(k, patch);
         }
-        held.iter()
+        let begin = &self.program.begin;
+        begin
+            .iter()
             .for_each(|row| self.publish(k, patch, *row, &values));
         if self.program.slots.count() > 0 {
             k.barrier();
@@ -167,18 +170,18 @@ impl Context<'_> {
         self.program.coefs.binary_search(&coef).unwrap_or(0)
     }
 
-    /// Bytes from the beginning of shared memory to the coefficients, and to ghosts along both axes.
-    fn areas(&self) -> [i64; 3] {
+    /// Bytes from the beginning of shared memory to the coefficients, and to ghosts along the axes.
+    fn areas(&self) -> [i64; 4] {
         let element = self.bytes as usize;
         let coefs = self.program.slots.bytes(&self.program.shape, element);
-        let outer = coefs + self.program.coef_bytes(element);
-        let inner = outer + self.program.ghost_bytes(element)[0];
-        [coefs, outer, inner].map(|bytes| bytes as i64)
+        let [outer, middle, _] = self.program.ghost_bytes(element);
+        let ghosts = coefs + self.program.coef_bytes(element);
+        [coefs, ghosts, ghosts + outer, ghosts + outer + middle].map(|bytes| bytes as i64)
     }
 
     /// Bytes between the same thing of two slots.
     fn slot_bytes(&self) -> i64 {
-        self.program.shape.threads() * self.bytes
+        self.program.shape.all_threads() * self.bytes
     }
 
     fn coefs_are_shared(&self) -> bool {

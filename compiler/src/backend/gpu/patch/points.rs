@@ -9,12 +9,19 @@ use crate::scheme::Precision;
 
 /// An entry that a thread has read.
 struct Entry {
-    lo: [Operand; 2],
-    hi: [Operand; 2],
+    lo: [Operand; 3],
+    hi: [Operand; 3],
     pointer: Operand,
     /// Of which kind it is.
     replaces: Operand,
     records: Operand,
+}
+
+/// A cell of a patch, and the patch's first cell in the tile.
+#[derive(Clone, Copy)]
+struct At {
+    local: [Operand; 3],
+    cell: [i64; 3],
 }
 
 impl Context<'_> {
@@ -71,7 +78,7 @@ impl Context<'_> {
     /// Whether the patch has cells of an entry.
     fn near(&self, k: &mut Kernel<'_>, patch: &Patch, entry: &Entry) -> Operand {
         let mut near = Operand::int(Type::I1, 1);
-        for n in 0..2 {
+        for n in self.program.axes() {
             let cells = Operand::i32(self.program.shape.patch[n] as i32);
             let local = k.again(patch.local[n]);
             let end = k.int(IntOp::Add, local, cells);
@@ -92,9 +99,9 @@ impl Context<'_> {
         own: &[Variable],
     ) {
         let shape = &self.program.shape;
-        let [px, pz] = shape.patch;
+        let [px, py, pz] = shape.patch;
         // Found anew: there are no registers to keep the places of all cells.
-        let local = patch.local.map(|n| k.again(n));
+        let local = self.local(k, patch);
         let inside = |k: &mut Kernel<'_>, n: usize, cell: i64| {
             let local = k.int(IntOp::Add, local[n], Operand::i32(cell as i32));
             let begun = k.compare(IntCmp::Ge, local, entry.lo[n]);
@@ -102,18 +109,25 @@ impl Context<'_> {
             k.int(IntOp::And, begun, before)
         };
         for i in 0..px {
-            let here = inside(k, 0, i);
-            k.when(here, |k| {
-                for j in 0..pz {
-                    let variable = own[shape.number([i, j])];
-                    let here = inside(k, 1, j);
-                    k.when(here, |k| {
-                        k.either(
-                            entry.records,
-                            |k| self.record(k, entry, step, variable),
-                            |k| self.inject(k, entry, local, [i, j], step, variable),
-                        );
-                    });
+            let here_x = inside(k, 0, i);
+            k.when(here_x, |k| {
+                for l in 0..py {
+                    let here_y = self.program.three.then(|| inside(k, 1, l));
+                    for j in 0..pz {
+                        let cell = [i, l, j];
+                        let (variable, at) = (own[shape.number(cell)], At { local, cell });
+                        let mut here = inside(k, 2, j);
+                        if let Some(here_y) = here_y {
+                            here = k.int(IntOp::And, here, here_y);
+                        }
+                        k.when(here, |k| {
+                            k.either(
+                                entry.records,
+                                |k| self.record(k, entry, step, variable),
+                                |k| self.inject(k, entry, at, step, variable),
+                            );
+                        });
+                    }
                 }
             });
         }
@@ -134,24 +148,21 @@ impl Context<'_> {
         k.store(value, to, self.bytes as u32, Access::Plain);
     }
 
-    fn inject(
-        &self,
-        k: &mut Kernel<'_>,
-        entry: &Entry,
-        local: [Operand; 2],
-        cell: [i64; 2],
-        step: Operand,
-        variable: Variable,
-    ) {
+    fn inject(&self, k: &mut Kernel<'_>, entry: &Entry, at: At, step: Operand, variable: Variable) {
         let double = Type::scalar(Precision::F64);
-        let [x, z] = [0, 1].map(|n| {
-            let local = k.int(IntOp::Add, local[n], Operand::i32(cell[n] as i32));
+        let along = |k: &mut Kernel<'_>, n: usize| {
+            let cell = Operand::i32(at.cell[n] as i32);
+            let local = k.int(IntOp::Add, at.local[n], cell);
             k.int(IntOp::Sub, local, entry.lo[n])
-        });
-        let stride = k.offset(entry.pointer, PatchEntry::STRIDE);
-        let stride = k.load(Type::I32, stride, 4, Access::ReadOnly);
-        let line = k.int(IntOp::Mul, x, stride);
-        let number = k.int(IntOp::Add, line, z);
+        };
+        let mut number = along(k, 2);
+        for n in self.program.axes().filter(|n| *n < 2) {
+            let stride = k.offset(entry.pointer, PatchEntry::STRIDES[n]);
+            let stride = k.load(Type::I32, stride, 4, Access::ReadOnly);
+            let index = along(k, n);
+            let before = k.int(IntOp::Mul, index, stride);
+            number = k.int(IntOp::Add, before, number);
+        }
         let number = k.resize(number, Type::I64);
         let cells = k.offset(entry.pointer, PatchEntry::CELLS);
         let cells = k.load(Type::GLOBAL, cells, 8, Access::ReadOnly);

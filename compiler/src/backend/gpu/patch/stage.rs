@@ -1,7 +1,7 @@
 //! A stage of a round.
 
 use super::context::{Context, Surroundings, Values};
-use super::ends::Coordinates;
+use super::ends::{AXES, Coordinates};
 use super::memory::Store;
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
@@ -9,7 +9,6 @@ use crate::backend::gpu::ir::Operand;
 use crate::backend::gpu::kernel::{Access, IntOp, Kernel};
 use crate::backend::gpu::numbers::number;
 use crate::evaluate::evaluate;
-use crate::lattice::Axis;
 use crate::patch::{PatchProgram, Place, Read, StagePlan, UpdatePlan};
 use crate::scheme::{Op, Update};
 use std::collections::BTreeMap;
@@ -34,18 +33,20 @@ impl Reader {
         }
         let own = || values.rows[place.row][context.program.shape.number(place.cell)];
         let value = match place.thread {
-            [0, 0] => return own(),
-            [warp, 0] => match context.program.slots.of(place.row, place.cell) {
+            [0, 0, 0] => return own(),
+            [_, _, 0] => match context.program.slots.of(place.row, place.cell) {
                 Some(slot) => {
-                    let from = k.offset(patch.warps[&warp], i64::from(slot) * context.slot_bytes());
+                    let rows = context.program.shape.rows_to(place.thread);
+                    let from =
+                        k.offset(patch.others[&rows], i64::from(slot) * context.slot_bytes());
                     k.load(context.real, from, context.bytes as u32, Access::Plain)
                 }
-                // There is one warp: what lies beyond is wrong anyway.
+                // There is one row: what lies beyond is wrong anyway.
                 None => own(),
             },
-            [warp, lane] => {
+            [outer, middle, lane] => {
                 let beside = Place {
-                    thread: [warp, 0],
+                    thread: [outer, middle, 0],
                     ..place
                 };
                 let value = self.value(k, context, patch, values, beside);
@@ -73,16 +74,17 @@ impl Context<'_> {
         let updates = &self.scheme.stages[plan.stage.index()].updates;
         let mut reader = Reader::default();
         let mut new = vec![Vec::new(); plan.updates.len()];
-        let [px, pz] = self.program.shape.patch;
+        let [px, py, pz] = self.program.shape.patch;
+        let lines = |i| (0..py).flat_map(move |l| (0..pz).map(move |j| [i, l, j]));
         for i in 0..px {
             for (own, new) in plan.updates.iter().zip(&mut new) {
-                for j in 0..pz {
+                for cell in lines(i) {
                     let mut writer = Cell {
                         context: self,
                         patch,
                         values,
                         reader: &mut reader,
-                        cell: [i, j],
+                        cell,
                     };
                     let update = &updates[own.update];
                     let value = writer.update(k, own, update);
@@ -131,7 +133,7 @@ impl Context<'_> {
         }
     }
 
-    /// Writes what other warps read of a row.
+    /// Writes what other rows of threads read of a row.
     pub(super) fn publish(&self, k: &mut Kernel<'_>, patch: &Patch, row: usize, values: &Values) {
         for (cell, slot) in self.program.slots.of_row(row) {
             let to = k.offset(patch.slot, i64::from(slot) * self.slot_bytes());
@@ -165,7 +167,7 @@ struct Cell<'s, 'a> {
     patch: &'s Patch,
     values: &'s Values,
     reader: &'s mut Reader,
-    cell: [i64; 2],
+    cell: [i64; 3],
 }
 
 impl Cell<'_, '_> {
@@ -220,7 +222,7 @@ impl Cell<'_, '_> {
         at: Option<&mut Coordinates>,
     ) -> Operand {
         let Some(at) = at else { return value };
-        let region = [Axis::OUTER, Axis::INNER].map(|axis| update.region[axis]);
+        let region = AXES.map(|axis| update.region[axis]);
         let acts = at.inside(k, self.cell, region);
         let elsewhere = match self.context.scheme.component(own.component).time_levels {
             1 => self.values.rows[own.target][self.number()],

@@ -1,8 +1,8 @@
 //! States of zones on their way between arrays and the rooms of tiles. A thread moves those of its patch, line by line.
 
-use super::context::Context;
+use super::context::{Context, within};
 use super::ends::AXES;
-use super::memory::{Store, within};
+use super::memory::Store;
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
 use crate::backend::gpu::ir::{Operand, Type};
@@ -16,7 +16,7 @@ use crate::scheme::{StateId, ZoneId};
 enum Cells {
     All,
     /// Those of the base; if there are rims, only what lies in one of them.
-    Base(Option<[[i64; 2]; 2]>),
+    Base(Option<[[i64; 2]; 3]>),
     /// Those of the halo.
     Halo,
 }
@@ -71,33 +71,50 @@ impl Context<'_> {
         if self.scheme.states.is_empty() {
             return;
         }
-        let [px, pz] = self.program.shape.patch;
+        let [px, py, pz] = self.program.shape.patch;
         k.when(has, |k| {
-            let (first, end) = (Operand::i32(0), Operand::i32(px as i32));
+            let (first, end) = (Operand::i32(0), Operand::i32((px * py) as i32));
             k.repeat(first, end, Operand::i32(1), Some(1), |k, line| {
-                let x = k.int(IntOp::Add, patch.local[0], line);
+                let (i, l) = match self.program.three {
+                    false => (line, None),
+                    true => {
+                        let width = Operand::i32(py as i32);
+                        let l = k.int(IntOp::Rem, line, width);
+                        (k.int(IntOp::Div, line, width), Some(l))
+                    }
+                };
+                let x = k.int(IntOp::Add, patch.local[0], i);
                 let x = self.along(k, patch, own.cells, 0, x);
+                let y = l.map(|l| {
+                    let y = k.int(IntOp::Add, patch.local[1], l);
+                    self.along(k, patch, own.cells, 1, y)
+                });
                 let line = k.resize(line, Type::I64);
                 let by = Operand::i64(pz * self.slot_bytes());
                 let by = k.int(IntOp::Mul, line, by);
                 let room = k.advance(room, by, 1);
                 let cells: Vec<Along> = (0..pz)
                     .map(|j| {
-                        let z = k.int(IntOp::Add, patch.local[1], Operand::i32(j as i32));
-                        self.along(k, patch, own.cells, 1, z)
+                        let z = k.int(IntOp::Add, patch.local[2], Operand::i32(j as i32));
+                        self.along(k, patch, own.cells, 2, z)
                     })
                     .collect();
                 for (number, zone) in self.layout.zones.iter().enumerate() {
                     let states: Vec<StateId> =
                         self.scheme.states_of(ZoneId(number as u32)).collect();
                     for part in zone.boxes.iter().filter(|_| !states.is_empty()) {
-                        let inside = within(k, x.index, part.region[AXES[0]]);
+                        let mut inside = within(k, x.index, part.region[AXES[0]]);
+                        if let Some(y) = &y {
+                            let along = within(k, y.index, part.region[AXES[1]]);
+                            inside = k.int(IntOp::And, inside, along);
+                        }
                         k.when(inside, |k| {
                             let line = Line {
                                 zone,
                                 part,
                                 states: &states,
                                 x,
+                                y,
                                 cells: &cells,
                                 room,
                             };
@@ -144,25 +161,30 @@ impl Context<'_> {
         }
     }
 
-    /// Whether the states of a cell are moved, and lie in the zone along the inner axis.
-    fn moved(
-        &self,
-        k: &mut Kernel<'_>,
-        cells: Cells,
-        [x, z]: [&Along; 2],
-        range: Interval,
-    ) -> Operand {
+    /// Whether the states of a cell are moved, and lie in the zone along the inner axis. `all`: along the axes that there
+    /// are, the inner one last.
+    fn moved(&self, k: &mut Kernel<'_>, cells: Cells, all: &[Along], range: Interval) -> Operand {
+        let [rest @ .., z] = all else {
+            return Operand::int(Type::I1, 0);
+        };
         let inside = within(k, z.index, range);
-        let own = k.int(IntOp::And, x.own, z.own);
+        let of = |k: &mut Kernel<'_>, op: IntOp, get: fn(&Along) -> Operand| {
+            let first = get(z);
+            rest.iter()
+                .fold(first, |all, along| k.int(op, get(along), all))
+        };
+        let own = |along: &Along| along.own;
         let chosen = match cells {
             Cells::All => return inside,
-            Cells::Base(None) => own,
+            Cells::Base(None) => of(k, IntOp::And, own),
             Cells::Base(Some(_)) => {
-                let rim = k.int(IntOp::Or, x.rim, z.rim);
+                let rim = of(k, IntOp::Or, |along| along.rim);
+                let own = of(k, IntOp::And, own);
                 k.int(IntOp::And, own, rim)
             }
             Cells::Halo => {
-                let near = k.int(IntOp::And, x.near, z.near);
+                let near = of(k, IntOp::And, |along| along.near);
+                let own = of(k, IntOp::And, own);
                 let other = k.int(IntOp::Xor, own, Operand::int(Type::I1, 1));
                 k.int(IntOp::And, near, other)
             }
@@ -177,11 +199,17 @@ impl Context<'_> {
         let first = k.offset(own.array, part.group(zone, 0, 0) * self.bytes);
         let x = k.resize(line.x.index, Type::I64);
         let by = k.int(IntOp::Mul, x, Operand::i64(zone.plane * self.bytes));
-        let first = k.advance(first, by, 1);
+        let mut first = k.advance(first, by, 1);
+        if let Some(y) = &line.y {
+            let index = k.resize(y.index, Type::I64);
+            let by = k.int(IntOp::Mul, index, Operand::i64(zone.group * self.bytes));
+            first = k.advance(first, by, 1);
+        }
         let mut moves = Vec::new();
         for (number, z) in line.cells.iter().enumerate() {
-            let range = part.region[AXES[1]];
-            let moved = self.moved(k, own.cells, [&line.x, z], range);
+            let range = part.region[AXES[2]];
+            let all: Vec<Along> = [line.x].into_iter().chain(line.y).chain([*z]).collect();
+            let moved = self.moved(k, own.cells, &all, range);
             let index = k.resize(z.index, Type::I64);
             let cell = k.advance(first, index, self.bytes as u32);
             for state in line.states {
@@ -207,6 +235,8 @@ struct Line<'a> {
     part: &'a BoxLayout,
     states: &'a [StateId],
     x: Along,
+    /// Along the middle axis, if there is one.
+    y: Option<Along>,
     cells: &'a [Along],
     /// The thread's place in the room for the first cell of the line.
     room: Operand,

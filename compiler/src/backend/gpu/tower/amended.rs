@@ -5,6 +5,7 @@ use super::super::kernel::{Access, IntOp, Kernel, Variable};
 use super::super::numbers;
 use super::context::Context;
 use crate::evaluate::evaluate_all;
+use crate::lattice::Axis;
 use crate::scheme::{Amendment, Op};
 
 /// What an amendment acts on.
@@ -22,12 +23,26 @@ pub(super) struct Acting<'v> {
     pub acts: Operand,
     /// The values of states and of axis coefficients, by the operations of the body.
     pub asked: Vec<Option<Operand>>,
+    /// Which coefficients in shared memory its operations are.
+    pub near: Vec<Option<usize>>,
     /// Where its states go.
     pub to: Vec<Operand>,
 }
 
+/// A coefficient in shared memory that amendments read where they act.
+pub(super) struct Near {
+    /// The axis along which it differs, and how far it is from others of its zone.
+    pub of: (Axis, i64),
+    pub from: Operand,
+}
+
 /// The new values where amendments act, the old ones elsewhere; stores new states.
-pub(super) fn amend(k: &mut Kernel<'_>, context: &Context<'_>, all: &[Acting<'_>]) -> Vec<Operand> {
+pub(super) fn amend(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    all: &[Acting<'_>],
+    near: &[Near],
+) -> Vec<Operand> {
     let mut some: Vec<Operand> = Vec::new();
     for one in all {
         if !some.contains(&one.acts) {
@@ -42,7 +57,11 @@ pub(super) fn amend(k: &mut Kernel<'_>, context: &Context<'_>, all: &[Acting<'_>
     let variables = all.iter().map(|one| k.variable_of(one.values.base));
     let variables: Vec<Variable> = variables.collect();
     k.when(any, |k| {
-        let values = all.iter().map(|one| one.evaluate(k, context));
+        let bytes = context.real.bytes();
+        let near = near.iter();
+        let near = near.map(|near| k.load(context.real, near.from, bytes, Access::Plain));
+        let near: Vec<Operand> = near.collect();
+        let values = all.iter().map(|one| one.evaluate(k, context, &near));
         let values: Vec<Vec<Operand>> = values.collect();
         for ((one, values), variable) in all.iter().zip(&values).zip(&variables) {
             let mut value = values[one.amendment.body.result.index()];
@@ -73,7 +92,12 @@ impl AmendedValues {
 
 impl Acting<'_> {
     /// The values of all operations.
-    fn evaluate(&self, k: &mut Kernel<'_>, context: &Context<'_>) -> Vec<Operand> {
+    fn evaluate(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        near: &[Operand],
+    ) -> Vec<Operand> {
         let body = &self.amendment.body;
         let poison = Operand::poison(context.real);
         evaluate_all(
@@ -83,6 +107,8 @@ impl Acting<'_> {
                 Op::Base => self.values.base,
                 _ => {
                     let own = self.asked.get(n).copied().flatten();
+                    let shared = self.near.get(n).copied().flatten();
+                    let own = own.or(shared.map(|number| near[number]));
                     self.values.reads[n].or(own).unwrap_or(poison)
                 }
             },

@@ -38,7 +38,11 @@ impl AmendedRow {
         let acts = k.int(IntOp::And, place.inside, some);
         let first = layout.boxes.first().map_or(0, |b| base(context, layout, b));
         let first = k.int(IntOp::Add, by, Operand::i64(first));
-        let strides = [(place.at[0], layout.plane), (place.at[1], layout.group)];
+        let plane = match layout.in_planes {
+            true => place.plane,
+            false => place.at[0],
+        };
+        let strides = [(plane, layout.plane), (place.at[1], layout.group)];
         let array = context.states(k, layout);
         let states = pointer(k, context, [array, first], &strides);
         let mut row = AmendedRow {
@@ -98,9 +102,10 @@ impl AmendedRow {
             values: &values,
             acts: values.unmasked(k, context, self.acts),
             asked: self.loaded.clone(),
+            near: Vec::new(),
             to,
         };
-        let amended = amend(k, context, &[acting]);
+        let amended = amend(k, context, &[acting], &[]);
         amended.first().copied().unwrap_or(values.base)
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct BoundaryPeriod {
     pub own: Operand,
     /// The index of the origin, counted on around periodic axes.
     pub at: [Operand; 2],
+    /// From the plane of the origin to its index, where planes are counted on around the outer axis and are not alike.
+    pub turn: Option<Operand>,
     /// Of the task.
     pub limits: [Operand; 2],
     /// The list of the rows of all alignments.
@@ -188,7 +190,8 @@ impl Worker<'_> {
                     context.store(k, lane, own, value);
                     // Most rows have none: one jump then, and the same one for all threads.
                     let mut near = Operand::int(Type::I1, 0);
-                    for (at, inner) in row.place.at.into_iter().zip([x, y]) {
+                    let across = [(row.place.at[0], x), (row.place.at[1], y)];
+                    for (at, inner) in across.into_iter().skip(usize::from(context.unrolled())) {
                         let far = in_interval(k, at, inner);
                         let at_end = k.int(IntOp::Xor, far, Operand::int(Type::I1, 1));
                         near = k.int(IntOp::Or, near, at_end);
@@ -264,6 +267,7 @@ impl Worker<'_> {
             }
         }
         let mut at = batch.period.at;
+        let mut planes = at[0];
         let mut pointer = batch.period.own;
         for (n, axis) in [Axis::OUTER, Axis::MIDDLE].into_iter().enumerate() {
             let mut by = offsets[n];
@@ -273,13 +277,28 @@ impl Worker<'_> {
                 let counts = k.compare(IntCmp::Below, on, Operand::i32(cells as i32));
                 inside = k.int(IntOp::And, inside, counts);
             }
-            if let Some(around) = rings.cells[n] {
+            // Planes lie as they are counted, where that goes on around the axis.
+            let counted = axis == Axis::OUTER && context.unrolled();
+            let mut in_array = at[n];
+            if let (Some(turn), true) = (batch.period.turn, counted) {
+                at[n] = k.int(IntOp::Add, at[n], turn);
+            }
+            let alike = counted && context.planes_alike();
+            if let Some(around) = rings.cells[n].filter(|_| !alike) {
                 at[n] = wrapped(k, at[n], around);
             }
-            let within = in_interval(k, at[n], batch.update.region[axis]);
-            inside = k.int(IntOp::And, inside, within);
+            if !counted {
+                in_array = at[n];
+            }
+            if axis == Axis::OUTER {
+                planes = in_array;
+            }
+            if !alike {
+                let within = in_interval(k, at[n], batch.update.region[axis]);
+                inside = k.int(IntOp::And, inside, within);
+            }
             if rings.is_any() {
-                by = at[n];
+                by = in_array;
             }
             let by = k.resize(by, Type::I64);
             let stride = context.bytes(context.layout.stride[axis]);
@@ -287,7 +306,11 @@ impl Worker<'_> {
             pointer = k.advance(pointer, by, 1);
         }
         Row {
-            place: RowPlace { at, inside },
+            place: RowPlace {
+                at,
+                plane: planes,
+                inside,
+            },
             from: pointer,
         }
     }
@@ -378,6 +401,9 @@ impl Worker<'_> {
                 .chain(folds)
                 .collect::<Vec<Option<Fold>>>()
         });
+        if context.unrolled() {
+            ghosts[0].truncate(1);
+        }
         let second = std::mem::take(&mut ghosts[1]);
         for a in &ghosts[0] {
             for b in second.iter().filter(|b| a.is_some() || b.is_some()) {

@@ -82,6 +82,16 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether planes are counted on around a periodic outer axis.
+    pub fn unrolled(&self) -> bool {
+        self.towers().is_unrolled(self.layout)
+    }
+
+    /// Whether they are, and all planes are alike: then nothing depends on their indices.
+    pub fn planes_alike(&self) -> bool {
+        self.unrolled() && self.towers().rings.uniform
+    }
+
     /// Where the array begins for what lies beside planes.
     pub fn beside(&self, k: &Kernel<'_>) -> Operand {
         let params = self.params();

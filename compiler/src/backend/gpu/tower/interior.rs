@@ -16,7 +16,7 @@ use super::zone::{Asking, Zones};
 use crate::evaluate::{Elsewhere, range};
 use crate::scheme::{self, Cmp};
 use crate::tower::block::Ends;
-use crate::tower::{self, Amended, RowOp, RowRef, RowUpdate, StageAt, Written};
+use crate::tower::{self, Amended, RowOp, RowRef, RowUpdate, StageAt, StageProgram, Written};
 use std::collections::BTreeMap;
 
 /// The values that a thread keeps from one period to the next.
@@ -37,7 +37,7 @@ struct Period {
     near: Option<Operand>,
 }
 
-impl Worker<'_> {
+impl<'a> Worker<'a> {
     /// Runs interior periods: those in a range of the time block, the first of which has its origin's group at a place
     /// in memory.
     pub fn interior(&self, k: &mut Kernel<'_>, first: Operand, periods: [Operand; 2]) {
@@ -192,34 +192,73 @@ impl Worker<'_> {
         }
     }
 
+    fn stage<'s>(
+        &'s self,
+        k: &mut Kernel<'_>,
+        period: Period,
+        number: usize,
+        values: &'s mut BTreeMap<RowRef, Operand>,
+    ) -> Stage<'s, 'a> {
+        let context = &self.context;
+        let active = period.between;
+        let at = number as i64;
+        Stage {
+            worker: self,
+            number,
+            at: StageAt::new(context.scheme, at),
+            rows: RowPointers::new(period.own),
+            // There are no registers to keep it from stage to stage.
+            predicate: self.predicate(k, period.number),
+            period,
+            active: active.map(|between| between.takes_part(k, context, at, at)),
+            values,
+            old: BTreeMap::new(),
+            cross_lane: BTreeMap::new(),
+            across: None,
+            zones: None,
+            sent: 0,
+        }
+    }
+
+    /// Asks for what a stage asks for first, while the stage before runs: other towers have advanced these states before
+    /// the rows of that stage arrived.
+    fn early(
+        &self,
+        k: &mut Kernel<'_>,
+        period: Period,
+        number: usize,
+        stage: &StageProgram,
+    ) -> Early {
+        let is_fetch = |op: &&RowOp| matches!(op, RowOp::Fetch(_));
+        let fetches = stage.ops.iter().take_while(is_fetch).count();
+        if fetches == 0 || self.context.scheme.stages.len() < 2 {
+            return Early::default();
+        }
+        let mut values = BTreeMap::new();
+        let mut writer = self.stage(k, period, number, &mut values);
+        let ops = stage.ops.iter().take(fetches);
+        ops.for_each(|op| writer.op(k, op));
+        let zones = writer.zones.take();
+        Early { zones, fetches }
+    }
+
     fn period(&self, k: &mut Kernel<'_>, period: Period, variables: &Carried) {
         let context = &self.context;
         let mut values: BTreeMap<RowRef, Operand> = BTreeMap::new();
         for (row, variable) in variables {
             values.insert(*row, k.get(*variable));
         }
+        let mut early = Early::default();
         for (number, stage) in context.stages().iter().enumerate() {
-            let mut writer = Stage {
-                worker: self,
-                number,
-                at: StageAt::new(context.scheme, number as i64),
-                rows: RowPointers::new(period.own),
-                // There are no registers to keep it from stage to stage.
-                predicate: self.predicate(k, period.number),
-                period,
-                active: None,
-                values: &mut values,
-                old: BTreeMap::new(),
-                cross_lane: BTreeMap::new(),
-                across: None,
-                zones: None,
-                sent: 0,
-            };
-            let number = number as i64;
-            let active = period.between;
-            writer.active = active.map(|between| between.takes_part(k, context, number, number));
-            stage.ops.iter().for_each(|op| writer.op(k, op));
+            let mut writer = self.stage(k, period, number, &mut values);
+            let Early { zones, fetches } = std::mem::take(&mut early);
+            writer.zones = zones;
+            let ops = stage.ops.iter().skip(fetches);
+            ops.for_each(|op| writer.op(k, op));
             let sent = writer.sent;
+            if let Some(next) = context.stages().get(number + 1) {
+                early = self.early(k, period, number + 1, next);
+            }
             self.sync.end_stage(k, context, sent);
         }
         for (row, variable) in variables {
@@ -232,6 +271,14 @@ impl Worker<'_> {
             }
         }
     }
+}
+
+/// What a stage has asked for before the one before it ends.
+#[derive(Default)]
+struct Early {
+    zones: Option<Zones>,
+    /// So many of its operations.
+    fetches: usize,
 }
 
 /// A stage of a period that is being written.
@@ -400,7 +447,10 @@ impl Stage<'_, '_> {
     /// Takes what amendments of the stage need, with where they act on a row.
     fn zones(&mut self, k: &mut Kernel<'_>) -> Zones {
         let known = self.zones.take();
-        known.unwrap_or_else(|| Zones::new(self.worker.place(k, self.period.number)))
+        known.unwrap_or_else(|| {
+            let place = self.worker.place(k, self.period.number);
+            Zones::new(k, &self.worker.lane, place)
+        })
     }
 
     fn asking(&self, of: Amended) -> Asking<'_> {
@@ -449,7 +499,7 @@ impl Stage<'_, '_> {
         };
         let update = &self.at.updates(context.scheme)[row.update];
         let target = self.target(row);
-        let acts = predicate.acts(k, update, row);
+        let acts = predicate.acts(k, context, update, row);
         let value = k.choose(acts, self.values[&target], old);
         self.values.insert(target, value);
     }

@@ -33,6 +33,7 @@ use super::sync::Sync;
 use super::task::{self, Fields, fields};
 use super::worker::Worker;
 use super::z_block::Between;
+use super::zone_coefs;
 use crate::tower::block::{CLUSTER_BARRIERS, OTHERS};
 
 /// The kernel's name.
@@ -89,6 +90,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     let thread = k.special(Special::Thread(0));
     load::clear(&mut k, context, shared, thread, i64::from(roles.all()));
     copied::prepare(&mut k, context, shared, thread, roles.all());
+    zone_coefs::prepare(&mut k, context, shared, thread, roles.all());
     // Each thread has one role only, so one count of stages does for all of them.
     let scarce = Scarce {
         place: context.ghosts().is_some() || sources > 0,
@@ -307,6 +309,8 @@ fn boundary(
         true => TaskWord::LIMITS.map(|number| task::word(k, worker.words, number)),
         false => [Operand::i32(i32::MAX); 2],
     };
+    let counted = context.unrolled() && !context.planes_alike();
+    let turn = counted.then(|| task::word(k, worker.words, TaskWord::SHIFT[0]));
     let [from, until] = periods;
     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
         let mut at = task.origin;
@@ -321,6 +325,7 @@ fn boundary(
         let period = BoundaryPeriod {
             own,
             at,
+            turn,
             limits,
             rows,
             number,

@@ -44,6 +44,7 @@ mod volume;
 mod worker;
 mod z_block;
 mod zone;
+mod zone_coefs;
 
 pub use ghost_kernel::SYMBOL as GHOSTS;
 pub use kernel::SYMBOL as TOWERS;

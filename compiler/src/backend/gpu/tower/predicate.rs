@@ -5,6 +5,7 @@
 //! copied and loaded instead. So each row needs one condition more, the same for all threads, and no row is read again
 //! from memory in each stage, as where ghosts have to be kept up to date ([`super::boundary`]).
 
+use super::super::abi::TaskWord;
 use super::super::ir::Operand;
 use super::super::kernel::{IntOp, Kernel};
 use super::context::{Context, in_interval};
@@ -18,6 +19,8 @@ use crate::tower::{Group, GroupBox, RowRef, RowUpdate, written_groups};
 pub(super) struct Predicate {
     /// The index of its origin in the array.
     pub at: [Operand; 2],
+    /// The plane of its origin, as the array has it.
+    pub plane: Operand,
 }
 
 impl Predicate {
@@ -33,12 +36,26 @@ impl Predicate {
             let by = k.int(IntOp::Mul, number, Operand::i32(by as i32));
             *at = k.int(IntOp::Add, *at, by);
         }
-        Predicate { at }
+        let mut plane = at[0];
+        if context.unrolled() && !context.planes_alike() {
+            let turn = task::word(k, words, TaskWord::SHIFT[0]);
+            plane = k.int(IntOp::Sub, plane, turn);
+        }
+        Predicate { at, plane }
     }
 
     /// Whether a group so far from the origin lies in a box.
-    fn lies(&self, k: &mut Kernel<'_>, by: Group, groups: GroupBox) -> Operand {
+    fn lies(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        by: Group,
+        groups: GroupBox,
+    ) -> Operand {
         let GroupBox { x, y } = groups.seen_from(by);
+        if context.planes_alike() {
+            return in_interval(k, self.at[1], y);
+        }
         let [x, y] = [(0, x), (1, y)].map(|(n, range)| in_interval(k, self.at[n], range));
         k.int(IntOp::And, x, y)
     }
@@ -49,16 +66,22 @@ impl Predicate {
             x: context.layout.visible(Axis::OUTER),
             y: context.layout.visible(Axis::MIDDLE),
         };
-        self.lies(k, row.at, held)
+        self.lies(k, context, row.at, held)
     }
 
     /// Whether an update acts on a row.
-    pub fn acts(&self, k: &mut Kernel<'_>, update: &Update, row: &RowUpdate) -> Operand {
+    pub fn acts(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        update: &Update,
+        row: &RowUpdate,
+    ) -> Operand {
         let region = GroupBox {
             x: update.region[Axis::OUTER],
             y: update.region[Axis::MIDDLE],
         };
-        self.lies(k, row.at, region)
+        self.lies(k, context, row.at, region)
     }
 
     /// Whether a row of a component has values that updates may write.
@@ -70,6 +93,6 @@ impl Predicate {
         row: RowRef,
     ) -> Operand {
         let written = written_groups(context.scheme, component);
-        self.lies(k, row.at, written)
+        self.lies(k, context, row.at, written)
     }
 }

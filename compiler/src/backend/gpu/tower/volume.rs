@@ -36,6 +36,8 @@ pub(super) struct Volume {
 #[derive(Clone, Copy)]
 pub(super) struct RowPlace {
     pub at: [Operand; 2],
+    /// Its plane, as the array has it.
+    pub plane: Operand,
     pub inside: Operand,
 }
 
@@ -219,8 +221,10 @@ impl Volume {
             let place = |k: &mut Kernel<'_>, row: &RowUpdate| {
                 let Group { x, y } = row.at;
                 let by = [x, y].map(|n| Operand::i32(n as i32));
+                let at = [0, 1].map(|n| k.int(IntOp::Add, at[n], by[n]));
                 RowPlace {
-                    at: [0, 1].map(|n| k.int(IntOp::Add, at[n], by[n])),
+                    at,
+                    plane: at[0],
                     inside: Operand::int(Type::I1, 1),
                 }
             };

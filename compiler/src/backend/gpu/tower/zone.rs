@@ -7,10 +7,11 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::amended::{Acting, AmendedValues, amend};
+use super::amended::{Acting, AmendedValues, Near, amend};
 use super::context::{Context, Lane, in_interval, word};
 use super::predicate::Predicate;
 use super::steer::RowPointers;
+use super::zone_coefs;
 use crate::lattice::{Axis, Interval};
 use crate::layout::{BoxLayout, ZoneLayout};
 use crate::scheme::{Amendment, CoefId, Op, StateId, Update, ZoneId};
@@ -25,13 +26,15 @@ pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
 
 /// Where a stage of an interior period finds what amendments need.
 pub(super) struct Zones {
-    /// The index of the period's origin in the array.
-    at: [Operand; 2],
+    /// Where the period's origin is.
+    origin: Predicate,
     places: BTreeMap<ZoneId, Place>,
     /// The coefficients of an axis at the origin's index.
     coefs: [Option<Operand>; 2],
     /// Coefficients of the inner axis: the same for all rows.
     of_lane: OfLane,
+    /// Where coefficients in shared memory lie, by zones and axes.
+    near: BTreeMap<(ZoneId, usize), Operand>,
     /// What rows have asked for, by the operations of the amendment's body.
     asked: BTreeMap<Amended, Vec<Option<Operand>>>,
 }
@@ -168,7 +171,7 @@ impl Place {
         context: &Context<'_>,
         lane: &Lane,
         zone: ZoneId,
-        at: [Operand; 2],
+        Predicate { at, plane }: Predicate,
     ) -> Place {
         let layout = layout_of(context, zone);
         let rows = context.towers().alignments[context.alignment].rows();
@@ -207,7 +210,11 @@ impl Place {
                 Some([from, choose(k, &|own| word(own.region[axis].len()))])
             })
         });
-        let strides = [(at[0], layout.plane), (at[1], layout.group)];
+        let plane = match layout.in_planes {
+            true => plane,
+            false => at[0],
+        };
+        let strides = [(plane, layout.plane), (at[1], layout.group)];
         let array = context.states(k, layout);
         let states = pointer(k, context, [array, first], &strides);
         let states = k.advance(states, lane.index, context.real.bytes());
@@ -219,13 +226,23 @@ impl Place {
 }
 
 impl Zones {
-    /// `place`: where the period is.
-    pub fn new(place: Predicate) -> Zones {
+    /// `place`: where the period is. That is the same for all threads, which is hidden from the assembler: what it finds
+    /// once for a warp takes an instruction more wherever an access to memory depends on it.
+    pub fn new(k: &mut Kernel<'_>, lane: &Lane, place: Predicate) -> Zones {
+        // Of small numbers, negative ones included, the two highest bits are the same.
+        let own = k.again(lane.thread);
+        let twice = k.int(IntOp::Left, own, word(1));
+        let differ = k.int(IntOp::Xor, own, twice);
+        let zero = k.int(IntOp::Right, differ, word(31));
         Zones {
-            at: place.at,
+            origin: Predicate {
+                at: place.at.map(|at| k.int(IntOp::Add, at, zero)),
+                ..place
+            },
             places: BTreeMap::new(),
             coefs: [None; 2],
             of_lane: BTreeMap::new(),
+            near: BTreeMap::new(),
             asked: BTreeMap::new(),
         }
     }
@@ -237,8 +254,8 @@ impl Zones {
         lane: &Lane,
         zone: ZoneId,
     ) -> &mut Place {
-        let at = self.at;
-        let new = || Place::new(k, context, lane, zone, at);
+        let origin = self.origin;
+        let new = || Place::new(k, context, lane, zone, origin);
         self.places.entry(zone).or_insert_with(new)
     }
 
@@ -272,7 +289,7 @@ impl Zones {
             }
         };
         if let Some(predicate) = asking.predicate {
-            let acts = predicate.acts(k, asking.update, &asking.of.row);
+            let acts = predicate.acts(k, context, asking.update, &asking.of.row);
             met.acts = k.int(IntOp::And, met.acts, acts);
         }
         met
@@ -307,7 +324,7 @@ impl Zones {
             }
             None => {
                 let at = [0, 1].map(|n| {
-                    let at = k.again(self.at[n]);
+                    let at = k.again(self.origin.at[n]);
                     k.int(IntOp::Add, at, word(by[n]))
                 });
                 let (some, by) = some_box(k, context, lane, layout, at, range);
@@ -365,7 +382,10 @@ impl Zones {
             let mut values = Vec::with_capacity(amendment.body.ops.len());
             for op in &amendment.body.ops {
                 let before = found.iter().find(|(other, _)| other == op);
+                let kept = &context.block().coefs;
+                let is_near = |coef| kept.line(amendment.zone, coef).is_some();
                 let value = match (before, memory_of(context.scheme, op), op) {
+                    (_, _, Op::Coef(coef)) if is_near(*coef) => None,
                     (Some((_, value)), ..) => Some(*value),
                     (_, Some(Memory::State(state)), _) => {
                         let from = self.state(k, context, asking, state, moved);
@@ -408,7 +428,7 @@ impl Zones {
         let n = usize::from(axis == Axis::MIDDLE);
         let own = &context.layout.axis_coefs[axis];
         let first = Operand::i64(context.bytes(own.origin));
-        let at = self.at[n];
+        let at = self.origin.at[n];
         let find = || {
             let array = context.beside(k);
             pointer(k, context, [array, first], &[(at, own.stride)])
@@ -430,6 +450,38 @@ impl Zones {
         *self.of_lane.entry((zone, coef)).or_insert_with(load)
     }
 
+    /// Which of some coefficients in shared memory the operations of an amendment are; those that it needs are added.
+    fn near(
+        &mut self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        asking: &Asking<'_>,
+        all: &mut Vec<Near>,
+    ) -> Vec<Option<usize>> {
+        let Asking { of, .. } = asking;
+        let amendment = asking.amendment();
+        let zone = amendment.zone;
+        let ops = amendment.body.ops.iter().map(|op| {
+            let Op::Coef(coef) = op else { return None };
+            let line = context.block().coefs.line(zone, *coef)?;
+            let axis = line.axis;
+            let by = zone_coefs::distance(context, line, *coef, of.row.at);
+            let same = |near: &Near| near.of == (axis, by);
+            if let Some(number) = all.iter().position(same) {
+                return Some(number);
+            }
+            let at = self.origin.at;
+            let find = || zone_coefs::base(k, context, lane, line, at);
+            let base = *self.near.entry((zone, axis.index())).or_insert_with(find);
+            let from = k.offset(base, by);
+            let of = (axis, by);
+            all.push(Near { of, from });
+            Some(all.len() - 1)
+        });
+        ops.collect()
+    }
+
     /// What amendments in the same zone make of the thread's values of rows; advances their states. There is one jump
     /// for all rows.
     pub fn amend(
@@ -440,6 +492,7 @@ impl Zones {
         rows: &[(Asking<'_>, AmendedValues)],
     ) -> Vec<Operand> {
         let mut known = Known::new();
+        let mut near: Vec<Near> = Vec::new();
         let mut all = Vec::with_capacity(rows.len());
         for (asking, values) in rows {
             let Met { acts, moved } = self.meets(k, context, lane, asking, &mut known);
@@ -447,15 +500,17 @@ impl Zones {
             let advances = amendment.advances.iter();
             let to = advances.map(|a| self.state(k, context, asking, a.state, moved));
             let to: Vec<Operand> = to.collect();
+            let acts = values.unmasked(k, context, acts);
             all.push(Acting {
                 amendment,
                 values,
-                acts: values.unmasked(k, context, acts),
+                acts,
+                near: self.near(k, context, lane, asking, &mut near),
                 asked: self.asked.remove(&asking.of).unwrap_or_default(),
                 to,
             });
         }
-        amend(k, context, &all)
+        amend(k, context, &all, &near)
     }
 }
 

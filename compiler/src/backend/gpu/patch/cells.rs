@@ -1,0 +1,116 @@
+//! Where cells of a patch lie in their tile, by conditions that may be known before a kernel runs: with one thread along
+//! an axis each cell of a patch has its place there.
+
+use super::context::{Context, within};
+use super::place::Patch;
+use crate::backend::gpu::ir::{Operand, Type};
+use crate::backend::gpu::kernel::{IntOp, Kernel};
+use crate::lattice::Interval;
+use crate::patch::{Along, Shape};
+
+/// A condition.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Known {
+    Never,
+    Always,
+    Where(Operand),
+}
+
+impl Known {
+    pub fn and(self, k: &mut Kernel<'_>, other: Known) -> Known {
+        match (self, other) {
+            (Known::Never, _) | (_, Known::Never) => Known::Never,
+            (Known::Always, known) | (known, Known::Always) => known,
+            (Known::Where(one), Known::Where(other)) => Known::Where(k.int(IntOp::And, one, other)),
+        }
+    }
+
+    pub fn or(self, k: &mut Kernel<'_>, other: Known) -> Known {
+        match (self, other) {
+            (Known::Always, _) | (_, Known::Always) => Known::Always,
+            (Known::Never, known) | (known, Known::Never) => known,
+            (Known::Where(one), Known::Where(other)) => Known::Where(k.int(IntOp::Or, one, other)),
+        }
+    }
+
+    pub fn not(self, k: &mut Kernel<'_>) -> Known {
+        match self {
+            Known::Never => Known::Always,
+            Known::Always => Known::Never,
+            Known::Where(one) => Known::Where(k.int(IntOp::Xor, one, Operand::int(Type::I1, 1))),
+        }
+    }
+
+    /// Code for threads for which it holds.
+    pub fn when(self, k: &mut Kernel<'_>, body: impl FnOnce(&mut Kernel<'_>)) {
+        match self {
+            Known::Never => {}
+            Known::Always => body(k),
+            Known::Where(condition) => k.when(condition, body),
+        }
+    }
+
+    pub fn operand(self) -> Operand {
+        match self {
+            Known::Never => Operand::int(Type::I1, 0),
+            Known::Always => Operand::int(Type::I1, 1),
+            Known::Where(condition) => condition,
+        }
+    }
+}
+
+/// The cells of a patch in their tile.
+pub(super) struct InTile<'a> {
+    shape: &'a Shape,
+    along: &'a [Along; 3],
+    /// The patch's first cell, found anew: there are no registers to keep the places of all cells.
+    local: [Operand; 3],
+}
+
+impl<'a> InTile<'a> {
+    pub fn new(k: &mut Kernel<'_>, context: &Context<'a>, patch: &Patch) -> InTile<'a> {
+        InTile {
+            shape: &context.program.shape,
+            along: &context.program.along,
+            local: context.local(k, patch),
+        }
+    }
+
+    /// Whether a cell of the patch along an axis lies between some of the tile.
+    pub fn within(&self, k: &mut Kernel<'_>, n: usize, cell: i64, own: Interval) -> Known {
+        if self.shape.threads[n] == 1 {
+            return match own.contains(cell) {
+                true => Known::Always,
+                false => Known::Never,
+            };
+        }
+        let local = k.int(IntOp::Add, self.local[n], Operand::i32(cell as i32));
+        Known::Where(within(k, local, own))
+    }
+
+    fn base_of(&self, n: usize) -> Interval {
+        let along = &self.along[n];
+        Interval::new(along.halo[0], along.halo[0] + along.base)
+    }
+
+    /// Whether it lies in the base.
+    pub fn base(&self, k: &mut Kernel<'_>, n: usize, cell: i64) -> Known {
+        self.within(k, n, cell, self.base_of(n))
+    }
+
+    /// Whether it lies in a rim of so many cells from the lower and the upper end of the base.
+    pub fn rim(&self, k: &mut Kernel<'_>, n: usize, cell: i64, [below, above]: [i64; 2]) -> Known {
+        let base = self.base_of(n);
+        let [lower, upper] = [
+            Interval::new(base.lo, base.lo + below),
+            Interval::new(base.hi - above, base.hi),
+        ];
+        let [lower, upper] = [lower, upper].map(|rim| self.within(k, n, cell, rim));
+        lower.or(k, upper)
+    }
+
+    /// Whether it lies in the base or the halo.
+    pub fn needed(&self, k: &mut Kernel<'_>, n: usize, cell: i64) -> Known {
+        self.within(k, n, cell, Interval::new(0, self.along[n].needed()))
+    }
+}

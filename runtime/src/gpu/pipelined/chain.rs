@@ -1,0 +1,223 @@
+//! A chain of passes over files: the first pass reads a file, the last one writes the other file, and each takes over from
+//! the one before what that stores, through page-locked memory of the host. So several devices advance all values by a
+//! pass of each while a file is read and written once.
+//!
+//! Planes go through a *link* of the chain in the order of their bytes. A place of it has a plane from when a pass stores
+//! it until the next pass has loaded it, and then the plane that lies as many bytes farther as the link has. How many
+//! bytes that takes follows from the operations of the chain, which are listed before.
+
+use crate::gpu::device::DeviceError;
+use crate::gpu::queues::Queues;
+use memmap2::MmapMut;
+use std::ops::Range;
+use torre_compiler::pipeline::OpId;
+
+/// Page-locked memory of the host.
+#[derive(Debug)]
+pub(super) struct Locked {
+    memory: MmapMut,
+    /// Where it begins.
+    place: *mut u8,
+    locked: bool,
+}
+
+/// A link between two passes.
+#[derive(Debug)]
+pub(super) struct Link {
+    memory: Locked,
+    /// What the later pass has loaded, in the order of its operations.
+    loads: Vec<(Range<u64>, OpId)>,
+}
+
+/// The passes that go over the files together.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    /// The numbers of these passes.
+    pub passes: Range<u64>,
+    /// One less than passes, or more.
+    links: Vec<Link>,
+    /// Bytes of a link.
+    bytes: u64,
+    /// Bytes of the array come from its end down.
+    down: bool,
+    /// What lies beside planes, if several devices have it in turns, and where it begins in the array.
+    pub beside: Option<(Locked, usize)>,
+}
+
+/// Where bytes of the array lie in a link: bytes of the array, and of the link from where on.
+struct Piece {
+    range: Range<u64>,
+    place: u64,
+}
+
+impl Locked {
+    pub fn new(device: &dyn Queues, bytes: u64) -> Result<Locked, DeviceError> {
+        let memory = MmapMut::map_anon(bytes.max(1) as usize);
+        let mut memory = memory.map_err(|error| DeviceError::Failed {
+            what: "taking memory between passes over files",
+            message: error.to_string(),
+        })?;
+        let place = memory.as_mut_ptr();
+        // SAFETY: the memory stays where it is until it is given back.
+        let locked = unsafe { device.lock(place, bytes) }?;
+        Ok(Locked {
+            memory,
+            place,
+            locked,
+        })
+    }
+
+    pub fn bytes(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+
+    /// Where a byte of it lies.
+    pub fn at(&self, byte: usize) -> *mut u8 {
+        self.place.wrapping_add(byte)
+    }
+
+    /// Unlocks the memory; no copy uses it.
+    pub fn give_back(&self, device: &dyn Queues) {
+        if self.locked {
+            // SAFETY: it was locked, and all copies are over. What fails here cannot be helped.
+            let _ = unsafe { device.unlock(self.at(0)) };
+        }
+    }
+}
+
+impl Chain {
+    /// A chain without passes, of towers that move up (1) or down (-1) along the first axis.
+    pub fn new(way: i64) -> Chain {
+        Chain {
+            down: way > 0,
+            ..Chain::default()
+        }
+    }
+
+    pub fn is_locked(&self) -> bool {
+        let links = self.links.iter().all(|link| link.memory.locked);
+        links && self.beside.as_ref().is_none_or(|(beside, _)| beside.locked)
+    }
+
+    pub fn give_back(&self, device: &dyn Queues) {
+        let beside = self.beside.iter().map(|(beside, _)| beside);
+        let links = self.links.iter().map(|link| &link.memory);
+        links.chain(beside).for_each(|own| own.give_back(device));
+    }
+
+    /// Begins with some passes, whose links need so many bytes; no copy is under way.
+    pub fn begin(
+        &mut self,
+        device: &dyn Queues,
+        passes: Range<u64>,
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        if self.bytes < bytes {
+            let links = std::mem::take(&mut self.links);
+            links.iter().for_each(|link| link.memory.give_back(device));
+            self.bytes = bytes;
+        }
+        let links = (passes.end - passes.start).saturating_sub(1) as usize;
+        while self.links.len() < links {
+            self.links.push(Link {
+                memory: Locked::new(device, self.bytes)?,
+                loads: Vec::new(),
+            });
+        }
+        self.links.iter_mut().for_each(|link| link.loads.clear());
+        self.passes = passes;
+        Ok(())
+    }
+
+    /// The parts of a range of the array's bytes, as they lie in a link.
+    fn pieces(&self, range: Range<u64>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut start = range.start;
+        while start < range.end {
+            let place = start % self.bytes;
+            let end = range.end.min(start + self.bytes - place);
+            pieces.push(Piece {
+                range: start..end,
+                place,
+            });
+            start = end;
+        }
+        pieces
+    }
+
+    /// The link from which a pass takes what the one before has stored; `None` for the first one.
+    fn before(&self, pass: u64) -> Option<usize> {
+        let number = pass.checked_sub(self.passes.start + 1)?;
+        Some(number as usize)
+    }
+
+    /// The link to which a pass gives what it stores; `None` for the last one.
+    fn after(&self, pass: u64) -> Option<usize> {
+        (pass + 1 < self.passes.end).then(|| (pass - self.passes.start) as usize)
+    }
+}
+
+/// Bytes of the array that go to or from memory of the host.
+pub(super) struct Transfer {
+    pub memory: *mut u8,
+    pub range: Range<u64>,
+}
+
+impl Chain {
+    /// Where bytes lie that a pass loads from the one before by an operation; `None` if it reads them from a file.
+    pub fn taken(&mut self, pass: u64, id: OpId, range: Range<u64>) -> Option<Vec<Transfer>> {
+        let link = self.before(pass)?;
+        let pieces = self.pieces(range.clone());
+        let link = &mut self.links[link];
+        link.loads.push((range, id));
+        Some(transfers(link, pieces))
+    }
+
+    /// Where a pass puts bytes for the next one, and the operations of that one which have to be over before; `None` if
+    /// it writes them to a file.
+    pub fn given(&self, pass: u64, range: Range<u64>) -> Option<(Vec<Transfer>, Vec<OpId>)> {
+        let link = &self.links[self.after(pass)?];
+        // Those that lay there before.
+        let before = match self.down {
+            true => range.start + self.bytes..range.end + self.bytes,
+            false => range.start.saturating_sub(self.bytes)..range.end.saturating_sub(self.bytes),
+        };
+        let met = |own: &Range<u64>| own.start < before.end && before.start < own.end;
+        let users = link.loads.iter().filter(|(own, _)| met(own));
+        let users = users.map(|(_, id)| *id).collect();
+        Some((transfers(link, self.pieces(range)), users))
+    }
+}
+
+fn transfers(link: &Link, pieces: Vec<Piece>) -> Vec<Transfer> {
+    let transfer = |piece: Piece| Transfer {
+        memory: link.memory.at(piece.place as usize),
+        range: piece.range,
+    };
+    pieces.into_iter().map(transfer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A range lies in a link in at most two pieces, bytes that are as far apart as it is long at one place.
+    #[test]
+    fn ranges_go_around_links() {
+        let chain = Chain {
+            bytes: 100,
+            ..Chain::default()
+        };
+        let places = |range: Range<u64>| {
+            let pieces = chain.pieces(range);
+            let places = pieces
+                .iter()
+                .map(|piece| (piece.range.clone(), piece.place));
+            places.collect::<Vec<_>>()
+        };
+        assert_eq!(places(30..90), [(30..90, 30)]);
+        assert_eq!(places(230..290), [(230..290, 30)]);
+        assert_eq!(places(180..230), [(180..200, 80), (200..230, 0)]);
+        assert_eq!(places(5..5), []);
+    }
+}

@@ -1,0 +1,220 @@
+//! Calculation windows around a periodic first axis.
+
+use super::windows::{Done, Trial, compiled_for_window, least_places};
+use super::*;
+use torre_runtime::gpu::{Devices, InFlight};
+use torre_suite::interpreted::{InterpretedPeers, MAPPING};
+
+/// A problem around the first axis, and how a window goes over it.
+struct Case<'a> {
+    text: &'a str,
+    schedule: &'a str,
+    precision: Precision,
+    how: InFlight,
+}
+
+const HOW: InFlight = InFlight {
+    blocks: 2,
+    group: 6,
+    ahead: 1,
+    spread: false,
+    places: None,
+    slabs: None,
+    circular: Some(MAPPING),
+};
+
+impl Case<'_> {
+    /// Runs on so many devices, with so many planes more than a window needs, and compares with the reference.
+    fn run(&self, devices: usize, more: i64) -> Done {
+        let library = library().expect("a library that was found before");
+        let options = Options {
+            precision: self.precision,
+            ..Options::default()
+        };
+        let world = FileWorld::beside(std::path::Path::new("."));
+        let resolved = load(&world, &Source::new("ring", self.text), &options);
+        let resolved = resolved.unwrap_or_else(|errors| panic!("{errors:?}"));
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        assert!(scheme.grid.is_periodic(Axis::OUTER));
+        let (plan, model) = plan_of(&Interpreted::new(), scheme, problem, self.schedule);
+        let towers = &compiled_for_window(library, scheme, plan, &model);
+        let least = least_places(scheme, problem, towers, self.how);
+        let how = InFlight {
+            places: Some(least.expect("a long ring") + more),
+            ..self.how
+        };
+        let trial = Trial {
+            library,
+            scheme,
+            problem,
+            towers,
+            how,
+        };
+        let done = match devices {
+            1 => {
+                let device = Interpreted::new();
+                device.reseed(more as u64);
+                trial.in_flight(Devices::One(&device))
+            }
+            _ => {
+                let peers = InterpretedPeers::new(devices);
+                peers.reseed(more as u64);
+                trial.in_flight(Devices::InTurns(&peers))
+            }
+        };
+        done.unwrap_or_else(|error| panic!("{error}\n{}", self.text))
+    }
+}
+
+/// Points, slices across all axes and a volume; the domain is longer than the buffer, and passes come around.
+#[test]
+fn windows_go_around_the_first_axis() {
+    if library().is_none() {
+        return;
+    }
+    let text = "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 80 x 7 x 6
+  boundary x: periodic, y: pec, z: pec | pmc
+  source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
+  source H.x at (77, 3, 2) += sin(t)
+  probe E.z at (0, 3, 3)
+  probe H.y at (79, 2, 2)
+  output slice E.z z = 3 every 6
+  output slice H.y x = 78 every 9
+  output volume E.x every 9
+  steps 18
+}
+";
+    for (circular, more) in [(None, 0), (Some(MAPPING), 0), (Some(MAPPING), 9)] {
+        let case = Case {
+            text,
+            schedule: "torre(D = 2, TH = 2)",
+            precision: Precision::F32,
+            how: InFlight { circular, ..HOW },
+        };
+        let done = case.run(1, more);
+        assert!(done.times > 1.0, "{done:?}");
+        assert_eq!(done.slides > 0, circular.is_none(), "{done:?}");
+    }
+}
+
+/// Two and three devices that take passes in turns.
+#[test]
+fn devices_in_turns_go_around_the_first_axis() {
+    if library().is_none() {
+        return;
+    }
+    let text = "use std::maxwell::maxwell22
+problem p {
+  scheme maxwell22
+  domain 70 x 6 x 4
+  boundary x: periodic, y: periodic, z: pec
+  source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
+  probe E.z at (66, 3, 3)
+  output slice E.z y = 3 every 8
+  steps 16
+}
+";
+    for devices in [2, 3] {
+        let case = Case {
+            text,
+            schedule: "torre(D = 1, TH = 2)",
+            precision: Precision::F64,
+            how: HOW,
+        };
+        case.run(devices, 3);
+    }
+}
+
+/// Fields that come back with another phase, layers along other axes, whose states move with planes, and nothing that
+/// happens in single cells, so that all time blocks have the same tables.
+#[test]
+fn planes_around_the_first_axis_may_be_alike() {
+    if library().is_none() {
+        return;
+    }
+    let bloch = "use std::maxwell::maxwell
+problem p {
+  scheme maxwell
+  domain 72 x 6 x 4
+  boundary x: bloch(1.2), y: bloch(0.4), z: pec
+  init E.z = sin(x) * cos(2*y)
+  steps 16
+}
+";
+    let layers = "use std::maxwell::maxwell_media
+problem p {
+  scheme maxwell_media
+  domain 64 x 9 x 8
+  boundary x: periodic, y: cpml(2) | pec, z: pec | cpml(2)
+  coef eps = if y < 5 then 2.5 else 1 + x/100
+  init E.z = sin(x) * cos(2*y)
+  steps 12
+}
+";
+    for (text, height) in [(bloch, 2), (layers, 2)] {
+        let schedule = &format!("torre(D = 1, TH = {height})");
+        let case = Case {
+            text,
+            schedule,
+            precision: Precision::F32,
+            how: HOW,
+        };
+        case.run(1, 1);
+        case.run(2, 0);
+    }
+}
+
+/// Layers with sources, and boxes of total fields and volume sources in a part of the axis: tables are those of each
+/// time block.
+#[test]
+fn planes_around_the_first_axis_may_differ() {
+    if library().is_none() {
+        return;
+    }
+    let layers = "use std::maxwell::maxwell_media
+problem p {
+  scheme maxwell_media
+  domain 64 x 9 x 8
+  boundary x: periodic, y: cpml(2) | pec, z: pec | cpml(2)
+  coef eps = if y < 5 then 2.5 else 1
+  source E.z at (7, 4, 3) += exp(-((t - 3)/2)^2)
+  probe E.z at (60, 5, 6)
+  steps 12
+}
+";
+    let total = "use std::maxwell::maxwell
+use std::sources::ricker
+problem p {
+  scheme maxwell
+  domain 72 x 10 x 9
+  boundary x: periodic, y: zero, z: pec
+  incident wave { direction (1, 2, 3); drive E.z = ricker(t, f0 = 0.1) }
+  total x = 50..66, y = 3..7, z = 2..6 from wave
+  probe E.z at (70, 5, 4)
+  steps 16
+}
+";
+    let volume = "use std::maxwell::maxwell
+problem p {
+  scheme maxwell
+  domain 72 x 8 x 8
+  boundary x: periodic, y: zero, z: pec
+  source E.z in x = 40..70, y = 1..7, z = 1..7 += sin(t) * cos(x) * cos(y)
+  probe E.z at (4, 5, 4)
+  steps 16
+}
+";
+    for text in [layers, total, volume] {
+        let case = Case {
+            text,
+            schedule: "torre(D = 1, TH = 2)",
+            precision: Precision::F32,
+            how: HOW,
+        };
+        case.run(1, 1);
+        case.run(2, 0);
+    }
+}
