@@ -354,8 +354,8 @@ unsafe fn run_group<T: Real>(
     }
 }
 
-/// An operation on whole rows. One without operands gives an empty row. Iterators over references are inlined at all levels of
-/// optimisation, those of copied values are not.
+/// An operation on whole rows. One without operands gives an empty row. Iterators over references are inlined at all
+/// levels of optimisation, those of copied values are not.
 fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
     let of = |v: crate::scheme::Value| values[v.index()].iter();
     match *op {

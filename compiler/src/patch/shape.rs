@@ -70,7 +70,7 @@ impl Shape {
         self.threads[0] * self.threads[1]
     }
 
-    /// Rows from a thread to one that lies so many threads away along the axes.
+    /// Rows from a thread to another one, by the threads between them along the axes.
     pub fn rows_to(&self, thread: [i64; 3]) -> i64 {
         thread[0] * self.threads[1] + thread[1]
     }
@@ -107,7 +107,7 @@ impl Along {
         tile * self.base - self.halo[0]
     }
 
-    /// Whether no tile of so many cells reaches farther beyond the ends of a ring than once around it.
+    /// Whether no tile of `cells` reaches farther beyond the ends of a ring than once around it.
     pub fn is_near_ring(&self, cells: i64) -> bool {
         let last = self.origin(self.tiles - 1) + cells;
         self.ring

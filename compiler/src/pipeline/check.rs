@@ -12,9 +12,9 @@
 //! Towers of different time blocks touch the same planes without touching the same values. So their order is checked by
 //! the groups that a group needs, not by planes.
 //!
-//! Around a ring the host has one place for planes of a pass that lie whole lengths of the ring apart. A load has to find
-//! what the pass itself has stored of such a plane above, or else what the last pass has that stored one, and a store
-//! comes after all loads of its place.
+//! Around a ring the host has one place for planes of a pass that lie whole lengths of the ring apart. A load has to
+//! find what the pass itself has stored of such a plane above, or else what the last pass has that stored one, and a
+//! store comes after all loads of its place.
 
 use super::order::Ordered;
 use super::{Action, Block, Op, OpId, Pass, Queue, Window};
@@ -372,8 +372,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Who stores what a pass has to load as a plane, by pass and plane: the pass itself, if it has the plane higher up,
-    /// too, or the last one before.
+    /// Who stores what a pass has to load as a plane, by pass and plane: the pass itself, if it has the plane higher
+    /// up, too, or the last one before.
     fn stored_last(&self, pass: u64, plane: i64, ring: i64) -> Option<(u64, i64)> {
         let around = |pass: u64| self.passes.get(pass as usize).and_then(|pass| pass.around);
         let above = plane + ring;

@@ -141,8 +141,8 @@ impl Footprints {
         cells.filter(|_| self.access.is_unrolled())
     }
 
-    /// The planes of passes of time blocks of such heights, or lower ones: those of the array, or planes that are counted
-    /// on around a ring.
+    /// The planes of passes of time blocks of such heights, or lower ones: those of the array, or planes that are
+    /// counted on around a ring.
     pub fn planes(
         &mut self,
         scheme: &Scheme,
@@ -328,8 +328,8 @@ impl Footprints {
         Some(Pass { blocks, around })
     }
 
-    /// What blocks have of the ring, so many planes at least: those of the ring and what the seam moves. `None` if they
-    /// touch planes above the top.
+    /// Planes that blocks have of the ring, `least` or more: those of the ring and those that the seam moves. `None` if
+    /// blocks touch planes above the top.
     fn around(&self, scheme: &Scheme, blocks: &[Block], least: i64) -> Option<Around> {
         let groups = blocks.iter().flat_map(|block| block.groups.iter());
         let all = groups.fold(Planes::default(), |all, group| all.hull(*group));
@@ -341,7 +341,7 @@ impl Footprints {
     }
 }
 
-/// The planes of groups, so many planes against the way.
+/// The planes of groups, moved against the way by some planes.
 fn farther(groups: &Arc<[Planes]>, moved: i64) -> Arc<[Planes]> {
     if moved == 0 {
         return groups.clone();

@@ -26,12 +26,12 @@
 //! Several devices take passes in turns: each has a buffer of its own, and a pass begins on the next device when the
 //! pass before has stored the first planes. Copies to and from the host are all that orders them.
 //!
-//! Around a periodic outer axis planes are counted on. In each time block the ring is cut at a seam, which moves against
-//! the way, and the seam of a time block begins where that of the one before has ended. So a pass has planes in one row
-//! as along an open axis, some more than the ring has: those that the seam passes are loaded and stored twice, at the
-//! top of the pass as far as time blocks go before the seam, and at its bottom for the rest. The next pass begins below
-//! all planes that the bottom has in common with the top; so a pass needs nothing of the one before but planes that
-//! this has stored.
+//! Around a periodic outer axis planes are counted on. In each time block the ring is cut at a seam, which moves
+//! against the way, and the seam of a time block begins where that of the one before has ended. So a pass has planes
+//! in one row as along an open axis, some more than the ring has: those that the seam passes are loaded and stored
+//! twice, at the top of the pass as far as time blocks go before the seam, and at its bottom for the rest. The next
+//! pass begins below all planes that the bottom has in common with the top; so a pass needs nothing of the one before
+//! but planes that this has stored.
 //!
 //! Planes are counted along the *way* of towers: those of an array whose towers move down are counted backwards. Groups
 //! are numbered against the way, in the order in which they run. On a device planes of later passes go on below those

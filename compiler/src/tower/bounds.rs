@@ -77,8 +77,8 @@ impl Bounds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub alignment: usize,
-    /// At the start of the time block, counted on around periodic axes: along the outer axis from the seam on, and where
-    /// that is unrolled, as the array has its planes.
+    /// At the start of the time block, counted on around periodic axes: along the outer axis from the seam on, and
+    /// where that is unrolled, as the array has its planes.
     pub origin: Group,
     /// From there to where the origin lies in the array in interior periods: lengths of rings. Where the outer axis is
     /// unrolled, from its plane to the index of that.

@@ -85,8 +85,8 @@ impl PlaneAccess {
         self.unrolled
     }
 
-    /// Above all planes that towers touch, along their way, where planes are counted on around the ring of the outer axis:
-    /// towers have rows up to the seam at most, which is highest at the beginning of a time block.
+    /// Above all planes that towers touch, along their way, where planes are counted on around the ring of the outer
+    /// axis: towers have rows up to the seam at most, which is highest at the beginning of a time block.
     pub fn top(&self, towers: &Towers, scheme: &Scheme) -> Option<i64> {
         let seam = towers.rings.seam.as_ref().filter(|_| self.unrolled)?;
         let stages = scheme.stages.iter().enumerate();

@@ -97,8 +97,8 @@ pub struct Rings {
     /// Whether what happens in a plane across the outer axis is the same for all planes, where that axis is periodic;
     /// points aside.
     pub uniform: bool,
-    /// Where the ring of the outer axis is unrolled, from a plane as towers count it to its index, but for whole lengths
-    /// of the ring.
+    /// Where the ring of the outer axis is unrolled, from a plane as towers count it to its index, but for whole
+    /// lengths of the ring.
     pub turn: i64,
     pub(super) spacings: PerFace<Spacing>,
 }
@@ -175,7 +175,8 @@ impl Rings {
         [0, 1].map(|cut| self.spacings[cut].narrow(tile[cut]))
     }
 
-    /// By how many cells what lies in the array may appear moved, counted on around periodic axes; the turn comes first.
+    /// By how many cells what lies in the array may appear moved, counted on around periodic axes; the turn comes
+    /// first.
     pub fn shifts(&self) -> Vec<Group> {
         let turn = [self.turn, 0];
         let along = |axis: usize| match self.cells[axis] {
@@ -222,7 +223,7 @@ impl Towers {
         layout.windowed && self.rings.cells[0].is_some()
     }
 
-    /// Cells by which the seam moves against the way of towers in so many stages, rounded up; 0 without one.
+    /// Cells by which the seam moves against the way of towers in `stages`, rounded up; 0 without one.
     pub fn drift(&self, stages: i64) -> i64 {
         let seam = self.rings.seam.as_ref();
         seam.map_or(0, |seam| seam.drift(stages))

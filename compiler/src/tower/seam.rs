@@ -89,7 +89,7 @@ impl Seam {
         leads.max().unwrap_or(0)
     }
 
-    /// Cells by which it moves in so many stages, rounded up.
+    /// Cells by which it moves in `stages`, rounded up.
     pub(super) fn drift(&self, stages: i64) -> i64 {
         div_ceil(self.slope.saturating_mul(stages), 2 * self.form.abs())
     }

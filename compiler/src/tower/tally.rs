@@ -111,8 +111,8 @@ struct Alike {
 /// The most counters of towers: with more it would be better to look at the towers one by one.
 const MOST_COUNTERS: usize = 1 << 24;
 
-/// All towers of a time block of so many periods; around the middle axis each is one of its own. `None` where there are too many
-/// to be counted.
+/// All towers of a time block of `periods`; around the middle axis each is one of its own. `None` where there
+/// are too many to be counted.
 fn alike(scheme: &Scheme, layout: &Layout, towers: &Towers, periods: u64) -> Option<Vec<Alike>> {
     let bounds = towers.bounds(scheme, layout);
     let rows = towers.tiles(scheme, &bounds, periods)?;

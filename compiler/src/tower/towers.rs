@@ -121,8 +121,8 @@ impl Towers {
         found.map(|alignment| Located { alignment, origin })
     }
 
-    /// After how many tiles along the second face towers lie on the lattice as before, if the middle axis is not periodic, and how
-    /// far away those are.
+    /// After how many tiles along the second face towers lie on the lattice as before, if the middle axis is not
+    /// periodic, and how far away those are.
     pub(super) fn repeats(&self) -> Option<(usize, Group)> {
         self.geometry.repeats()
     }

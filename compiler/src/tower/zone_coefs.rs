@@ -1,8 +1,8 @@
 //! Coefficients of zones that depend on one index, in the shared memory of a block.
 //!
 //! They are few, and the same in all steps: those of layers of 10 cells on six sides take 4.4 KB for FDTD(4,2) in f32
-//! and W = 4, with values beside layers. So they are copied once, when a kernel begins, and amendments read them there: threads neither ask memory for them, nor keep
-//! them in registers until they are needed.
+//! and W = 4, with values beside layers. So they are copied once, when a kernel begins, and amendments read them
+//! there: threads neither ask memory for them, nor keep them in registers until they are needed.
 
 use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};
@@ -85,7 +85,7 @@ impl ZoneCoefs {
         ZoneCoefs { lines, first: 0 }
     }
 
-    /// The same so many bytes behind the first shared row.
+    /// The same, `first` bytes behind the first shared row.
     pub(super) fn at(self, first: u32) -> ZoneCoefs {
         ZoneCoefs { first, ..self }
     }

@@ -74,8 +74,8 @@ pub(super) struct Listed<'a> {
     pub steps: u64,
 }
 
-/// Memory of a device for tables of time blocks. What is not used any more goes to later ones: to give it back would make
-/// the device wait for all of its work.
+/// Memory of a device for tables of time blocks. What is not used any more goes to later ones: to give it back would
+/// make the device wait for all of its work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room {
     /// Bytes and place of what nobody uses.

@@ -6,6 +6,7 @@ mod device_plan;
 mod fit;
 mod layers;
 mod order;
+mod patch_rates;
 mod patches;
 mod predict;
 mod refusal;

@@ -121,8 +121,8 @@ fn plane(update: &Update) -> Source {
     }
 }
 
-/// A problem of FDTD(4,2) on rows of a length: the GPU, the ends of the axes, and sources on planes across the last axis, after the
-/// updates of some components.
+/// A problem of FDTD(4,2) on rows of a length: the GPU, the ends of the axes, and sources on planes across the last
+/// axis, after the updates of some components.
 struct Towers {
     target: &'static str,
     precision: Precision,

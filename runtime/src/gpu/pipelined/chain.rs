@@ -1,10 +1,10 @@
-//! A chain of passes over files: the first pass reads a file, the last one writes the other file, and each takes over from
-//! the one before what that stores, through page-locked memory of the host. So several devices advance all values by a
-//! pass of each while a file is read and written once.
+//! A chain of passes over files: the first pass reads a file, the last one writes the other file, and each takes over
+//! from the one before what that stores, through page-locked memory of the host. So several devices advance all
+//! values by a pass of each while a file is read and written once.
 //!
-//! Planes go through a *link* of the chain in the order of their bytes. A place of it has a plane from when a pass stores
-//! it until the next pass has loaded it, and then the plane that lies as many bytes farther as the link has. How many
-//! bytes that takes follows from the operations of the chain, which are listed before.
+//! Planes go through a *link* of the chain in the order of their bytes. A place of it has a plane from when a pass
+//! stores it until the next pass has loaded it, and then the plane that lies as many bytes farther as the link has.
+//! How many bytes that takes follows from the operations of the chain, which are listed before.
 
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::Queues;
@@ -105,7 +105,7 @@ impl Chain {
         links.chain(beside).for_each(|own| own.give_back(device));
     }
 
-    /// Begins with some passes, whose links need so many bytes; no copy is under way.
+    /// Begins with some passes, whose links need `bytes`; no copy is under way.
     pub fn begin(
         &mut self,
         device: &dyn Queues,

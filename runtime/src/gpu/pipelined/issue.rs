@@ -94,8 +94,8 @@ impl<T: Value> Pipelined<'_, T> {
         pass.map_or(0, |pass| pass.turn)
     }
 
-    /// Copies a part of the array to the device, from a file, from what the pass before has stored for this one, or from
-    /// the host's array.
+    /// Copies a part of the array to the device, from a file, from what the pass before has stored for this one, or
+    /// from the host's array.
     fn bring(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
         let Slab {
             place,
@@ -116,8 +116,8 @@ impl<T: Value> Pipelined<'_, T> {
             .into_iter()
             .try_for_each(|Transfer { memory, range }| {
                 let to = place.offset((range.start - offset as u64) as i64);
-                // SAFETY: the link has room from there on, and the operation that stored it there is ordered; others that put
-                // something else there wait for this one.
+                // SAFETY: the link has room from there on, and the operation that stored it there is ordered; others
+                // that put something else there wait for this one.
                 unsafe { device.upload(queue, memory, to, range.end - range.start) }
             })
     }

@@ -8,6 +8,7 @@
 mod around;
 mod beside;
 mod chain;
+mod check;
 mod files;
 mod in_flight;
 mod issue;
@@ -38,6 +39,7 @@ use crate::host::{BlowUp, Calculation, Progress};
 use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
 use crate::timeline::Timeline;
 use beside::Beside;
+use check::{check_layout, check_slabs};
 use over_files::OverFiles;
 use pass_state::{PassState, Record};
 use planes::PlaneBytes;
@@ -47,9 +49,7 @@ use std::sync::atomic::Ordering;
 use torre_compiler::backend::gpu::service;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
-use torre_compiler::pipeline::{
-    BUFFERS, Builder, Footprints, LaidOut, LaidOutSlabs, OpId, SlabBuilder, Window,
-};
+use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder, Window};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
@@ -217,7 +217,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
             },
         };
         match &slabs {
-            Some(slabs) => check_slabs(&mut footprints, &calculation, slabs, towers.steps)?,
+            Some(SlabRun { builder, base, .. }) => {
+                check_slabs(&mut footprints, &calculation, builder, *base, towers.steps)?;
+            }
             None => check_layout(&mut footprints, &calculation, &window, towers.steps)?,
         }
         let planes = PlaneBytes::new(&layout, footprints.way(), how);
@@ -426,66 +428,6 @@ impl<'a, T: Value> Pipelined<'a, T> {
             .done
             .fetch_add(steps * self.per_step, Ordering::Relaxed);
     }
-}
-
-/// Whether two passes of each device, of the highest time blocks, fit and are right for every interleaving, with the
-/// outputs of a problem after each time block.
-fn check_layout<T: Value>(
-    footprints: &mut Footprints,
-    calculation: &Calculation<'_, T>,
-    window: &Window,
-    steps: u64,
-) -> Result<(), DeviceError> {
-    let failed = |message: String| DeviceError::Failed {
-        what: "laying out time blocks in flight",
-        message,
-    };
-    let (scheme, problem) = (calculation.scheme, calculation.problem);
-    let layout = &calculation.layout;
-    let heights = vec![steps; window.in_flight];
-    let mut pass = footprints
-        .pass(scheme, layout, &heights)
-        .ok_or_else(|| failed("there are no groups".to_owned()))?;
-    let slices = (0..problem.outputs.len())
-        .filter_map(|output| slices::Slice::new(scheme, problem, layout, output, 0, 0));
-    let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
-    // Around a ring what is gathered ends passes.
-    for block in pass.blocks.iter_mut().filter(|_| window.ring.is_none()) {
-        block.gathers = gathers.clone();
-    }
-    let passes = vec![pass; 2 * window.devices];
-    let laid_out = LaidOut::new(window.clone(), passes, footprints.way());
-    let laid_out = laid_out.map_err(|error| failed(error.to_string()))?;
-    laid_out.check().map_err(|fault| failed(fault.to_string()))
-}
-
-/// The same of two passes by slabs.
-fn check_slabs<T: Value>(
-    footprints: &mut Footprints,
-    calculation: &Calculation<'_, T>,
-    slabs: &SlabRun,
-    steps: u64,
-) -> Result<(), DeviceError> {
-    let failed = |message: String| DeviceError::Failed {
-        what: "laying out slabs",
-        message,
-    };
-    let (scheme, problem) = (calculation.scheme, calculation.problem);
-    let layout = &calculation.layout;
-    let heights = vec![steps; slabs.builder.window().in_flight];
-    let mut all = footprints
-        .slabs(scheme, layout, &heights, slabs.base)
-        .ok_or_else(|| failed("there are none".to_owned()))?;
-    let slices = (0..problem.outputs.len())
-        .filter_map(|output| slices::Slice::new(scheme, problem, layout, output, 0, 0));
-    let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
-    for block in all.iter_mut().flat_map(|slab| &mut slab.work.blocks) {
-        block.gathers = gathers.clone();
-    }
-    let builder = slabs.builder.clone();
-    let laid_out = LaidOutSlabs::new(builder, &all, 2, footprints.way());
-    let laid_out = laid_out.map_err(|error| failed(error.to_string()))?;
-    laid_out.check().map_err(|fault| failed(fault.to_string()))
 }
 
 /// A kernel.

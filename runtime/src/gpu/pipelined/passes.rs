@@ -90,7 +90,7 @@ impl<T: Value> Pipelined<'_, T> {
         self.blocks_from(self.asked, until)
     }
 
-    /// The same of a pass that begins after so many steps.
+    /// The same of a pass that begins after `from` steps.
     pub(super) fn blocks_from(
         &self,
         from: u64,

@@ -116,8 +116,8 @@ impl PlaneBytes {
         buffer.offset((zero - self.ghosts).wrapping_mul(self.each))
     }
 
-    /// Planes along the way as the array counts them, in parts that follow each other there; around a ring with the turn
-    /// of their pass.
+    /// Planes along the way as the array counts them, in parts that follow each other there; around a ring with the
+    /// turn of their pass.
     pub fn parts(&self, planes: Interval, ring: Option<i64>, turn: i64) -> Vec<Part> {
         let planes = self.of_array(planes);
         let Some(ring) = ring else {
@@ -140,7 +140,7 @@ impl PlaneBytes {
         parts
     }
 
-    /// Where an array begins whose planes lie so many planes against the way of those of another one with the same
+    /// Where an array begins whose planes lie `moved` planes against the way of those of another one with the same
     /// indices.
     pub fn farther(&self, array: Address, moved: i64) -> Address {
         array.offset((-self.way * moved).wrapping_mul(self.each))

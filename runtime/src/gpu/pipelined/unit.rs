@@ -107,8 +107,8 @@ impl DeviceQueues {
     }
 }
 
-/// How the towers of a time block lie: its height, and the turn of planes that are counted on around a ring, where tables
-/// depend on it.
+/// How the towers of a time block lie: its height, and the turn of planes that are counted on around a ring, where
+/// tables depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Lie {
     pub steps: u64,

@@ -6,11 +6,9 @@ use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::Heights;
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
-use torre_compiler::patch::{
-    AXES, CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, WARP, creep,
-};
+use torre_compiler::patch::{AXES, CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, creep};
 use torre_compiler::schedule::{Pyramid, Schedule};
-use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::scheme::Scheme;
 
 /// Steps of time blocks that `auto` tries.
 const HEIGHTS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
@@ -25,49 +23,8 @@ const MADE: usize = 6;
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
 
-// What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within
-// 13 % (root of the mean square); in f64 corrected by 50 more of two H200, which it meets within 16 % but for elastic
-// waves by more than 8 warps.
-
-/// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
-const ISSUE: f64 = 4.07;
-const EACH: f64 = 0.8;
-/// Blocks that a multiprocessor runs at a time, at most.
-const MOST_BLOCKS: f64 = 32.0;
-/// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
-const FETCHED: f64 = 600.0;
-const UNFETCHED: f64 = 1500.0;
-/// Warps of a block beyond which all take longer, and the share that as many again add; and that in f64 with
-/// coefficients in shared memory, where blocks of 12 and 16 warps are far slower for elastic waves.
-const CROWD: f64 = 8.0;
-const CROWDED: [f64; 2] = [0.2, 0.5];
-/// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for each stage
-/// beside its arithmetic.
-const EXCHANGED: f64 = 0.22;
-const SHARED: f64 = 0.2;
-const MORE: f64 = 1.4;
-/// Cycles of a stage for which a block waits.
-const MEET: f64 = 60.0;
-/// Seconds of a launch.
-const START: f64 = 5.1e-6;
-/// Seconds of an exchange of tiles that stay, and how much longer their stages take than those in the middle of a large
-/// grid: all wait for those at its ends.
-const EXCHANGE: f64 = 1.5e-6;
-const ENDS: f64 = 1.85;
-/// With three axes: seconds of an exchange, and for each byte of a halo; and how much longer stages take, in which more
-/// comes from other threads and conditions are for each cell. From 6 runs of 4 shapes on an H100, which it meets within
-/// 12 % (root of the mean square).
-const EXCHANGE_IN_SPACE: f64 = 4.5e-6;
-const RIMS: f64 = 1.0 / 30e9;
-const IN_SPACE: f64 = 1.7;
 /// Blocks that a multiprocessor holds with three axes, at most.
 const MOST_BLOCKS_IN_SPACE: u32 = 4;
-/// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
-/// one block do not, in f32 and f64.
-const APART: f64 = 0.62;
-const ALONE: [f64; 2] = [0.83, 1.0];
-/// Share by which blocks of the last round of a launch are faster where a multiprocessor has fewer of them.
-const LAST: f64 = 0.4;
 
 /// The pyramids of a schedule.
 #[derive(Clone, Debug)]
@@ -292,7 +249,7 @@ impl DevicePlanner<'_> {
         possible.then_some(base)
     }
 
-    /// Tiles that run at the same time where a multiprocessor holds so many blocks.
+    /// Tiles that run at the same time where a multiprocessor holds `blocks` of them.
     fn most_at_once(&self, blocks: u32) -> i64 {
         i64::from(self.model.facts.multiprocessors) * i64::from(blocks.max(1))
     }
@@ -483,121 +440,4 @@ impl DevicePlanner<'_> {
 pub fn patch_heights(scheme: &Scheme, height: u64) -> Heights {
     let round = u64::from(scheme.phases()).max(1);
     Heights::of_rounds((height / round).max(1) * round, round)
-}
-
-impl DevicePlanner<'_> {
-    /// Blocks that a multiprocessor runs side by side. Blocks of one warp are asked for few at a time, so that their
-    /// threads have all registers that they need, and there is room for more; for others it is what they are asked
-    /// for.
-    fn resident_blocks(&self, work: &Work, shape: &Shape) -> f64 {
-        let asked = f64::from(shape.blocks.max(1));
-        if shape.warps() > 1 {
-            return asked;
-        }
-        let threads = shape.all_threads() as f64;
-        let registers = (work.registers(work.words_of(shape)) / 8.0).ceil() * 8.0;
-        let room = f64::from(self.model.gpu.registers) / (threads * registers.max(1.0));
-        room.floor().min(MOST_BLOCKS).max(asked)
-    }
-
-    /// What time blocks of pyramids are expected to do.
-    ///
-    /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
-    /// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as
-    /// long as its last round of them; where all run at once they stay, and exchange what they need of each other. Tiles
-    /// in zones take longer ([`super::zones`]).
-    fn predict_patches(
-        &self,
-        work: &Work,
-        shape: &Shape,
-        base: [i64; 3],
-        height: u64,
-    ) -> Prediction {
-        let (scheme, layout, model) = (self.planner.scheme, &self.planner.layout, self.model);
-        let tile = shape.tile();
-        let cells = tile.iter().product::<i64>() as f64;
-        let stored = base.iter().product::<i64>() as f64;
-        let steps = height as f64;
-        let lanes = model.lanes(scheme.precision).max(1.0);
-        let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
-        let fine = scheme.precision == Precision::F64;
-        let count = shape.count() as f64;
-        // What other rows have is stored and loaded, lanes shuffled, once for each word.
-        let rows = |n: usize| if shape.threads[n] == 1 { 0.0 } else { 2.0 };
-        let weights = [rows(0), rows(1), 1.0];
-        let exchanged = (0..3).map(|n| weights[n] * work.across[n] / shape.patch[n] as f64);
-        let exchanged = exchanged.sum::<f64>() * work.words;
-        let shared = match shape.coefs {
-            CoefPlace::Registers => 0.0,
-            CoefPlace::Shared => work.coefs * work.words,
-        };
-        let beside = EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
-        // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
-        // fetched once, however long it takes.
-        let code = work.arithmetic + beside;
-        let fetching = code * (code * count - FETCHED).max(0.0) / UNFETCHED;
-        let instructions = arithmetic + beside + fetching;
-        let crowded = CROWDED[usize::from(fine && shape.coefs == CoefPlace::Shared)];
-        let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
-        let clock = model.facts.clock as f64 * 0.88;
-        let element = scheme.precision.bytes() as f64;
-        let loaded = work.held + work.loaded_coefs as f64;
-        // What tiles load of each other comes from the cache.
-        let bytes = stored * ((loaded + work.held) * element + work.zones.bytes);
-        let processors = f64::from(model.facts.multiprocessors.max(1));
-        let copy = bytes / (model.copy_rate / processors);
-        let of_axes = [0, 1, 2].map(|n| div_ceil(layout.extent[AXES[n]], base[n].max(1)));
-        let tiles = of_axes.iter().product::<i64>() as f64;
-        // By how much tiles in zones take longer, and how many of all there are.
-        let longer = steps * work.zones.cycles(shape) / clock;
-        let moving = |stays: bool| work.zones.moving(shape, stays);
-        let in_zones = work.zones.share(shape, base, of_axes);
-        // Tiles stay on the chip where all of them run at once.
-        let stays = tiles <= processors * f64::from(shape.blocks.max(1));
-        let blocks = match stays {
-            true => f64::from(shape.blocks.max(1)),
-            false => self.resident_blocks(work, shape),
-        };
-        let waves = (tiles / (processors * blocks)).max(1.0);
-        let together = (tiles / processors).min(blocks).max(1.0).ceil();
-        let issue = ISSUE.min(EACH * shape.warps() as f64 * together);
-        let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
-        // A warp alone meets no others.
-        let meet = if shape.warps() > 1 { MEET } else { 0.0 };
-        let computing = (together * compute + steps * work.stages * meet) / clock;
-        let copying = together * copy;
-        let apart = match together > 1.0 {
-            true => APART,
-            false => ALONE[usize::from(fine)],
-        };
-        let wave = computing.max(copying) + apart * computing.min(copying);
-        let time = if stays {
-            let rims = match self.has_patches() {
-                true => 0.0,
-                false => RIMS * (cells - stored) * work.held * element,
-            };
-            let (slower, exchange) = match self.has_patches() {
-                true => (1.0, EXCHANGE),
-                false => (IN_SPACE, EXCHANGE_IN_SPACE),
-            };
-            slower * ENDS * computing + exchange + together * rims + longer + moving(true)
-        } else if waves < 4.0 {
-            // In the last round some multiprocessors have fewer blocks, which are faster alone.
-            let fewer = (tiles / processors).ceil() / blocks;
-            let rounds = waves.ceil() - LAST * (waves.ceil() - fewer);
-            rounds * wave + START + longer + moving(false)
-        } else {
-            waves * (wave + in_zones * (longer + moving(false))) + START
-        };
-        let domain = AXES.iter().map(|axis| layout.extent[*axis] as f64);
-        let domain = domain.product::<f64>();
-        let own = bytes / (stored * steps);
-        Prediction {
-            rate: domain * steps / time,
-            compute: 0.0,
-            cache_bytes: own,
-            memory_bytes: own,
-            footprint: cells * loaded * element,
-        }
-    }
 }

@@ -48,7 +48,8 @@ const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
 /// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a
 /// period where there are more.
 const CODE: [f64; 2] = [2000.0, 4.8];
-/// Such bytes where rows are amended: warps at the ends of lines run code that others do not, and push out what those share.
+/// Such bytes where rows are amended: warps at the ends of lines run code that others do not, and push out what those
+/// share.
 const AMENDED_CODE: f64 = 3.5;
 /// Seconds that a tower takes before its first stage.
 const BEGIN: f64 = 3.0e-6;

@@ -1,6 +1,6 @@
 //! Calculation windows around a periodic first axis.
 
-use super::windows::{Done, Trial, compiled_for_window, least_places};
+use super::windows::{CIRCULAR, Done, Trial, compiled_for_window, least_places};
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
@@ -13,18 +13,8 @@ struct Case<'a> {
     how: InFlight,
 }
 
-const HOW: InFlight = InFlight {
-    blocks: 2,
-    group: 6,
-    ahead: 1,
-    spread: false,
-    places: None,
-    slabs: None,
-    circular: Some(MAPPING),
-};
-
 impl Case<'_> {
-    /// Runs on so many devices, with so many planes more than a window needs, and compares with the reference.
+    /// Runs on a number of devices, with `more` planes than a window needs, and compares with the reference.
     fn run(&self, devices: usize, more: i64) -> Done {
         let library = library().expect("a library that was found before");
         let options = Options {
@@ -92,7 +82,10 @@ problem p {
             text,
             schedule: "torre(D = 2, TH = 2)",
             precision: Precision::F32,
-            how: InFlight { circular, ..HOW },
+            how: InFlight {
+                circular,
+                ..CIRCULAR
+            },
         };
         let done = case.run(1, more);
         assert!(done.times > 1.0, "{done:?}");
@@ -122,7 +115,7 @@ problem p {
             text,
             schedule: "torre(D = 1, TH = 2)",
             precision: Precision::F64,
-            how: HOW,
+            how: CIRCULAR,
         };
         case.run(devices, 3);
     }
@@ -160,7 +153,7 @@ problem p {
             text,
             schedule,
             precision: Precision::F32,
-            how: HOW,
+            how: CIRCULAR,
         };
         case.run(1, 1);
         case.run(2, 0);
@@ -212,7 +205,7 @@ problem p {
             text,
             schedule: "torre(D = 1, TH = 2)",
             precision: Precision::F32,
-            how: HOW,
+            how: CIRCULAR,
         };
         case.run(1, 1);
         case.run(2, 0);

@@ -2,7 +2,8 @@
 //! slabs instead of a window.
 
 use super::slabs::slabs_of;
-use super::windows::{compiled_for_window, kernels, least_places, with_layers};
+use super::turns::in_layers;
+use super::windows::{compiled_for_window, kernels, least_places};
 use super::*;
 use std::path::Path;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined};
@@ -99,19 +100,7 @@ impl Resumed<'_> {
 #[test]
 fn runs_that_were_killed_go_on_with_other_devices() {
     let Some(library) = library() else { return };
-    let text = "use std::maxwell::maxwell_media
-problem p {
-  scheme maxwell_media
-  domain 36 x 5 x 3
-  boundary x: cpml(3), y: cpml(2) | pec, z: pec
-  coef eps = if y < 3 then 2.5 else 1
-  source E.z at (7, 3, 2) += exp(-((t - 3)/2)^2)
-  probe E.z at (29, 4, 2)
-  probe H.x at (12, 2, 1)
-  steps 12
-}
-";
-    let resolved = with_layers(text);
+    let resolved = in_layers(12);
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
     let device = Interpreted::new();
     let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 1, TH = 2)");

@@ -1,14 +1,16 @@
 //! Calculation windows on several devices that take passes in turns.
 
 use super::windows::{
-    Done, Trial, compiled_for_window, few_cells, identity, kernels, least_places, with_layers,
+    CIRCULAR, Done, Trial, compiled_for_window, few_cells, identity, kernels, least_places,
+    with_layers,
 };
 use super::*;
+use torre_compiler::resolve::Resolved;
 use torre_runtime::gpu::{Devices, InFlight};
 use torre_runtime::run::checkpoint;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
-/// A run on so many devices, with the bits of the reference.
+/// A run on a number of devices, with the bits of the reference.
 fn in_turns(
     scheme: &Scheme,
     problem: &Problem,
@@ -56,35 +58,37 @@ fn in_turns(
     done
 }
 
-/// A run over files on several devices that one of them gives up, after any number of launches, goes on with the last
-/// whole chain of passes, with any number of devices, and ends with the same bits.
-#[test]
-fn chains_over_files_go_on_where_they_ended() {
-    let Some(library) = library() else { return };
-    let text = "use std::maxwell::maxwell_media
-problem p {
+/// Media in layers on a thin grid, for some steps.
+pub(super) fn in_layers(steps: u64) -> Resolved {
+    with_layers(&format!(
+        "use std::maxwell::maxwell_media
+problem p {{
   scheme maxwell_media
   domain 36 x 5 x 3
   boundary x: cpml(3), y: cpml(2) | pec, z: pec
   coef eps = if y < 3 then 2.5 else 1
   source E.z at (7, 3, 2) += exp(-((t - 3)/2)^2)
   probe E.z at (29, 4, 2)
-  steps 24
+  probe H.x at (12, 2, 1)
+  steps {steps}
+}}
+"
+    ))
 }
-";
-    let resolved = with_layers(text);
+
+/// A run over files on several devices that one of them gives up, after any number of launches, goes on with the last
+/// whole chain of passes, with any number of devices, and ends with the same bits.
+#[test]
+fn chains_over_files_go_on_where_they_ended() {
+    let Some(library) = library() else { return };
+    let resolved = in_layers(24);
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
     let device = Interpreted::new();
     let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 1, TH = 2)");
     let towers = &compiled_for_window(library, scheme, plan, &model);
     let mut how = InFlight {
-        blocks: 2,
         group: 5,
-        ahead: 1,
-        spread: false,
-        places: None,
-        slabs: None,
-        circular: Some(MAPPING),
+        ..CIRCULAR
     };
     how.places = least_places(scheme, problem, towers, how);
     let run = |devices: usize, folder: &std::path::Path, last: Option<u64>| {

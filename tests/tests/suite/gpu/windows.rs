@@ -18,6 +18,17 @@ use torre_runtime::timeline::Kind;
 use torre_suite::interpreted::MAPPING;
 use torre_suite::timelines;
 
+/// Two time blocks in flight in groups of six planes, in a buffer that is mapped twice.
+pub(super) const CIRCULAR: InFlight = InFlight {
+    blocks: 2,
+    group: 6,
+    ahead: 1,
+    spread: false,
+    places: None,
+    slabs: None,
+    circular: Some(MAPPING),
+};
+
 /// The kernels for values as a run has them.
 pub(super) fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
     let layout = match how.places {
@@ -357,16 +368,7 @@ fn windows_keep_to_the_memory_of_the_device() {
     let device = Interpreted::new();
     let (plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
     let towers = &compiled_for_window(library, &scheme, plan, &model);
-    let mut how = InFlight {
-        blocks: 2,
-        group: 6,
-        ahead: 1,
-        spread: false,
-        places: None,
-        slabs: None,
-        circular: None,
-    };
-    how.circular = Some(MAPPING);
+    let mut how = CIRCULAR;
     how.places = least_places(&scheme, &problem, towers, how);
     let set = kernels(&scheme, how);
     let needed = device_bytes(&scheme, &problem, &set.layout, towers.steps, how);

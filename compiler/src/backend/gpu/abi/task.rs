@@ -34,8 +34,8 @@ impl TaskWord {
     pub const LIMITS: [u32; 2] = [13, 14];
     /// Whether one is.
     pub const NARROW: u32 = 15;
-    /// Cells from the origin to where it lies in the array in interior periods: lengths of periodic axes. Where planes are
-    /// counted on around the outer axis, from the plane of the origin to its index.
+    /// Cells from the origin to where it lies in the array in interior periods: lengths of periodic axes. Where
+    /// planes are counted on around the outer axis, from the plane of the origin to its index.
     pub const SHIFT: [u32; 2] = [16, 17];
     /// The variant of interior periods.
     pub const VARIANT: u32 = 18;

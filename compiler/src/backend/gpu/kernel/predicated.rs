@@ -11,8 +11,8 @@ struct Place {
 
 impl Kernel<'_> {
     /// Numbers that follow each other in global memory where a condition holds, else those given. It takes no jump, so
-    /// such loads are under way together. Of 16 bytes together, or fewer; aligned to all of them. They lie so many bytes
-    /// behind a place.
+    /// such loads are under way together. Of 16 bytes together, or fewer; aligned to all of them. They lie `by`
+    /// bytes behind `from`.
     pub fn load_over(
         &mut self,
         condition: Operand,
@@ -49,7 +49,7 @@ impl Kernel<'_> {
     }
 
     /// Stores numbers that follow each other in global memory where a condition holds, without a jump: of 16 bytes
-    /// together, or fewer, so many bytes behind a place.
+    /// together, or fewer, `by` bytes behind `to`.
     pub fn store_several_if(
         &mut self,
         condition: Operand,

@@ -1,5 +1,5 @@
-//! Where cells of a patch lie in their tile, by conditions that may be known before a kernel runs: with one thread along
-//! an axis each cell of a patch has its place there.
+//! Where cells of a patch lie in their tile, by conditions that may be known before a kernel runs: with one thread
+//! along an axis each cell of a patch has its place there.
 
 use super::context::{Context, within};
 use super::place::Patch;
@@ -98,7 +98,7 @@ impl<'a> InTile<'a> {
         self.within(k, n, cell, self.base_of(n))
     }
 
-    /// Whether it lies in a rim of so many cells from the lower and the upper end of the base.
+    /// Whether it lies in a rim of the base, whose widths are those at its lower and its upper end.
     pub fn rim(&self, k: &mut Kernel<'_>, n: usize, cell: i64, [below, above]: [i64; 2]) -> Known {
         let base = self.base_of(n);
         let [lower, upper] = [

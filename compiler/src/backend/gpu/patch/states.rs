@@ -161,8 +161,8 @@ impl Context<'_> {
         }
     }
 
-    /// Whether the states of a cell are moved, and lie in the zone along the inner axis. `all`: along the axes that there
-    /// are, the inner one last.
+    /// Whether the states of a cell are moved, and lie in the zone along the inner axis. `all`: along the axes that
+    /// there are, the inner one last.
     fn moved(&self, k: &mut Kernel<'_>, cells: Cells, all: &[Along], range: Interval) -> Operand {
         let [rest @ .., z] = all else {
             return Operand::int(Type::I1, 0);

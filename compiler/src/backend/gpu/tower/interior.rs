@@ -220,8 +220,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Asks for what a stage asks for first, while the stage before runs: other towers have advanced these states before
-    /// the rows of that stage arrived.
+    /// Asks for what a stage asks for first, while the stage before runs: other towers have advanced these states
+    /// before the rows of that stage arrived.
     fn early(
         &self,
         k: &mut Kernel<'_>,

@@ -226,8 +226,8 @@ impl Place {
 }
 
 impl Zones {
-    /// `place`: where the period is. That is the same for all threads, which is hidden from the assembler: what it finds
-    /// once for a warp takes an instruction more wherever an access to memory depends on it.
+    /// `place`: where the period is. That is the same for all threads, which is hidden from the assembler: what it
+    /// finds once for a warp takes an instruction more wherever an access to memory depends on it.
     pub fn new(k: &mut Kernel<'_>, lane: &Lane, place: Predicate) -> Zones {
         // Of small numbers, negative ones included, the two highest bits are the same.
         let own = k.again(lane.thread);

@@ -44,8 +44,8 @@ pub(super) fn prepare(
 }
 
 /// Where the first coefficient of a line has the value at the thread's own index, if the line is one along the inner
-/// axis, or at that of a period's origin. `at`: the origin. Where no row of the period, or the thread, is in a range, it is
-/// as if one were at the nearest end of it.
+/// axis, or at that of a period's origin. `at`: the origin. Where no row of the period, or the thread, is in a range,
+/// it is as if one were at the nearest end of it.
 pub(super) fn base(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
