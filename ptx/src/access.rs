@@ -263,21 +263,33 @@ impl Launch<'_> {
         let mut first = self.load_together(block, warp, access, &addresses)?;
         let left = if first.is_none() { self.at.active } else { 0 };
         let mut polled = Vec::new();
+        let list = access.list as usize..access.list as usize + usize::from(access.count);
+        // The address that the lane before read, and where its data were.
+        let mut last: Option<(u64, Place)> = None;
+        let mut data = [0; WIDEST];
         for lane in lanes(left) {
             self.at.lane = lane as u32;
             let address = addresses[lane];
-            self.aligned(address, total)?;
-            let place = self.resolve(block, access.space, address, total)?;
+            let known = last.filter(|(before, _)| *before == address);
+            let place = match known {
+                Some((_, place)) => place,
+                None => {
+                    self.aligned(address, total)?;
+                    let place = self.resolve(block, access.space, address, total)?;
+                    let bytes = self
+                        .bytes(block, warp, place, total)
+                        .map_err(|fault| fault.at(address))?;
+                    data[..total].copy_from_slice(bytes);
+                    // Each lane has local memory of its own.
+                    last = Some((address, place)).filter(|_| !matches!(place, Place::Local(_)));
+                    place
+                }
+            };
             first.get_or_insert(place);
-            let mut data = [0; WIDEST];
-            let bytes = self
-                .bytes(block, warp, place, total)
-                .map_err(|fault| fault.at(address))?;
-            data[..total].copy_from_slice(bytes);
             self.touch(block, warp, place, total, Touch::Read(access))
                 .map_err(|fault| fault.at(address))?;
-            let list = access.list as usize..access.list as usize + usize::from(access.count);
-            for (slot, bytes) in self.entry.lists[list].iter().zip(data.chunks_exact(size)) {
+            let list = &self.entry.lists[list.clone()];
+            for (slot, bytes) in list.iter().zip(data.chunks_exact(size)) {
                 let mut value = number(bytes);
                 if access.ty.is_signed() {
                     value =
@@ -285,7 +297,7 @@ impl Launch<'_> {
                 }
                 block.warps[warp].rows[*slot as usize][lane] = value;
             }
-            if access.order != Order::Weak && total <= 8 {
+            if access.order != Order::Weak && total <= 8 && known.is_none() {
                 polled.push(Polled::Value {
                     place,
                     bytes: total,

@@ -1,0 +1,142 @@
+//! NVIDIA's assembler, and a record of the kernels that it has taken.
+//!
+//! Assembling takes a sixth of the time of all tests, and most changes leave most kernels as they are. So the file
+//! `assembled.txt` keeps, for each kernel, the hash of its PTX and the assembler's answer; a kernel whose hash is not there is
+//! assembled. The variable `TORRE_ASSEMBLED=record` makes tests assemble all kernels and write the file anew:
+//! `TORRE_ASSEMBLED=record cargo test --release -p torre-suite --test suite assembly::`.
+
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{LazyLock, Mutex};
+use tempfile::TempDir;
+
+const RECORD: &str = include_str!("assembled.txt");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/assembled.txt");
+const HEAD: &str = "# Kernels that NVIDIA's assembler has taken: the hash of target and PTX, and the bytes of memory that\n\
+    # a thread needs for itself. Tests write this file (assembler.rs).\n";
+
+/// By hash, bytes of memory of a thread.
+type Record = BTreeMap<String, u64>;
+
+fn read(text: &str) -> Option<Record> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let entry = |line: &str| {
+        let (hash, bytes) = line.split_once(' ')?;
+        Some((hash.to_owned(), bytes.parse().ok()?))
+    };
+    lines.map(entry).collect()
+}
+
+/// The kernels of the file.
+static KNOWN: LazyLock<Record> = LazyLock::new(|| read(RECORD).expect("lines of the record"));
+/// The kernels that this process has assembled for the file.
+static RECORDED: Mutex<Record> = Mutex::new(BTreeMap::new());
+
+/// The first half of the SHA-256 of target and PTX, in hexadecimal digits.
+fn hash(ptx: &str, target: &str) -> String {
+    let digest = Sha256::new().chain_update(target).chain_update("\n");
+    let digest = digest.chain_update(ptx).finalize();
+    digest[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+pub struct Assembler {
+    /// The assembler that `TORRE_PTXAS` names, or the one in the path, if there is one.
+    program: Option<PathBuf>,
+    folder: TempDir,
+    records: bool,
+}
+
+impl Assembler {
+    pub fn new() -> Assembler {
+        let named = std::env::var_os("TORRE_PTXAS").map_or_else(|| "ptxas".into(), PathBuf::from);
+        let output = Command::new(&named).arg("--version").output();
+        let works = output.is_ok_and(|output| output.status.success());
+        let records = std::env::var_os("TORRE_ASSEMBLED").is_some_and(|value| value == "record");
+        assert!(works || !records, "no ptxas (`TORRE_PTXAS` names one)");
+        Assembler {
+            program: works.then_some(named),
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            records,
+        }
+    }
+
+    /// Checks that a kernel is assembled and that no thread needs memory of its own.
+    pub fn check(&self, ptx: &str, target: &str, what: &str) {
+        let bytes = self.frames(ptx, target, what);
+        assert!(
+            bytes.unwrap_or(0) == 0,
+            "{what}: {bytes:?} bytes of a thread"
+        );
+    }
+
+    /// The bytes of memory that a thread needs for itself. Nothing, with a line on standard error, if the kernel is not in
+    /// the record and there is no assembler.
+    pub fn frames(&self, ptx: &str, target: &str, what: &str) -> Option<u64> {
+        let hash = hash(ptx, target);
+        if let (false, Some(bytes)) = (self.records, KNOWN.get(&hash)) {
+            return Some(*bytes);
+        }
+        let Some(program) = &self.program else {
+            eprintln!("skipped: {what}: not in the record, and no ptxas (`TORRE_PTXAS` names one)");
+            return None;
+        };
+        let bytes = assemble(program, ptx, target, self.folder.path());
+        let bytes = bytes.unwrap_or_else(|report| panic!("{what}: {report}"));
+        if self.records {
+            record(hash, bytes);
+        }
+        Some(bytes)
+    }
+}
+
+/// Adds a kernel to the file.
+fn record(hash: String, bytes: u64) {
+    let mut all = RECORDED.lock().expect("no test panics while it writes");
+    all.insert(hash, bytes);
+    let lines = all.iter().map(|(hash, bytes)| format!("{hash} {bytes}\n"));
+    let text: String = std::iter::once(HEAD.to_owned()).chain(lines).collect();
+    std::fs::write(FILE, text).expect("a file that can be written");
+}
+
+fn assemble(program: &Path, ptx: &str, target: &str, folder: &Path) -> Result<u64, String> {
+    let file = folder.join("kernels.ptx");
+    std::fs::write(&file, ptx).map_err(|error| error.to_string())?;
+    let output = Command::new(program)
+        .args(["-v", "-arch", target, "-o"])
+        .arg(folder.join("kernels.cubin"))
+        .arg(&file)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let frames = text.lines().filter(|line| line.contains("stack frame"));
+    let bytes = frames.map(|line| line.split_whitespace().next()?.parse().ok());
+    let bytes: Option<Vec<u64>> = bytes.collect();
+    match bytes.filter(|_| output.status.success()) {
+        Some(bytes) => Ok(bytes.into_iter().max().unwrap_or(0)),
+        None => Err(text),
+    }
+}
+
+/// A kernel that is not in the record is assembled: one that cannot be is found, and one that is in it is not asked for again.
+#[test]
+fn kernels_that_are_not_recorded_are_assembled() {
+    let kernel =
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n ret;\n}\n";
+    let wrong = kernel.replace("ret;", "add.f33 %r0;");
+    let assembler = Assembler::new();
+    assert!(!KNOWN.is_empty() && KNOWN.keys().all(|hash| hash.len() == 32));
+    assert_ne!(hash(kernel, "sm_90"), hash(kernel, "sm_80"));
+    assert_ne!(hash(kernel, "sm_90"), hash(&wrong, "sm_90"));
+    let Some(program) = &assembler.program else {
+        return;
+    };
+    let folder = assembler.folder.path();
+    assert_eq!(assemble(program, kernel, "sm_90", folder), Ok(0));
+    let report = assemble(program, &wrong, "sm_90", folder).expect_err("no instruction");
+    assert!(report.contains("line"), "{report}");
+}
