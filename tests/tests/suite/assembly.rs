@@ -1,7 +1,7 @@
 //! NVIDIA's assembler takes the kernels of all examples, and on servers' GPUs no thread needs memory of its own.
 
+use crate::assembler::Assembler;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
@@ -24,51 +24,11 @@ fn library() -> Result<&'static Library, torre_compiler::backend::llvm::library:
     Library::open()
 }
 
-/// The assembler that `TORRE_PTXAS` names, or the one in the path.
-fn ptxas() -> Option<PathBuf> {
-    let named = std::env::var_os("TORRE_PTXAS").map_or_else(|| "ptxas".into(), PathBuf::from);
-    let works = Command::new(&named).arg("--version").output();
-    works.is_ok_and(|o| o.status.success()).then_some(named)
-}
-
-/// Assembles PTX and says what is wrong with it: errors, and threads that need memory of their own.
-fn assemble(ptxas: &Path, ptx: &str, target: &str, folder: &Path) -> Result<(), String> {
-    match frames(ptxas, ptx, target, folder)? {
-        (0, _) => Ok(()),
-        (_, report) => Err(report),
-    }
-}
-
-/// Assembles PTX and gives the bytes of memory that a thread needs for itself, and the assembler's report.
-fn frames(ptxas: &Path, ptx: &str, target: &str, folder: &Path) -> Result<(u64, String), String> {
-    let file = folder.join("kernels.ptx");
-    std::fs::write(&file, ptx).map_err(|error| error.to_string())?;
-    let output = Command::new(ptxas)
-        .args(["-v", "-arch", target, "-o"])
-        .arg(folder.join("kernels.cubin"))
-        .arg(&file)
-        .output()
-        .map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let frames = text.lines().filter(|line| line.contains("stack frame"));
-    let bytes = frames.map(|line| line.split_whitespace().next()?.parse().ok());
-    let bytes: Option<Vec<u64>> = bytes.collect();
-    match bytes.filter(|_| output.status.success()) {
-        Some(bytes) => Ok((bytes.into_iter().max().unwrap_or(0), text)),
-        None => Err(text),
-    }
-}
-
 #[test]
 fn what_measures_latencies_is_assembled() {
-    let Some(ptxas) = ptxas() else {
-        eprintln!("skipped: 3 assemblies: no ptxas");
-        return;
-    };
-    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let assembler = Assembler::new();
     for target in ["sm_80", "sm_90", "sm_120"] {
-        let result = assemble(&ptxas, l2_partitions::PTX, target, scratch.path());
-        assert!(result.is_ok(), "{target}: {}", result.unwrap_err());
+        assembler.check(l2_partitions::PTX, target, target);
     }
 }
 
@@ -76,12 +36,12 @@ fn what_measures_latencies_is_assembled() {
 fn kernels_are_assembled_without_spills() {
     let paths = torre_suite::examples();
     let targets = ["sm_80", "sm_90", "sm_120"];
-    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
+    let Ok(library) = library() else {
         let count = paths.len() * targets.len() * 2;
-        eprintln!("skipped: {count} assemblies: no ptxas (`TORRE_PTXAS` names one) or no LLVM");
+        eprintln!("skipped: {count} assemblies: no LLVM");
         return;
     };
-    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let assembler = Assembler::new();
     for path in paths {
         for precision in [Precision::F32, Precision::F64] {
             let world = FileWorld::beside(&path);
@@ -98,9 +58,8 @@ fn kernels_are_assembled_without_spills() {
                 let gpu = Gpu::named(target).expect("a known name");
                 let shape = Shape::of(&scheme);
                 let ptx = code::ptx(library, &scheme, &set, shape, gpu).expect("valid IR");
-                let result = assemble(&ptxas, &ptx.text, target, scratch.path());
                 let what = format!("{} {precision} {target}", path.display());
-                assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+                assembler.check(&ptx.text, target, &what);
             }
         }
     }
@@ -208,11 +167,11 @@ fn towers_with_rings_and_planes_are_assembled_without_spills() {
 }
 
 fn assemble_towers(cases: &[Towers]) {
-    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
-        eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
+    let Ok(library) = library() else {
+        eprintln!("skipped: {} assemblies: no LLVM", cases.len());
         return;
     };
-    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let assembler = Assembler::new();
     for case in cases {
         let Towers {
             target,
@@ -244,8 +203,7 @@ fn assemble_towers(cases: &[Towers]) {
         );
         let towers = plan.compile_towers(library, &scheme, &model);
         let towers = towers.expect("valid IR").expect("towers are faster");
-        let result = assemble(&ptxas, &towers.ptx.text, target, scratch.path());
-        assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+        assembler.check(&towers.ptx.text, target, &what);
     }
 }
 
@@ -269,11 +227,11 @@ fn towers_with_layers_are_assembled_without_spills() {
             "x: cpml(10), z: pec",
         ),
     ];
-    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
-        eprintln!("skipped: {} assemblies: no ptxas or no LLVM", cases.len());
+    let Ok(library) = library() else {
+        eprintln!("skipped: {} assemblies: no LLVM", cases.len());
         return;
     };
-    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let assembler = Assembler::new();
     for (target, precision, name, length, sides) in cases {
         let text = format!(
             "use std::maxwell::{name}\nproblem p {{\n  scheme {name}\n  domain 768 x 768 x {length}\n  boundary {sides}\n  steps 1000\n}}\n"
@@ -294,8 +252,7 @@ fn towers_with_layers_are_assembled_without_spills() {
         let towers = plan.compile_towers(library, scheme, &model);
         let towers = towers.expect("valid IR");
         let towers = towers.unwrap_or_else(|| panic!("{what}: towers are faster"));
-        let result = assemble(&ptxas, &towers.ptx.text, target, scratch.path());
-        assert!(result.is_ok(), "{what}: {}", result.unwrap_err());
+        assembler.check(&towers.ptx.text, target, &what);
     }
 }
 
@@ -304,8 +261,8 @@ fn towers_with_layers_are_assembled_without_spills() {
 /// thread.
 #[test]
 fn pyramids_are_assembled_with_few_spills() {
-    let (Some(ptxas), Ok(library)) = (ptxas(), library()) else {
-        eprintln!("skipped: the assemblies of pyramids: no ptxas or no LLVM");
+    let Ok(library) = library() else {
+        eprintln!("skipped: the assemblies of pyramids: no LLVM");
         return;
     };
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/planar"));
@@ -326,7 +283,7 @@ fn pyramids_are_assembled_with_few_spills() {
     }
     let examples = torre_suite::examples().into_iter();
     cases.extend(examples.map(|path| (path, single, 0)));
-    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let assembler = Assembler::new();
     let (mut found, mut spilling) = (0, Vec::new());
     for (path, precision, size) in cases {
         let source = read_source(&path).expect("a text");
@@ -354,8 +311,9 @@ fn pyramids_are_assembled_with_few_spills() {
         found += 1;
         let name = &plan.choice.name;
         let what = format!("{} {precision} {size} {name}", path.display());
-        let result = frames(&ptxas, &blocks.ptx().text, "sm_90", scratch.path());
-        let (bytes, _) = result.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let Some(bytes) = assembler.frames(&blocks.ptx().text, "sm_90", &what) else {
+            continue;
+        };
         if bytes > 0 {
             let shape = plan.patches.expect("pyramids").program.shape;
             let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
