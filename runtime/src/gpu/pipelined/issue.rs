@@ -263,7 +263,7 @@ impl<T: Value> Pipelined<'_, T> {
             .and_then(|pass| pass.blocks.get(block))
             .ok_or_else(unknown)?;
         let (device, unit) = self.unit(op);
-        let ready = unit.ready.get(&state.lie).ok_or_else(unknown)?;
+        let ready = unit.ready.get(&state.steps).ok_or_else(unknown)?;
         let scheme = self.calculation.scheme;
         let first = self
             .footprints
@@ -279,9 +279,12 @@ impl<T: Value> Pipelined<'_, T> {
         let array = self.planes.farther(array, state.moved);
         let beside = unit.beside.as_ref().map_or(array, Beside::array);
         let cut = Self::cut_at(state, group).and_then(|above| ready.cut.get(above));
+        let turned = unit.turned.get(&state.lie);
+        let tasks = turned.map_or(ready.buffers.tasks, |tables| tables.tasks.0);
         let buffers = TowerBuffers {
             array: array.0,
-            tasks: cut.copied().unwrap_or(ready.buffers.tasks),
+            tasks: cut.copied().unwrap_or(tasks),
+            points: turned.map_or(ready.buffers.points, |tables| tables.points.0),
             beside: ready.buffers.beside.map(|_| beside.0),
             waves: unit.waves.of(turn).offset(waves as i64).0,
             records: unit.records.of(turn).offset((state.from * each) as i64).0,
