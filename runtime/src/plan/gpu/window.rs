@@ -349,6 +349,11 @@ impl DevicePlanner<'_> {
             }
             let steps = how.blocks as u64 * plan.height();
             let planes = layout.visible(Axis::OUTER).len();
+            // The next pass takes the places of planes that this one has stored: more of them would stay empty.
+            let how = InFlight {
+                places: Some(places.min(planes.max(least))),
+                ..how
+            };
             let heights = vec![plan.height(); how.blocks];
             let own = known.get_mut(&how.group);
             let loaded = own.and_then(|own| own.planes(scheme, layout, &heights));
@@ -495,9 +500,9 @@ impl DevicePlanner<'_> {
         })
     }
 
-    /// Bytes of the tables of time blocks; around a ring two passes may have one for each of theirs.
+    /// Bytes of the tables of time blocks; around a ring two passes may have tasks for each of theirs.
     fn tables(&self, plan: &TowerPlan, blocks: usize) -> u64 {
-        let each = table_bytes(plan) / HEIGHTS;
+        let each = plan.count as u64 * u64::from(TaskWord::BYTES);
         let around = self.ring_refusal().map_or(0, |_| 2 * blocks as u64);
         table_bytes(plan).saturating_add(each.saturating_mul(around))
     }
