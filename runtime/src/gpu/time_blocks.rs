@@ -169,11 +169,7 @@ impl HostTables {
     }
 
     /// Brings them to a device.
-    pub fn send(
-        &self,
-        room: &mut Room,
-        device: &dyn Device,
-    ) -> Result<TurnedTables, DeviceError> {
+    pub fn send(&self, room: &mut Room, device: &dyn Device) -> Result<TurnedTables, DeviceError> {
         let points = room.take(device, self.points.len() as u64)?;
         device.write(points, &self.points)?;
         let tasks = room.words(device, &self.tasks)?;

@@ -3,7 +3,8 @@
 use super::Pipelined;
 use super::beside::Beside;
 use super::chain::Transfer;
-use super::planes::{Move, Part};
+use super::planes::Move;
+use super::seam::Ends;
 use super::unit::{DeviceSignal, Unit};
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
@@ -22,10 +23,27 @@ fn unknown() -> DeviceError {
 }
 
 /// A part of the array: where it is on the device, how far from the array's beginning on the host, and how many bytes.
+#[derive(Clone, Copy)]
 struct Slab {
     place: Address,
     offset: usize,
     bytes: u64,
+    /// Where it lies in memory that keeps planes around a ring, if it comes from there or goes there; whether it is in
+    /// a file, too.
+    kept: Option<Kept>,
+}
+
+#[derive(Clone, Copy)]
+struct Kept {
+    memory: *mut u8,
+    file: bool,
+}
+
+/// Which way planes are copied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Load,
+    Store,
 }
 
 impl<T: Value> Pipelined<'_, T> {
@@ -72,19 +90,36 @@ impl<T: Value> Pipelined<'_, T> {
         (self.devices.device(number), &self.units[number])
     }
 
-    /// Planes of a pass, in parts that follow each other in the array.
-    fn slabs(&self, op: &Op, planes: Interval) -> Vec<Slab> {
+    /// Planes of a pass, in parts that follow each other in the array and come from one place, or go to one.
+    fn slabs(&self, op: &Op, planes: Interval, way: Way) -> Vec<Slab> {
         let window = self.builder.window();
         let array = self
             .planes
             .array(self.unit(op).1.buffer, window, op.pass, op.base);
-        let parts = self.planes.parts(planes, window.ring, self.turn_of(op));
-        let slab = |Part { planes, of_array }: Part| Slab {
-            place: array.offset(self.planes.offset(planes)),
-            offset: self.planes.offset(of_array) as usize,
-            bytes: planes.len() as u64 * self.planes.each(),
-        };
-        parts.into_iter().map(slab).collect()
+        let turn = self.turn_of(op);
+        let seam = self.over.as_ref().and_then(|over| over.seam.as_ref());
+        let mut slabs = Vec::new();
+        for planes in seam.map_or(vec![planes], |seam| seam.parts(planes)) {
+            for part in self.planes.parts(planes, window.ring, turn) {
+                let kept = seam.and_then(|seam| {
+                    let Ends { file, memory } = match way {
+                        Way::Load => seam.loaded(planes),
+                        Way::Store => seam.stored(planes),
+                    };
+                    memory.then(|| Kept {
+                        memory: seam.at(part),
+                        file,
+                    })
+                });
+                slabs.push(Slab {
+                    place: array.offset(self.planes.offset(part.planes)),
+                    offset: self.planes.offset(part.of_array) as usize,
+                    bytes: part.planes.len() as u64 * self.planes.each(),
+                    kept,
+                });
+            }
+        }
+        slabs
     }
 
     /// The turn of the pass of an operation.
@@ -101,6 +136,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            kept,
         } = slab;
         let device = self.devices.device(self.builder.window().device(op.pass));
         let range = offset as u64..offset as u64 + bytes;
@@ -109,6 +145,15 @@ impl<T: Value> Pipelined<'_, T> {
             // store them are ordered.
             return unsafe { device.upload(queue, self.host.add(offset), place, bytes) };
         };
+        if let Some(Kept { memory, file }) = kept {
+            if !file {
+                // SAFETY: the planes lie there; what put them there is ordered, or comes before in this queue.
+                return unsafe { device.upload(queue, memory, place, bytes) };
+            }
+            over.load(device, queue, range, place)?;
+            // SAFETY: there is room for them, which passes before have left.
+            return unsafe { device.download(queue, place, memory, bytes) };
+        }
         let Some(taken) = over.chain.taken(op.pass, op.id, range.clone()) else {
             return over.load(device, queue, range, place);
         };
@@ -128,6 +173,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            kept,
         } = slab;
         let number = self.builder.window().device(op.pass);
         let device = self.devices.device(number);
@@ -136,6 +182,13 @@ impl<T: Value> Pipelined<'_, T> {
             // SAFETY: as in `bring`.
             return unsafe { device.download(queue, place, self.host.add(offset), bytes) };
         };
+        if let Some(Kept { memory, file }) = kept {
+            // SAFETY: as in `bring`.
+            unsafe { device.download(queue, place, memory, bytes) }?;
+            if !file {
+                return Ok(());
+            }
+        }
         let Some((given, users)) = over.chain.given(op.pass, range.clone()) else {
             return over.store(device, queue, range, place);
         };
@@ -156,7 +209,7 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn load(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for slab in self.slabs(op, planes) {
+        for slab in self.slabs(op, planes, Way::Load) {
             all += slab.bytes;
             self.bring(op, queue, slab)?;
         }
@@ -164,6 +217,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            ..
         } in self.beside_planes(op, planes)
         {
             let (device, _) = self.unit(op);
@@ -206,6 +260,7 @@ impl<T: Value> Pipelined<'_, T> {
                 place: beside.array().offset(first),
                 offset: first as usize,
                 bytes: (lines.length * size) as u64,
+                kept: None,
             }
         });
         parts.collect()
@@ -214,7 +269,7 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for slab in self.slabs(op, planes) {
+        for slab in self.slabs(op, planes, Way::Store) {
             all += slab.bytes;
             self.take_back(op, queue, slab)?;
         }
@@ -222,6 +277,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            ..
         } in self.beside_planes(op, planes)
         {
             let (device, _) = self.unit(op);

@@ -18,6 +18,7 @@ mod passes;
 mod planes;
 mod recording;
 mod records;
+mod seam;
 mod slabs;
 mod slices;
 mod stream;
