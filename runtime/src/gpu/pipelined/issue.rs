@@ -99,8 +99,14 @@ impl<T: Value> Pipelined<'_, T> {
         let turn = self.turn_of(op);
         let seam = self.over.as_ref().and_then(|over| over.seam.as_ref());
         let mut slabs = Vec::new();
-        for planes in seam.map_or(vec![planes], |seam| seam.parts(planes)) {
-            for part in self.planes.parts(planes, window.ring, turn) {
+        // As planes go through a pass: from high to low ones along the way.
+        let all = seam.map_or(vec![planes], |seam| seam.parts(planes));
+        for planes in all.into_iter().rev() {
+            let mut parts = self.planes.parts(planes, window.ring, turn);
+            if self.footprints.way() > 0 {
+                parts.reverse();
+            }
+            for part in parts {
                 let kept = seam.and_then(|seam| {
                     let Ends { file, memory } = match way {
                         Way::Load => seam.loaded(planes),
