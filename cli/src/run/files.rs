@@ -33,7 +33,10 @@ impl<T: Value> Run<'_, T> {
     /// Bytes of memory that a calculation over files takes.
     pub(super) fn piece_bytes(&self) -> u64 {
         match self.held() {
-            Some(Held::Window(plan)) => piece_bytes(plan.how.group as u64 * plan.plane_bytes),
+            Some(Held::Window(plan)) => {
+                let pieces = piece_bytes(plan.how.group as u64 * plan.plane_bytes);
+                pieces.saturating_add(plan.again as u64 * plan.plane_bytes)
+            }
             _ => self.sweep.map_or(0, |plan| plan.bytes),
         }
     }

@@ -173,6 +173,13 @@ impl Builder {
         self.turn
     }
 
+    /// Has the next pass begin around a ring as the first one did, when everything that was listed is over.
+    pub fn turn_back(&mut self) {
+        self.turn = 0;
+        self.stores.clear();
+        self.loads.clear();
+    }
+
     /// The number of a queue of the device of a pass.
     fn index(&self, pass: u64, queue: Queue) -> usize {
         let each = 2 + self.window.in_flight.max(1);

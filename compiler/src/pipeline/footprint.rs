@@ -108,19 +108,6 @@ impl Footprints {
         }
     }
 
-    /// The same of towers with planes that are counted on around the ring from elsewhere; heights are not known.
-    pub fn turned(&self, turn: i64) -> Footprints {
-        Footprints {
-            towers: self.towers.turned(turn),
-            access: self.access.clone(),
-            order: self.order,
-            grouping: self.grouping,
-            by_plane: BTreeMap::new(),
-            heights: BTreeMap::new(),
-            needs: BTreeMap::new(),
-        }
-    }
-
     pub fn towers(&self) -> &Towers {
         &self.towers
     }

@@ -2,6 +2,7 @@
 
 mod events;
 mod pictures;
+mod turned;
 
 use super::*;
 use crate::cone::{Rational, cones};

@@ -2,7 +2,7 @@
 
 use super::bounds::Placement;
 use super::group::{Group, PerFace};
-use super::towers::Towers;
+use super::towers::{Located, Towers};
 use super::zigzag::Zigzag;
 use crate::lattice::{Axis, Interval};
 use crate::scheme::Scheme;
@@ -334,6 +334,29 @@ impl TaskList {
             tasks,
             launches,
         }
+    }
+
+    /// The same of towers with planes that are counted on around the ring from elsewhere
+    /// ([`Towers::turned`](super::Towers::turned)): only what towers do in their periods depends on that, not which
+    /// there are, nor their order. Points have cut none of them.
+    pub fn placed_anew(
+        &self,
+        scheme: &Scheme,
+        layout: &crate::layout::Layout,
+        turned: &Towers,
+        periods: u64,
+    ) -> Option<TaskList> {
+        let bounds = turned.bounds(scheme, layout);
+        let mut list = self.clone();
+        for task in &mut list.tasks {
+            let own = &task.placement;
+            let located = Located {
+                alignment: own.alignment,
+                origin: own.origin,
+            };
+            task.placement = turned.place_at(&bounds, located, own.limits, periods)?;
+        }
+        Some(list)
     }
 
     /// The tasks of all launches up to one, that included.

@@ -55,8 +55,22 @@ pub(super) struct Ready {
     /// The same tasks for slabs, whose towers do not wait for those of groups that a slab does not run: by how many
     /// groups a task's comes after the first one of the slab. See [`Ready::cut_off`].
     pub cut: Vec<u64>,
-    /// Where its tables lie.
-    places: [Address; 4],
+}
+
+/// Tables of a time block as the host makes them.
+#[derive(Debug)]
+pub(super) struct HostTables {
+    /// The words of all tasks.
+    tasks: Vec<i32>,
+    points: Vec<u8>,
+}
+
+/// Tables of a time block with planes that are counted on around a ring from elsewhere than those of [`Ready`]: the
+/// same tasks, in the same queues and with the same progress.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TurnedTables {
+    pub tasks: Address,
+    pub points: Address,
 }
 
 /// Progress starts anew beyond this.
@@ -98,10 +112,10 @@ impl Room {
     }
 
     /// Leaves the tables of a time block to others; no launch uses them any more.
-    pub fn leave(&mut self, ready: &Ready) {
-        for place in &ready.places {
+    pub fn leave(&mut self, tables: TurnedTables) {
+        for place in [tables.tasks, tables.points] {
             self.spare
-                .extend(self.taken.get(place).map(|bytes| (*bytes, *place)));
+                .extend(self.taken.get(&place).map(|bytes| (*bytes, place)));
         }
     }
 
@@ -110,6 +124,56 @@ impl Room {
         let place = self.take(device, bytes.len().max(4) as u64)?;
         device.write(place, &bytes)?;
         Ok(place)
+    }
+}
+
+impl HostTables {
+    /// Those of the towers of a list, whose interior periods become fewer where there are points; or says why they
+    /// cannot do what the points ask for.
+    pub fn new(
+        towers: &CompiledTowers,
+        scheme: &Scheme,
+        layout: &Layout,
+        points: &Points,
+        of: &mut Listed<'_>,
+    ) -> Result<Result<HostTables, NoTimeBlocks>, DeviceError> {
+        let program = &towers.program;
+        let Listed {
+            towers: own,
+            list,
+            steps,
+        } = of;
+        let periods = *steps / program.towers.steps;
+        let plan = points.attach(scheme, layout, own, periods, &mut list.tasks);
+        let table = plan.and_then(|plan| {
+            let per_period = program.per_period();
+            point_table(scheme, layout, points, &plan, &list.tasks, per_period)
+        });
+        let Some(table) = table else {
+            return Ok(Err(NoTimeBlocks::Points));
+        };
+        let count = list.tasks.len();
+        let mut tasks = Vec::with_capacity(count * TaskWord::COUNT as usize);
+        for (task, points) in list.tasks.iter().zip(&table.tasks) {
+            let words = task_words(layout, task, count, *points);
+            tasks.extend(words.ok_or(DeviceError::TooLong)?);
+        }
+        Ok(Ok(HostTables {
+            tasks,
+            points: table.bytes,
+        }))
+    }
+
+    fn bytes(&self) -> usize {
+        self.points.len() + 4 * self.tasks.len()
+    }
+
+    /// Brings them to a device.
+    pub fn send(&self, room: &mut Room, device: &dyn Device) -> Result<TurnedTables, DeviceError> {
+        let points = room.take(device, self.points.len() as u64)?;
+        device.write(points, &self.points)?;
+        let tasks = room.words(device, &self.tasks)?;
+        Ok(TurnedTables { tasks, points })
     }
 }
 
@@ -122,31 +186,16 @@ impl Ready {
         scheme: &Scheme,
         layout: &Layout,
         points: &Points,
-        of: Listed<'_>,
+        mut of: Listed<'_>,
     ) -> Result<Result<Ready, NoTimeBlocks>, DeviceError> {
-        let program = &towers.program;
-        let Listed {
-            towers: own,
-            mut list,
-            steps,
-        } = of;
-        let periods = steps / program.towers.steps;
-        let plan = points.attach(scheme, layout, own, periods, &mut list.tasks);
-        let table = plan.and_then(|plan| {
-            let per_period = program.per_period();
-            point_table(scheme, layout, points, &plan, &list.tasks, per_period)
-        });
-        let Some(table) = table else {
-            return Ok(Err(NoTimeBlocks::Points));
+        let tables = match HostTables::new(towers, scheme, layout, points, &mut of)? {
+            Ok(tables) => tables,
+            Err(reason) => return Ok(Err(reason)),
         };
-        let count = list.tasks.len();
-        let tasks = list.tasks.iter().zip(&table.tasks);
-        let tasks = tasks.map(|(task, points)| task_words(layout, task, count, *points));
-        let tasks: Option<Vec<[i32; _]>> = tasks.collect();
+        let Listed { list, steps, .. } = of;
         let Some(time_block) = towers.time_block(scheme, list, steps) else {
             return Ok(Err(NoTimeBlocks::Lean { steps }));
         };
-        let tasks = tasks.ok_or(DeviceError::TooLong)?;
         if time_block.over(0) > MOST / 4 {
             return Err(DeviceError::TooLong);
         }
@@ -160,20 +209,16 @@ impl Ready {
             all.extend(queue);
             all.resize(all.len().next_multiple_of(QUEUES_APART / 4), 0);
         }
-        let words_needed = tasks.as_flattened().len() + all.len();
-        let needed = progress.len() + table.bytes.len() + words_needed * 4;
+        let needed = progress.len() + tables.bytes() + all.len() * 4;
         let (needed, available) = (needed as u64, device.free_memory()?);
         if needed > available {
             return Err(DeviceError::Memory { needed, available });
         }
-        let points = room.take(device, table.bytes.len() as u64)?;
-        device.write(points, &table.bytes)?;
+        let TurnedTables { tasks, points } = tables.send(room, device)?;
         let queues = room.words(device, &all)?;
         let place = room.take(device, progress.len() as u64)?;
         device.write(place, &progress)?;
-        let tasks = room.words(device, tasks.as_flattened())?;
         Ok(Ok(Ready {
-            places: [points, queues, place, tasks],
             buffers: TowerBuffers {
                 array: 0,
                 tasks: tasks.0,

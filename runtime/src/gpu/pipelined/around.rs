@@ -1,16 +1,88 @@
 //! Passes around a periodic first axis, whose planes are counted on.
 //!
 //! The planes of a time block lie where the seam of the one before has ended, so what happens to single cells, and in
-//! parts of the axis, happens elsewhere in each time block: its towers have tables of their own then. Where planes are
-//! alike and nothing happens to single cells, all time blocks of a height have the same tables.
+//! parts of the axis, happens elsewhere in each time block: its towers have tables of tasks and points of their own
+//! then. Which towers there are, their order, their queues and their progress are those of all time blocks of a height;
+//! and so are all tables where planes are alike and nothing happens to single cells.
 
 use super::Pipelined;
-use super::pass_state::PassState;
+use super::pass_state::{BlockState, PassState};
 use super::unit::Lie;
+use crate::gpu::device::DeviceError;
+use crate::gpu::time_blocks::{HostTables, Listed};
+use crate::gpu::towers::CompiledTowers;
+use crate::host::threads;
 use crate::simulation::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::Pass;
 use torre_compiler::problem::OutputKind;
-use torre_compiler::tower::{TaskList, Towers};
+use torre_compiler::scheme::Scheme;
+use torre_compiler::tower::{Points, TaskList};
+
+/// Of which tables of time blocks around a ring are made.
+struct TurnedTowers<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    towers: &'a CompiledTowers,
+    points: &'a Points,
+    /// By their steps.
+    lists: &'a BTreeMap<u64, TaskList>,
+}
+
+impl TurnedTowers<'_> {
+    /// The tables of some time blocks, each made on a thread of its own.
+    fn all(&self, lies: &[Lie]) -> Vec<(Lie, Result<HostTables, DeviceError>)> {
+        let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = |_| {
+            while let Some(lie) = lies.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let tables = self.tables(*lie);
+                if let Ok(mut made) = made.lock() {
+                    made.push((*lie, tables));
+                }
+            }
+        };
+        if threads::run(lies.len(), work).is_err() {
+            // None of them did anything.
+            work(0);
+        }
+        made.into_inner().unwrap_or_default()
+    }
+
+    fn tables(&self, lie: Lie) -> Result<HostTables, DeviceError> {
+        let Lie { steps, turn } = lie;
+        let missing = || DeviceError::Failed {
+            what: "advancing by time blocks",
+            message: format!("there are none of {steps} steps around the first axis"),
+        };
+        let of = &self.towers.program.towers;
+        let turned = of.turned(turn);
+        let list = self.lists.get(&steps).ok_or_else(missing)?;
+        let list = match of.rings.uniform {
+            true => list.clone(),
+            false => {
+                let periods = steps / of.steps.max(1);
+                let placed = list.placed_anew(self.scheme, self.layout, &turned, periods);
+                placed.ok_or_else(missing)?
+            }
+        };
+        let mut listed = Listed {
+            towers: &turned,
+            list,
+            steps,
+        };
+        let tables = HostTables::new(
+            self.towers,
+            self.scheme,
+            self.layout,
+            self.points,
+            &mut listed,
+        )?;
+        tables.map_err(|_| missing())
+    }
+}
 
 impl<T: Value> Pipelined<'_, T> {
     /// Whether tables depend on where planes are around a ring.
@@ -35,27 +107,47 @@ impl<T: Value> Pipelined<'_, T> {
         }
     }
 
-    /// The towers with planes that are counted on from elsewhere.
-    pub(super) fn turned(&self, turn: i64) -> Option<Towers> {
-        (turn != 0).then(|| self.towers.program.towers.turned(turn))
-    }
-
-    /// The towers of a time block.
-    pub(super) fn list_of(&mut self, lie: Lie) -> Option<TaskList> {
+    /// The towers of time blocks of so many steps.
+    pub(super) fn list_of(&mut self, steps: u64) -> Option<TaskList> {
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
-        let Lie { steps, turn } = lie;
         if !self.tables_differ() {
             return self.footprints.tasks(scheme, layout, steps);
-        }
-        if !self.towers.program.towers.rings.uniform {
-            let turned = self.footprints.turned(turn);
-            return turned.tasks(scheme, layout, steps);
         }
         if !self.lists.contains_key(&steps) {
             let list = self.footprints.tasks(scheme, layout, steps)?;
             self.lists.insert(steps, list);
         }
         self.lists.get(&steps).cloned()
+    }
+
+    /// Makes the tables of time blocks that lie elsewhere around a ring, each on a thread of its own.
+    pub(super) fn make_turned(
+        &mut self,
+        number: usize,
+        blocks: &[BlockState],
+    ) -> Result<(), DeviceError> {
+        let unit = &mut self.units[number];
+        let lies = blocks.iter().map(|block| block.lie);
+        // Those of a height lie so that nothing is turned.
+        let lies = lies.filter(|lie| lie.turn != 0 && !unit.turned.contains_key(lie));
+        let lies: BTreeSet<Lie> = lies.collect();
+        let lies: Vec<Lie> = lies.into_iter().collect();
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+        let of = TurnedTowers {
+            scheme,
+            layout,
+            towers: &self.towers,
+            points: &self.points,
+            lists: &self.lists,
+        };
+        let device = self.devices.device(number);
+        for lies in lies.chunks(threads::available()) {
+            for (lie, tables) in of.all(lies) {
+                let tables = tables?.send(&mut unit.room, device)?;
+                unit.turned.insert(lie, tables);
+            }
+        }
+        Ok(())
     }
 
     /// Leaves the tables of a pass that is over to later ones, if no other pass has them and they differ.
@@ -70,12 +162,12 @@ impl<T: Value> Pipelined<'_, T> {
                 passes.filter(|(number, _)| self.builder.window().device(*number) == device);
             same.any(|(_, state)| state.blocks.iter().any(|block| block.lie == *lie))
         };
-        let ready = self.units[device].ready.keys();
-        let unused: Vec<Lie> = ready.filter(|lie| !used(lie)).copied().collect();
+        let turned = self.units[device].turned.keys();
+        let unused: Vec<Lie> = turned.filter(|lie| !used(lie)).copied().collect();
         let unit = &mut self.units[device];
         for lie in unused {
-            if let Some(ready) = unit.ready.remove(&lie) {
-                unit.room.leave(&ready);
+            if let Some(tables) = unit.turned.remove(&lie) {
+                unit.room.leave(tables);
             }
         }
     }

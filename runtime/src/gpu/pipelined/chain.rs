@@ -67,6 +67,10 @@ impl Locked {
         })
     }
 
+    pub fn is_locked(&self) -> bool {
+        self.locked
+    }
+
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.memory
     }

@@ -4,6 +4,7 @@
 use super::Pipelined;
 use super::chain::{Chain, Locked};
 use super::over_files::{OverFiles, slots};
+use super::seam::SeamPlanes;
 use super::stream::{Pieces, Stream};
 use crate::disk::StateFolder;
 use crate::gpu::device::DeviceError;
@@ -22,14 +23,15 @@ const THREADS: usize = 4;
 
 impl<'a, T: Value> Pipelined<'a, T> {
     /// Goes over the files of a folder, whose current one is the memory of the calculation. Several devices do so in
-    /// chains of passes. An error around a periodic first axis.
+    /// chains of passes; around a periodic first axis there is one.
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
-        if self.footprints.ring().is_some() {
+        if self.footprints.ring().is_some() && self.units.len() > 1 {
             return Err(DeviceError::Failed {
                 what: "opening files",
-                message: "a window around the first axis goes over the host's memory".to_owned(),
+                message: "one device goes over files around the first axis".to_owned(),
             });
         }
+        let seam = self.seam_planes()?;
         let mut chain = Chain::new(self.footprints.way());
         let layout = &self.calculation.layout;
         if self.units.len() > 1 && layout.has_beside() {
@@ -42,15 +44,20 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let group = self.footprints.grouping().planes().unsigned_abs() * self.planes.each();
         let slots = slots(group, piece) as usize;
         let stream = || Stream::new(self.devices.device(0), slots, piece).map(Arc::new);
+        let range = self.planes.bytes_of_all(self.builder.window());
+        let down = self.footprints.way() > 0;
+        let pieces = Pieces {
+            cut: if down { range.end } else { range.start },
+            range,
+            each: piece,
+            down,
+        };
         self.over = Some(OverFiles {
             reading: stream()?,
             writing: stream()?,
             chain,
-            pieces: Pieces {
-                range: self.planes.bytes_of_all(self.builder.window()),
-                each: piece,
-                down: self.footprints.way() > 0,
-            },
+            pieces: [pieces.clone(), pieces],
+            seam,
             folder,
             filling: None,
             stored: None,
@@ -75,9 +82,43 @@ impl<'a, T: Value> Pipelined<'a, T> {
             // What the state before this one led to was written before the run went on.
             self.commit()?;
             self.pass_over_files(until, progress)?;
+            self.take_slices_around();
             if progress.guard.looks() {
                 self.look()?;
             }
+        }
+        Ok(())
+    }
+
+    /// What passes around a periodic first axis keep in memory: no pass has more of the ring than one of the highest time
+    /// blocks.
+    fn seam_planes(&mut self) -> Result<Option<SeamPlanes>, DeviceError> {
+        let Some(ring) = self.footprints.ring() else {
+            return Ok(None);
+        };
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+        let heights = vec![self.towers.steps; self.builder.window().in_flight];
+        let pass = self.footprints.pass(scheme, layout, &heights);
+        let around = pass.and_then(|pass| pass.around);
+        let around = around.ok_or(DeviceError::TooLong)?;
+        let (way, each) = (self.footprints.way(), self.planes.each());
+        let device = self.devices.device(0);
+        SeamPlanes::new(device, way, ring, each, around).map(Some)
+    }
+
+    /// Begins around a ring where the files do: all passes have the same planes then, and time blocks the same tables.
+    fn begin_around(&mut self, until: u64) -> Result<(), DeviceError> {
+        if self.footprints.ring().is_none() {
+            return Ok(());
+        }
+        self.builder.turn_back();
+        let (blocks, _) = self.blocks_until(until)?;
+        let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
+        if let Some(over) = &mut self.over
+            && let (Some(seam), Some(around)) = (&mut over.seam, pass.around)
+        {
+            seam.begin(around);
+            over.pieces = seam.pieces(&over.pieces[0]);
         }
         Ok(())
     }
@@ -139,23 +180,24 @@ impl<'a, T: Value> Pipelined<'a, T> {
     /// A chain of passes, to its end.
     fn pass_over_files(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         self.begin_chain(until)?;
+        self.begin_around(until)?;
         let Some(over) = &mut self.over else {
             return Ok(());
         };
         (over.filling, over.stored) = (None, None);
-        let pieces = over.pieces.clone();
+        let [read_pieces, written_pieces] = over.pieces.clone();
         let [reading, writing] = [&over.reading, &over.writing].map(Arc::clone);
         let [from, to] = over.folder.files();
-        reading.begin(pieces.count());
-        writing.begin(pieces.count());
+        reading.begin(read_pieces.count());
+        writing.begin(written_pieces.count());
         let passes = over.chain.passes.clone();
         let window = self.builder.window();
         let [first, last] = [passes.start, passes.end.max(1) - 1]
             .map(|pass| self.devices.device(window.device(pass)));
         let next = passes.end;
         let done = std::thread::scope(|scope| {
-            let read = || reading.read_pieces(first, &from, &pieces);
-            let write = || writing.write_pieces(last, &to, &pieces);
+            let read = || reading.read_pieces(first, &from, &read_pieces);
+            let write = || writing.write_pieces(last, &to, &written_pieces);
             let started = (0..THREADS).try_for_each(|_| {
                 Builder::new().spawn_scoped(scope, read)?;
                 Builder::new().spawn_scoped(scope, write).map(|_| ())

@@ -3,7 +3,8 @@
 use super::Pipelined;
 use super::beside::Beside;
 use super::chain::Transfer;
-use super::planes::{Move, Part};
+use super::planes::Move;
+use super::seam::Ends;
 use super::unit::{DeviceSignal, Unit};
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
@@ -22,10 +23,27 @@ fn unknown() -> DeviceError {
 }
 
 /// A part of the array: where it is on the device, how far from the array's beginning on the host, and how many bytes.
+#[derive(Clone, Copy)]
 struct Slab {
     place: Address,
     offset: usize,
     bytes: u64,
+    /// Where it lies in memory that keeps planes around a ring, if it comes from there or goes there; whether it is in
+    /// a file, too.
+    kept: Option<Kept>,
+}
+
+#[derive(Clone, Copy)]
+struct Kept {
+    memory: *mut u8,
+    file: bool,
+}
+
+/// Which way planes are copied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Load,
+    Store,
 }
 
 impl<T: Value> Pipelined<'_, T> {
@@ -72,19 +90,42 @@ impl<T: Value> Pipelined<'_, T> {
         (self.devices.device(number), &self.units[number])
     }
 
-    /// Planes of a pass, in parts that follow each other in the array.
-    fn slabs(&self, op: &Op, planes: Interval) -> Vec<Slab> {
+    /// Planes of a pass, in parts that follow each other in the array and come from one place, or go to one.
+    fn slabs(&self, op: &Op, planes: Interval, way: Way) -> Vec<Slab> {
         let window = self.builder.window();
         let array = self
             .planes
             .array(self.unit(op).1.buffer, window, op.pass, op.base);
-        let parts = self.planes.parts(planes, window.ring, self.turn_of(op));
-        let slab = |Part { planes, of_array }: Part| Slab {
-            place: array.offset(self.planes.offset(planes)),
-            offset: self.planes.offset(of_array) as usize,
-            bytes: planes.len() as u64 * self.planes.each(),
-        };
-        parts.into_iter().map(slab).collect()
+        let turn = self.turn_of(op);
+        let seam = self.over.as_ref().and_then(|over| over.seam.as_ref());
+        let mut slabs = Vec::new();
+        // As planes go through a pass: from high to low ones along the way.
+        let all = seam.map_or(vec![planes], |seam| seam.parts(planes));
+        for planes in all.into_iter().rev() {
+            let mut parts = self.planes.parts(planes, window.ring, turn);
+            if self.footprints.way() > 0 {
+                parts.reverse();
+            }
+            for part in parts {
+                let kept = seam.and_then(|seam| {
+                    let Ends { file, memory } = match way {
+                        Way::Load => seam.loaded(planes),
+                        Way::Store => seam.stored(planes),
+                    };
+                    memory.then(|| Kept {
+                        memory: seam.at(part),
+                        file,
+                    })
+                });
+                slabs.push(Slab {
+                    place: array.offset(self.planes.offset(part.planes)),
+                    offset: self.planes.offset(part.of_array) as usize,
+                    bytes: part.planes.len() as u64 * self.planes.each(),
+                    kept,
+                });
+            }
+        }
+        slabs
     }
 
     /// The turn of the pass of an operation.
@@ -101,6 +142,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            kept,
         } = slab;
         let device = self.devices.device(self.builder.window().device(op.pass));
         let range = offset as u64..offset as u64 + bytes;
@@ -109,6 +151,15 @@ impl<T: Value> Pipelined<'_, T> {
             // store them are ordered.
             return unsafe { device.upload(queue, self.host.add(offset), place, bytes) };
         };
+        if let Some(Kept { memory, file }) = kept {
+            if !file {
+                // SAFETY: the planes lie there; what put them there is ordered, or comes before in this queue.
+                return unsafe { device.upload(queue, memory, place, bytes) };
+            }
+            over.load(device, queue, range, place)?;
+            // SAFETY: there is room for them, which passes before have left.
+            return unsafe { device.download(queue, place, memory, bytes) };
+        }
         let Some(taken) = over.chain.taken(op.pass, op.id, range.clone()) else {
             return over.load(device, queue, range, place);
         };
@@ -128,6 +179,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            kept,
         } = slab;
         let number = self.builder.window().device(op.pass);
         let device = self.devices.device(number);
@@ -136,6 +188,13 @@ impl<T: Value> Pipelined<'_, T> {
             // SAFETY: as in `bring`.
             return unsafe { device.download(queue, place, self.host.add(offset), bytes) };
         };
+        if let Some(Kept { memory, file }) = kept {
+            // SAFETY: as in `bring`.
+            unsafe { device.download(queue, place, memory, bytes) }?;
+            if !file {
+                return Ok(());
+            }
+        }
         let Some((given, users)) = over.chain.given(op.pass, range.clone()) else {
             return over.store(device, queue, range, place);
         };
@@ -156,7 +215,7 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn load(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for slab in self.slabs(op, planes) {
+        for slab in self.slabs(op, planes, Way::Load) {
             all += slab.bytes;
             self.bring(op, queue, slab)?;
         }
@@ -164,6 +223,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            ..
         } in self.beside_planes(op, planes)
         {
             let (device, _) = self.unit(op);
@@ -206,6 +266,7 @@ impl<T: Value> Pipelined<'_, T> {
                 place: beside.array().offset(first),
                 offset: first as usize,
                 bytes: (lines.length * size) as u64,
+                kept: None,
             }
         });
         parts.collect()
@@ -214,7 +275,7 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for slab in self.slabs(op, planes) {
+        for slab in self.slabs(op, planes, Way::Store) {
             all += slab.bytes;
             self.take_back(op, queue, slab)?;
         }
@@ -222,6 +283,7 @@ impl<T: Value> Pipelined<'_, T> {
             place,
             offset,
             bytes,
+            ..
         } in self.beside_planes(op, planes)
         {
             let (device, _) = self.unit(op);
@@ -263,7 +325,7 @@ impl<T: Value> Pipelined<'_, T> {
             .and_then(|pass| pass.blocks.get(block))
             .ok_or_else(unknown)?;
         let (device, unit) = self.unit(op);
-        let ready = unit.ready.get(&state.lie).ok_or_else(unknown)?;
+        let ready = unit.ready.get(&state.steps).ok_or_else(unknown)?;
         let scheme = self.calculation.scheme;
         let first = self
             .footprints
@@ -279,9 +341,12 @@ impl<T: Value> Pipelined<'_, T> {
         let array = self.planes.farther(array, state.moved);
         let beside = unit.beside.as_ref().map_or(array, Beside::array);
         let cut = Self::cut_at(state, group).and_then(|above| ready.cut.get(above));
+        let turned = unit.turned.get(&state.lie);
+        let tasks = turned.map_or(ready.buffers.tasks, |tables| tables.tasks.0);
         let buffers = TowerBuffers {
             array: array.0,
-            tasks: cut.copied().unwrap_or(ready.buffers.tasks),
+            tasks: cut.copied().unwrap_or(tasks),
+            points: turned.map_or(ready.buffers.points, |tables| tables.points.0),
             beside: ready.buffers.beside.map(|_| beside.0),
             waves: unit.waves.of(turn).offset(waves as i64).0,
             records: unit.records.of(turn).offset((state.from * each) as i64).0,

@@ -18,6 +18,7 @@ mod passes;
 mod planes;
 mod recording;
 mod records;
+mod seam;
 mod slabs;
 mod slices;
 mod stream;
@@ -55,7 +56,7 @@ use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 use torre_compiler::tower::{Points, TaskList};
-use unit::{DeviceQueues, DeviceSignal, Lie, Turns, Unit};
+use unit::{DeviceQueues, DeviceSignal, Turns, Unit};
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
 const RESIDENT_BLOCKS: usize = 16;
@@ -262,6 +263,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 buffer,
                 beside,
                 ready: BTreeMap::new(),
+                turned: BTreeMap::new(),
                 room: Room::default(),
                 // Threads without a correction read the first one.
                 waves: Turns::new(device, waves.max(8))?,
@@ -317,11 +319,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             injections,
         };
         for number in 0..run.units.len() {
-            let lie = Lie {
-                steps: towers.steps,
-                turn: 0,
-            };
-            if !run.make_ready(number, lie)? {
+            if !run.make_ready(number, towers.steps)? {
                 return Ok(None);
             }
         }

@@ -1,6 +1,7 @@
 //! The files of a calculation window: copies between their pieces and the device.
 
 use super::chain::Chain;
+use super::seam::SeamPlanes;
 use super::stream::{Pieces, Stream};
 use crate::disk::StateFolder;
 use crate::gpu::device::{Address, DeviceError};
@@ -31,8 +32,10 @@ pub(super) struct OverFiles {
     pub reading: Arc<Stream>,
     pub writing: Arc<Stream>,
     pub chain: Chain,
-    /// Of the pass that runs.
-    pub pieces: Pieces,
+    /// Of the pass that runs: those that are read, and those that are written.
+    pub pieces: [Pieces; 2],
+    /// What passes around a periodic first axis keep in memory.
+    pub seam: Option<SeamPlanes>,
     /// The piece that is being filled, and which part of it is.
     pub filling: Option<(u64, Range<u64>)>,
     /// Bytes of the file that stores of the pass cover.
@@ -45,13 +48,16 @@ pub(super) struct OverFiles {
 
 impl OverFiles {
     pub fn is_locked(&self) -> bool {
-        self.reading.is_locked() && self.writing.is_locked() && self.chain.is_locked()
+        let seam = self.seam.as_ref().is_none_or(SeamPlanes::is_locked);
+        let streams = self.reading.is_locked() && self.writing.is_locked();
+        seam && streams && self.chain.is_locked()
     }
 
     pub fn give_back(&self, device: &dyn Queues) {
         self.reading.give_back(device);
         self.writing.give_back(device);
         self.chain.give_back(device);
+        self.seam.iter().for_each(|seam| seam.give_back(device));
     }
 
     /// Copies bytes of the file to the device as they arrive.
@@ -62,16 +68,17 @@ impl OverFiles {
         range: Range<u64>,
         place: Address,
     ) -> Result<(), DeviceError> {
-        for (number, part) in self.pieces.parts(range.clone()) {
+        let [pieces, _] = &self.pieces;
+        for (number, part) in pieces.parts(range.clone()) {
             let slot = self.reading.full(number)?;
-            let inside = (part.start - self.pieces.start(number)) as usize;
+            let inside = (part.start - pieces.start(number)) as usize;
             let to = place.offset((part.start - range.start) as i64);
             // SAFETY: the part lies in the slot, which nobody changes before it is released.
             unsafe {
                 let from = slot.add(inside);
                 device.upload(queue, from, to, part.end - part.start)
             }?;
-            if self.pieces.ends(number, &part) {
+            if pieces.ends(number, &part) {
                 self.reading.release(number, device.signal(queue)?);
             }
         }
@@ -86,12 +93,13 @@ impl OverFiles {
         range: Range<u64>,
         place: Address,
     ) -> Result<(), DeviceError> {
-        for (number, part) in self.pieces.parts(range.clone()) {
+        let [_, pieces] = &self.pieces;
+        for (number, part) in pieces.parts(range.clone()) {
             let slot = match &self.filling {
                 Some((filling, _)) if *filling == number => self.writing.place(number),
                 _ => self.writing.room(number)?,
             };
-            let inside = (part.start - self.pieces.start(number)) as usize;
+            let inside = (part.start - pieces.start(number)) as usize;
             let from = place.offset((part.start - range.start) as i64);
             // SAFETY: the part lies in the slot, which is nobody else's before it is submitted.
             unsafe {
@@ -104,7 +112,7 @@ impl OverFiles {
                 _ => part.clone(),
             };
             self.stored = Some(self.stored.as_ref().map_or(part.clone(), hull));
-            match self.pieces.ends(number, &part) {
+            match pieces.ends(number, &part) {
                 true => self.writing.submit(number, filled, device.signal(queue)?),
                 false => self.filling = Some((number, filled)),
             }

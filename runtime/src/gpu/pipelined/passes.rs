@@ -16,22 +16,21 @@ use torre_compiler::pipeline::Pass;
 use torre_compiler::problem::OutputKind;
 
 impl<T: Value> Pipelined<'_, T> {
-    /// Makes the towers of a time block ready on a device, if it can be run.
-    pub(super) fn make_ready(&mut self, number: usize, lie: Lie) -> Result<bool, DeviceError> {
-        if self.units[number].ready.contains_key(&lie) {
+    /// Makes the towers of time blocks of so many steps ready on a device, if they can be run.
+    pub(super) fn make_ready(&mut self, number: usize, steps: u64) -> Result<bool, DeviceError> {
+        if self.units[number].ready.contains_key(&steps) {
             return Ok(true);
         }
-        let turned = self.turned(lie.turn);
-        let Some(list) = self.list_of(lie) else {
+        let Some(list) = self.list_of(steps) else {
             return Ok(false);
         };
         let unit = &mut self.units[number];
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
         let (device, towers) = (self.devices.device(number), &self.towers);
         let of = Listed {
-            towers: turned.as_ref().unwrap_or(&towers.program.towers),
+            towers: &towers.program.towers,
             list,
-            steps: lie.steps,
+            steps,
         };
         let room = &mut unit.room;
         let ready = Ready::new(room, device, towers, scheme, layout, &self.points, of)?;
@@ -41,7 +40,7 @@ impl<T: Value> Pipelined<'_, T> {
         if self.slabs.is_some() {
             ready.cut_off(device)?;
         }
-        unit.ready.insert(lie, ready);
+        unit.ready.insert(steps, ready);
         Ok(true)
     }
 
@@ -133,15 +132,15 @@ impl<T: Value> Pipelined<'_, T> {
         let device = window.device(number);
         let mut active = self.first_pass..number;
         let is_idle = active.all(|pass| window.device(pass) != device);
-        for block in blocks {
-            let (steps, lie) = (block.steps, block.lie);
-            if !self.make_ready(device, lie)? {
+        for block in blocks.iter_mut() {
+            let steps = block.steps;
+            if !self.make_ready(device, steps)? {
                 return Err(DeviceError::Failed {
                     what: "advancing by time blocks",
                     message: format!("there are none of {steps} steps"),
                 });
             }
-            if let Some(ready) = self.units[device].ready.get_mut(&lie) {
+            if let Some(ready) = self.units[device].ready.get_mut(&steps) {
                 if is_idle {
                     ready.renew(self.devices.device(device))?;
                 }
@@ -149,7 +148,7 @@ impl<T: Value> Pipelined<'_, T> {
                 ready.since = ready.time_block.over(ready.since);
             }
         }
-        Ok(())
+        self.make_turned(device, blocks)
     }
 
     /// What was written is there before anything else of a pass begins.

@@ -151,9 +151,12 @@ impl PlaneBytes {
         self.before + (planes.lo + self.ghosts) * self.each
     }
 
-    /// The bytes of all planes of an array.
+    /// The bytes of all planes of an array that passes move.
     pub fn bytes_of_all(&self, window: &Window) -> std::ops::Range<u64> {
-        let planes = self.of_array(window.planes);
+        let planes = match window.ring {
+            Some(ring) => Interval::new(0, ring),
+            None => self.of_array(window.planes),
+        };
         let start = self.offset(planes) as u64;
         start..start + planes.len() as u64 * self.each()
     }

@@ -1,8 +1,8 @@
 //! Bytes of a file that go through page-locked memory, piece by piece: threads read or write them ahead of or behind the
 //! device.
 //!
-//! A pass takes all bytes of a range once, from its end down or from its beginning up. Pieces are aligned parts of the
-//! file. A piece has a slot of memory from when it is read until the device has copied it, or from when the device
+//! A pass takes all bytes of a range once, from its end down or from its beginning up, or around from somewhere in it.
+//! Pieces are aligned parts of the file. A piece has a slot of memory from when it is read until the device has copied it, or from when the device
 //! begins to copy parts of it until it is written. Slots are taken in turns.
 
 use crate::disk::ArrayFile;
@@ -48,42 +48,72 @@ pub(super) struct Pieces {
     pub each: u64,
     /// From the end down.
     pub down: bool,
+    /// The byte of the range at which the pass begins and, when it has gone around, ends; an end of the range if it does
+    /// not go around. The piece that has bytes on both sides comes twice.
+    pub cut: u64,
+}
+
+/// Pieces that follow each other: the bytes that they have, and numbers in the pass.
+struct Stretch {
+    range: Range<u64>,
+    numbers: Range<u64>,
 }
 
 impl Pieces {
-    fn first(&self) -> u64 {
-        self.range.start / self.each
+    /// The pieces on both sides of the cut, in the order of the pass.
+    fn stretches(&self) -> [Stretch; 2] {
+        let [low, high] = [self.range.start..self.cut, self.cut..self.range.end];
+        let [first, second] = if self.down { [low, high] } else { [high, low] };
+        let count = |range: &Range<u64>| match range.is_empty() {
+            true => 0,
+            false => (range.end - 1) / self.each - range.start / self.each + 1,
+        };
+        let (begun, more) = (count(&first), count(&second));
+        [
+            Stretch {
+                range: first,
+                numbers: 0..begun,
+            },
+            Stretch {
+                range: second,
+                numbers: begun..begun + more,
+            },
+        ]
     }
 
-    fn last(&self) -> u64 {
-        self.range.end.saturating_sub(1).max(self.range.start) / self.each
+    /// The stretch for which something holds; the second one otherwise.
+    fn stretch(&self, holds: impl Fn(&Stretch) -> bool) -> Stretch {
+        let [first, second] = self.stretches();
+        if holds(&first) { first } else { second }
     }
 
     pub fn count(&self) -> u64 {
-        match self.range.is_empty() {
-            true => 0,
-            false => self.last() - self.first() + 1,
-        }
+        self.stretches()[1].numbers.end
     }
 
     /// The first byte of a piece, by its number in the pass.
     pub fn start(&self, number: u64) -> u64 {
+        let Stretch { range, numbers } = self.stretch(|of| of.numbers.contains(&number));
+        let number = number - numbers.start;
         let index = match self.down {
-            true => self.last() - number,
-            false => self.first() + number,
+            true => range.end.saturating_sub(1) / self.each - number,
+            false => range.start / self.each + number,
         };
         index * self.each
     }
 
     /// The number of the piece that has a byte.
     pub fn of(&self, byte: u64) -> u64 {
-        match self.down {
-            true => self.last() - byte / self.each,
-            false => byte / self.each - self.first(),
-        }
+        let Stretch { range, numbers } = self.stretch(|of| of.range.contains(&byte));
+        numbers.start
+            + match self.down {
+                true => range.end.saturating_sub(1) / self.each - byte / self.each,
+                false => byte / self.each - range.start / self.each,
+            }
     }
 
-    /// Parts of pieces, in the order of the pass, that make up a range: the number of the piece, and bytes of the file.
+    /// Parts of pieces, in the order of the pass, that make up a range on one side of the cut: the number of the piece,
+    /// and bytes of the file.
     pub fn parts(&self, range: Range<u64>) -> Vec<(u64, Range<u64>)> {
         if range.is_empty() {
             return Vec::new();
@@ -103,9 +133,10 @@ impl Pieces {
     /// Whether a part is the last one of its piece in the order of the pass.
     pub fn ends(&self, number: u64, part: &Range<u64>) -> bool {
         let start = self.start(number);
+        let range = self.stretch(|of| of.numbers.contains(&number)).range;
         match self.down {
-            true => part.start <= start.max(self.range.start),
-            false => part.end >= (start + self.each).min(self.range.end),
+            true => part.start <= start.max(range.start),
+            false => part.end >= (start + self.each).min(range.end),
         }
     }
 }
@@ -357,36 +388,54 @@ fn given_up() -> DeviceError {
 mod tests {
     use super::*;
 
-    /// Parts of ranges that follow each other make up all pieces, either way.
+    /// Parts of ranges that follow each other make up all pieces, either way, and around from any byte.
     #[test]
     fn parts_make_up_pieces() {
         for down in [false, true] {
+            for cut in 30..=175 {
+                let pieces = Pieces {
+                    range: 30..175,
+                    each: 20,
+                    down,
+                    cut,
+                };
+                let low = if cut > 30 { (cut - 1) / 20 } else { 0 };
+                let high = if cut < 175 { 9 - cut / 20 } else { 0 };
+                assert_eq!(pieces.count(), low + high, "{cut}");
+                let around = |byte: u64| {
+                    let from = 30 + (byte + cut - 30) % 145;
+                    from..from + 1
+                };
+                // Byte by byte, from the cut on.
+                let mut ranges: Vec<Range<u64>> = (0..145).map(around).collect();
+                if down {
+                    ranges.reverse();
+                }
+                let parts = ranges.iter().flat_map(|range| pieces.parts(range.clone()));
+                let (mut ended, mut bytes, mut last) = (Vec::new(), 0, 0);
+                for (number, part) in parts {
+                    bytes += part.end - part.start;
+                    assert!(pieces.start(number) <= part.start);
+                    assert!(part.end <= pieces.start(number) + 20);
+                    assert!(last <= number, "{cut} {number}");
+                    last = number;
+                    if pieces.ends(number, &part) {
+                        ended.push(number);
+                    }
+                }
+                assert_eq!(bytes, 145);
+                assert_eq!(ended, (0..low + high).collect::<Vec<_>>(), "{cut}");
+            }
             let pieces = Pieces {
                 range: 30..175,
                 each: 20,
                 down,
+                cut: if down { 175 } else { 30 },
             };
-            assert_eq!(pieces.count(), 8);
-            let mut ranges = [30..31, 31..60, 60..60, 60..141, 141..175];
-            if down {
-                ranges.reverse();
-            }
-            let mut parts = ranges.iter().flat_map(|range| pieces.parts(range.clone()));
-            let mut ended = Vec::new();
-            let mut bytes = 0;
-            let mut last = None;
-            parts.by_ref().for_each(|(number, part)| {
-                bytes += part.end - part.start;
-                assert!(pieces.start(number) <= part.start);
-                assert!(part.end <= pieces.start(number) + 20);
-                assert!(last.is_none_or(|last| last <= number));
-                last = Some(number);
-                if pieces.ends(number, &part) {
-                    ended.push(number);
-                }
-            });
-            assert_eq!(bytes, 145);
-            assert_eq!(ended, (0..8).collect::<Vec<_>>());
+            let ranges = [30..31, 31..60, 60..60, 60..141, 141..175];
+            let parts = ranges.iter().flat_map(|range| pieces.parts(range.clone()));
+            let bytes: u64 = parts.map(|(_, part)| part.end - part.start).sum();
+            assert_eq!((pieces.count(), bytes), (8, 145));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::beside::Beside;
 use crate::gpu::device::{Address, Device, DeviceError, Function};
 use crate::gpu::queues::{Peers, Queues, Signal, WorkQueue};
-use crate::gpu::time_blocks::{Ready, Room};
+use crate::gpu::time_blocks::{Ready, Room, TurnedTables};
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::Volumes;
 use torre_compiler::pipeline::Queue;
@@ -124,7 +124,10 @@ pub(super) struct Unit {
     pub buffer: Address,
     /// What lies beside planes, if that is not in the buffer.
     pub beside: Option<Beside>,
-    pub ready: BTreeMap<Lie, Ready>,
+    /// By their steps.
+    pub ready: BTreeMap<u64, Ready>,
+    /// Tables for other turns.
+    pub turned: BTreeMap<Lie, TurnedTables>,
     pub room: Room,
     pub waves: Turns,
     pub records: Turns,

@@ -265,6 +265,7 @@ impl DevicePlanner<'_> {
                 .saturating_mul(planes as u64)
                 .saturating_mul(plane_bytes),
             files: None,
+            again: 0,
             slabs: Some(PlannedSlabs {
                 base,
                 count: slabs.len(),

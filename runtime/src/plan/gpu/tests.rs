@@ -7,7 +7,7 @@ use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
 use torre_compiler::schedule::Pyramid;
 use torre_compiler::scheme::{Boundary, Precision};
-use torre_compiler::testing::{add_layers, maxwell};
+use torre_compiler::testing::{add_layers, everywhere, maxwell};
 
 fn h200() -> DeviceModel {
     usual("sm_90")
@@ -314,4 +314,40 @@ fn small_grids_with_three_axes_stay_on_the_chip() {
         refusal.is_some_and(|text| text.contains("stay on the chip")),
         "too many tiles"
     );
+}
+
+/// A window has no more places than the domain has planes, whatever memory there is, along an open axis and around a
+/// periodic one, and takes no more memory for them.
+#[test]
+fn windows_are_no_larger_than_domains() {
+    let (problem, model) = (problem(), h200());
+    for boundary in [Boundary::Zero, Boundary::Periodic] {
+        let mut scheme = maxwell(4, Precision::F32, [600, 128, 64]);
+        scheme.grid.boundary[Axis::OUTER] = [boundary; 2];
+        everywhere(&mut scheme);
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("it can be addressed");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let towers = plan.towers.expect("towers");
+        for mapping in [model.facts.mapping, None] {
+            let mut model = model.clone();
+            model.facts.mapping = mapping;
+            let planner = DevicePlanner::new(&scheme, &problem, &model);
+            let planner = planner.expect("it can be addressed");
+            let window = |available| {
+                let wanted = Wanted {
+                    available,
+                    cells: plan.choice.prediction.rate,
+                    ..Wanted::default()
+                };
+                planner.window(Some(&towers), wanted).expect("a window")
+            };
+            let own = window(1 << 40);
+            let places = own.how.places.expect("a window");
+            assert!(places == own.planes && own.least <= places, "{own:?}");
+            let fields = own.plane_bytes * own.planes as u64;
+            assert!(own.bytes < fields + fields / 4, "{} of {fields}", own.bytes);
+            let less = window(own.bytes / 4 * 3);
+            assert!(less.how.places < own.how.places, "{less:?}");
+        }
+    }
 }

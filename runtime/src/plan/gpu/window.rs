@@ -33,6 +33,8 @@ pub struct WindowPlan {
     pub copied: u64,
     /// Bytes of the files that planes come from and go to; `None`: they are in the host's memory.
     pub files: Option<u64>,
+    /// Planes that a pass around a periodic first axis loads once more.
+    pub again: i64,
     /// Where it is no window that slides, but slabs.
     pub slabs: Option<PlannedSlabs>,
 }
@@ -120,7 +122,7 @@ impl DevicePlanner<'_> {
         Some(NoWindow::Steps { period, every })
     }
 
-    /// Why nothing but a window over the host's memory goes around a periodic first axis.
+    /// Why nothing but a window over the host's memory, or over files on one device, goes around a periodic first axis.
     pub(super) fn ring_refusal(&self) -> Option<NoWindow> {
         let periodic = self.planner.scheme.grid.is_periodic(Axis::OUTER);
         periodic.then_some(NoWindow::Ring)
@@ -294,7 +296,8 @@ impl DevicePlanner<'_> {
         if let Some(reason) = self.window_refusal(plan, wanted.every) {
             return refuse(reason);
         }
-        if let Some(reason) = self.ring_refusal().filter(|_| wanted.disk.is_some()) {
+        let in_turns = wanted.disk.is_some() && wanted.devices > 1;
+        if let Some(reason) = self.ring_refusal().filter(|_| in_turns) {
             return refuse(reason);
         }
         let Some(plan) = plan else {
@@ -349,10 +352,22 @@ impl DevicePlanner<'_> {
             }
             let steps = how.blocks as u64 * plan.height();
             let planes = layout.visible(Axis::OUTER).len();
+            // The next pass takes the places of planes that this one has stored: more of them would stay empty.
+            let how = InFlight {
+                places: Some(places.min(planes.max(least))),
+                ..how
+            };
             let heights = vec![plan.height(); how.blocks];
             let own = known.get_mut(&how.group);
             let loaded = own.and_then(|own| own.planes(scheme, layout, &heights));
             let loaded = loaded.map_or(planes, |loaded| loaded.len());
+            let ring = self.ring_refusal().map(|_| scheme.grid.cells[Axis::OUTER]);
+            let again = ring.map_or(0, |ring| loaded - ring);
+            // Planes that come back stay in the host's memory.
+            let loaded = match wanted.disk {
+                Some(_) => loaded - again,
+                None => loaded,
+            };
             let passes = self.problem.steps.div_ceil(steps.max(1));
             // How often planes come from the host and go back, or from files.
             let through = match wanted.disk {
@@ -384,6 +399,7 @@ impl DevicePlanner<'_> {
                 cells_of_plane: self.cells_of_a_plane() as u64,
                 rate,
                 files: wanted.disk.map(|_| disk::needed(layout)),
+                again,
                 slabs: None,
                 copied: through
                     .saturating_mul(loaded as u64)
@@ -495,9 +511,9 @@ impl DevicePlanner<'_> {
         })
     }
 
-    /// Bytes of the tables of time blocks; around a ring two passes may have one for each of theirs.
+    /// Bytes of the tables of time blocks; around a ring two passes may have tasks for each of theirs.
     fn tables(&self, plan: &TowerPlan, blocks: usize) -> u64 {
-        let each = table_bytes(plan) / HEIGHTS;
+        let each = plan.count as u64 * u64::from(TaskWord::BYTES);
         let around = self.ring_refusal().map_or(0, |_| 2 * blocks as u64);
         table_bytes(plan).saturating_add(each.saturating_mul(around))
     }

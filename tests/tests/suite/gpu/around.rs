@@ -2,6 +2,7 @@
 
 use super::windows::{CIRCULAR, Done, Trial, compiled_for_window, least_places};
 use super::*;
+use std::path::Path;
 use torre_runtime::gpu::{Devices, InFlight};
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
@@ -16,6 +17,11 @@ struct Case<'a> {
 impl Case<'_> {
     /// Runs on a number of devices, with `more` planes than a window needs, and compares with the reference.
     fn run(&self, devices: usize, more: i64) -> Done {
+        self.run_over(devices, more, None)
+    }
+
+    /// The same over the files of a folder.
+    fn run_over(&self, devices: usize, more: i64, folder: Option<&Path>) -> Done {
         let library = library().expect("a library that was found before");
         let options = Options {
             precision: self.precision,
@@ -44,7 +50,10 @@ impl Case<'_> {
             1 => {
                 let device = Interpreted::new();
                 device.reseed(more as u64);
-                trial.in_flight(Devices::One(&device))
+                match folder {
+                    Some(folder) => trial.over_files(Devices::One(&device), folder),
+                    None => trial.in_flight(Devices::One(&device)),
+                }
             }
             _ => {
                 let peers = InterpretedPeers::new(devices);
@@ -87,9 +96,51 @@ problem p {
                 ..CIRCULAR
             },
         };
-        let done = case.run(1, more);
-        assert!(done.times > 1.0, "{done:?}");
-        assert_eq!(done.slides > 0, circular.is_none(), "{done:?}");
+        let folder = tempfile::tempdir().expect("a folder");
+        for folder in [None, Some(folder.path())] {
+            let done = case.run_over(1, more, folder);
+            assert!(done.times > 1.0, "{done:?}");
+            assert_eq!(done.slides > 0, circular.is_none(), "{done:?}");
+        }
+    }
+}
+
+/// Planes that come back from memory, with layers, whose coefficients lie beside them, a slice, and phases.
+#[test]
+fn windows_over_files_go_around_the_first_axis() {
+    if library().is_none() {
+        return;
+    }
+    let bloch = "use std::maxwell::maxwell
+problem p {
+  scheme maxwell
+  domain 72 x 6 x 4
+  boundary x: bloch(1.2), y: bloch(0.4), z: pec
+  init E.z = sin(x) * cos(2*y)
+  steps 16
+}
+";
+    let layers = "use std::maxwell::maxwell_media
+problem p {
+  scheme maxwell_media
+  domain 64 x 9 x 8
+  boundary x: periodic, y: cpml(2) | pec, z: pec | cpml(2)
+  coef eps = if y < 5 then 2.5 else 1 + x/100
+  source E.z at (7, 4, 3) += exp(-((t - 3)/2)^2)
+  probe E.z at (60, 5, 6)
+  output slice E.z z = 3 every 6
+  steps 14
+}
+";
+    for (text, precision) in [(layers, Precision::F32), (bloch, Precision::F64)] {
+        let case = Case {
+            text,
+            schedule: "torre(D = 1, TH = 2)",
+            precision,
+            how: CIRCULAR,
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        case.run_over(1, 1, Some(folder.path()));
     }
 }
 
