@@ -47,6 +47,16 @@ impl ZonedRuns {
 pub struct ZoneParts {
     all: Vec<ZonedRuns>,
     used: usize,
+    /// For each, where its last record is.
+    last: Vec<Option<Recorded>>,
+}
+
+/// Where the first cell of a record lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Recorded {
+    /// The part of each axis.
+    parts: [usize; 3],
+    place: Group,
 }
 
 impl ZoneParts {
@@ -54,13 +64,15 @@ impl ZoneParts {
         self.all[..self.used].iter()
     }
 
-    /// The part in some zones, of those after the first `first`; a new one if there is none.
-    fn of(&mut self, first: usize, zones: ZoneSet, range: Interval) -> &mut ZonedRuns {
+    /// The number of the part in some zones, of those after the first `first`; a new one if there is none.
+    fn of(&mut self, first: usize, zones: ZoneSet, range: Interval) -> usize {
         let own = &self.all[first..self.used];
         let known = own.iter().position(|part| part.zones == zones);
         let index = known.map_or(self.used, |i| first + i);
         if index == self.used {
             self.used += 1;
+            self.last.resize(self.last.len().max(self.used), None);
+            self.last[index] = None;
             match self.all.get_mut(index) {
                 Some(part) => {
                     part.zones = zones;
@@ -76,7 +88,7 @@ impl ZoneParts {
                 }),
             }
         }
-        &mut self.all[index]
+        index
     }
 }
 
@@ -90,13 +102,32 @@ pub struct ZoneSplitter {
     bands: Bands,
     axis: Axis,
     streams: Vec<Stream>,
+    /// Per stream, how far it begins from where it begins for the next index along the outer and the middle axis of the
+    /// same parts, in bytes.
+    strides: Vec<Group>,
     some: bool,
 }
 
 impl ZoneSplitter {
     pub fn new(scheme: &Scheme, layout: &Layout) -> Self {
         let bands = Bands::new(scheme, layout);
+        let bytes = layout.element_bytes as i64;
+        let stride = |stream| match stream {
+            Stream::AxisCoefs(Axis::OUTER) => Group::new(layout.axis_coefs[Axis::OUTER].stride, 0),
+            Stream::AxisCoefs(Axis::MIDDLE) => {
+                Group::new(0, layout.axis_coefs[Axis::MIDDLE].stride)
+            }
+            Stream::AxisCoefs(_) => Group::default(),
+            Stream::Zone(zone) => {
+                let own = &layout.zones[zone.index()];
+                Group::new(own.plane, own.group)
+            }
+        };
+        let strides = Stream::all(layout).map(stride);
         Self {
+            strides: strides
+                .map(|by| Group::new(by.x * bytes, by.y * bytes))
+                .collect(),
             exact: scheme.zone_map(),
             map: ZoneMap::new(&bands.uncut(&scheme.zones)),
             bands,
@@ -141,14 +172,31 @@ impl ZoneSplitter {
                         _ => ([part, across, z], PerAxis([own.lo, y, range.lo])),
                     };
                     let zones = self.map.at_parts(parts).intersect(relevant);
-                    let to = found.of(first, zones, range);
+                    let index = found.of(first, zones, range);
+                    let to = &mut found.all[index];
                     let offset = start.offset + (own.lo - lo) * stride;
                     let groups = own.len();
                     if zones.is_empty() {
                         to.runs.push(Run { offset, groups });
                         continue;
                     }
+                    let place = Group::new(at[Axis::OUTER], at[Axis::MIDDLE]);
+                    let last = found.last[index].replace(Recorded { parts, place });
+                    let end = to.records.len();
                     to.records.extend([offset, groups]);
+                    if let Some(last) = last.filter(|last| last.parts == parts) {
+                        // Streams begin where they began for that one, and some strides farther.
+                        let (dx, dy) = (place.x - last.place.x, place.y - last.place.y);
+                        let before = end - self.streams.len();
+                        for (n, (stream, by)) in self.streams.iter().zip(&self.strides).enumerate()
+                        {
+                            to.records.push(match stream {
+                                Stream::Zone(zone) if !zones.contains(*zone) => 0,
+                                _ => to.records[before + n] + dx * by.x + dy * by.y,
+                            });
+                        }
+                        continue;
+                    }
                     for stream in &self.streams {
                         to.records.push(match stream {
                             // Of the other zones' streams no kernel takes anything.
@@ -170,5 +218,86 @@ impl ZoneSplitter {
             at[Axis::INNER] = band.range.lo;
         }
         stream.start(layout, at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Limits, Rng, add_random_bands, random_scheme};
+    use std::collections::BTreeMap;
+
+    type Records = BTreeMap<(ZoneSet, i64), (Vec<Run>, Vec<i64>)>;
+
+    /// What a split finds, by zones and range.
+    fn records(
+        split: &ZoneSplitter,
+        layout: &Layout,
+        starts: &[RunStart],
+        range: Interval,
+        all: &mut Records,
+        parts: &mut ZoneParts,
+    ) {
+        let every = ZoneSet(u32::MAX);
+        let origin = Group::new(1, 2);
+        split.split(layout, every, origin, starts.iter().copied(), range, parts);
+        for part in parts.iter() {
+            let own = all.entry((part.zones, part.range.lo)).or_default();
+            own.0.extend(&part.runs);
+            own.1.extend(&part.records);
+        }
+    }
+
+    /// Runs that are cut together have the records that each has alone.
+    #[test]
+    fn records_of_many_runs_are_those_of_each() {
+        let mut several = 0;
+        for seed in 0..200 {
+            let limits = Limits {
+                dimensions: 1 + seed as usize % 3,
+                components: 3,
+                stages: 1,
+                ops: 4,
+                length: 90,
+                width: 12,
+                reach: 2,
+            };
+            let mut rng = Rng::new(seed);
+            let mut scheme = random_scheme(&mut rng, &limits);
+            add_random_bands(&mut rng, &limits, &mut scheme);
+            let layout = Layout::new(&scheme).expect("a small scheme");
+            let split = ZoneSplitter::new(&scheme, &layout);
+            let cells = scheme.grid.cells;
+            let starts: Vec<RunStart> = (0..12)
+                .map(|_| {
+                    let at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
+                    RunStart {
+                        place: Group::new(at[Axis::OUTER], at[Axis::MIDDLE]),
+                        offset: rng.within(0, 1000),
+                        groups: rng.within(1, cells[split.axis] - at[split.axis]),
+                    }
+                })
+                .collect();
+            let range = Interval::new(0, cells[Axis::INNER]);
+            let (mut together, mut alone) = (Records::new(), Records::new());
+            let mut parts = ZoneParts::default();
+            // Lists of an earlier batch leave nothing.
+            records(
+                &split,
+                &layout,
+                &starts[6..],
+                range,
+                &mut Records::new(),
+                &mut parts,
+            );
+            records(&split, &layout, &starts, range, &mut together, &mut parts);
+            for start in &starts {
+                let fresh = &mut ZoneParts::default();
+                records(&split, &layout, &[*start], range, &mut alone, fresh);
+            }
+            assert_eq!(together, alone, "seed {seed}");
+            several += usize::from(together.len() > 2);
+        }
+        assert!(several > 30, "{several}");
     }
 }

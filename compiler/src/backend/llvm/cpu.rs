@@ -171,7 +171,7 @@ pub fn emit(scheme: &Scheme, set: &KernelSet, shape: Shape) -> String {
                 program: &program,
                 windows: windows(&program, shape, types.lanes),
                 together: together(&program),
-                banded: Banded::new(&program, &set.bands),
+                banded: Banded::new(&program, &set.bands, types.lanes),
                 out: &mut out,
             };
             // Writing to a string cannot fail.

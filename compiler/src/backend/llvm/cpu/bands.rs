@@ -8,20 +8,55 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::ops::Range;
 
+/// Vectors in bands that get a block of their own.
+const MOST_PLACES: usize = 8;
+
 /// The zones of a program that lie in bands.
 pub(super) struct Banded<'a> {
     zones: Vec<(ZoneId, &'a [Band])>,
+    /// Where whole vectors in bands begin, ascending: each has a block of its own, in which masks are constants. Empty
+    /// where they are too many, or none; then one block takes all.
+    places: Vec<i64>,
+}
+
+/// A block for whole vectors in bands.
+struct Whole {
+    name: String,
+    /// Where its vector begins; `None`: at `%z`.
+    at: Option<i64>,
 }
 
 impl<'a> Banded<'a> {
-    pub fn new(program: &RowProgram, bands: &'a Bands) -> Banded<'a> {
+    pub fn new(program: &RowProgram, bands: &'a Bands, lanes: i64) -> Banded<'a> {
         let zone = |op: &RowOp| match op {
             RowOp::InBand { zone, .. } => Some(*zone),
             _ => None,
         };
         let zones: BTreeSet<ZoneId> = program.ops.iter().filter_map(zone).collect();
-        Banded {
+        let mut banded = Banded {
             zones: zones.into_iter().map(|z| (z, bands.of(z))).collect(),
+            places: Vec::new(),
+        };
+        let places = |band: &Band| (first(band, lanes)..band.range.hi).step_by(lanes as usize);
+        let places: BTreeSet<i64> = banded.all().flat_map(places).collect();
+        if places.len() <= MOST_PLACES {
+            banded.places = places.into_iter().collect();
+        }
+        banded
+    }
+
+    /// The blocks for whole vectors.
+    fn whole(&self) -> Vec<Whole> {
+        let own = |&at: &i64| Whole {
+            name: place_block(at),
+            at: Some(at),
+        };
+        match self.places.is_empty() {
+            true => vec![Whole {
+                name: "band".to_string(),
+                at: None,
+            }],
+            false => self.places.iter().map(own).collect(),
         }
     }
 
@@ -54,6 +89,19 @@ impl<'a> Banded<'a> {
     }
 }
 
+/// Where the first vector of a band begins.
+fn first(band: &Band, lanes: i64) -> i64 {
+    band.range.lo.div_euclid(lanes) * lanes
+}
+
+/// The name of the block for the whole vector at a place.
+fn place_block(at: i64) -> String {
+    match at < 0 {
+        true => format!("bandatm{}", -at),
+        false => format!("bandat{at}"),
+    }
+}
+
 impl Function<'_> {
     /// The last index at which a whole vector lies in `lo..hi` and before the next band.
     pub(super) fn full(&self) -> &'static str {
@@ -64,11 +112,23 @@ impl Function<'_> {
     }
 
     /// What a step adds to the values of the label from which a row goes on.
-    pub(super) fn behind_bands(&self) -> &'static str {
-        match self.banded.is_empty() {
-            true => "",
-            false => ", [ %part.next, %band.done ], [ %part.next, %bandpart.done ]",
+    pub(super) fn behind_bands(&self) -> String {
+        if self.banded.is_empty() {
+            return String::new();
         }
+        let whole = self.banded.whole();
+        let behind = whole.iter().map(|block| {
+            let next = self.behind(block);
+            format!(", [ {next}, %{}.done ]", block.name)
+        });
+        behind.collect::<String>() + ", [ %part.next, %bandpart.done ]"
+    }
+
+    /// Where the vector behind that of a block begins.
+    fn behind(&self, block: &Whole) -> String {
+        block.at.map_or("%part.next".to_string(), |at| {
+            (at + self.types.lanes).to_string()
+        })
     }
 
     /// The end of a step: which block computes the next vector.
@@ -87,7 +147,7 @@ impl Function<'_> {
         let mut text = String::new();
         let (mut inside, mut full) = ("false".to_string(), "%full".to_string());
         for (n, band) in self.banded.all().enumerate() {
-            let (first, end) = (band.range.lo.div_euclid(lanes) * lanes, band.range.hi);
+            let (first, end) = (first(band, lanes), band.range.hi);
             text += &format!(
                 "  %band{n}.begun = icmp sge i64 %z, {first}
   %band{n}.on = icmp slt i64 %z, {end}
@@ -103,47 +163,134 @@ impl Function<'_> {
         writeln!(
             self.out,
             "{text}  %full.band = add i64 {full}, 0
-{next}
-  br i1 {inside}, label %inside, label %outside
+{next}"
+        )?;
+        match self.banded.places.is_empty() {
+            true => writeln!(
+                self.out,
+                "  br i1 {inside}, label %inside, label %outside
 inside:
-  br i1 %whole, label %band, label %bandpart
-outside:
+  br i1 %whole, label %band, label %bandpart"
+            )?,
+            false => {
+                let places = self.banded.places.iter();
+                let (mut cases, mut begin) = (String::new(), String::new());
+                for (at, block) in places.map(|&at| (at, place_block(at))) {
+                    cases += &format!(" i64 {at}, label %{block}.at");
+                    begin +=
+                        &format!("{block}.at:\n  br i1 %whole, label %{block}, label %bandpart\n");
+                }
+                writeln!(
+                    self.out,
+                    "  switch i64 %z, label %outside [{cases} ]\n{begin}"
+                )?;
+            }
+        }
+        writeln!(
+            self.out,
+            "outside:
   br i1 %whole, label %{whole}, label %part"
         )
     }
 
-    /// The blocks for a vector in bands, a whole one and one of which only some lanes are stored.
+    /// The blocks for a vector in bands: whole ones, and one of which only some lanes are stored.
     pub(super) fn bands(&mut self) -> fmt::Result {
         if self.banded.is_empty() {
             return Ok(());
         }
         let after = self.after_row();
-        for block in ["band", "bandpart"] {
-            writeln!(
-                self.out,
-                "{block}:\n  %{block}.p = getelementptr {}, ptr %g, i64 %z",
-                self.types.scalar
-            )?;
-            self.stream_pointers(block, "%z")?;
-            self.band_masks(block)?;
-            for op in 0..self.program.ops.len() {
-                self.value(block, &Default::default(), op, 0)?;
-            }
-            let mask = match block {
-                "band" => None,
-                _ => {
-                    let ends = ["lo", "hi"].map(|end| format!("%{end}"));
-                    self.lanes_within(&format!("%{block}.mask"), ends)?;
-                    Some(format!("%{block}.mask"))
-                }
+        for whole in self.banded.whole() {
+            let Some(at) = whole.at else {
+                self.band(&whole.name, None)?;
+                self.band_stores(&whole.name, None)?;
+                writeln!(
+                    self.out,
+                    "  br label %{0}.done
+{0}.done:
+  br i1 %part.more, label %step, label %{after}",
+                    whole.name
+                )?;
+                continue;
             };
-            self.band_stores(block, mask.as_deref())?;
+            let (block, next) = (&whole.name, at + self.types.lanes);
+            self.band(block, Some(at))?;
+            self.place_stores(block, at)?;
+            match self.banded.places.contains(&next) {
+                false => writeln!(self.out, "  br label %{block}.done")?,
+                // That one is mostly a whole vector, too.
+                true => writeln!(
+                    self.out,
+                    "  %{block}.on = icmp sle i64 {next}, %full
+  br i1 %{block}.on, label %{}, label %{block}.done",
+                    place_block(next)
+                )?,
+            }
             writeln!(
                 self.out,
-                "  br label %{block}.done
-{block}.done:
-  br i1 %part.more, label %step, label %{after}"
+                "{block}.done:
+  %{block}.more = icmp slt i64 {next}, %hi
+  br i1 %{block}.more, label %step, label %{after}"
             )?;
+        }
+        self.band("bandpart", None)?;
+        let ends = ["lo", "hi"].map(|end| format!("%{end}"));
+        self.lanes_within("%bandpart.mask", ends)?;
+        self.band_stores("bandpart", Some("%bandpart.mask"))?;
+        writeln!(
+            self.out,
+            "  br label %bandpart.done
+bandpart.done:
+  br i1 %part.more, label %step, label %{after}"
+        )
+    }
+
+    /// The values of a vector in bands, at a known place or at `%z`.
+    fn band(&mut self, block: &str, at: Option<i64>) -> fmt::Result {
+        let z = at.map_or("%z".to_string(), |at| at.to_string());
+        writeln!(
+            self.out,
+            "{block}:\n  %{block}.p = getelementptr {}, ptr %g, i64 {z}",
+            self.types.scalar
+        )?;
+        self.stream_pointers(block, &z)?;
+        match at {
+            None => self.band_masks(block)?,
+            Some(at) => self.place_masks(block, at)?,
+        }
+        for op in 0..self.program.ops.len() {
+            self.value(block, &Default::default(), op, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Per zone, which lanes of the vector at a place lie in its bands.
+    fn place_masks(&mut self, block: &str, at: i64) -> fmt::Result {
+        let lanes = self.types.lanes;
+        for (zone, bands) in &self.banded.zones {
+            let inside = |i: i64| bands.iter().any(|band| band.range.contains(i));
+            let bits: Vec<String> = (at..at + lanes)
+                .map(|i| format!("i1 {}", u8::from(inside(i))))
+                .collect();
+            writeln!(
+                self.out,
+                "  %{block}.in{} = or <{lanes} x i1> <{}>, zeroinitializer",
+                zone.index(),
+                bits.join(", ")
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The stores of the whole vector at a place, as [`Function::band_stores`].
+    fn place_stores(&mut self, block: &str, at: i64) -> fmt::Result {
+        let (program, lanes) = (self.program, self.types.lanes);
+        for (i, store) in program.in_bands.iter().enumerate() {
+            let stream = store.stream.map(|n| program.streams[n as usize].stream);
+            let bands = stream.map_or(&[][..], |stream| self.banded.of(stream));
+            let meets = |b: &Band| first(b, lanes) <= at && at < b.range.hi;
+            if bands.is_empty() || bands.iter().any(meets) {
+                self.store(block, i, store, None)?;
+            }
         }
         Ok(())
     }
@@ -216,8 +363,13 @@ outside:
         Ok(())
     }
 
-    /// In a band: from where a stream is at a group to where it is for the band at `%z`, in a name.
-    pub(super) fn band_of_stream(&mut self, block: &str, n: usize) -> Result<String, fmt::Error> {
+    /// In a band: from where a stream is at a group to where it is for the band at a place, in a name.
+    pub(super) fn band_of_stream(
+        &mut self,
+        block: &str,
+        n: usize,
+        z: &str,
+    ) -> Result<String, fmt::Error> {
         let Types { lanes, bytes, .. } = self.types;
         let stream = self.program.streams[n].stream;
         let bands = self.banded.of(stream).to_vec();
@@ -226,9 +378,9 @@ outside:
             let name = format!("%{block}.by{n}.{i}");
             writeln!(
                 self.out,
-                "  {name}.on = icmp sge i64 %z, {}
+                "  {name}.on = icmp sge i64 {z}, {}
   {name} = select i1 {name}.on, i64 {}, i64 {by}",
-                band.range.lo.div_euclid(*lanes) * lanes,
+                first(band, *lanes),
                 band.apart * bytes
             )?;
             by = name;

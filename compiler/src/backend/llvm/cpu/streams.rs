@@ -47,7 +47,7 @@ impl Function<'_> {
         let scalar = self.types.scalar;
         for n in 0..self.program.streams.len() {
             let from = match block.starts_with("band") {
-                true => self.band_of_stream(block, n)?,
+                true => self.band_of_stream(block, n, z)?,
                 false => format!("%q{n}"),
             };
             writeln!(
