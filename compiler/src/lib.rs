@@ -23,7 +23,7 @@ pub mod evaluate;
 pub mod ghost;
 pub mod host;
 mod host_range;
-mod host_row;
+pub mod host_row;
 pub mod incident;
 pub mod injection;
 pub mod kernel;

@@ -6,12 +6,16 @@ use super::setup_error::SetupError;
 use super::threads;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
+use torre_compiler::host_row::RowExpr;
 use torre_compiler::lattice::{Axis, Group, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{Problem, StaticValue};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{CoefId, ComponentId, Scheme};
 use torre_compiler::statics::{Files, GridPoint, coef_value, init_of, physical_time};
+
+/// Values of coefficients along the inner axis that are kept for all rows, at most: 16 MB.
+const MOST_KEPT: usize = 2 << 20;
 
 /// Fills memory with start values.
 pub(super) struct Fill<'a, T> {
@@ -30,6 +34,17 @@ impl<T: Real> Fill<'_, T> {
                 self.axis_coef(CoefId(index as u32), axis)?;
             }
         }
+        let mut room = MOST_KEPT;
+        let mut coefs = Vec::new();
+        for (index, coef) in self.scheme.coefs.iter().enumerate() {
+            if coef.only_axis.is_none() {
+                let id = CoefId(index as u32);
+                let cells = self.scheme.grid.extent(coef.position)[Axis::INNER];
+                let point = self.coef_point(id, 0, 0);
+                coefs.push((id, RowExpr::new(&coef.value, &point, cells, &mut room)));
+            }
+        }
+        let coefs = &coefs;
         let nx = self.layout.extent[Axis::OUTER];
         let next = AtomicI64::new(0);
         let failure = Mutex::new(None);
@@ -39,7 +54,7 @@ impl<T: Real> Fill<'_, T> {
                 if x >= nx {
                     return;
                 }
-                if let Err(error) = self.plane(x) {
+                if let Err(error) = self.plane(x, coefs) {
                     if let Ok(mut failure) = failure.lock() {
                         failure.get_or_insert(error);
                     }
@@ -53,17 +68,15 @@ impl<T: Real> Fill<'_, T> {
         }
     }
 
-    fn plane(&self, x: i64) -> Result<(), SetupError> {
+    fn plane(&self, x: i64, coefs: &[(CoefId, RowExpr<'_>)]) -> Result<(), SetupError> {
         for y in 0..self.layout.extent[Axis::MIDDLE] {
             for id in self.scheme.component_ids() {
                 for age in 0..self.scheme.component(id).time_levels {
                     self.initial(id, age, x, y)?;
                 }
             }
-            for (index, coef) in self.scheme.coefs.iter().enumerate() {
-                if coef.only_axis.is_none() {
-                    self.coef(CoefId(index as u32), x, y)?;
-                }
+            for (id, rows) in coefs {
+                self.coef(*id, rows, x, y)?;
             }
         }
         Ok(())
@@ -160,24 +173,27 @@ impl<T: Real> Fill<'_, T> {
         Ok(())
     }
 
-    fn coef(&self, id: CoefId, x: i64, y: i64) -> Result<(), SetupError> {
+    /// The first index of a row where a coefficient is evaluated.
+    fn coef_point(&self, id: CoefId, x: i64, y: i64) -> GridPoint<'_> {
+        GridPoint {
+            scheme: self.scheme,
+            files: self.files,
+            position: self.scheme.coefs[id.index()].position,
+            at: PerAxis([x, y, 0]),
+            time: 0.0,
+        }
+    }
+
+    fn coef(&self, id: CoefId, rows: &RowExpr<'_>, x: i64, y: i64) -> Result<(), SetupError> {
         let coef = &self.scheme.coefs[id.index()];
         let extent = self.scheme.grid.extent(coef.position);
         if !extent[Axis::OUTER].contains(x) || !extent[Axis::MIDDLE].contains(y) {
             return Ok(());
         }
-        let range = extent[Axis::INNER];
-        let mut values = vec![0.0; range.len() as usize];
-        let point = GridPoint {
-            scheme: self.scheme,
-            files: self.files,
-            position: coef.position,
-            at: PerAxis([x, y, 0]),
-            time: 0.0,
-        };
-        coef.value.eval_row(&point, 0, &mut values);
+        let values = rows.eval(&self.coef_point(id, x, y));
         let name = || format!("the coefficient {}", coef.name);
-        self.store(self.layout.coef_row(id), Group { x, y }, 0, &values, name)
+        let lo = extent[Axis::INNER].lo;
+        self.store(self.layout.coef_row(id), Group { x, y }, lo, &values, name)
     }
 
     fn store(
