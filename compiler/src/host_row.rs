@@ -1,5 +1,5 @@
-//! Host expressions over whole rows: what does not change along the inner axis is computed once for a row, and what
-//! changes along that axis alone once for all rows.
+//! Host expressions over whole rows: parts that do not change along the inner axis are computed once for a row, parts
+//! that change along that axis alone once for all rows.
 
 use crate::host::{HostExpr, HostPoint};
 use crate::lattice::{Axis, Interval, PerAxis};
@@ -26,8 +26,8 @@ impl Kept {
         self.of_part.get(&address(part)).map(Vec::as_slice)
     }
 
-    /// Keeps the largest parts of an expression that depend on the inner axis alone, but for the expression itself; says
-    /// what that depends on.
+    /// Keeps the largest parts of an expression that depend on the inner axis alone, but for the expression itself;
+    /// gives the axes that the expression depends on.
     fn add(&mut self, expr: &HostExpr, rows: &mut Rows<'_>) -> Depends {
         let parts = match expr {
             HostExpr::Number(_) => return Depends::Nowhere,
@@ -54,8 +54,10 @@ impl Kept {
     /// Keeps the values of an expression, if there is room; coordinates themselves are not worth it.
     fn keep(&mut self, expr: &HostExpr, rows: &mut Rows<'_>) {
         let len = rows.cells.len() as usize;
-        let left = rows.room.checked_sub(len);
-        if let (Some(left), false) = (left, matches!(expr, HostExpr::Coordinate(..))) {
+        if matches!(expr, HostExpr::Coordinate(..)) {
+            return;
+        }
+        if let Some(left) = rows.room.checked_sub(len) {
             *rows.room = left;
             let mut values = vec![0.0; len];
             expr.eval_row(&rows.point, rows.cells.lo, &mut values);

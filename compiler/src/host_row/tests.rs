@@ -17,8 +17,8 @@ fn unary(op: HostUnary, a: HostExpr) -> HostExpr {
     HostExpr::Unary(op, Box::new(a))
 }
 
-/// Sums and products of functions of one axis, conditions, and signs of zeros, in rows of an open and of a periodic axis:
-/// the bits of each index, whether all parts, some or none have room.
+/// Sums and products of functions of one axis, conditions, and signs of zeros, in rows of an open and of a periodic
+/// axis: the bits of each index, whether all parts, some or none have room.
 #[test]
 fn rows_have_the_bits_of_their_indices() {
     let z = |by| coordinate(Axis::INNER, by);

@@ -44,8 +44,7 @@ use torre_compiler::incident::{self, FarRows};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
-use torre_compiler::schedule::template::{self, Size};
-use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling};
+use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling, template};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
@@ -319,11 +318,11 @@ impl<'a> DevicePlanner<'a> {
                 0 => ("D", size, unit),
                 _ => ("W", pitch, Rational::ONE),
             };
-            let open = Size {
+            let open = template::Size {
                 name: name.to_owned(),
                 values: vec![value],
             };
-            let family = template::towers(open, unit, Size::of("TH", heights));
+            let family = template::towers(open, unit, template::Size::of("TH", heights));
             let whole = Rational::whole(pitch.floor()) == pitch;
             whole.then(|| (format!("`torre({name} = {value})`"), family))
         })

@@ -1,8 +1,8 @@
 //! NVIDIA's assembler, and a record of the kernels that it has taken.
 //!
 //! Assembling takes a sixth of the time of all tests, and most changes leave most kernels as they are. So the file
-//! `assembled.txt` keeps, for each kernel, the hash of its PTX and the assembler's answer; a kernel whose hash is not there is
-//! assembled. The variable `TORRE_ASSEMBLED=record` makes tests assemble all kernels and write the file anew:
+//! `assembled.txt` keeps, for each kernel, the hash of its PTX and the assembler's answer; a kernel whose hash is not
+//! there is assembled. The variable `TORRE_ASSEMBLED=record` makes tests assemble all kernels and write the file anew:
 //! `TORRE_ASSEMBLED=record cargo test --release -p torre-suite --test suite assembly::`.
 
 use sha2::{Digest, Sha256};
@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 const RECORD: &str = include_str!("assembled.txt");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/assembled.txt");
-const HEAD: &str = "# Kernels that NVIDIA's assembler has taken: the hash of target and PTX, and the bytes of memory that\n\
-    # a thread needs for itself. Tests write this file (assembler.rs).\n";
+const HEAD: &str = "# Kernels that NVIDIA's assembler has taken: the hash of target and PTX, and the bytes\n\
+    # of memory that a thread needs for itself. Tests write this file (assembler.rs).\n";
 
 /// By hash, bytes of memory of a thread.
 type Record = BTreeMap<String, u64>;
@@ -74,8 +74,8 @@ impl Assembler {
         );
     }
 
-    /// The bytes of memory that a thread needs for itself. Nothing, with a line on standard error, if the kernel is not in
-    /// the record and there is no assembler.
+    /// The bytes of memory that a thread needs for itself. Nothing, with a line on standard error, if the kernel is not
+    /// in the record and there is no assembler.
     pub fn frames(&self, ptx: &str, target: &str, what: &str) -> Option<u64> {
         let hash = hash(ptx, target);
         if let (false, Some(bytes)) = (self.records, KNOWN.get(&hash)) {
@@ -122,9 +122,9 @@ fn assemble(program: &Path, ptx: &str, target: &str, folder: &Path) -> Result<u6
     }
 }
 
-/// A kernel that is not in the record is assembled: one that cannot be is found, and one that is in it is not asked for again.
+/// The record holds kernels by hashes that tell targets and texts apart, and the assembler's errors are found.
 #[test]
-fn kernels_that_are_not_recorded_are_assembled() {
+fn hashes_tell_kernels_apart_and_errors_are_found() {
     let kernel =
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n ret;\n}\n";
     let wrong = kernel.replace("ret;", "add.f33 %r0;");

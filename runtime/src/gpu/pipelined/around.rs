@@ -107,7 +107,7 @@ impl<T: Value> Pipelined<'_, T> {
         }
     }
 
-    /// The towers of time blocks of so many steps.
+    /// The towers of time blocks of a number of steps.
     pub(super) fn list_of(&mut self, steps: u64) -> Option<TaskList> {
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
         if !self.tables_differ() {

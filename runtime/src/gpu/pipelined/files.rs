@@ -90,8 +90,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(())
     }
 
-    /// What passes around a periodic first axis keep in memory: no pass has more of the ring than one of the highest time
-    /// blocks.
+    /// Planes that passes around a periodic first axis keep in memory: no pass has more of the ring than one of the
+    /// highest time blocks.
     fn seam_planes(&mut self) -> Result<Option<SeamPlanes>, DeviceError> {
         let Some(ring) = self.footprints.ring() else {
             return Ok(None);

@@ -1,9 +1,9 @@
-//! Bytes of a file that go through page-locked memory, piece by piece: threads read or write them ahead of or behind the
-//! device.
+//! Bytes of a file that go through page-locked memory, piece by piece: threads read or write them ahead of or behind
+//! the device.
 //!
 //! A pass takes all bytes of a range once, from its end down or from its beginning up, or around from somewhere in it.
-//! Pieces are aligned parts of the file. A piece has a slot of memory from when it is read until the device has copied it, or from when the device
-//! begins to copy parts of it until it is written. Slots are taken in turns.
+//! Pieces are aligned parts of the file. A piece has a slot of memory from when it is read until the device has copied
+//! it, or from when the device begins to copy parts of it until it is written. Slots are taken in turns.
 
 use crate::disk::ArrayFile;
 use crate::gpu::device::DeviceError;
@@ -48,8 +48,8 @@ pub(super) struct Pieces {
     pub each: u64,
     /// From the end down.
     pub down: bool,
-    /// The byte of the range at which the pass begins and, when it has gone around, ends; an end of the range if it does
-    /// not go around. The piece that has bytes on both sides comes twice.
+    /// The byte of the range at which the pass begins and, when it has gone around, ends; an end of the range if it
+    /// does not go around. The piece that has bytes on both sides comes twice.
     pub cut: u64,
 }
 

@@ -23,8 +23,8 @@ const UNFETCHED: f64 = 1500.0;
 /// coefficients in shared memory, where blocks of 12 and 16 warps are far slower for elastic waves.
 const CROWD: f64 = 8.0;
 const CROWDED: [f64; 2] = [0.2, 0.5];
-/// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for each stage
-/// beside its arithmetic.
+/// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for each
+/// stage beside its arithmetic.
 const EXCHANGED: f64 = 0.22;
 const SHARED: f64 = 0.2;
 const MORE: f64 = 1.4;
@@ -68,8 +68,8 @@ impl DevicePlanner<'_> {
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
     /// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as
-    /// long as its last round of them; where all run at once they stay, and exchange what they need of each other. Tiles
-    /// in zones take longer ([`super::zones`]).
+    /// long as its last round of them; where all run at once they stay, and exchange what they need of each other.
+    /// Tiles in zones take longer ([`super::zones`]).
     pub(super) fn predict_patches(
         &self,
         work: &Work,

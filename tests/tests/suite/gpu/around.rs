@@ -65,6 +65,17 @@ impl Case<'_> {
     }
 }
 
+/// Fields with a phase around two axes.
+const BLOCH: &str = "use std::maxwell::maxwell
+problem p {
+  scheme maxwell
+  domain 72 x 6 x 4
+  boundary x: bloch(1.2), y: bloch(0.4), z: pec
+  init E.z = sin(x) * cos(2*y)
+  steps 16
+}
+";
+
 /// Points, slices across all axes and a volume; the domain is longer than the buffer, and passes come around.
 #[test]
 fn windows_go_around_the_first_axis() {
@@ -111,15 +122,6 @@ fn windows_over_files_go_around_the_first_axis() {
     if library().is_none() {
         return;
     }
-    let bloch = "use std::maxwell::maxwell
-problem p {
-  scheme maxwell
-  domain 72 x 6 x 4
-  boundary x: bloch(1.2), y: bloch(0.4), z: pec
-  init E.z = sin(x) * cos(2*y)
-  steps 16
-}
-";
     let layers = "use std::maxwell::maxwell_media
 problem p {
   scheme maxwell_media
@@ -132,7 +134,7 @@ problem p {
   steps 14
 }
 ";
-    for (text, precision) in [(layers, Precision::F32), (bloch, Precision::F64)] {
+    for (text, precision) in [(layers, Precision::F32), (BLOCH, Precision::F64)] {
         let case = Case {
             text,
             schedule: "torre(D = 1, TH = 2)",
@@ -179,15 +181,6 @@ fn planes_around_the_first_axis_may_be_alike() {
     if library().is_none() {
         return;
     }
-    let bloch = "use std::maxwell::maxwell
-problem p {
-  scheme maxwell
-  domain 72 x 6 x 4
-  boundary x: bloch(1.2), y: bloch(0.4), z: pec
-  init E.z = sin(x) * cos(2*y)
-  steps 16
-}
-";
     let layers = "use std::maxwell::maxwell_media
 problem p {
   scheme maxwell_media
@@ -198,7 +191,7 @@ problem p {
   steps 12
 }
 ";
-    for (text, height) in [(bloch, 2), (layers, 2)] {
+    for (text, height) in [(BLOCH, 2), (layers, 2)] {
         let schedule = &format!("torre(D = 1, TH = {height})");
         let case = Case {
             text,
