@@ -6,6 +6,7 @@ use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
 use torre_compiler::schedule::Pyramid;
+use torre_compiler::schedule::template::Size;
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::{add_layers, everywhere, maxwell};
 
