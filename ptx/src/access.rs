@@ -313,7 +313,7 @@ impl Launch<'_> {
             return Ok(Flow::Next);
         }
         block.warps[warp].keep_poll(self.at.pc, polled);
-        Ok(Flow::Yield)
+        Ok(Flow::Looked)
     }
 
     /// A store of registers.

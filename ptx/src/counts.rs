@@ -58,8 +58,8 @@ pub struct Counts {
     pub phases: u64,
     /// Branches where lanes of a warp parted.
     pub divergences: u64,
-    /// Turns of warps that ended where they look for what others do: at sleeps, tests that failed, strong loads, and
-    /// atomic operations that changed nothing.
+    /// Turns of warps that ended where they look for what others do: at sleeps, tests that failed, strong loads
+    /// that the turn has been at before, and atomic operations that changed nothing.
     pub polls: u64,
 }
 

@@ -7,6 +7,9 @@ use crate::launch::Launch;
 use crate::op::{Inst, NONE, Op, Polarity, Slot};
 use crate::poll::{LOOP, Poll};
 
+/// The most different strong loads of a turn.
+const LOOKS: usize = 32;
+
 /// How a warp's turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -24,6 +27,8 @@ pub(crate) enum Flow {
     Next,
     /// The next one, after others had their turn.
     Yield,
+    /// The next one; after others had their turn if the warp comes around to what it has looked at.
+    Looked,
     /// The same one again, after others had their turn.
     Again,
     /// The active lanes jump.
@@ -44,6 +49,7 @@ impl Launch<'_> {
             return Ok(Turn::Polled);
         }
         let code = &self.entry.code;
+        let (mut looked, mut looks) = ([0; LOOKS], 0);
         for executed in 0..quantum {
             let state = &mut block.warps[warp];
             if state.groups.is_empty() {
@@ -73,7 +79,13 @@ impl Launch<'_> {
                     self.polled(block, warp);
                     return Ok(Turn::Polled);
                 }
-                Flow::Yield => {
+                Flow::Looked if looks < LOOKS && !looked[..looks].contains(&pc) => {
+                    groups[current].pc = pc + 1;
+                    block.warps[warp].since_poll = 0;
+                    looked[looks] = pc;
+                    looks += 1;
+                }
+                Flow::Yield | Flow::Looked => {
                     groups[current].pc = pc + 1;
                     block.warps[warp].poll.repeated &= executed <= LOOP;
                     self.polled(block, warp);
