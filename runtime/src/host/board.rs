@@ -292,9 +292,13 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
     use std::time::Duration;
-    use torre_compiler::cone::cones;
+    use torre_compiler::cone::{Rational, cones};
+    use torre_compiler::lattice::Axis;
     use torre_compiler::schedule::Frame;
-    use torre_compiler::testing::{Rng, diamonds, random_folded_scheme, tower_pitches};
+    use torre_compiler::scheme::{Boundary, Precision};
+    use torre_compiler::testing::{
+        Rng, diamonds, everywhere, maxwell, random_folded_scheme, tower_pitches,
+    };
     use torre_compiler::tile::lower;
 
     /// What tasks are done, by strip, sheet and place.
@@ -331,10 +335,11 @@ mod tests {
             let plan: Vec<_> = (0..strips.len())
                 .map(|strip| strips.of_strip(&program, strip))
                 .collect();
+            let sheets = program.sheets();
             let all = plan.iter().enumerate().flat_map(|(strip, tiles)| {
                 tiles.iter().flat_map(move |tile| {
                     let place = tile.place;
-                    (0..program.sheets()).map(move |sheet| (strip, sheet, place))
+                    (0..sheets).map(move |sheet| (strip, sheet, place))
                 })
             });
             let all: Done = all.collect();
@@ -358,7 +363,7 @@ mod tests {
                 .unwrap();
                 assert!(*lock() == all, "seed {seed}, {count} threads");
             }
-            let sets = |tile: &Outermost| tile.joint.sets(program.sheets()).count();
+            let sets = |tile: &Outermost| tile.joint.sets(sheets).count();
             apart += plan.iter().flatten().filter(|tile| sets(tile) > 1).count();
         }
         assert!(apart > 1000, "{apart}");
@@ -367,21 +372,16 @@ mod tests {
     /// A strip alone keeps several threads busy where its tiles have parts on two sides.
     #[test]
     fn a_thread_that_has_to_wait_takes_what_may_run() {
-        let mut scheme = torre_compiler::testing::maxwell(
-            4,
-            torre_compiler::scheme::Precision::F32,
-            [96, 96, 4],
-        );
-        scheme.grid.boundary.0[1] = [torre_compiler::scheme::Boundary::Periodic; 2];
-        torre_compiler::testing::everywhere(&mut scheme);
+        let mut scheme = maxwell(4, Precision::F32, [96, 96, 4]);
+        scheme.grid.boundary[Axis::MIDDLE] = [Boundary::Periodic; 2];
+        everywhere(&mut scheme);
         let frame = Frame::new(&scheme, &cones(&scheme));
-        let pitch = torre_compiler::cone::Rational::whole(12);
+        let pitch = Rational::whole(12);
         let tiling = diamonds(&frame, [pitch; 2], 4);
         let program = lower(&scheme, &frame, &tiling).expect("fitting faces are legal");
         let strips = Strips::new(&program, 12);
         let board = Board::new(&program, &strips);
         // One thread that holds as many tasks as may run at a time.
-        let patience = Patience::of(usize::MAX);
         let (mut running, mut most, mut blocks) = (Vec::new(), 0, BTreeSet::new());
         let mut tasks = 0;
         loop {
@@ -402,7 +402,7 @@ mod tests {
                 }
             }
         }
-        assert!(board.next(None, patience).is_none());
+        assert!(board.next(None, Patience::of(1)).is_none());
         assert!(tasks > 3 * strips.len(), "{tasks}");
         assert!(most > 8, "{most}");
         assert!(blocks.contains(&3), "{blocks:?}");
