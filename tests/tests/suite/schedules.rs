@@ -280,7 +280,8 @@ fn tilings_give_the_bits_of_the_reference() {
 #[test]
 fn tilings_of_folded_axes_give_the_bits_of_the_reference() {
     let mut apart = 0;
-    for seed in seeds() {
+    let seeds = seeds().end / 2;
+    for seed in 0..seeds {
         let mut rng = Rng::new(seed);
         let mut scheme = random_folded_scheme(&mut rng);
         if seed % 4 == 1 {
@@ -301,5 +302,5 @@ fn tilings_of_folded_axes_give_the_bits_of_the_reference() {
         apart += (0..strips.len()).flat_map(sets).filter(|n| *n > 1).count();
         compare_any(seed, &scheme, &problem, Order::Tiles(&program));
     }
-    assert!(apart > 10 * seeds().end as usize, "{apart}");
+    assert!(apart > 10 * seeds as usize, "{apart}");
 }
