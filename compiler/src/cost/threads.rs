@@ -1,93 +1,188 @@
-//! The number of threads that strips keep busy, by a simulation of the order in which threads take them.
+//! The number of threads that strips keep busy, by a simulation of the order in which threads take their tiles.
 //!
-//! Threads take strips in the order of their numbers, and a strip waits at each of its tiles for the strips of
-//! [`crate::tile::Strips::waits`]. So grids with few strips fill and drain slowly, and strips near the corners of a
-//! grid are short. Time is counted in cells, as if all threads were equally fast and nothing else made them wait.
+//! A thread that is free takes the lowest tile that may run: of the first time block, and there of the first strip. A
+//! tile, or a part of it on one side of a fold, waits for the one before in its strip and for the strips of
+//! [`crate::tile::Strips::waits`]. So grids with few strips fill and drain slowly, and strips near the corners of a grid
+//! are short. Time is counted in cells, as if all threads were equally fast and nothing else made them wait.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::lattice::Interval;
-use crate::tile::{Strips, TileProgram};
+use crate::tile::{SheetSet, Strips, TileProgram, members};
 
 /// Strips of a time block for each thread, with which all threads are taken to be busy.
 const ENOUGH: usize = 8;
 /// Time blocks that are simulated.
 const TIME_BLOCKS: usize = 6;
 
-/// A tile of a strip: its place, and how many cells it has.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A tile of a strip.
+#[derive(Clone, Debug, PartialEq)]
 struct Work {
     place: i64,
+    /// The place of the same tile in the next time block.
+    later: i64,
+    /// Its parts that run apart, with how many cells each has.
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Part {
+    sheets: SheetSet,
     cells: u64,
+}
+
+/// The strips of a time block.
+struct Block {
+    strips: Vec<Vec<Work>>,
+    sheets: usize,
+    /// By how much the index of a strip rises from one time block to the next.
+    shift: usize,
 }
 
 /// The mean number of `threads` that are at work.
 pub(super) fn busy(program: &TileProgram, threads: usize) -> f64 {
-    let strips = Strips::new(program, program.height.max(1));
-    if threads <= 1 || strips.len() >= ENOUGH.saturating_mul(threads) {
+    let strips = Strips::new(program, program.height.max(1).saturating_mul(2));
+    let [first, second] = strips.time_blocks.as_slice() else {
+        return threads.max(1) as f64;
+    };
+    let count = first.strips.len() as usize;
+    if threads <= 1 || count >= ENOUGH.saturating_mul(threads) {
         return threads.max(1) as f64;
     }
-    let all: Vec<Vec<Work>> = (0..strips.len())
-        .map(|strip| tiles(program, &strips, strip))
-        .collect();
-    simulate(&all, threads)
+    let later = |strip: usize| match strip < second.strips.len() as usize {
+        true => strips.of_strip(program, second.first + strip),
+        false => Vec::new(),
+    };
+    let block = Block {
+        strips: (0..count)
+            .map(|strip| tiles(program, &strips, strip, &later(strip)))
+            .collect(),
+        sheets: program.sheets(),
+        shift: (second.strips.lo - first.strips.lo).max(0) as usize,
+    };
+    simulate(&block, threads)
 }
 
-/// The tiles of a strip of a single time block, measured in the middle of it.
-fn tiles(program: &TileProgram, strips: &Strips, strip: usize) -> Vec<Work> {
+/// The tiles of a strip of the first time block, measured in the middle of it.
+fn tiles(
+    program: &TileProgram,
+    strips: &Strips,
+    strip: usize,
+    later: &[crate::tile::Outermost],
+) -> Vec<Work> {
     let numbers = strips.time_blocks[0].numbers;
     let middle = numbers.lo + numbers.len() / 2;
-    let mut all = Vec::new();
-    strips.tiles(program, strip, &mut |place, _, tile| {
+    let part = |tile, sheets| {
         let mut cells = 0;
-        program.walk(tile, Interval::new(middle, middle + 1), &mut |segment| {
+        let numbers = Interval::new(middle, middle + 1);
+        program.walk_on(tile, numbers, sheets, &mut |segment| {
             cells += segment.rows.volume();
         });
-        all.push(Work { place, cells });
+        Part { sheets, cells }
+    };
+    let all = strips.of_strip(program, strip);
+    let own = all.iter().enumerate().map(|(number, own)| Work {
+        place: own.place,
+        later: later.get(number).map_or(own.place, |tile| tile.place),
+        parts: own
+            .joint
+            .sets(program.sheets())
+            .map(|sheets| part(&own.tile, sheets))
+            .collect(),
     });
-    all
+    own.collect()
+}
+
+/// Parts of tiles, in the order in which they are taken.
+#[derive(Default)]
+struct Tasks {
+    cells: Vec<u64>,
+    /// How many others each still waits for, and who waits for it.
+    waits: Vec<usize>,
+    followers: Vec<Vec<usize>>,
+}
+
+impl Tasks {
+    fn new(block: &Block) -> Tasks {
+        let mut tasks = Tasks::default();
+        // The task of each tile on each sheet, by strip, for this time block and the one before.
+        let mut before: Vec<Vec<Vec<usize>>> = Vec::new();
+        for _ in 0..TIME_BLOCKS {
+            let mut own: Vec<Vec<Vec<usize>>> = Vec::new();
+            for (index, strip) in block.strips.iter().enumerate() {
+                own.push(Vec::new());
+                for (number, work) in strip.iter().enumerate() {
+                    let mut of_sheets = vec![0; block.sheets];
+                    for part in &work.parts {
+                        let passed = |strip: &[Work], place| {
+                            strip.partition_point(|other| other.place <= place)
+                        };
+                        let mut needed: Vec<&Vec<usize>> = Vec::new();
+                        if number > 0 {
+                            needed.push(&own[index][number - 1]);
+                        }
+                        if let Some(left) = index.checked_sub(1) {
+                            let count = passed(&block.strips[left], work.place);
+                            needed.extend(count.checked_sub(1).map(|n| &own[left][n]));
+                        }
+                        let same = (index + block.shift).min(block.strips.len() - 1);
+                        if let Some(other) = before.get(same) {
+                            let count = passed(&block.strips[same], work.later);
+                            needed.extend(count.checked_sub(1).map(|n| &other[n]));
+                        }
+                        let mut others: Vec<usize> = needed
+                            .iter()
+                            .flat_map(|tile| members(part.sheets).map(|sheet| tile[sheet]))
+                            .collect();
+                        others.sort_unstable();
+                        others.dedup();
+                        let task = tasks.cells.len();
+                        tasks.cells.push(part.cells);
+                        tasks.waits.push(others.len());
+                        tasks.followers.push(Vec::new());
+                        for other in others {
+                            tasks.followers[other].push(task);
+                        }
+                        members(part.sheets).for_each(|sheet| of_sheets[sheet] = task);
+                    }
+                    own[index].push(of_sheets);
+                }
+            }
+            before = own;
+        }
+        tasks
+    }
 }
 
 /// The same for the tiles of each strip of a time block, in time blocks that follow each other.
-fn simulate(strips: &[Vec<Work>], threads: usize) -> f64 {
-    let mut free: BinaryHeap<Reverse<u64>> = (0..threads).map(|_| Reverse(0)).collect();
-    // When the tiles of each strip end, by place, for this time block and the one before.
-    let mut before: Vec<Vec<(i64, u64)>> = vec![Vec::new(); strips.len()];
-    let (mut done, mut end) = (0, 0);
-    for _ in 0..TIME_BLOCKS {
-        let mut own: Vec<Vec<(i64, u64)>> = Vec::with_capacity(strips.len());
-        for (index, strip) in strips.iter().enumerate() {
-            let Some(Reverse(mut now)) = free.pop() else {
-                return 1.0;
-            };
-            let left = index.checked_sub(1).map(|left| &own[left]);
-            let waits: Vec<&Vec<(i64, u64)>> = left.into_iter().chain([&before[index]]).collect();
-            let mut ends = Vec::with_capacity(strip.len());
-            for work in strip {
-                for other in &waits {
-                    now = now.max(passed(other, work.place));
-                }
-                now += work.cells;
-                done += work.cells;
-                ends.push((work.place, now));
-            }
-            end = end.max(now);
-            own.push(ends);
-            free.push(Reverse(now));
+fn simulate(block: &Block, threads: usize) -> f64 {
+    let mut tasks = Tasks::new(block);
+    let first = (0..tasks.cells.len()).filter(|task| tasks.waits[*task] == 0);
+    let mut ready: BinaryHeap<Reverse<usize>> = first.map(Reverse).collect();
+    // What runs, by its end.
+    let mut running: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+    let (mut now, mut free) = (0, threads);
+    loop {
+        while free > 0
+            && let Some(Reverse(task)) = ready.pop()
+        {
+            free -= 1;
+            running.push(Reverse((now + tasks.cells[task], task)));
         }
-        before = own;
+        let Some(Reverse((end, task))) = running.pop() else {
+            break;
+        };
+        (now, free) = (end, free + 1);
+        for follower in std::mem::take(&mut tasks.followers[task]) {
+            tasks.waits[follower] -= 1;
+            if tasks.waits[follower] == 0 {
+                ready.push(Reverse(follower));
+            }
+        }
     }
-    if end == 0 {
-        return 1.0;
-    }
-    (done as f64 / end as f64).max(1.0)
-}
-
-/// When a strip has passed a place.
-fn passed(ends: &[(i64, u64)], place: i64) -> u64 {
-    let count = ends.partition_point(|(own, _)| *own <= place);
-    count.checked_sub(1).map_or(0, |last| ends[last].1)
+    let done: u64 = tasks.cells.iter().sum();
+    (done as f64 / now.max(1) as f64).max(1.0)
 }
 
 #[cfg(test)]
@@ -99,33 +194,80 @@ mod tests {
         places
             .map(|(place, cells)| Work {
                 place,
-                cells: *cells,
+                later: place,
+                parts: vec![Part {
+                    sheets: 1,
+                    cells: *cells,
+                }],
             })
             .collect()
     }
 
+    fn block(strips: Vec<Vec<Work>>) -> Block {
+        Block {
+            strips,
+            sheets: 1,
+            shift: 0,
+        }
+    }
+
     #[test]
     fn one_strip_of_one_tile_keeps_one_thread_busy() {
-        assert_eq!(simulate(&[strip(&[7])], 4), 1.0);
+        assert_eq!(simulate(&block(vec![strip(&[7])]), 4), 1.0);
     }
 
     #[test]
     fn strips_follow_each_other_by_a_tile() {
         // Three tiles each, one after the other: a diagonal of tiles runs at a time, across time blocks as well.
-        let all = vec![strip(&[1, 1, 1]); 3];
+        let mut all = block(vec![strip(&[1, 1, 1]); 3]);
         let tiles = 3 * 3 * TIME_BLOCKS;
         // The last strip begins when its neighbours have passed its first place: two diagonals and one per time block.
         let end = 2 + (TIME_BLOCKS - 1) + 3;
         assert_eq!(simulate(&all, 99), tiles as f64 / end as f64);
         assert_eq!(simulate(&all, 1), 1.0);
+        // Where indices rise, the first strip waits for the second one of the time block before.
+        all.shift = 1;
+        let end = 2 + 2 * (TIME_BLOCKS - 1) + 3;
+        assert_eq!(simulate(&all, 99), tiles as f64 / end as f64);
     }
 
     #[test]
     fn threads_beyond_the_longest_diagonal_add_nothing() {
-        let all = vec![strip(&[2; 4]); 6];
+        let all = block(vec![strip(&[2; 4]); 6]);
         let [few, many, more] = [2, 8, 64].map(|threads| simulate(&all, threads));
         assert!(few > 1.8 && few <= 2.0, "{few}");
         assert!(many > few && more >= many, "{few} {many} {more}");
         assert_eq!(simulate(&all, 1000), more);
+    }
+
+    #[test]
+    fn parts_that_are_not_joined_run_side_by_side() {
+        let tile = |place, sets: &[SheetSet]| Work {
+            place,
+            later: place,
+            parts: sets
+                .iter()
+                .map(|&sheets| Part {
+                    sheets,
+                    cells: 2 * u64::from(sheets.count_ones()),
+                })
+                .collect(),
+        };
+        // Joined at both ends, as strips on a fold are.
+        let strip = vec![
+            tile(0, &[3]),
+            tile(1, &[1, 2]),
+            tile(2, &[1, 2]),
+            tile(3, &[3]),
+        ];
+        let all = Block {
+            strips: vec![strip],
+            sheets: 2,
+            shift: 0,
+        };
+        // A time block begins when the joined tile of the one before is done.
+        let end = 4 * TIME_BLOCKS + 8;
+        assert_eq!(simulate(&all, 99), (16 * TIME_BLOCKS) as f64 / end as f64);
+        assert_eq!(simulate(&all, 1), 1.0);
     }
 }

@@ -20,7 +20,7 @@ pub use random::{
     Limits, Rng, add_random_bands, add_random_zones, add_random_zones_for_gpus, random_kernels,
     random_linear_scheme, random_scheme,
 };
-pub use room::{lengthen, make_room_for_towers, tower_pitch, tower_pitches};
+pub use room::{lengthen, make_room_for_towers, random_folded_scheme, tower_pitch, tower_pitches};
 pub use schemes::{bounded, elasticity, everywhere, maxwell, one_update_per_stage, star};
 pub use stagewise::Stagewise;
 pub use tilings::{diamonds, random_pyramid, random_tiling};

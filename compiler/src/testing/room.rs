@@ -1,9 +1,10 @@
 //! Random towers, and schemes that are large enough for them.
 
-use super::random::Rng;
+use super::random::{Limits, Rng, random_scheme};
+use super::schemes::everywhere;
 use crate::cone::Rational;
 use crate::lattice::Axis;
-use crate::scheme::Scheme;
+use crate::scheme::{Boundary, Scheme};
 
 /// Lets a scheme with three axes have fewer than `most` cells along the first two, more where these are periodic: room
 /// for towers with interior periods, and for rings.
@@ -38,4 +39,36 @@ pub fn lengthen(scheme: &mut Scheme, axis: Axis, by: i64) {
             update.region[axis].hi += by;
         }
     }
+}
+
+/// A random scheme with an outer axis, of which one or both of the first two axes are periodic and so long that many
+/// tiles are far from the ends of the fold.
+pub fn random_folded_scheme(rng: &mut Rng) -> Scheme {
+    let limits = Limits {
+        dimensions: 3,
+        components: 3,
+        stages: 2,
+        ops: 6,
+        length: 4,
+        width: 8,
+        reach: 2,
+    };
+    let mut scheme = random_scheme(rng, &limits);
+    while scheme.grid.axes[Axis::OUTER].is_none() {
+        scheme = random_scheme(rng, &limits);
+    }
+    let both = rng.once_in(3);
+    let first = rng.once_in(2) || scheme.grid.axes[Axis::MIDDLE].is_none();
+    for (axis, folded) in [(Axis::OUTER, first), (Axis::MIDDLE, !first)] {
+        if scheme.grid.axes[axis].is_none() {
+            continue;
+        }
+        let by = rng.within(20, 36);
+        lengthen(&mut scheme, axis, by);
+        if folded || both {
+            scheme.grid.boundary[axis] = [Boundary::Periodic; 2];
+        }
+    }
+    everywhere(&mut scheme);
+    scheme
 }

@@ -1,14 +1,15 @@
 //! Runs a tile program symbolically: the oracle for every shape, order and executor.
 //!
 //! Instead of a value, each place in memory holds the number of the version that was written there last. The tiles run
-//! in their sequential order: by time block, strip and place, then the levels inside; rows come from [`Shapes`] where
-//! these serve, as in a real run. It is checked that
+//! in their sequential order: by time block, strip, place and parts that run apart, then the levels inside; rows come
+//! from [`Shapes`] where these serve, as in a real run. It is checked that
 //! - every row lies in the region of its updates and, by the definition of depth, in its tile;
 //! - every read finds exactly the version that the scheme names, and so has no writer taken it away;
 //! - every update replaces exactly the version whose place it takes, and all places end with their last version: so
 //!   every event runs exactly once;
-//! - two outermost tiles that touch the same place, and one of them writes it, are ordered by the waits of [`Strips`].
-//!   This is decided by vector clocks, so that what one run happens to do does not matter.
+//! - two outermost tiles that touch the same place, and one of them writes it, are ordered by the waits of [`Strips`],
+//!   and so are parts of one tile that run apart. This is decided by vector clocks of the strips' tracks, so that what
+//!   one run happens to do does not matter.
 //!
 //! Values on a plane where they are 0 are part of it as far as rows run over them: for a moment they are something else
 //! there.
@@ -26,6 +27,7 @@ pub use fault::{Crossing, Event, TileFault, TileName};
 pub use pyramids::{PyramidReport, check_pyramids};
 pub use report::{LevelReport, TileReport};
 
+use super::sheets::{Joint, SheetSet, members};
 use super::strips::{Strips, TIME_BLOCKS_AT_ONCE, Waits};
 use super::{Class, PlaneCut, Segment, Shapes, Tile, TileProgram, Work, verify};
 use crate::cone::Kind;
@@ -37,7 +39,7 @@ use clocks::Clocks;
 use memory::{Memory, Reader};
 use versions::{Versions, source};
 
-/// Outermost tiles times strips between two barriers; likewise.
+/// Outermost tiles times tracks between two barriers; likewise.
 const MOST_CLOCKS: u64 = 1 << 26;
 
 /// Runs `steps` steps of a tile program and counts what it does.
@@ -46,15 +48,30 @@ pub fn check(
     program: &TileProgram,
     steps: u64,
 ) -> Result<TileReport, Box<TileFault>> {
-    check_with(scheme, program, steps, &Strips::waits)
+    check_with(scheme, program, steps, &Order::default())
 }
 
-/// The same with waits of one's own.
+/// What is waited for, and what runs together.
+struct Order<'a> {
+    waits: &'a dyn Fn(&Strips, usize) -> Waits,
+    joint: &'a dyn Fn(Joint) -> Joint,
+}
+
+impl Default for Order<'_> {
+    fn default() -> Self {
+        Self {
+            waits: &Strips::waits,
+            joint: &|joint| joint,
+        }
+    }
+}
+
+/// The same in an order of one's own.
 fn check_with(
     scheme: &Scheme,
     program: &TileProgram,
     steps: u64,
-    waits: &dyn Fn(&Strips, usize) -> Waits,
+    order: &Order<'_>,
 ) -> Result<TileReport, Box<TileFault>> {
     let mut run = Run::new(scheme, program, steps)?;
     let group = program.height.saturating_mul(TIME_BLOCKS_AT_ONCE);
@@ -62,7 +79,7 @@ fn check_with(
     while start < steps {
         let end = steps.min(start.saturating_add(group));
         run.start = start as i64 * program.stages_per_step();
-        run.time_blocks(end - start, waits)?;
+        run.time_blocks(end - start, order)?;
         run.group += 1;
         run.report.barriers += 1;
         start = end;
@@ -83,11 +100,12 @@ struct Inner {
     counted: bool,
 }
 
-/// An outermost tile that has run.
+/// An outermost tile that has run, or those of its parts that run together.
 struct Outer {
     group: usize,
     time_block: usize,
-    strip: usize,
+    /// The first of its tracks, and how many tasks of this track have run before.
+    track: usize,
     sequence: u32,
     /// Per cut of the outermost level.
     indices: Vec<i64>,
@@ -146,60 +164,72 @@ impl<'a> Run<'a> {
 
 impl Run<'_> {
     /// Runs the time blocks up to a barrier.
-    fn time_blocks(&mut self, steps: u64, waits: &dyn Fn(&Strips, usize) -> Waits) -> Checked {
+    fn time_blocks(&mut self, steps: u64, order: &Order<'_>) -> Checked {
         let strips = Strips::new(self.program, steps);
-        if strips.most_tiles().saturating_mul(strips.len() as u64) > MOST_CLOCKS {
+        let sheets = self.program.sheets();
+        let tracks = strips.len().saturating_mul(sheets);
+        let tasks = strips.most_tiles().saturating_mul(sheets as u64);
+        if tasks.saturating_mul(tracks as u64) > MOST_CLOCKS {
             return Err(Box::new(TileFault::TooLarge));
         }
-        let mut clocks = Clocks::new(strips.len());
+        let mut clocks = Clocks::new(tracks);
         let mut shapes = Shapes::new(self.program);
         self.report.time_blocks += strips.time_blocks.len() as u64;
         self.report.strips += strips.len() as u64;
         for (number, time_block) in strips.time_blocks.iter().enumerate() {
             if let Some(before) = number.checked_sub(1) {
-                clocks.forget_below(strips.time_blocks[before].first);
+                clocks.forget_below(strips.time_blocks[before].first * sheets);
             }
             for strip in time_block.first..time_block.first + time_block.strips.len() as usize {
-                let mut sequence = 0;
-                let mut result = Ok(());
-                let waits = waits(&strips, strip);
-                strips.tiles(self.program, strip, &mut |place, indices, tile| {
-                    if result.is_err() {
-                        return;
-                    }
-                    self.clock = clocks.start(strip, place, waits);
-                    self.report.waits += waits.iter().count() as u64;
+                let waits = (order.waits)(&strips, strip);
+                for outermost in strips.of_strip(self.program, strip) {
                     let first = self.program.levels.first().filter(|cuts| !cuts.is_empty());
                     let first = first.map(|_| strips.index(strip));
-                    self.tiles.push(Outer {
-                        group: self.group,
-                        time_block: number,
-                        strip,
-                        sequence,
-                        indices: first.into_iter().chain(indices.iter().copied()).collect(),
-                    });
-                    result = self.tile(&mut shapes, tile, time_block.numbers);
-                    let clock = std::mem::take(&mut self.clock);
-                    clocks.end(strip, place, sequence, clock);
-                    sequence += 1;
-                });
-                result?;
+                    let indices: Vec<i64> = first.into_iter().chain(outermost.indices).collect();
+                    self.enter(0, Vec::new());
+                    for set in (order.joint)(outermost.joint).sets(sheets) {
+                        let track = |strip: usize, sheet| strip * sheets + sheet;
+                        let own: Vec<usize> = members(set).map(|s| track(strip, s)).collect();
+                        let others: Vec<usize> = waits
+                            .iter()
+                            .flat_map(|other| members(set).map(move |s| track(other, s)))
+                            .collect();
+                        self.clock = clocks.start(&own, outermost.place, &others);
+                        self.report.waits += others.len() as u64;
+                        self.tiles.push(Outer {
+                            group: self.group,
+                            time_block: number,
+                            track: own[0],
+                            sequence: clocks.tasks(own[0]),
+                            indices: indices.clone(),
+                        });
+                        self.tile(&mut shapes, &outermost.tile, time_block.numbers, set)?;
+                        let clock = std::mem::take(&mut self.clock);
+                        clocks.end(&own, outermost.place, &clock);
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    /// Runs an outermost tile.
-    fn tile(&mut self, shapes: &mut Shapes, tile: &Tile, numbers: Interval) -> Checked {
+    /// Runs an outermost tile on some sheets.
+    fn tile(
+        &mut self,
+        shapes: &mut Shapes,
+        tile: &Tile,
+        numbers: Interval,
+        sheets: SheetSet,
+    ) -> Checked {
         let program = self.program;
         let mut result = Ok(());
         let mut course = Vec::new();
-        shapes.course(program, tile, numbers, &mut course);
-        self.enter(0, Vec::new());
+        shapes.course(program, tile, numbers, sheets, &mut course);
         for work in &course {
             let Work {
                 tile: inner,
                 parts,
+                sheets,
                 stages,
             } = work;
             let mut same = true;
@@ -216,7 +246,7 @@ impl Run<'_> {
                 }
             };
             let Some(parts) = parts else {
-                program.walk(inner, numbers, &mut run);
+                program.walk_on(inner, numbers, *sheets, &mut run);
                 continue;
             };
             for number in stages.lo..stages.hi {
@@ -411,12 +441,12 @@ impl Run<'_> {
             self.race(Kind::Flow, id, at, writer, event, Some(read))?;
         }
         let tile = self.tiles.len() as u32 - 1;
-        let strip = self.tiles[tile as usize].strip;
+        let track = self.tiles[tile as usize].track;
         let readers = &mut self.memory.readers[place];
         let (tiles, group) = (&self.tiles, self.group);
         let own = readers.iter_mut().find(|r| {
             let other = &tiles[r.tile as usize];
-            other.strip == strip && other.group == group
+            other.track == track && other.group == group
         });
         match own {
             Some(reader) => *reader = Reader { tile, read },
@@ -449,10 +479,10 @@ impl Run<'_> {
         let Some(later) = self.tiles.last() else {
             return Ok(());
         };
+        let same = earlier as usize + 1 == self.tiles.len();
         let earlier = &self.tiles[earlier as usize];
-        let ordered = earlier.group < later.group
-            || earlier.strip == later.strip
-            || self.clock[earlier.strip] > earlier.sequence;
+        let ordered =
+            earlier.group < later.group || same || self.clock[earlier.track] > earlier.sequence;
         if ordered {
             return Ok(());
         }
@@ -465,6 +495,7 @@ impl Run<'_> {
                 cut,
                 indices: [earlier.indices[cut], later.indices[cut]],
             },
+            None if earlier.time_block == later.time_block => Crossing::Fold,
             None => Crossing::TimeBlock,
         };
         let name = |tile: &Outer| TileName {

@@ -1,11 +1,13 @@
 //! In which order the tiles inside of an outermost tile run.
 //!
-//! On folded axes a tile has a part on each sheet. Parts between which no dependence goes run one after the other,
-//! all inner tiles of one of them before those of the next, so that a cache holds the values of one part instead of
-//! up to four. Near the ends of a fold parts touch each other; these run together, their stages in turn. As tiles
-//! lean, parts touch in some of their stages only, and run one after the other in the others.
+//! On folded axes a tile has a part on each sheet. Those far from the ends of the fold are tasks of their own
+//! ([`super::sheets`]). Of the others, parts between which no dependence goes run one after the other, all inner tiles
+//! of one of them before those of the next, so that a cache holds the values of one part instead of up to four. Parts
+//! that touch each other run together, their stages in turn. As tiles lean, parts touch in some of their stages only,
+//! and run one after the other in the others.
 
 use super::shape::{Part, Shapes};
+use super::sheets::SheetSet;
 use super::{Tile, TileProgram};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 
@@ -13,33 +15,33 @@ use crate::lattice::{Axis, Interval, PerAxis, Region};
 #[derive(Clone, Debug)]
 pub struct Work {
     pub tile: Tile,
-    /// They run stage by stage; `None`: the tile has to be walked.
+    /// They run stage by stage; `None`: the tile has to be walked on these sheets.
     pub parts: Option<Vec<Part>>,
+    pub sheets: SheetSet,
     /// The stages that run, counted from the time block's first.
     pub stages: Interval,
 }
 
-/// A set of sheets, by index.
-type SheetSet = u32;
-
 impl Shapes {
-    /// Appends the tiles inside of an outermost tile, in running order.
+    /// Appends the tiles inside of an outermost tile, as far as they lie on some sheets, in running order.
     pub fn course(
         &mut self,
         program: &TileProgram,
         tile: &Tile,
         numbers: Interval,
+        sheets: SheetSet,
         course: &mut Vec<Work>,
     ) {
         let first = course.len();
         let stages = Interval::new(0, numbers.len());
         program.tiles_inside(tile, 1, numbers, &mut |inner| {
             let mut parts = Vec::new();
-            let shaped = self.parts(inner, numbers, &mut parts);
+            let shaped = self.parts(inner, numbers, sheets, &mut parts);
             if !shaped || !parts.is_empty() {
                 course.push(Work {
                     tile: inner.clone(),
                     parts: shaped.then_some(parts),
+                    sheets,
                     stages,
                 });
             }
@@ -92,6 +94,7 @@ impl Shapes {
                 course.push(Work {
                     tile: tile.clone(),
                     parts: Some(parts.iter().copied().cloned().collect()),
+                    sheets: parts.iter().fold(0, |set, p| set | 1 << p.sheet),
                     stages: some,
                 });
                 continue;

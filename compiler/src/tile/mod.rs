@@ -19,6 +19,8 @@ mod print;
 mod pyramid;
 mod sets;
 mod shape;
+mod sheets;
+mod span;
 mod strips;
 mod verify;
 mod walk;
@@ -30,7 +32,8 @@ pub use course::Work;
 pub(crate) use lower::in_integers;
 pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Cut, Part, Shape, Shapes};
-pub use strips::{Strips, TIME_BLOCKS_AT_ONCE, TimeBlock, Waits};
+pub use sheets::{Joint, SheetSet, members};
+pub use strips::{Outermost, Strips, TIME_BLOCKS_AT_ONCE, TimeBlock, Waits};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};
 

@@ -8,6 +8,7 @@
 //! A folded axis is two sheets, on one of which positions count backwards. There a plane's form changes its sign along
 //! that axis and its depths shift by the ring, so a tile has a shape on each sheet.
 
+use super::sheets::SheetSet;
 use super::{Segment, Tile, TileProgram};
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
 use std::collections::BTreeMap;
@@ -136,10 +137,17 @@ impl Shapes {
         Shapes { sheets, across }
     }
 
-    /// The parts of a tile, into a list without any; `false`: it has to be walked.
-    pub fn parts(&mut self, tile: &Tile, numbers: Interval, parts: &mut Vec<Part>) -> bool {
+    /// The parts of a tile on some sheets, into a list without any; `false`: it has to be walked.
+    pub fn parts(
+        &mut self,
+        tile: &Tile,
+        numbers: Interval,
+        sheets: SheetSet,
+        parts: &mut Vec<Part>,
+    ) -> bool {
         let across = self.across;
-        for (index, sheet) in self.sheets.iter_mut().enumerate() {
+        let all = self.sheets.iter_mut().enumerate();
+        for (index, sheet) in all.filter(|(index, _)| sheets >> index & 1 == 1) {
             let Some((shape, origin)) = sheet.find(across, tile, numbers) else {
                 parts.clear();
                 return false;

@@ -1,11 +1,19 @@
 //! Strips: the unit in which threads take the outermost tiles, and what each of them waits for.
 //!
 //! A strip holds the outermost tiles of one time block that share the index of the first cut. Strips are numbered by
-//! (time block, index). One thread runs a strip's tiles in lexicographic order of the remaining cuts; a tile's *place*
-//! in this order is the same number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed
-//! the same place. All other dependences follow, as indices fall along no cut from a tile to one that depends on it. A
-//! strip waits only for strips with lower numbers, so that some strip can always run.
+//! (time block, index). A strip's tiles run in lexicographic order of the remaining cuts; a tile's *place* in this order
+//! is the same number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed the same place.
+//! All other dependences follow, as indices fall along no cut from a tile to one that depends on it. A strip waits only
+//! for strips with lower numbers, so that some strip can always run.
+//!
+//! A strip has a *track* for each sheet ([`super::sheets`]): the parts of its tiles that lie there. A track passes a
+//! place when its part of the tile is done. Parts of a tile that are joined are one task of several tracks: it waits
+//! until all of these have come to the tile, and for the same tracks of the strips that its strip waits for. Any other
+//! part is a task of its own track, which waits for that track of other strips only. This is enough: where a dependence
+//! goes from one sheet to another, both of its tiles come near the same end of the fold, so the later one is joined and
+//! waits on both sheets.
 
+use super::sheets::Joint;
 use super::{PlaneCut, Tile, TileProgram};
 use crate::lattice::Interval;
 
@@ -32,6 +40,16 @@ pub struct Strips {
     other_cuts: Vec<PlaneCut>,
     /// Per remaining cut of the outermost level, all indices that occur.
     ranges: Vec<Interval>,
+}
+
+/// An outermost tile of a strip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outermost {
+    pub place: i64,
+    /// Along the remaining cuts.
+    pub indices: Vec<i64>,
+    pub tile: Tile,
+    pub joint: Joint,
 }
 
 /// The strips that a strip waits for.
@@ -88,6 +106,21 @@ impl Strips {
             other_cuts,
             ranges,
         }
+    }
+
+    /// The outermost tiles of a strip, in running order.
+    pub fn of_strip(&self, program: &TileProgram, strip: usize) -> Vec<Outermost> {
+        let numbers = self.time_blocks[self.time_block(strip)].numbers;
+        let mut all = Vec::new();
+        self.tiles(program, strip, &mut |place, indices, tile| {
+            all.push(Outermost {
+                place,
+                indices: indices.to_vec(),
+                tile: tile.clone(),
+                joint: program.joint(tile, numbers),
+            });
+        });
+        all
     }
 
     /// How many strips there are.

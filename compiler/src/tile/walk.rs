@@ -1,8 +1,10 @@
 //! Enumerates tiles, and the rows of a tile stage by stage.
 
+use super::sheets::{SheetSet, Side};
+use super::span::Span;
 use super::{Class, Plane, PlaneCut, TileProgram};
 use crate::kernel::UpdateSet;
-use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
+use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
 use crate::scheme::StageId;
 
 /// A set of classes of one stage, by index; as a stage has at most 64 updates, there are no more classes.
@@ -23,126 +25,6 @@ pub struct Segment {
     pub number: i64,
     pub classes: ClassSet,
     pub rows: Region,
-}
-
-/// A closed range of integers; empty if `lo > hi`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Span {
-    lo: i64,
-    hi: i64,
-}
-
-impl Span {
-    const NONE: Span = Span { lo: 0, hi: -1 };
-
-    fn at(place: i64) -> Span {
-        Span {
-            lo: place,
-            hi: place,
-        }
-    }
-
-    fn is_empty(self) -> bool {
-        self.lo > self.hi
-    }
-
-    fn meet(self, other: Span) -> Span {
-        Span {
-            lo: self.lo.max(other.lo),
-            hi: self.hi.min(other.hi),
-        }
-    }
-
-    fn scaled(self, by: i64) -> Span {
-        let (a, b) = (self.lo * by, self.hi * by);
-        Span {
-            lo: a.min(b),
-            hi: a.max(b),
-        }
-    }
-
-    fn minus(self, other: Span) -> Span {
-        Span {
-            lo: self.lo - other.hi,
-            hi: self.hi - other.lo,
-        }
-    }
-
-    fn plus(self, other: Span) -> Span {
-        Span {
-            lo: self.lo + other.lo,
-            hi: self.hi + other.hi,
-        }
-    }
-
-    /// The x with `factor * x` in this range; all of `bound` or nothing if the factor is 0.
-    fn solve(self, factor: i64, bound: Span) -> Span {
-        match factor.signum() {
-            0 if self.lo <= 0 && 0 <= self.hi => bound,
-            0 => Span::NONE,
-            1 => bound.meet(Span {
-                lo: div_ceil(self.lo, factor),
-                hi: div_floor(self.hi, factor),
-            }),
-            _ => bound.meet(Span {
-                lo: div_ceil(-self.hi, -factor),
-                hi: div_floor(-self.lo, -factor),
-            }),
-        }
-    }
-}
-
-/// The two halves of a folded axis, or the whole of an unfolded one.
-#[derive(Clone, Copy)]
-enum Sheet {
-    Whole,
-    /// Positions up to half the fold, measured as they are.
-    Near(i64),
-    /// The others, measured backwards.
-    Far(i64),
-}
-
-impl Sheet {
-    /// Those of an axis with a fold ([`TileProgram::fold`]), or without.
-    fn of(fold: Option<i64>) -> &'static [fn(i64) -> Sheet] {
-        match fold {
-            None => &[|_| Sheet::Whole],
-            Some(_) => &[Sheet::Near, Sheet::Far],
-        }
-    }
-
-    /// Cell indices on this sheet whose folded positions lie in `span`, within `range`.
-    fn indices(self, span: Span, stagger: i64, range: Interval) -> Interval {
-        let place = match self {
-            Sheet::Whole => span,
-            Sheet::Near(fold) => span.meet(Span {
-                lo: i64::MIN / 4,
-                hi: fold / 2,
-            }),
-            Sheet::Far(fold) => Span {
-                lo: (fold - span.hi).max(fold / 2 + 1),
-                hi: fold - span.lo,
-            },
-        };
-        if span.is_empty() || place.is_empty() {
-            return Interval::new(0, 0);
-        }
-        Interval::new(
-            div_ceil(place.lo - stagger, 2),
-            div_floor(place.hi - stagger, 2) + 1,
-        )
-        .intersect(range)
-    }
-
-    /// The folded position of a cell index; `None` if it lies on the other sheet.
-    fn position(self, index: i64, stagger: i64) -> Option<i64> {
-        let place = 2 * index + stagger;
-        match self {
-            Sheet::Whole => Some(place),
-            Sheet::Near(fold) => (place <= fold / 2).then_some(place),
-            Sheet::Far(fold) => (place > fold / 2).then_some(fold - place),
-        }
-    }
 }
 
 impl TileProgram {
@@ -278,47 +160,99 @@ impl TileProgram {
         }
     }
 
+    /// Bounds of the folded positions that events of a tile have along an axis in some stages.
+    pub(super) fn span(&self, tile: &Tile, numbers: Interval, axis: Axis) -> Span {
+        let other = match axis {
+            Axis::OUTER => Axis::MIDDLE,
+            _ => Axis::OUTER,
+        };
+        let ends = [numbers.lo, numbers.hi - 1];
+        let ends = ends.map(|number| self.limits(tile, number).collect::<Vec<_>>());
+        let [first, last] = &ends;
+        let mut all = Span::NONE;
+        for class in self.stages.iter().flatten() {
+            let others = self.places(class, other);
+            let mut own = self.places(class, axis);
+            // What moves evenly from the first stage to the last is bounded by what it is at both.
+            let mut meet = |along: [Span; 2], factor| {
+                own = along[0].hull(along[1]).solve(factor, own);
+            };
+            for (i, pair) in first.iter().zip(last).enumerate() {
+                let (a, b) = (pair.0.form[axis], pair.0.form[other]);
+                if a == 0 && b == 0 {
+                    continue;
+                }
+                let along = [pair.0, pair.1].map(|limit| limit.of(class));
+                meet(along.map(|own| own.minus(others.scaled(b))), a);
+                for more in first.iter().zip(last).take(i) {
+                    let (c, d) = (more.0.form[axis], more.0.form[other]);
+                    if b == 0 || d == 0 {
+                        continue;
+                    }
+                    let second = [more.0, more.1].map(|limit| limit.of(class).scaled(b));
+                    let combined = [0, 1].map(|n| along[n].scaled(d).minus(second[n]));
+                    meet(combined, a * d - c * b);
+                }
+            }
+            all = all.hull(own);
+        }
+        all
+    }
+
+    /// What the planes that cut a tile leave to a stage.
+    fn limits(&self, tile: &Tile, number: i64) -> impl Iterator<Item = Limit> {
+        let planes = self.planes.iter().zip(&tile.depths).enumerate();
+        planes.filter_map(move |(index, (plane, depths))| {
+            // lo <= slope k + lead - form < hi
+            let depths = (*depths)?;
+            Some(Limit {
+                plane: index,
+                form: plane.form,
+                along: Span {
+                    lo: plane.slope * number - depths.hi + 1,
+                    hi: plane.slope * number - depths.lo,
+                },
+            })
+        })
+    }
+
     /// Visits the rows of a tile in the order of stages; in a stage, each event once.
     pub fn walk(&self, tile: &Tile, numbers: Interval, visit: &mut impl FnMut(&Segment)) {
+        self.walk_on(tile, numbers, SheetSet::MAX, visit);
+    }
+
+    /// The same on some sheets: all those on some sides of each axis.
+    pub fn walk_on(
+        &self,
+        tile: &Tile,
+        numbers: Interval,
+        sheets: SheetSet,
+        visit: &mut impl FnMut(&Segment),
+    ) {
         let mut scratch = Scratch::default();
         for number in numbers.lo..numbers.hi {
-            let stage = number.rem_euclid(self.stages_per_step());
-            self.walk_stage(tile, stage as usize, number, &mut scratch, visit);
+            self.walk_stage(tile, number, sheets, &mut scratch, visit);
         }
     }
 
     fn walk_stage(
         &self,
         tile: &Tile,
-        stage: usize,
         number: i64,
+        sheets: SheetSet,
         scratch: &mut Scratch,
         visit: &mut impl FnMut(&Segment),
     ) {
+        let stage = number.rem_euclid(self.stages_per_step()) as usize;
         let classes = &self.stages[stage];
         scratch.limits.clear();
-        for (index, (plane, depths)) in self.planes.iter().zip(&tile.depths).enumerate() {
-            if let Some(d) = depths {
-                // lo <= slope k + lead - form < hi
-                let along = Span {
-                    lo: plane.slope * number - d.hi + 1,
-                    hi: plane.slope * number - d.lo,
-                };
-                scratch.limits.push(Limit {
-                    plane: index,
-                    form: plane.form,
-                    along,
-                });
-            }
-        }
+        scratch.limits.extend(self.limits(tile, number));
         let run = if self.three_axes {
             Axis::MIDDLE
         } else {
             Axis::OUTER
         };
-        let fold = self.fold(Axis::INNER);
-        for sheet_z in Sheet::of(fold) {
-            let sheet_z = sheet_z(fold.unwrap_or(0));
+        for side in self.sides(Axis::INNER, sheets) {
             scratch.ranges.clear();
             for class in classes {
                 let mut span = self.places(class, Axis::INNER);
@@ -333,7 +267,7 @@ impl TileProgram {
                 }
                 let stagger = class.position[Axis::INNER];
                 let range = class.region[Axis::INNER];
-                scratch.ranges.push(sheet_z.indices(span, stagger, range));
+                scratch.ranges.push(side.indices(span, stagger, range));
             }
             if scratch.ranges.iter().all(|r| r.is_empty()) {
                 continue;
@@ -344,6 +278,7 @@ impl TileProgram {
                 run,
                 stage: StageId(stage as u32),
                 number,
+                sheets,
             };
             if self.three_axes {
                 rows.planes_of_rows(scratch, visit);
@@ -387,22 +322,21 @@ struct Rows<'a> {
     run: Axis,
     stage: StageId,
     number: i64,
+    sheets: SheetSet,
 }
 
 impl Rows<'_> {
     /// Three axes: goes through the outer axis, one index at a time.
     fn planes_of_rows(&mut self, scratch: &mut Scratch, visit: &mut impl FnMut(&Segment)) {
-        let fold = self.program.fold(Axis::OUTER);
-        for sheet in Sheet::of(fold) {
-            let sheet = sheet(fold.unwrap_or(0));
+        for side in self.program.sides(Axis::OUTER, self.sheets) {
             let mut all = Interval::default();
             for class in self.classes {
                 let span = self.lean_span(class, &scratch.limits);
                 let stagger = class.position[Axis::OUTER];
-                all = all.hull(sheet.indices(span, stagger, class.region[Axis::OUTER]));
+                all = all.hull(side.indices(span, stagger, class.region[Axis::OUTER]));
             }
             for x in all.lo..all.hi {
-                self.run_segments(scratch, Some((sheet, x)), visit);
+                self.run_segments(scratch, Some((side, x)), visit);
             }
         }
     }
@@ -436,18 +370,16 @@ impl Rows<'_> {
     fn run_segments(
         &mut self,
         scratch: &mut Scratch,
-        lean: Option<(Sheet, i64)>,
+        lean: Option<(Side, i64)>,
         visit: &mut impl FnMut(&Segment),
     ) {
-        let fold = self.program.fold(self.run);
-        for sheet in Sheet::of(fold) {
-            let sheet = sheet(fold.unwrap_or(0));
+        for side in self.program.sides(self.run, self.sheets) {
             scratch.runs.clear();
             for (class, range) in self.classes.iter().zip(&scratch.ranges) {
                 let groups = if range.is_empty() {
                     Interval::default()
                 } else {
-                    self.groups(class, &scratch.limits, lean, sheet)
+                    self.groups(class, &scratch.limits, lean, side)
                 };
                 scratch.runs.push(groups);
             }
@@ -479,15 +411,15 @@ impl Rows<'_> {
         &self,
         class: &Class,
         limits: &[Limit],
-        lean: Option<(Sheet, i64)>,
-        sheet: Sheet,
+        lean: Option<(Side, i64)>,
+        side: Side,
     ) -> Interval {
         let mut at = 0;
-        if let Some((sheet, x)) = lean {
+        if let Some((outer, x)) = lean {
             if !class.region[Axis::OUTER].contains(x) {
                 return Interval::default();
             }
-            match sheet.position(x, class.position[Axis::OUTER]) {
+            match outer.position(x, class.position[Axis::OUTER]) {
                 Some(place) => at = place,
                 None => return Interval::default(),
             }
@@ -503,7 +435,7 @@ impl Rows<'_> {
             let fixed = Span::at(outer * at);
             span = limit.of(class).minus(fixed).solve(own, span);
         }
-        sheet.indices(span, class.position[self.run], class.region[self.run])
+        side.indices(span, class.position[self.run], class.region[self.run])
     }
 
     /// Visits the groups; where the classes' ranges along the inner axis differ, cuts these too.

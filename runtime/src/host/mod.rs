@@ -1,6 +1,7 @@
 //! Calculations in main memory on the CPU's cores.
 
 mod batch;
+mod board;
 mod boxes;
 pub mod calculation;
 pub mod contention;

@@ -3,7 +3,8 @@
 use super::memory::Cells;
 use super::row::{AdvancedRow, AdvancedRows};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
 use torre_compiler::injection::{Receiver, last_stage, receivers};
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::Layout;
@@ -36,9 +37,12 @@ struct SliceRecord {
     every: u64,
     /// Extents of the component.
     extent: PerAxis<i64>,
-    /// Finished or growing pictures by step number.
-    pictures: Mutex<BTreeMap<u64, Vec<f64>>>,
+    /// Finished or growing pictures by step number. All threads write to one at a time, each its own rows.
+    pictures: RwLock<BTreeMap<u64, Growing>>,
 }
+
+/// The bits of a picture's values.
+type Growing = Vec<AtomicU64>;
 
 /// A recorded slice: values of one plane, in the order of the remaining axes, the last fastest.
 pub struct Picture {
@@ -166,14 +170,16 @@ impl Receivers {
     pub fn take_pictures(&self, scheme: &Scheme, steps: u64) -> Vec<Picture> {
         let mut out = Vec::new();
         for slice in &self.slices {
-            let mut pictures = lock(&slice.pictures);
+            let pictures = slice.pictures.write();
+            let mut pictures = pictures.unwrap_or_else(PoisonError::into_inner);
             let later = pictures.split_off(&(steps + 1));
             for (step, values) in std::mem::replace(&mut *pictures, later) {
+                let values = values.into_iter().map(AtomicU64::into_inner);
                 out.push(Picture {
                     output: slice.output,
                     step,
                     shape: slice_shape(scheme, slice.component, slice.axis),
-                    values,
+                    values: values.map(f64::from_bits).collect(),
                 });
             }
         }
@@ -198,7 +204,7 @@ impl SliceRecord {
             index,
             every: output.every,
             extent: scheme.extent(output.component).map(|range| range.hi),
-            pictures: Mutex::new(BTreeMap::new()),
+            pictures: RwLock::new(BTreeMap::new()),
         })
     }
 
@@ -232,14 +238,20 @@ impl SliceRecord {
             weights[axis] = cells;
             cells *= self.extent[axis];
         }
-        let mut pictures = lock(&self.pictures);
-        let picture = pictures
-            .entry(of.step + 1)
-            .or_insert_with(|| vec![0.0; cells as usize]);
-        for_each_index(part, |at| {
-            let place: i64 = Axis::ALL.iter().map(|&a| at[a] * weights[a]).sum();
-            picture[place as usize] = get(at);
-        });
+        let write = |picture: &Growing| {
+            for_each_index(part, |at| {
+                let place: i64 = Axis::ALL.iter().map(|&a| at[a] * weights[a]).sum();
+                picture[place as usize].store(get(at).to_bits(), Ordering::Relaxed);
+            });
+        };
+        let pictures = || self.pictures.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(picture) = pictures().get(&(of.step + 1)) {
+            return write(picture);
+        }
+        let blank: Growing = (0..cells).map(|_| AtomicU64::new(0)).collect();
+        let all = self.pictures.write();
+        let mut all = all.unwrap_or_else(PoisonError::into_inner);
+        write(all.entry(of.step + 1).or_insert(blank));
     }
 }
 

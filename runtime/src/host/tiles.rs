@@ -1,18 +1,18 @@
 //! Runs the tiles of a program on some threads.
 //!
-//! A thread takes [`Strips`] in the order of their numbers and runs each one's tiles in order. Before a tile it waits
-//! until the strips of [`Strips::waits`] have passed the same place; `torre_compiler::tile::check` proves for a program
-//! that this is enough. As a strip waits only for strips taken earlier, some strip can always run.
+//! Threads take the tracks of [`Strips`] from a [`Board`], tile by tile. A tile runs when the strips of
+//! [`Strips::waits`] have passed the same place; `torre_compiler::tile::check` proves for a program that this is enough.
 
 use super::batch::{Batch, Collector};
+use super::board::Board;
 use super::engine::{Engine, Scratch};
 use super::guard::Sample;
 use super::kernel_table::Advance;
 use super::threads::{self, NoThreads};
-use super::waiting::{Patience, Rising};
+use super::waiting::Patience;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use torre_compiler::kernel::UpdateSet;
 use torre_compiler::lattice::{Axis, Group, Interval};
 use torre_compiler::real::Real;
@@ -21,9 +21,6 @@ use torre_compiler::tile::{
     Checked, ClassSet, Cut, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, TileProgram,
     Work,
 };
-
-/// How far a strip has come is a number: places below are done.
-const DONE: i64 = i64::MAX;
 
 /// The batches of each stage of a tile.
 type Stages = Rc<Vec<Vec<Batch>>>;
@@ -165,42 +162,32 @@ impl<T: Real> Engine<'_, T> {
         until: u64,
     ) -> Result<(), NoThreads> {
         let strips = Strips::new(program, until - from);
-        let places: Vec<Rising> = (0..strips.len()).map(|_| Rising::new(-1)).collect();
-        let next = AtomicUsize::new(0);
-        let threads = threads.min(strips.len()).max(1);
+        let board = Board::new(program, &strips);
+        let threads = threads.min(board.tracks()).max(1);
         let patience = Patience::of(threads);
         threads::run(threads, |_| {
             let collector = Collector::new(self.layout, self.kernels.run_axis, self.chunk);
             let phases = u64::from(self.scheme.phases());
             let mut kernels = ClassKernels::new(program, phases, collector);
-            loop {
-                let strip = next.fetch_add(1, Ordering::Relaxed);
-                if strip >= strips.len() {
-                    return;
+            let mut kept = None;
+            while let Some(task) = board.next(kept.take(), patience) {
+                let numbers = strips.time_blocks[strips.time_block(task.strip())].numbers;
+                let mut course = std::mem::take(&mut kernels.course);
+                let (tile, sheets) = (&task.tile, task.sheets());
+                kernels
+                    .shapes
+                    .course(program, tile, numbers, sheets, &mut course);
+                for work in course.drain(..) {
+                    // SAFETY: the tiling is legal and tasks wait for what they depend on, so no other thread touches
+                    // what this one reads or writes; ghosts lie no farther from a reader than their source.
+                    unsafe { self.run_tile(program, &mut kernels, from, &work, numbers) }
                 }
-                let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
-                let own = &places[strip];
-                let waits = strips.waits(strip);
-                strips.tiles(program, strip, &mut |place, _, tile| {
-                    own.raise(place);
-                    for other in waits.iter() {
-                        places[other].wait(place, patience);
-                    }
-                    let mut course = std::mem::take(&mut kernels.course);
-                    kernels.shapes.course(program, tile, numbers, &mut course);
-                    for work in course.drain(..) {
-                        // SAFETY: the tiling is legal and strips wait for what they depend on, so no other thread
-                        // touches what this tile reads or writes; ghosts lie no farther from a reader than their
-                        // source.
-                        unsafe { self.run_tile(program, &mut kernels, from, &work, numbers) }
-                    }
-                    kernels.course = course;
-                    self.progress
-                        .done
-                        .fetch_add(kernels.cells, Ordering::Relaxed);
-                    kernels.cells = 0;
-                });
-                own.raise(DONE);
+                kernels.course = course;
+                self.progress
+                    .done
+                    .fetch_add(kernels.cells, Ordering::Relaxed);
+                kernels.cells = 0;
+                kept = board.done(task);
             }
         })
     }
@@ -232,7 +219,7 @@ impl<T: Real> Engine<'_, T> {
             },
             None => {
                 let mut number = numbers.lo;
-                program.walk(&work.tile, numbers, &mut |segment| {
+                program.walk_on(&work.tile, numbers, work.sheets, &mut |segment| {
                     if number != segment.number {
                         // SAFETY: passed on.
                         unsafe { self.run_collected(program, kernels, from) }

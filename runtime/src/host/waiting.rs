@@ -47,6 +47,16 @@ impl Rising {
         // In the one order of all these operations either this store comes before a sleeper's last look at the value,
         // or the sleeper is counted before it is looked for here.
         self.value.store(value, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// The same with a value that is larger by 1, where several threads raise it.
+    pub fn step(&self) {
+        self.value.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
         if self.sleepers.load(Ordering::SeqCst) != 0 {
             drop(self.locked());
             self.risen.notify_all();
@@ -96,6 +106,15 @@ impl Patience {
                 awake: Duration::ZERO,
             },
         }
+    }
+
+    /// Whether a condition comes true while a thread spins.
+    pub fn briefly(self, is_true: impl Fn() -> bool) -> bool {
+        let brief = Patience {
+            awake: self.spin,
+            ..self
+        };
+        brief.awake(is_true)
     }
 
     /// Whether a condition came true in time.

@@ -13,10 +13,10 @@ use torre_compiler::scheme::{
 };
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{
-    Rng, add_random_bands, add_random_zones, one_update_per_stage, random_pyramid, random_scheme,
-    random_tiling,
+    Rng, add_random_bands, add_random_zones, diamonds, one_update_per_stage, random_folded_scheme,
+    random_pyramid, random_scheme, random_tiling, tower_pitches,
 };
-use torre_compiler::tile::{PyramidProgram, lower};
+use torre_compiler::tile::{PyramidProgram, Strips, lower};
 use torre_runtime::host::{Calculation, Order, Progress};
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, replacing, seeds};
 
@@ -274,4 +274,33 @@ fn tilings_give_the_bits_of_the_reference() {
         let order = Order::Tiles(&program);
         compare_any(seed, &scheme, &problem, order);
     }
+}
+
+/// Parts on two sides of a fold run apart, by several threads at a time and without waiting for each other.
+#[test]
+fn tilings_of_folded_axes_give_the_bits_of_the_reference() {
+    let mut apart = 0;
+    let seeds = seeds().end / 2;
+    for seed in 0..seeds {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_folded_scheme(&mut rng);
+        if seed % 4 == 1 {
+            add_random_zones(&mut rng, &LIMITS, &mut scheme);
+        }
+        let problem = random_problem(&mut rng, &scheme);
+        let frame = Frame::new(&scheme, &cones(&scheme));
+        let tiling = match seed % 2 {
+            0 => random_tiling(&mut rng, &scheme, &frame),
+            _ => diamonds(&frame, tower_pitches(&mut rng), rng.within(1, 4) as u64),
+        };
+        let program = lower(&scheme, &frame, &tiling).expect("fitting faces are legal");
+        let strips = Strips::new(&program, problem.steps);
+        let sets = |strip: usize| {
+            let tiles = strips.of_strip(&program, strip).into_iter();
+            tiles.map(|tile| tile.joint.sets(program.sheets()).count())
+        };
+        apart += (0..strips.len()).flat_map(sets).filter(|n| *n > 1).count();
+        compare_any(seed, &scheme, &problem, Order::Tiles(&program));
+    }
+    assert!(apart > 10 * seeds as usize, "{apart}");
 }

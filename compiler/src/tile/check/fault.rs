@@ -29,6 +29,8 @@ pub struct TileName {
 pub enum Crossing {
     /// Only the time blocks differ.
     TimeBlock,
+    /// They are parts of one tile, on two sides of a fold.
+    Fold,
     Cut {
         level: usize,
         cut: usize,
@@ -119,6 +121,7 @@ impl fmt::Display for Crossing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Crossing::TimeBlock => f.write_str("the time blocks"),
+            Crossing::Fold => f.write_str("a fold"),
             Crossing::Cut {
                 level,
                 cut,

@@ -14,7 +14,7 @@ pub struct Memory {
     pub versions: Vec<i64>,
     /// The outermost tile that wrote it last.
     pub writer: Vec<Option<u32>>,
-    /// Since then, per strip the last outermost tile that read it.
+    /// Since then, per first track of a task the last outermost tile that read it.
     pub readers: Vec<Vec<Reader>>,
     /// Per level and place, the tile of that level that loaded and stored it last.
     pub loaded: Vec<Vec<u64>>,

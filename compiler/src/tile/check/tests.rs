@@ -194,11 +194,16 @@ fn a_wait_that_is_left_out_is_a_race() {
     let scheme = maxwell(4, Precision::F32, [20, 20, 6]);
     let program = towers(2, 6, &scheme);
     let run = |change: &dyn Fn(&mut Waits)| {
-        check_with(&scheme, &program, 6, &|strips, strip| {
+        let waits = |strips: &Strips, strip| {
             let mut waits = strips.waits(strip);
             change(&mut waits);
             waits
-        })
+        };
+        let order = Order {
+            waits: &waits,
+            ..Order::default()
+        };
+        check_with(&scheme, &program, 6, &order)
     };
     run(&|_| {}).expect("with both waits nothing is wrong");
     // Rows of both kinds of shapes have run: whole ones, and those that ends cut.
@@ -208,7 +213,7 @@ fn a_wait_that_is_left_out_is_a_race() {
         let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
         strips.tiles(&program, strip, &mut |_, _, tile| {
             let mut parts = Vec::new();
-            assert!(shapes.parts(tile, numbers, &mut parts));
+            assert!(shapes.parts(tile, numbers, SheetSet::MAX, &mut parts));
             let whole = parts.iter().all(|p| p.whole());
             of_shapes[usize::from(whole)] += 1;
         });
@@ -243,7 +248,7 @@ fn waits_that_are_left_out_are_noticed_on_random_schemes() {
         let case = Case::new(seed);
         let program = case.lower();
         for (n, found) in found.iter_mut().enumerate() {
-            let result = check_with(&case.scheme, &program, 5, &|strips, strip| {
+            let waits = |strips: &Strips, strip| {
                 let waits = strips.waits(strip);
                 match n {
                     0 => Waits {
@@ -255,7 +260,12 @@ fn waits_that_are_left_out_are_noticed_on_random_schemes() {
                         ..waits
                     },
                 }
-            });
+            };
+            let order = Order {
+                waits: &waits,
+                ..Order::default()
+            };
+            let result = check_with(&case.scheme, &program, 5, &order);
             match result.map_err(|fault| *fault) {
                 Ok(_) | Err(TileFault::TooLarge) => {}
                 Err(TileFault::Race { .. }) => *found += 1,
@@ -274,7 +284,7 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
 
     let mut short = run();
     short
-        .time_blocks(1, &Strips::waits)
+        .time_blocks(1, &Order::default())
         .expect("one step is right");
     short.finish(1).expect("and complete");
     let fault = *short.finish(2).expect_err("the second step is missing");
@@ -285,11 +295,11 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
 
     let mut again = run();
     again
-        .time_blocks(1, &Strips::waits)
+        .time_blocks(1, &Order::default())
         .expect("one step is right");
     again.group = 1;
     let fault = *again
-        .time_blocks(1, &Strips::waits)
+        .time_blocks(1, &Order::default())
         .expect_err("the same step once more");
     assert!(
         matches!(fault, TileFault::WrongVersion { event, expected, found, .. }
@@ -302,7 +312,7 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
     twice.tiles.push(Outer {
         group: 0,
         time_block: 0,
-        strip: 0,
+        track: 0,
         sequence: 0,
         indices: vec![strips.time_blocks[0].strips.lo, 0],
     });
