@@ -5,6 +5,8 @@ pub mod cache;
 pub mod disk;
 pub mod gpu;
 pub mod host;
+#[cfg(feature = "testing")]
+pub mod instances;
 pub mod output;
 pub mod plan;
 pub mod program;

@@ -2,12 +2,8 @@
 
 #[cfg(feature = "cranelift")]
 pub mod cranelift;
-#[cfg(test)]
-mod emulated;
 pub mod ends;
 pub mod gpu;
 pub mod interp;
 pub mod llvm;
 pub mod rows;
-#[cfg(test)]
-mod tests;

@@ -33,9 +33,6 @@ mod rational;
 mod slope;
 mod vectors;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use cycle::{Link, fastest_cycle, leads};
 pub use past::{Event, Initial, Past, past};
 pub use rational::Rational;

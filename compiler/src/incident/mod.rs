@@ -43,8 +43,6 @@ mod rows;
 mod shell;
 mod size;
 mod table;
-#[cfg(test)]
-mod tests;
 mod waves;
 mod weigh;
 

@@ -32,8 +32,6 @@ mod rooms;
 mod shape;
 mod slots;
 mod stay;
-#[cfg(test)]
-mod tests;
 mod verify;
 
 pub use creep::creep;

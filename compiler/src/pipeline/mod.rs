@@ -50,8 +50,6 @@ mod predict;
 mod print;
 mod slabs;
 mod stripes;
-#[cfg(test)]
-mod tests;
 mod window_time;
 
 pub use build::Builder;
@@ -231,7 +229,7 @@ impl Window {
     }
 
     /// By how many planes those of the next pass lie below those of a pass with the same index.
-    fn below(&self, pass: &Pass) -> i64 {
+    pub fn below(&self, pass: &Pass) -> i64 {
         let around = self.ring.zip(pass.around);
         around.map_or(0, |(ring, around)| around.drift(ring))
     }
@@ -242,7 +240,7 @@ impl Window {
     }
 
     /// The passes that are over when one begins: those before this one.
-    fn first_active(&self, pass: u64) -> u64 {
+    pub fn first_active(&self, pass: u64) -> u64 {
         pass.saturating_sub(2 * self.devices.max(1) as u64 - 1)
     }
 

@@ -80,7 +80,13 @@ impl<'w> Resolver<'w> {
         Diagnostic::error(code, message).at(&at.source, at.span, "here")
     }
 
-    pub fn fail<T>(&mut self, mut diagnostic: Diagnostic) -> Checked<T> {
+    pub fn fail<T>(&mut self, diagnostic: Diagnostic) -> Checked<T> {
+        self.tell(diagnostic);
+        Err(Reported)
+    }
+
+    /// Adds to the report, with the places where what is inlined is used.
+    fn tell(&mut self, mut diagnostic: Diagnostic) {
         let uses = self.inlined.iter().rev();
         let shown: Vec<Place> = match self.inlined.len() {
             0..=3 => uses.map(|u| u.place.clone()).collect(),
@@ -95,7 +101,6 @@ impl<'w> Resolver<'w> {
             diagnostic = diagnostic.at(&place.source, place.span, USED);
         }
         self.report.push(diagnostic);
-        Err(Reported)
     }
 
     pub fn too_complex<T>(&mut self, place: &Place) -> Checked<T> {

@@ -17,8 +17,6 @@ mod ring;
 mod seam;
 mod tally;
 mod tasks;
-#[cfg(test)]
-mod tests;
 mod tiles;
 mod towers;
 mod unfit;

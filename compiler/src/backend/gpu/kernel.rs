@@ -295,6 +295,12 @@ impl<'m> Kernel<'m> {
         body(self, i);
         let next = self.int(IntOp::Add, i, step);
         self.set(counter, next);
+        self.go_back(test, unroll);
+        self.place(after);
+    }
+
+    /// The end of a loop: back to its test.
+    fn go_back(&mut self, test: Label, unroll: Option<u32>) {
         let again = match unroll {
             None => String::new(),
             Some(count) => {
@@ -311,7 +317,6 @@ impl<'m> Kernel<'m> {
         };
         self.line(format_args!("br label %l{}{again}", test.0));
         self.open = false;
-        self.place(after);
     }
 
     // Variables.

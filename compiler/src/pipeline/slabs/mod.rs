@@ -32,8 +32,6 @@ mod build;
 mod check;
 mod cone;
 mod print;
-#[cfg(test)]
-mod tests;
 
 pub use build::{LaidOutSlabs, SlabBuilder};
 pub use check::check_slabs;

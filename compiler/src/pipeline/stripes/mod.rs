@@ -17,8 +17,6 @@ mod build;
 mod check;
 mod pace;
 mod print;
-#[cfg(test)]
-mod tests;
 
 pub use build::StripeOps;
 pub use check::{StripeFault, check_stripes};
@@ -270,6 +268,11 @@ impl Stripes {
     /// Columns of a group; a launch has two groups.
     pub fn columns(&self) -> i64 {
         self.zigzag.columns()
+    }
+
+    /// The group of a column of tiles.
+    pub fn group(&self, column: i64) -> i64 {
+        self.zigzag.group(column)
     }
 
     /// Planes across the outer axis as they are counted along the way of towers, or the other way round.

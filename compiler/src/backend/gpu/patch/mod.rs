@@ -22,8 +22,6 @@ mod place;
 mod points;
 mod stage;
 mod states;
-#[cfg(test)]
-mod tests;
 
 pub use ghosts::{GHOSTS, ghost_threads};
 

@@ -38,8 +38,6 @@ mod queue;
 mod steer;
 mod sync;
 mod task;
-#[cfg(test)]
-mod tests;
 mod volume;
 mod worker;
 mod z_block;
@@ -66,7 +64,7 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &Tow
 }
 
 /// The same; accesses to memory add less than `near` to a pointer by themselves.
-fn emit_with(
+pub fn emit_with(
     module: &mut Module,
     scheme: &Scheme,
     layout: &Layout,

@@ -1,8 +1,8 @@
 //! Towers around a periodic outer axis with planes that are counted on from elsewhere.
 
 use super::*;
-use crate::scheme::Boundary;
-use crate::testing::everywhere;
+use torre_compiler::scheme::Boundary;
+use torre_compiler::testing::everywhere;
 
 /// Only what towers do in their periods depends on where planes are counted on from.
 #[test]

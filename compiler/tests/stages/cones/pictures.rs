@@ -1,11 +1,13 @@
 //! The pictures of the book.
 
 use super::*;
-use crate::draw::{Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid};
-use crate::layout::Layout;
-use crate::patch::{CoefPlace, PatchProgram, Shape, picture};
-use crate::schedule::Pyramid;
-use crate::tile::PyramidProgram;
+use torre_compiler::draw::{
+    Cut, Footprint, Overlap, Section, Solid, Subject, footprint, section, solid,
+};
+use torre_compiler::layout::Layout;
+use torre_compiler::patch::{CoefPlace, PatchProgram, Shape, picture};
+use torre_compiler::schedule::Pyramid;
+use torre_compiler::tile::PyramidProgram;
 
 fn cut(cones: &Cones, form: [i32; 3], pitch: i64) -> Cut {
     Cut {
@@ -212,7 +214,7 @@ fn a_whole_tile_and_its_past_are_drawn() {
         );
         let tiles: Vec<&str> = text
             .split('<')
-            .filter(|tag| tag.starts_with("path ") && tag.contains(crate::svg::TILE))
+            .filter(|tag| tag.starts_with("path ") && tag.contains("#fbe3a2"))
             .collect();
         assert_eq!(tiles.len(), 1, "{name}");
         let points = tiles[0].split(" d=\"M").nth(1).expect("points");

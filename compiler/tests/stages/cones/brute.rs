@@ -2,17 +2,23 @@
 //! inputs of the reference reaches.
 
 use super::*;
-use crate::problem::Problem;
-use crate::reference::Reference;
-use crate::scheme::Located;
-use crate::statics::NoFiles;
 use std::collections::BTreeMap;
+use torre_compiler::problem::Problem;
+use torre_compiler::reference::Reference;
+use torre_compiler::scheme::Located;
+use torre_compiler::statics::NoFiles;
 
 /// An event of a finite calculation: component, cell index, time index.
 type Run = (u32, PerAxis<i64>, i64);
 
 /// Who computed the value in a time level, and who has read it since.
 type Used = (Option<Run>, Vec<Run>);
+
+/// The value of a form at a displacement, in half cells.
+fn rise(form: Form, space: PerAxis<HalfIndex>) -> i64 {
+    let along = |a: &Axis| i64::from(form[*a]) * space[*a].0;
+    Axis::ALL.iter().map(along).sum()
+}
 
 /// Every pair of events of `steps` steps that must keep their order, by running all reads and writes one by one.
 fn pairs(scheme: &Scheme, steps: i64) -> Vec<(Run, Run)> {
@@ -23,7 +29,7 @@ fn pairs(scheme: &Scheme, steps: i64) -> Vec<(Run, Run)> {
     for time in 0..steps * count {
         let stage = &scheme.stages[(time % count) as usize];
         for update in &stage.updates {
-            crate::reference::for_each_index(update.region, |at| {
+            torre_compiler::reference::for_each_index(update.region, |at| {
                 let here = (update.target.0, at, time);
                 for read in update.body.reads() {
                     let component = scheme.component(read.component);
@@ -47,7 +53,7 @@ fn pairs(scheme: &Scheme, steps: i64) -> Vec<(Run, Run)> {
             let version = &mut versions[update.target.index()];
             *version += 1;
             let time_level = *version % u64::from(scheme.component(update.target).time_levels);
-            crate::reference::for_each_index(update.region, |at| {
+            torre_compiler::reference::for_each_index(update.region, |at| {
                 let here = (update.target.0, at, time);
                 let cell = memory.entry((update.target.0, time_level, at)).or_default();
                 out.extend(cell.0.map(|writer| (writer, here)));
@@ -179,7 +185,7 @@ fn reached(scheme: &Scheme, steps: u64) -> Vec<BTreeSet<Initial>> {
     };
     let mut found = vec![BTreeSet::new(); scheme.components.len()];
     for changed in scheme.component_ids() {
-        crate::reference::for_each_index(scheme.extent(changed), |at| {
+        torre_compiler::reference::for_each_index(scheme.extent(changed), |at| {
             // The scheme is linear and everything else is 0: what is not 0 in the end was reached.
             let mut reference = Reference::<f64>::new(scheme, &problem, &NoFiles);
             reference.set_value(changed, at, 1.0);
@@ -233,7 +239,7 @@ fn the_past_is_what_perturbations_reach() {
             for form in forms() {
                 let slope = cones.slope(form);
                 for event in &past.events {
-                    let up = -slope::apply(form, event.space) as i64;
+                    let up = -rise(form, event.space);
                     let limit = slope * Rational::whole(last - event.time);
                     assert!(Rational::halves(up) <= limit);
                 }

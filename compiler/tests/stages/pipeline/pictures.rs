@@ -1,7 +1,7 @@
 //! The pictures of the chapter on domains larger than memory.
 
 use super::*;
-use crate::pipeline::{Durations, timelines};
+use torre_compiler::pipeline::{Durations, timelines};
 
 /// Two passes of each of some devices, of three time blocks, in a circular buffer.
 fn drawn(planes: i64, devices: usize) -> String {

@@ -1,8 +1,8 @@
 //! Points act where and when the problem says, and leave most periods of a tower interior ones.
 
 use super::*;
-use crate::injection::Receiver;
-use crate::testing::diamonds;
+use torre_compiler::injection::Receiver;
+use torre_compiler::testing::diamonds;
 
 #[test]
 fn every_injection_is_found_once_in_each_step() {

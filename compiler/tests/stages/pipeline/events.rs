@@ -3,10 +3,10 @@
 //! ordered after them.
 
 use super::*;
-use crate::lattice::Region;
-use crate::scheme::{ComponentId, Located, StageId};
-use crate::tower::{Group, Task, reach};
 use std::collections::HashMap;
+use torre_compiler::lattice::Region;
+use torre_compiler::scheme::{ComponentId, Located, StageId};
+use torre_compiler::tower::{Group, Task, reach};
 
 /// Which operations are over when each begins, and it itself.
 fn over(window: &Window, ops: &[Op]) -> Vec<Vec<bool>> {
@@ -199,7 +199,8 @@ impl Proof<'_> {
                 };
                 let planes = block.group(group).expect("a group");
                 let along = |x: i64| self.case.footprints.along(Interval::new(x, x + 1)).lo;
-                let ghosts = crate::ghost::AxisGhosts::new(scheme, update.target, Axis::OUTER);
+                let ghosts =
+                    torre_compiler::ghost::AxisGhosts::new(scheme, update.target, Axis::OUTER);
                 let ghosts = ghosts.of(at.x).map(|ghost| ghost.index);
                 let around = self.case.window.ring.is_some();
                 for x in ghosts.filter(|_| !around).chain([plane]) {

@@ -2,17 +2,19 @@
 
 mod events;
 mod pictures;
+mod slabs;
+mod stripes;
 mod turned;
 
-use super::*;
-use crate::cone::{Rational, cones};
-use crate::lattice::{Axis, PerAxis};
-use crate::layout::Layout;
-use crate::schedule::Frame;
-use crate::scheme::{Precision, Scheme};
-use crate::testing::{Limits, Rng, diamonds, lengthen, maxwell, random_scheme};
-use crate::tile::lower;
-use crate::tower::{Located, Order, Towers};
+use torre_compiler::cone::{Rational, cones};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
+use torre_compiler::layout::Layout;
+use torre_compiler::pipeline::*;
+use torre_compiler::schedule::Frame;
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::testing::{Limits, Rng, diamonds, lengthen, maxwell, random_scheme};
+use torre_compiler::tile::lower;
+use torre_compiler::tower::{Located, Order, Towers};
 
 pub(super) const ORDER: Order = Order {
     width: 4,

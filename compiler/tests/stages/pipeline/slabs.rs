@@ -1,16 +1,15 @@
 //! Slabs of random schemes: no fault, every wait and every plane needed, and values that are right where they are stored.
 
-use super::*;
-use crate::cone::{Rational, cones};
-use crate::lattice::{Axis, PerAxis, Region};
-use crate::layout::Layout;
-use crate::pipeline::tests::{ORDER, towers_by};
-use crate::pipeline::{Action, Footprints, Op};
-use crate::schedule::Frame;
-use crate::scheme::{ComponentId, Located, Scheme, StageId};
-use crate::testing::{Limits, Rng, lengthen, random_scheme};
-use crate::tower::{Group, Task, reach};
+use super::{ORDER, towers_by};
 use std::collections::{HashMap, HashSet};
+use torre_compiler::cone::{Rational, cones};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
+use torre_compiler::layout::Layout;
+use torre_compiler::pipeline::*;
+use torre_compiler::schedule::Frame;
+use torre_compiler::scheme::{ComponentId, Located, Scheme, StageId};
+use torre_compiler::testing::{Limits, Rng, lengthen, random_scheme};
+use torre_compiler::tower::{Group, Task, reach};
 
 /// A scheme with towers in groups, and slabs of them.
 struct Case {
@@ -375,8 +374,8 @@ fn slabs_store_what_is_right() {
 /// Slabs of FDTD(4,2) need three planes for each step on both sides, and compute the steps between them.
 #[test]
 fn slabs_have_the_planes_of_the_formula() {
-    use crate::scheme::Precision;
-    use crate::testing::maxwell;
+    use torre_compiler::scheme::Precision;
+    use torre_compiler::testing::maxwell;
     let scheme = maxwell(4, Precision::F32, [600, 20, 2]);
     let (layout, towers) = towers_by(&scheme, Rational::ONE, [6, 6]).expect("towers");
     let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, 12, 8);

@@ -3,13 +3,13 @@
 //! what happens to be right.
 
 use super::*;
-use crate::injection::{Injection, Receiver, inject};
-use crate::real::Real;
-use crate::testing::{
+use torre_compiler::injection::{Injection, Receiver, inject};
+use torre_compiler::real::Real;
+use torre_compiler::testing::{
     Stagewise, add_random_zones_for_gpus, diamonds, lengthen, make_room_for_towers, tower_pitch,
     tower_pitches,
 };
-use crate::tower::block::{Division, Options};
+use torre_compiler::tower::block::{Division, Options};
 
 /// What is compared.
 struct Trial<'a> {
@@ -73,7 +73,9 @@ impl Trial<'_> {
                 let element = own.layout.element(row, at) as usize;
                 let before: T = self.read(own, element);
                 let value = inject(before, profile, wave(step - block, number));
-                for (to, negated) in crate::ghost::ComponentGhosts::new(scheme, id).of_cell(at) {
+                for (to, negated) in
+                    torre_compiler::ghost::ComponentGhosts::new(scheme, id).of_cell(at)
+                {
                     let to = own.layout.element(row, to) as usize;
                     let value = if negated { value.neg() } else { value };
                     own.memory.set(to, value.to_f64());
@@ -223,7 +225,7 @@ fn random_points(rng: &mut Rng, scheme: &Scheme) -> (Points, Vec<VolumeCells>) {
             points.receivers.push(Receiver {
                 component,
                 at,
-                stage: crate::injection::last_stage(scheme, component, Some(at)),
+                stage: torre_compiler::injection::last_stage(scheme, component, Some(at)),
             });
         }
     }
@@ -236,7 +238,7 @@ fn random_points(rng: &mut Rng, scheme: &Scheme) -> (Points, Vec<VolumeCells>) {
         let all = updates.iter().filter(|u| u.target == component);
         let mut cells = BTreeMap::new();
         for update in all {
-            crate::reference::for_each_index(update.region, |other| {
+            torre_compiler::reference::for_each_index(update.region, |other| {
                 let near = (other[Axis::INNER] - at[Axis::INNER]).abs() < 4;
                 if near && other[Axis::OUTER] >= at[Axis::OUTER] {
                     let injection = Injection {
@@ -265,13 +267,13 @@ fn random_points(rng: &mut Rng, scheme: &Scheme) -> (Points, Vec<VolumeCells>) {
 
 /// Updates add to what they write, so that lanes of z blocks may keep that.
 fn adding(scheme: &mut Scheme) {
-    use crate::scheme::{Op, Read, Value};
+    use torre_compiler::scheme::{Op, Read, Value};
     for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
         let age = scheme.components[update.target.index()].time_levels - 1;
         let ops = &mut update.body.ops;
         ops.push(Op::Read(Read {
             component: update.target,
-            offset: crate::lattice::Offset::splat(0),
+            offset: torre_compiler::lattice::Offset::splat(0),
             age,
         }));
         let old = Value(ops.len() as u32 - 1);
@@ -324,7 +326,7 @@ fn run(seeds: impl Iterator<Item = u64>) {
         if amended {
             add_random_zones_for_gpus(&mut Rng::new(seed), &Limits::TOWERS, &mut scheme);
         }
-        if crate::scheme::verify(&scheme).is_err() {
+        if torre_compiler::scheme::verify(&scheme).is_err() {
             continue;
         }
         let (points, volumes) = random_points(&mut rng, &scheme);

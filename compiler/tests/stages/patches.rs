@@ -1,8 +1,8 @@
 //! Programs keep their rules, and break them where one thing is changed.
 
-use super::*;
-use crate::layout::Layout;
-use crate::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
+use torre_compiler::layout::Layout;
+use torre_compiler::patch::*;
+use torre_compiler::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
 
 /// Schemes with one axis, two or three.
 fn limits(seed: u64) -> Limits {

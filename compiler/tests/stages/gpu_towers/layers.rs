@@ -1,13 +1,13 @@
 //! Layers at the sides of the domain: in variants of interior periods and in boundary periods.
 
 use super::*;
-use crate::lattice::PerAxis;
-use crate::testing::{add_layers, star};
+use torre_compiler::lattice::PerAxis;
+use torre_compiler::testing::{add_layers, star};
 
 /// A scheme with layers along each axis, by their numbers of cells.
 fn layered(mut scheme: Scheme, cells: [i64; 3]) -> Scheme {
     add_layers(&mut scheme, PerAxis(cells));
-    assert_eq!(crate::scheme::verify(&scheme), Ok(()));
+    assert_eq!(torre_compiler::scheme::verify(&scheme), Ok(()));
     scheme
 }
 

@@ -1,13 +1,13 @@
 //! The places at faces are those that read across them, and equal corrections are those of each place.
 
-use super::*;
-use crate::host::{HostExpr, HostUnary};
-use crate::lattice::{Axis, Interval, PerAxis, for_each_index};
-use crate::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
-use crate::scheme::{Boundary, Precision, Scheme};
-use crate::statics::NoFiles;
-use crate::testing::{bounded, maxwell};
 use std::collections::BTreeSet;
+use torre_compiler::host::{HostExpr, HostUnary};
+use torre_compiler::incident::*;
+use torre_compiler::lattice::{Axis, Interval, PerAxis, for_each_index};
+use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, Problem, TotalBox};
+use torre_compiler::scheme::{Boundary, Precision, Scheme};
+use torre_compiler::statics::NoFiles;
+use torre_compiler::testing::{bounded, maxwell};
 
 const BOXES: [[[i64; 2]; 3]; 4] = [
     [[4, 8], [5, 9], [4, 7]],
@@ -202,7 +202,7 @@ fn boxes_lie_where_they_can() {
         })
     );
     let mut zoned = scheme.clone();
-    zoned.zones.push(crate::scheme::Zone {
+    zoned.zones.push(torre_compiler::scheme::Zone {
         name: "somewhere".to_owned(),
         boxes: vec![PerAxis::splat(Interval::new(0, 5))],
     });

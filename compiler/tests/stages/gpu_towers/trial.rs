@@ -1,19 +1,19 @@
 //! Running a tower program as PTX, beside row kernels.
 
-use super::super::{GHOSTS, NEAR, TOWERS, emit_with};
-use crate::backend::gpu::abi::{
+use torre_compiler::backend::gpu::abi::{
     Argument, GhostsOf, TimeBlock, TowerBuffers, Volumes, queues, task_words,
 };
-use crate::backend::gpu::{Gpu, Module, compile};
-use crate::backend::llvm::library::Library;
-use crate::cone::{Rational, cones};
-use crate::layout::GPU_ALIGNMENT;
-use crate::schedule::Frame;
-use crate::scheme::Scheme;
-use crate::testing::{Rng, Stagewise, diamonds};
-use crate::tile::lower;
-use crate::tower::block::{Division, Options};
-use crate::tower::{NoProgram, Order, TowerProgram, tasks, verify};
+use torre_compiler::backend::gpu::tower::{GHOSTS, NEAR, TOWERS, emit_with};
+use torre_compiler::backend::gpu::{Gpu, Module, compile};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::cone::{Rational, cones};
+use torre_compiler::layout::GPU_ALIGNMENT;
+use torre_compiler::schedule::Frame;
+use torre_compiler::scheme::Scheme;
+use torre_compiler::testing::{Rng, Stagewise, diamonds};
+use torre_compiler::tile::lower;
+use torre_compiler::tower::block::{Division, Options};
+use torre_compiler::tower::{NoProgram, Order, TowerProgram, tasks, verify};
 use torre_ptx::{Device, Param};
 
 /// Two time blocks of towers of random order, on random values.
@@ -76,7 +76,7 @@ impl<'a> Trial<'a> {
 
     /// The program; or why there is none.
     pub fn program(&self, scheme: &Scheme) -> Result<TowerProgram, NoProgram> {
-        let layout = crate::layout::Layout::for_gpu(scheme).expect("a small scheme");
+        let layout = torre_compiler::layout::Layout::for_gpu(scheme).expect("a small scheme");
         let frame = Frame::new(scheme, &cones(scheme)).opened();
         let tiling = diamonds(&frame, self.pitches, 1 << 20);
         let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
@@ -217,9 +217,10 @@ impl TimeBlockTrial<'_> {
         let layout = &own.layout;
         let list = tasks(scheme, layout, towers, periods, self.order).ok_or("no such ring")?;
         let count = list.tasks.len();
-        let with_interior = |task: &&crate::tower::Task| !task.placement.interior.is_empty();
+        let with_interior =
+            |task: &&torre_compiler::tower::Task| !task.placement.interior.is_empty();
         report.with_interior += list.tasks.iter().filter(with_interior).count();
-        let amends = |task: &&crate::tower::Task| {
+        let amends = |task: &&torre_compiler::tower::Task| {
             let variant = towers.variants.all[task.placement.variant];
             with_interior(task) && !variant.zones.is_empty()
         };

@@ -4,12 +4,14 @@ mod brute;
 mod pictures;
 mod schemes;
 
-use super::*;
-use crate::lattice::{Axis, Interval, Offset};
-use crate::schedule::face::{Face, check_face, check_face_around};
-use crate::scheme::{Boundary, Scheme};
 use schemes::*;
 use std::collections::BTreeSet;
+use torre_compiler::cone::*;
+use torre_compiler::lattice::{Axis, Interval, Offset};
+use torre_compiler::lattice::{HalfIndex, PerAxis};
+use torre_compiler::schedule::face::{Face, check_face, check_face_around};
+use torre_compiler::scheme::{Boundary, Scheme};
+use torre_compiler::scheme::{ComponentId, StageId};
 
 fn rational(num: i64, den: i64) -> Rational {
     Rational::new(num, den).expect("a denominator")
@@ -358,7 +360,7 @@ fn absurd_offsets_stay_bounded() {
     scheme.grid.cells[Axis::INNER] = i64::from(i32::MAX);
     scheme.grid.boundary[Axis::INNER] = [Boundary::Pec; 2];
     for op in &mut scheme.stages[0].updates[0].body.ops {
-        if let crate::scheme::Op::Read(read) = op {
+        if let torre_compiler::scheme::Op::Read(read) = op {
             read.offset = offset;
         }
     }

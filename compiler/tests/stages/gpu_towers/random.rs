@@ -1,8 +1,8 @@
 //! Towers of random schemes: same bits as row kernels stage by stage.
 
 use super::*;
-use crate::lattice::Axis;
-use crate::testing::{
+use torre_compiler::lattice::Axis;
+use torre_compiler::testing::{
     Limits, Rng, lengthen, make_room_for_towers, random_scheme, tower_pitch, tower_pitches,
 };
 

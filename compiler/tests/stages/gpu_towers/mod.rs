@@ -7,11 +7,13 @@ mod slabs;
 mod trial;
 mod z_blocks;
 
-use super::*;
-use crate::backend::llvm::library::Library;
-use crate::scheme::{Boundary, Precision};
-use crate::testing::{Effort, bounded, elasticity, maxwell};
-use crate::tower::block::{Division, Options};
+use torre_compiler::backend::gpu::tower::*;
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::layout::Layout;
+use torre_compiler::scheme::{Boundary, Precision, Scheme};
+use torre_compiler::testing::{Effort, bounded, elasticity, maxwell};
+use torre_compiler::tower::TowerProgram;
+use torre_compiler::tower::block::{Division, Options};
 use trial::Trial;
 
 /// `None`, with a word about it, where there is no LLVM.

@@ -1,11 +1,11 @@
 //! Planted faults in tower programs, one for each rule: `verify` finds them, and finds nothing without them.
 
 use super::*;
-use crate::incident::FarRows;
-use crate::scheme::Op;
-use crate::testing::{add_layers, diamonds, lengthen, star};
-use crate::tower::block::{Division, Options};
-use crate::tower::{
+use torre_compiler::incident::FarRows;
+use torre_compiler::scheme::Op;
+use torre_compiler::testing::{add_layers, diamonds, lengthen, star};
+use torre_compiler::tower::block::{Division, Options};
+use torre_compiler::tower::{
     Adds, AllocatedTowers, Operand, RowOp, StageProgram, TowerProgram, Update, VolumeSource, verify,
 };
 
@@ -175,12 +175,12 @@ fn memory_has_what_is_loaded() {
             RowOp::Store { row, .. } => Some(*row),
             _ => None,
         });
-        let stored: Vec<crate::tower::RowRef> = stored.collect();
+        let stored: Vec<torre_compiler::tower::RowRef> = stored.collect();
         let kept = updates(stage).map(|update| update.target);
         let Some(row) = kept.into_iter().find(|row| !stored.contains(row)) else {
             return false;
         };
-        stage.loads.push(crate::tower::SharedCopy {
+        stage.loads.push(torre_compiler::tower::SharedCopy {
             row,
             shared: free,
             ..copy
@@ -217,7 +217,7 @@ fn a_period_leaves_what_the_next_one_begins_with() {
     assert_eq!(broken, Some(7), "in memory");
     let broken = case.broken(|program| {
         let carried = &mut program.periods[0].carried;
-        let extra = crate::tower::RowRef {
+        let extra = torre_compiler::tower::RowRef {
             at: Group::new(1000, 1000),
             ..carried[0].row
         };

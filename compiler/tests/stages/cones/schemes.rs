@@ -1,7 +1,7 @@
 //! Schemes made by hand. Every tap has a coefficient of its own, so that influences cannot cancel.
 
-use crate::lattice::{Axis, HalfIndex, PerAxis};
-use crate::scheme::*;
+use torre_compiler::lattice::{Axis, HalfIndex, PerAxis};
+use torre_compiler::scheme::*;
 
 /// A component: name, halves per axis, time levels.
 pub type Comp = (&'static str, [i64; 3], u8);

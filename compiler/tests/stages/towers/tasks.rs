@@ -3,9 +3,9 @@
 //! work queues.
 
 use super::*;
-use crate::testing::{add_layers, diamonds, lengthen};
 use std::collections::HashMap;
 use std::rc::Rc;
+use torre_compiler::testing::{add_layers, diamonds, lengthen};
 
 /// A row of memory.
 type Place = (Group, u32);
@@ -184,10 +184,10 @@ impl TimeBlock<'_> {
         let position = self.scheme.component(id).position;
         let z = self.scheme.grid.live(position)[Axis::INNER].lo;
         match self.scheme.grid.resolve(position, PerAxis([at.x, at.y, z])) {
-            crate::scheme::Located::Stored { at, .. } => {
+            torre_compiler::scheme::Located::Stored { at, .. } => {
                 Some(Group::new(at[Axis::OUTER], at[Axis::MIDDLE]))
             }
-            crate::scheme::Located::Zero => None,
+            torre_compiler::scheme::Located::Zero => None,
         }
     }
 }

@@ -3,22 +3,22 @@
 //! The emulated program has no C library: it reads memory from standard input, calls kernels one after the
 //! other, and writes the memory to standard output. All of it is LLVM IR; the linker is that of the Rust toolchain.
 
-use super::interp::Interp;
-use super::llvm::cpu::{Shape, emit};
-use super::llvm::library::{Cpu, Library, Object, Options, compile};
-use super::rows::RowProgram;
-use super::tests::{Call, applied, kernel_set, whole};
-use crate::elementary;
-use crate::host::HostUnary;
-use crate::kernel::{KernelSet, record_width};
-use crate::scheme::{Precision, Scheme};
-use crate::testing::{
-    Limits, Memory, Rng, add_random_zones, elasticity, maxwell, random_kernels, random_scheme,
-};
+use crate::kernels::{Call, applied, kernel_set, whole};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use torre_compiler::backend::interp::Interp;
+use torre_compiler::backend::llvm::cpu::{Shape, emit};
+use torre_compiler::backend::llvm::library::{Cpu, Library, Object, Options, compile};
+use torre_compiler::backend::rows::RowProgram;
+use torre_compiler::elementary;
+use torre_compiler::host::HostUnary;
+use torre_compiler::kernel::{KernelSet, record_width};
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::testing::{
+    Limits, Memory, Rng, add_random_zones, elasticity, maxwell, random_kernels, random_scheme,
+};
 
 /// How a program asks the kernel of the operating system for something.
 struct Calls {

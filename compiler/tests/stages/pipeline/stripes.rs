@@ -1,12 +1,13 @@
 //! Stripes of random schemes: no fault, and every wait and every plane needed.
 
-use super::*;
-use crate::cone::{Rational, cones};
-use crate::lattice::PerAxis;
-use crate::pipeline::tests::{ORDER, towers_by};
-use crate::schedule::Frame;
-use crate::scheme::Precision;
-use crate::testing::{Limits, Rng, lengthen, maxwell, random_scheme};
+use super::{ORDER, towers_by};
+use torre_compiler::cone::{Rational, cones};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
+use torre_compiler::pipeline::*;
+use torre_compiler::schedule::Frame;
+use torre_compiler::scheme::Precision;
+use torre_compiler::testing::{Limits, Rng, lengthen, maxwell, random_scheme};
+use torre_compiler::tower::last_column;
 
 /// Stripes of a scheme, and a pass over them.
 struct Case {
@@ -86,8 +87,8 @@ fn stripes_of_random_schemes_have_no_fault() {
         }
         // The last group of the highest time block has all of its columns but one at most.
         let begin = last + 2 - stripes.columns();
-        let whole = stripes.zigzag.group(begin) == stripes.zigzag.group(last);
-        assert!(whole && stripes.zigzag.group(last + 2) > stripes.zigzag.group(last));
+        let whole = stripes.group(begin) == stripes.group(last);
+        assert!(whole && stripes.group(last + 2) > stripes.group(last));
     }
     assert!(
         tried > 20 && three > 5 && sends > 100,

@@ -5,18 +5,18 @@ mod interp;
 mod points;
 mod tasks;
 
-use super::*;
-use crate::cone::{Rational, cones};
-use crate::lattice::Axis;
-use crate::lattice::{Interval, PerAxis};
-use crate::layout::{Layout, RowId};
-use crate::schedule::{Cut, Frame, Level, Tiling};
-use crate::scheme::{Boundary, ComponentId, Precision};
-use crate::scheme::{Scheme, StageId, Update};
-use crate::testing::{Limits, Rng, elasticity, everywhere, maxwell, random_scheme, star};
-use crate::tile::TileProgram;
-use crate::tile::lower;
 use std::collections::{BTreeMap, BTreeSet};
+use torre_compiler::cone::{Rational, cones};
+use torre_compiler::lattice::Axis;
+use torre_compiler::lattice::{Interval, PerAxis};
+use torre_compiler::layout::{Layout, RowId};
+use torre_compiler::schedule::{Cut, Frame, Level, Tiling};
+use torre_compiler::scheme::{Boundary, ComponentId, Precision};
+use torre_compiler::scheme::{Scheme, StageId, Update};
+use torre_compiler::testing::{Limits, Rng, elasticity, everywhere, maxwell, random_scheme, star};
+use torre_compiler::tile::TileProgram;
+use torre_compiler::tile::lower;
+use torre_compiler::tower::*;
 
 fn tiling(
     scheme: &Scheme,
@@ -84,7 +84,7 @@ fn other_schemes_move_few_values_too() {
     // Two time levels, so two steps to a period.
     for radius in [1, 4] {
         let scheme = star(radius, Precision::F32, [32; 3]);
-        assert_eq!(crate::scheme::verify(&scheme), Ok(()));
+        assert_eq!(torre_compiler::scheme::verify(&scheme), Ok(()));
     }
     assert_eq!(
         count(&star(1, Precision::F32, [32; 3]), 4),
@@ -217,11 +217,11 @@ impl<'a> Machine<'a> {
         let z = self.scheme.grid.live(position)[Axis::INNER].lo;
         let at = PerAxis([place.at.x, place.at.y, z]);
         match self.scheme.grid.resolve(position, at) {
-            crate::scheme::Located::Stored { at, .. } => Some(RowRef {
+            torre_compiler::scheme::Located::Stored { at, .. } => Some(RowRef {
                 at: Group::new(at[Axis::OUTER], at[Axis::MIDDLE]),
                 row: place.row,
             }),
-            crate::scheme::Located::Zero => None,
+            torre_compiler::scheme::Located::Zero => None,
         }
     }
 

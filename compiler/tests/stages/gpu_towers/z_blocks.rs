@@ -3,13 +3,15 @@
 
 use super::random::zones_along_lines_only;
 use super::*;
-use crate::cone::Rational;
-use crate::lattice::{Axis, Interval, Offset, div_ceil};
-use crate::layout::PIECE;
-use crate::scheme::{Op, Read, Value};
-use crate::testing::{Limits, Rng, add_random_zones_for_gpus, lengthen, random_scheme, star};
-use crate::tower::block::{Ends, ZBlock, ZBlocks};
-use crate::tower::{Group, LiveRange, Order, RowRef, Task, TaskList, tasks};
+use torre_compiler::cone::Rational;
+use torre_compiler::lattice::{Axis, Interval, Offset, div_ceil};
+use torre_compiler::layout::PIECE;
+use torre_compiler::scheme::{Op, Read, Value};
+use torre_compiler::testing::{
+    Limits, Rng, add_random_zones_for_gpus, lengthen, random_scheme, star,
+};
+use torre_compiler::tower::block::{Ends, ZBlock, ZBlocks};
+use torre_compiler::tower::{Group, LiveRange, Order, RowRef, Task, TaskList, tasks};
 
 /// Options for z blocks of so many warps.
 fn cut(warps: u32) -> Options {
@@ -92,7 +94,7 @@ fn lines_without_z_blocks_are_refused() {
             *op = Op::Const(0.5);
         }
     }
-    assert_eq!(crate::scheme::verify(&scheme), Ok(()));
+    assert_eq!(torre_compiler::scheme::verify(&scheme), Ok(()));
     assert!(!runs(&scheme, 1));
 }
 
@@ -141,7 +143,7 @@ fn z_blocks_of_random_schemes_give_the_bits_of_rows() {
         if seed % 2 == 0 {
             add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
         }
-        assert_eq!(crate::scheme::verify(&scheme), Ok(()));
+        assert_eq!(torre_compiler::scheme::verify(&scheme), Ok(()));
         let pitch = Rational::new(rng.within(4, 12), 2).unwrap_or(Rational::ONE);
         let options = Options {
             asynchronous: !rng.once_in(4),

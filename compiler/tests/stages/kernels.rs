@@ -1,26 +1,26 @@
 //! All back ends give the same bits.
 
+use proptest::prelude::*;
 #[cfg(feature = "cranelift")]
-use super::cranelift::{CraneliftCode, Error as CraneliftError, Features};
-use super::interp::Interp;
-use super::llvm::cpu::{LlvmCode, Shape, emit};
-use super::llvm::library::{Cpu, Library};
-use super::rows::RowProgram;
-use crate::elementary::{self, Sequence};
-use crate::kernel::{
+use torre_compiler::backend::cranelift::{CraneliftCode, Error as CraneliftError, Features};
+use torre_compiler::backend::interp::Interp;
+use torre_compiler::backend::llvm::cpu::{LlvmCode, Shape, emit};
+use torre_compiler::backend::llvm::library::{Cpu, Library};
+use torre_compiler::backend::rows::RowProgram;
+use torre_compiler::elementary::{self, Sequence};
+use torre_compiler::kernel::{
     Code, KernelSet, RowKernel, Run, RunStart, UpdateSet, ZoneParts, ZoneSplitter, ZonedRuns,
     run_axis,
 };
-use crate::lattice::{Axis, Group, Interval, PerAxis};
-use crate::layout::Layout;
-use crate::scheme::{
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis};
+use torre_compiler::layout::Layout;
+use torre_compiler::scheme::{
     Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, ZoneId, ZoneSet, verify,
 };
-use crate::testing::{
+use torre_compiler::testing::{
     Limits, Memory, Rng, add_random_bands, add_random_zones, elasticity, maxwell, random_kernels,
     random_scheme,
 };
-use proptest::prelude::*;
 
 pub(super) fn kernel_set(scheme: &Scheme, kernels: Vec<RowKernel>) -> KernelSet {
     let layout = Layout::new(scheme).expect("a small scheme");
@@ -387,7 +387,7 @@ pub(super) fn applied(function: &Sequence) -> Body {
 
 #[test]
 fn elementary_functions_agree() {
-    use crate::host::HostUnary as H;
+    use torre_compiler::host::HostUnary as H;
     for precision in [Precision::F32, Precision::F64] {
         let unary = [
             H::Exp,
@@ -432,5 +432,5 @@ fn the_printed_form_of_a_small_kernel() {
         vector_bits: 128,
         window: true,
     };
-    assert_eq!(emit(&scheme, &set, shape), include_str!("llvm/curl.ll"));
+    assert_eq!(emit(&scheme, &set, shape), include_str!("curl.ll"));
 }

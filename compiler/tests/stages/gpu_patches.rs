@@ -1,14 +1,15 @@
 //! Patches of random schemes: same bits as row kernels stage by stage, in PTX that is interpreted.
 
-use super::*;
-use crate::backend::gpu::abi::{Argument, GhostsOf, PROGRESS_BYTES};
-use crate::backend::gpu::{Gpu, compile};
-use crate::backend::llvm::library::Library;
-use crate::lattice::{Axis, PerAxis};
-use crate::patch::{Shape, Staying, verify};
-use crate::schedule::Pyramid;
-use crate::scheme::Precision;
-use crate::testing::{
+use torre_compiler::backend::gpu::abi::{Argument, GhostsOf, PROGRESS_BYTES, Patches};
+use torre_compiler::backend::gpu::patch::*;
+use torre_compiler::backend::gpu::{Gpu, Module, compile};
+use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::layout::Layout;
+use torre_compiler::patch::{CoefPlace, PatchProgram, Shape, Staying, WARP, verify};
+use torre_compiler::schedule::Pyramid;
+use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::testing::{
     Effort, Limits, Rng, Stagewise, add_layers, add_random_zones, everywhere, lengthen, maxwell,
     random_patches, random_scheme,
 };
@@ -217,7 +218,7 @@ fn run(seeds: impl Iterator<Item = u64>, axes: Axes, between: Between, amended: 
         }
         if amended == Amended::InZones {
             add_zones(&mut rng, &limits, &mut scheme);
-            crate::scheme::verify(&scheme).expect("a valid scheme");
+            torre_compiler::scheme::verify(&scheme).expect("a valid scheme");
         }
         let Some(mut program) = random_patches(&mut rng, &scheme) else {
             continue;

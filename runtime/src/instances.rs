@@ -1,0 +1,50 @@
+//! What runs calculations, compiled here for both formats of numbers.
+//!
+//! Each crate that runs a calculation compiles this for itself, which is half of the time that the command and the suite
+//! take. At low levels of optimisation they take it from this crate where it is there: in builds of tests.
+
+use crate::gpu::{OnDevice, Pipelined, Striped};
+use crate::host::Calculation;
+use crate::run::{Checkpoints, InFiles, Outputs, checkpoint, execute, verify};
+use crate::simulation::{Compiled, Literal, Simulation, Value};
+
+/// The address of code.
+type Code = *const ();
+
+/// A calculation as any, which takes all that is done with it.
+fn any<'a, T, S: Simulation<T>>(simulation: &'a mut S) -> &'a mut (dyn Simulation<T> + 'a) {
+    simulation
+}
+
+fn instances_for<T: Value>() -> Vec<Code> {
+    vec![
+        any::<T, Compiled<'static, T>> as Code,
+        any::<T, Literal<'static, T>> as Code,
+        any::<T, InFiles<'static, T>> as Code,
+        any::<T, OnDevice<'static, T>> as Code,
+        any::<T, Pipelined<'static, T>> as Code,
+        any::<T, Striped<'static, T>> as Code,
+        Literal::<T>::new as Code,
+        Calculation::<T>::new as Code,
+        Calculation::<T>::arranged as Code,
+        OnDevice::<T>::new as Code,
+        OnDevice::<T>::by as Code,
+        Pipelined::<T>::new as Code,
+        Pipelined::<T>::over as Code,
+        Pipelined::<T>::recorded as Code,
+        Striped::<T>::new as Code,
+        Striped::<T>::recorded as Code,
+        Checkpoints::write::<T> as Code,
+        Outputs::statics::<T> as Code,
+        checkpoint::identity::<T> as Code,
+        checkpoint::resume::<T> as Code,
+        checkpoint::resume_in_place::<T> as Code,
+        execute::<T> as Code,
+        verify::compare::<T> as Code,
+    ]
+}
+
+/// All of them, so that they are compiled.
+pub fn instances() -> [Vec<Code>; 2] {
+    [instances_for::<f32>(), instances_for::<f64>()]
+}
