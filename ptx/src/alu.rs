@@ -8,6 +8,7 @@ use crate::op::{
     Bin, Cmp, FloatOrder, Inst, Join, NONE, Op, Polarity, Signedness, Slot, Tri, Ty, Un,
     mask as ones, sign_extend,
 };
+use crate::rows::Rows;
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
@@ -16,6 +17,9 @@ pub(crate) const LANES: usize = 32;
 const PART: usize = 8;
 /// The mask of a part of which all lanes are active.
 const ALL: u32 = (1 << PART) - 1;
+
+/// Values of lanes that are computed together.
+type Part = [u64; PART];
 
 /// One value for each lane.
 pub(crate) type Row = [u64; LANES];
@@ -33,25 +37,17 @@ pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Executes an instruction that works on registers only; whether it was one.
-pub(crate) fn execute(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has both features.
-        return unsafe { execute_avx2(rows, lists, inst, mask) };
-    }
-    execute_any(rows, lists, inst, mask)
-}
-
-/// The same code for processors where multiply-adds are instructions and rows a few registers.
+/// Whether the processor has what vectors of 32 bytes, multiply-adds and counts of bits take.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn execute_avx2(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool {
-    execute_any(rows, lists, inst, mask)
+#[inline(always)]
+pub(crate) fn has_vectors() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("popcnt") && has!("lzcnt")
 }
 
+/// Executes an instruction that works on registers only; whether it was one.
 #[inline(always)]
-fn execute_any(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool {
+pub(crate) fn execute(rows: &mut Rows, lists: &[u32], inst: &Inst, mask: u32) -> bool {
     let mut lane = Lanes { rows, inst, mask };
     match inst.op {
         Op::Nop => {}
@@ -121,7 +117,7 @@ fn execute_any(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool 
 }
 
 struct Lanes<'a> {
-    rows: &'a mut [Row],
+    rows: &'a mut Rows,
     inst: &'a Inst,
     mask: u32,
 }
@@ -136,28 +132,29 @@ impl Lanes<'_> {
 
     #[inline(always)]
     fn map_to<const N: usize>(&mut self, dst: Slot, src: [Slot; N], f: impl Fn([u64; N]) -> u64) {
-        let (src, dst) = (src.map(|slot| slot as usize), dst as usize);
+        let (sources, result) = self.rows.places(src, dst);
         // The result may be one of the sources. What is read before a part is written fits into vector registers.
         for first in (0..LANES).step_by(PART) {
             let active = self.mask >> first & ALL;
             if active == 0 {
                 continue;
             }
-            let sources: [[u64; PART]; N] = src.map(|row| {
-                let row = &self.rows[row];
-                std::array::from_fn(|lane| row[first + lane])
+            let sources: [Part; N] = sources.map(|row| {
+                // SAFETY: the part lies in a row, and rows are borrowed.
+                unsafe { row.cast::<u64>().add(first).cast::<Part>().read() }
             });
             // Lanes that are not active are computed, too: any bits have a result.
-            let results: [u64; PART] =
+            let mut results: Part =
                 std::array::from_fn(|lane| f(std::array::from_fn(|index| sources[index][lane])));
-            let to = &mut self.rows[dst][first..first + PART];
-            if active == ALL {
-                to.copy_from_slice(&results);
-                continue;
+            // SAFETY: the same; no reference to a row exists.
+            let to = unsafe { &mut *result.cast::<u64>().add(first).cast::<Part>() };
+            if active != ALL {
+                for (lane, (to, result)) in to.iter().zip(&mut results).enumerate() {
+                    let kept = u64::from(active >> lane & 1).wrapping_sub(1);
+                    *result = *result & !kept | *to & kept;
+                }
             }
-            for (lane, (to, result)) in to.iter_mut().zip(results).enumerate() {
-                *to = if active >> lane & 1 == 1 { result } else { *to };
-            }
+            *to = results;
         }
     }
 

@@ -1,9 +1,10 @@
 //! Launches: blocks are started, their warps take turns, until all have ended.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use crate::alu::LANES;
-use crate::block::{Block, Shape};
+use crate::alu::{LANES, Row};
+use crate::block::{Block, Shape, fixed_rows};
 use crate::claim::Claim;
 use crate::cluster::{Gathering, Peer};
 use crate::counts::{Counts, Executed};
@@ -95,6 +96,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) options: &'a Options,
     pub(crate) shape: Shape,
     pub(crate) params: Vec<u8>,
+    /// The rows that all warps share.
+    pub(crate) fixed: Rc<[Row]>,
     pub(crate) counts: Counts,
     /// By opcode.
     pub(crate) executed: Vec<Executed>,
@@ -143,6 +146,7 @@ pub(crate) fn launch(
         options,
         shape,
         params,
+        fixed: fixed_rows(entry, &shape, &addresses),
         counts: Counts::default(),
         executed: vec![Executed::default(); entry.opcodes.len()],
         steps: 0,
@@ -288,7 +292,8 @@ impl Launch<'_> {
             {
                 self.begin_cluster(next / together);
                 for _ in 0..together {
-                    blocks.push(Block::new(next, &self.shape, self.entry, addresses));
+                    let fixed = &self.fixed;
+                    blocks.push(Block::new(next, &self.shape, self.entry, addresses, fixed));
                     next += 1;
                 }
             }

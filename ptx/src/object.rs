@@ -178,7 +178,7 @@ impl Launch<'_> {
             lanes(active).for_each(|lane| row[lane] = u64::from(open));
         }
         if !open {
-            state.keep_poll(self.at.pc, vec![Polled::Phase { at, phase }]);
+            state.keep_poll(self.at.pc, &[Polled::Phase { at, phase }]);
         }
         Ok(Some(open))
     }

@@ -1,13 +1,14 @@
 //! What orders accesses, and the check of each access against it.
 
-use crate::access::{Place, Region};
-use crate::alu::{LANES, Row, lanes};
+use crate::access::Place;
+use crate::alu::{LANES, lanes};
 use crate::block::Block;
 use crate::clock::{Arrivals, Promise, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
-use crate::race::{Actor, Agent, Conflict, Release, Shadow, Stamp};
+use crate::race::{Actor, Agent, Conflict, Crew, Release, Run, Shadow, Stamp};
+use crate::together::Region;
 
 /// A kind of access.
 #[derive(Clone, Copy, Debug)]
@@ -134,12 +135,12 @@ impl Launch<'_> {
     }
 
     /// The same for all active lanes of a weak access to one region.
+    #[inline(always)]
     pub(crate) fn touch_together(
         &mut self,
         block: &mut Block,
         warp: usize,
         region: &Region,
-        addresses: &Row,
         touch: Touch,
     ) -> Result<(), Fault> {
         let is_constant = match region.place {
@@ -151,27 +152,104 @@ impl Launch<'_> {
             return Ok(());
         }
         let mut shadow = std::mem::take(self.shadow(block, region.place)?);
-        let state = &block.warps[warp];
-        let mut actor = self.actor(block, warp, region.place, Strength::Weak);
-        let mut found = None;
-        for lane in lanes(self.at.active) {
-            let view = &state.views[lane];
-            (actor.lane, actor.view, actor.floor) = (lane as u32, view, view.floor());
-            let pieces = self.pieces(region.offsets[lane], region.bytes);
-            if let Err(conflict) = access_shadow(&mut shadow, pieces, &actor, touch) {
-                found = Some((lane, conflict));
-                break;
-            }
-        }
+        let crew = self.crew(block, warp, region.place, Strength::Weak);
+        let found = self.touch_region(&mut shadow, &crew, region, touch);
         *self.shadow(block, region.place)? = shadow;
-        match found {
-            None => Ok(()),
-            Some((lane, (conflict, fault))) => {
-                self.at.lane = lane as u32;
-                let fault = self.conflict(conflict, fault, touch.kind());
-                Err(fault.at(addresses[lane]))
+        let Err((lane, (conflict, fault))) = found else {
+            return Ok(());
+        };
+        self.at.lane = lane as u32;
+        let fault = self.conflict(conflict, fault, touch.kind());
+        Err(fault.at(region.address(lane)))
+    }
+
+    /// Checks accesses of a crew, and keeps them; the lane that one of another thread conflicts with, if there is one.
+    #[inline(always)]
+    fn touch_region(
+        &self,
+        shadow: &mut Shadow,
+        crew: &Crew,
+        region: &Region,
+        touch: Touch,
+    ) -> Result<(), (usize, (Conflict, FaultKind))> {
+        let is_constant = matches!(touch, Touch::Read(access) if access.constant);
+        let bytes = region.bytes as usize;
+        if region.alike && matches!(touch, Touch::Read(_)) && !is_constant {
+            let pieces = self.pieces(region.offsets[crew.actor.lane as usize] as usize, bytes);
+            if shadow.read_by_all(pieces, crew, region.active) {
+                return Ok(());
             }
         }
+        for run in region.runs() {
+            let run = Run {
+                pieces: self.pieces(run.at, run.lanes * bytes),
+                lane: run.lane,
+                each: bytes.trailing_zeros() - self.piece,
+            };
+            let left = |shadow: &mut Shadow, piece: usize| {
+                let lane = run.lane(piece);
+                let actor = crew.actor(lane);
+                access_shadow(shadow, piece..piece + 1, &actor, touch)
+                    .map_err(|conflict| (lane, conflict))
+            };
+            match touch {
+                Touch::Read(_) => shadow.read_run(&run, crew, is_constant, left)?,
+                _ => shadow.write_run(&run, crew, left)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The active lanes, as race detection sees them.
+    #[inline(always)]
+    fn crew<'b>(
+        &mut self,
+        block: &'b Block,
+        warp: usize,
+        place: Place,
+        strength: Strength,
+    ) -> Crew<'b> {
+        let (state, active) = (&block.warps[warp], self.at.active);
+        self.at.lane = active.trailing_zeros() % LANES as u32;
+        let floors = state.floors.iter().enumerate();
+        let floor = floors.fold(u32::MAX, |least, (lane, floor)| {
+            let inactive = (active >> lane & 1).wrapping_sub(1);
+            least.min(floor | inactive)
+        });
+        Crew {
+            actor: self.actor(block, warp, place, strength),
+            views: &state.views,
+            floor,
+        }
+    }
+
+    /// Whether all active lanes may read one place strongly, and learn nothing from it.
+    pub(crate) fn is_quiet(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        place: Place,
+        bytes: usize,
+    ) -> bool {
+        let at = match place {
+            Place::Global { buffer, .. } if self.memory.buffers[buffer].constant => return true,
+            Place::Global { at, .. } | Place::Shared(at) => at,
+            _ => return false,
+        };
+        if !self.options.races {
+            return true;
+        }
+        let pieces = self.pieces(at, bytes);
+        let Ok(shadow) = self.shadow(block, place) else {
+            return false;
+        };
+        let mut shadow = std::mem::take(shadow);
+        let crew = self.crew(block, warp, place, Strength::Strong);
+        let is_quiet = shadow.is_quiet(pieces, &crew);
+        if let Ok(own) = self.shadow(block, place) {
+            *own = shadow;
+        }
+        is_quiet
     }
 
     fn shadow<'b>(
@@ -301,6 +379,7 @@ impl Launch<'_> {
                 Some((before, after)) if before.same(view) => after.clone(),
                 _ => learn(index, view, news),
             };
+            state.floors[lane] = known.floor();
             last = Some((std::mem::replace(view, known.clone()), known));
             state.ties[lane].seen = Some(news.clone());
         }

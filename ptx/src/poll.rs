@@ -39,15 +39,14 @@ pub(crate) struct Poll {
 
 impl Warp {
     /// Keeps what a poll by the instruction `pc` has read.
-    pub(crate) fn keep_poll(&mut self, pc: u32, values: Vec<Polled>) {
-        let last = &self.poll;
-        let repeated = !values.is_empty() && last.pc == pc && last.values == values;
-        self.poll = Poll {
-            pc,
-            values,
-            repeated,
-            turns: 0,
-        };
+    pub(crate) fn keep_poll(&mut self, pc: u32, values: &[Polled]) {
+        let last = &mut self.poll;
+        last.repeated = !values.is_empty() && last.pc == pc && last.values == values;
+        if !last.repeated {
+            last.values.clear();
+            last.values.extend_from_slice(values);
+        }
+        (last.pc, last.turns) = (pc, 0);
     }
 }
 

@@ -4,8 +4,10 @@
 //! the thread does not know of an access before it and one of the two writes; accesses that are both strong (atomic,
 //! relaxed, acquire, release or volatile) never race with each other.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use crate::cells::{Cell, Cells, EIGHT, Lanes, Who};
 use crate::clock::{Published, Sight, View};
 use crate::op::{AccessKind, Scope, Strength};
 
@@ -17,19 +19,23 @@ pub(crate) struct Stamp {
     pub(crate) time: u32,
     pub(crate) lanes: u32,
     /// The instruction in 24 bits, the warp in 7, whether it is strong in one.
-    packed: u32,
+    pub(crate) packed: u32,
 }
 
 /// The most instructions that a kernel may have.
 pub(crate) const MOST_INSTRUCTIONS: usize = 1 << 24;
 
 impl Stamp {
+    /// Where the warp lies among the packed bits.
+    pub(crate) const WARP_AT: u32 = 24;
+    pub(crate) const WARP: u32 = 0x7f << Stamp::WARP_AT;
+
     pub(crate) fn pc(&self) -> u32 {
         self.packed & 0xff_ffff
     }
 
     pub(crate) fn warp(&self) -> u32 {
-        self.packed >> 24 & 0x7f
+        (self.packed & Stamp::WARP) >> Stamp::WARP_AT
     }
 
     fn strength(&self) -> Strength {
@@ -67,7 +73,9 @@ pub(crate) struct Actor<'a> {
 
 impl Actor<'_> {
     fn stamp(&self) -> Stamp {
-        let packed = self.pc | self.warp << 24 | u32::from(self.strength == Strength::Strong) << 31;
+        let packed = self.pc
+            | self.warp << Stamp::WARP_AT
+            | u32::from(self.strength == Strength::Strong) << 31;
         Stamp {
             block: self.block,
             time: self.time,
@@ -135,12 +143,73 @@ pub(crate) struct Conflict {
     pub(crate) kind: AccessKind,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Cell {
-    write: Stamp,
-    read: Stamp,
-    /// The list of further reads; 0 for none.
-    more: u32,
+/// Lanes of a warp that access memory by one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crew<'a> {
+    /// One of them.
+    pub(crate) actor: Actor<'a>,
+    pub(crate) views: &'a [View],
+    /// The least of what all of them know.
+    pub(crate) floor: u32,
+}
+
+impl<'a> Crew<'a> {
+    pub(crate) fn actor(&self, lane: usize) -> Actor<'a> {
+        let view = &self.views[lane];
+        Actor {
+            lane: lane as u32,
+            view,
+            floor: view.floor(),
+            ..self.actor
+        }
+    }
+
+    #[inline(always)]
+    fn who(&self) -> Who {
+        Who {
+            stamp: self.actor.stamp(),
+            floor: self.floor,
+            agents: self.actor.agents,
+        }
+    }
+}
+
+/// Pieces that lanes access one after the other, each the same power of two of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) pieces: std::ops::Range<usize>,
+    pub(crate) lane: usize,
+    /// Pieces of a lane, as a power of two.
+    pub(crate) each: u32,
+}
+
+impl Run {
+    /// The lane that accesses a piece.
+    #[inline(always)]
+    pub(crate) fn lane(&self, piece: usize) -> usize {
+        self.lane + (piece.wrapping_sub(self.pieces.start) >> self.each)
+    }
+
+    /// The part of it in the eight cells from the one of `first` on.
+    #[inline(always)]
+    fn lanes(&self, first: usize, who: Who) -> Lanes {
+        let (from, to) = (self.pieces.start, self.pieces.end);
+        let (from, to) = (
+            from.saturating_sub(first) as u32,
+            (to - first).min(EIGHT) as u32,
+        );
+        let ahead = (first as u32).wrapping_sub(self.pieces.start as u32);
+        let (lane, each) = (self.lane as u32, self.each);
+        Lanes {
+            who,
+            bits: std::array::from_fn(|i| {
+                1 << (lane.wrapping_add(ahead.wrapping_add(i as u32) >> each) & 31)
+            }),
+            active: std::array::from_fn(|i| {
+                u32::from((i as u32) >= from && (i as u32) < to).wrapping_neg()
+            }),
+        }
+    }
 }
 
 /// What strong writes to a place have published.
@@ -153,23 +222,70 @@ pub(crate) struct Release {
 /// Pieces of one allocation of a page of the shadow.
 const PAGE: usize = 256;
 
+type Page = [Cells; PAGE / EIGHT];
+
 /// The shadow of a buffer or of a block's shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    pages: Vec<Option<Box<[Cell]>>>,
+    pages: Vec<Option<Box<Page>>>,
     more: Vec<Vec<Stamp>>,
     /// In boxes, as places come and go all the time.
     releases: BTreeMap<usize, Box<Release>>,
 }
 
+/// The most pages that a thread keeps for later launches.
+const MOST_SPARE: usize = 1 << 12;
+
+thread_local! {
+    /// Pages that are not in use: launches are short, and others follow them.
+    static SPARE: RefCell<Vec<Box<Page>>> = const { RefCell::new(Vec::new()) };
+}
+
+#[cold]
+fn spare_page() -> Box<Page> {
+    let spare = SPARE.with_borrow_mut(Vec::pop);
+    match spare {
+        Some(mut page) => {
+            page.iter_mut().for_each(Cells::clear);
+            page
+        }
+        None => Box::new([Cells::default(); PAGE / EIGHT]),
+    }
+}
+
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        if self.pages.is_empty() {
+            return;
+        }
+        // A thread that ends keeps nothing.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            let free = MOST_SPARE.saturating_sub(spare.len());
+            spare.extend(self.pages.drain(..).flatten().take(free));
+        });
+    }
+}
+
 impl Shadow {
-    fn cell(&mut self, piece: usize) -> &mut Cell {
+    /// The eight cells of which a piece has one.
+    #[inline(always)]
+    fn cells(&mut self, piece: usize) -> &mut Cells {
         let page = piece / PAGE;
+        if !matches!(self.pages.get(page), Some(Some(_))) {
+            self.add_page(page);
+        }
+        match &mut self.pages[page] {
+            Some(page) => &mut page[piece % PAGE / EIGHT],
+            None => unreachable!("the page was added"),
+        }
+    }
+
+    fn add_page(&mut self, page: usize) {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let page = self.pages[page].get_or_insert_with(|| vec![Cell::default(); PAGE].into());
-        &mut page[piece % PAGE]
+        self.pages[page] = Some(spare_page());
     }
 
     /// A read. Strong ones are not kept: who writes weakly where others read strongly is found by their next read.
@@ -179,8 +295,12 @@ impl Shadow {
         actor: &Actor,
     ) -> Result<(), Conflict> {
         for piece in pieces {
-            let cell = self.cell(piece);
-            let before = cell.write;
+            let (cells, index) = (self.cells(piece), piece % EIGHT);
+            let Cell {
+                write: before,
+                mut read,
+                more,
+            } = cells.get(index);
             if !actor.follows(&before) {
                 return Err(Conflict {
                     before,
@@ -190,12 +310,13 @@ impl Shadow {
             if actor.strength == Strength::Strong {
                 continue;
             }
-            let (stamp, read) = (actor.stamp(), &mut cell.read);
-            if same_time(read, &stamp) {
+            let stamp = actor.stamp();
+            if same_time(&read, &stamp) {
                 read.lanes |= stamp.lanes;
                 read.packed = stamp.packed;
-            } else if cell.more == 0 && actor.knows(read) {
-                *read = stamp;
+                cells.set_read(index, read);
+            } else if more == 0 && actor.knows(&read) {
+                cells.set_read(index, stamp);
             } else {
                 self.read_more(piece, actor);
             }
@@ -205,12 +326,13 @@ impl Shadow {
 
     fn read_more(&mut self, piece: usize, actor: &Actor) {
         let next = self.more.len() as u32 + 1;
-        let cell = self.cell(piece);
-        if cell.more == 0 {
-            cell.more = next;
+        let cells = self.cells(piece);
+        let mut more = cells.get(piece % EIGHT).more;
+        if more == 0 {
+            more = next;
+            cells.set_more(piece % EIGHT, next);
             self.more.push(Vec::new());
         }
-        let more = self.cell(piece).more;
         let (list, stamp) = (&mut self.more[more as usize - 1], actor.stamp());
         match list.iter_mut().rev().find(|read| same_time(read, &stamp)) {
             Some(read) => read.lanes |= stamp.lanes,
@@ -221,6 +343,109 @@ impl Shadow {
         }
     }
 
+    /// Weak reads by the lanes of a run; `left` does those that are not known to be in order at once. With `unwritten`,
+    /// only those of what nobody has written are.
+    #[inline(always)]
+    pub(crate) fn read_run<E>(
+        &mut self,
+        run: &Run,
+        crew: &Crew,
+        unwritten: bool,
+        left: impl FnMut(&mut Shadow, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.run(run, crew, |cells, lanes| cells.read(lanes, unwritten), left)
+    }
+
+    /// Weak writes by the lanes of a run, in the same way.
+    #[inline(always)]
+    pub(crate) fn write_run<E>(
+        &mut self,
+        run: &Run,
+        crew: &Crew,
+        left: impl FnMut(&mut Shadow, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.run(run, crew, |cells, lanes| cells.write(lanes), left)
+    }
+
+    #[inline(always)]
+    fn run<E>(
+        &mut self,
+        run: &Run,
+        crew: &Crew,
+        access: impl Fn(&mut Cells, &Lanes) -> u32,
+        mut left: impl FnMut(&mut Shadow, usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let who = crew.who();
+        let mut first = run.pieces.start / EIGHT * EIGHT;
+        while first < run.pieces.end {
+            let lanes = run.lanes(first, who);
+            let mut rest = access(self.cells(first), &lanes);
+            while rest != 0 {
+                left(self, first + rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+            }
+            first += EIGHT;
+        }
+        Ok(())
+    }
+
+    /// A weak read of the same pieces by all lanes of a mask, if it is known to be in order at once; whether it was
+    /// kept.
+    #[inline(always)]
+    pub(crate) fn read_by_all(
+        &mut self,
+        pieces: std::ops::Range<usize>,
+        crew: &Crew,
+        mask: u32,
+    ) -> bool {
+        let stamp = Stamp {
+            lanes: mask,
+            ..crew.actor.stamp()
+        };
+        let known = |before: &Stamp| {
+            let early = before.time <= crew.floor && before.block == stamp.block;
+            before.time == 0 || early && before.warp() != crew.actor.agents
+        };
+        for piece in pieces {
+            let (cells, index) = (self.cells(piece), piece % EIGHT);
+            let Cell {
+                write,
+                mut read,
+                more,
+            } = cells.get(index);
+            let same = same_time(&read, &stamp);
+            if !known(&write) || !same && !(more == 0 && known(&read)) {
+                return false;
+            }
+            read.lanes = if same { read.lanes | mask } else { mask };
+            cells.set_read(
+                index,
+                Stamp {
+                    lanes: read.lanes,
+                    ..stamp
+                },
+            );
+        }
+        true
+    }
+
+    /// Whether all lanes of a crew may read a piece strongly, and nothing was published there.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&mut self, pieces: std::ops::Range<usize>, crew: &Crew) -> bool {
+        let first = pieces.start;
+        for piece in pieces {
+            let before = self.cells(piece).written(piece % EIGHT);
+            let early = before.time <= crew.floor && before.block == crew.actor.block;
+            let known = before.time == 0 || early && before.warp() != crew.actor.agents;
+            if !known && before.strength() == Strength::Weak {
+                return false;
+            }
+        }
+        self.releases.is_empty()
+            || self.cells(first).written(first % EIGHT).strength() == Strength::Weak
+            || !self.releases.contains_key(&first)
+    }
+
     /// A write; what was before is forgotten, for who comes after this comes after that.
     pub(crate) fn write(
         &mut self,
@@ -229,9 +454,9 @@ impl Shadow {
     ) -> Result<(), Conflict> {
         for piece in pieces {
             self.check_write(piece, actor)?;
-            let cell = self.cell(piece);
-            (cell.write, cell.read.time) = (actor.stamp(), 0);
-            let more = cell.more;
+            let cells = self.cells(piece);
+            cells.set_write(piece % EIGHT, actor.stamp());
+            let more = cells.get(piece % EIGHT).more;
             if more != 0 {
                 self.more[more as usize - 1].clear();
             }
@@ -241,7 +466,7 @@ impl Shadow {
 
     /// Whether all accesses to a piece come before a write.
     pub(crate) fn check_write(&mut self, piece: usize, actor: &Actor) -> Result<(), Conflict> {
-        let Cell { write, read, more } = *self.cell(piece);
+        let Cell { write, read, more } = self.cells(piece).get(piece % EIGHT);
         if !actor.follows(&write) {
             return Err(Conflict {
                 before: write,
@@ -276,7 +501,7 @@ impl Shadow {
         agents: u32,
     ) -> Result<(), Conflict> {
         let hidden = pieces.find_map(|piece| {
-            let before = self.cell(piece).write;
+            let before = self.cells(piece).written(piece % EIGHT);
             (!actor.shows(&before, agents)).then_some(before)
         });
         hidden.map_or(Ok(()), |before| {
@@ -290,14 +515,16 @@ impl Shadow {
     /// The last write of the launch to any of these pieces.
     pub(crate) fn written(&mut self, mut pieces: std::ops::Range<usize>) -> Option<Stamp> {
         pieces.find_map(|piece| {
-            let write = self.cell(piece).write;
+            let write = self.cells(piece).written(piece % EIGHT);
             (write.time > 0).then_some(write)
         })
     }
 
     /// What the last write to a piece has published, if it was strong.
     pub(crate) fn release(&mut self, piece: usize) -> Option<Release> {
-        if self.releases.is_empty() || self.cell(piece).write.strength() == Strength::Weak {
+        if self.releases.is_empty()
+            || self.cells(piece).written(piece % EIGHT).strength() == Strength::Weak
+        {
             return None;
         }
         self.releases.get(&piece).map(|release| (**release).clone())
