@@ -235,7 +235,11 @@ impl Launch<'_> {
 
     fn addresses(&self, block: &Block, warp: usize, inst: &Inst) -> [u64; LANES] {
         let bases = &block.warps[warp].rows[inst.src[0] as usize];
-        bases.map(|base| base.wrapping_add_signed(inst.imm[0]))
+        let mut addresses = [0; LANES];
+        for (address, base) in addresses.iter_mut().zip(bases) {
+            *address = base.wrapping_add_signed(inst.imm[0]);
+        }
+        addresses
     }
 
     /// A load into registers.
@@ -257,8 +261,7 @@ impl Launch<'_> {
                 self.define_list(block, warp, access.list, access.count, self.at.active);
                 return Ok(Flow::Next);
             }
-        } else if let Some((place, polled)) = self.load_alike(block, warp, access, &addresses) {
-            self.count(place, &addresses, total, AccessKind::Read);
+        } else if let Some(polled) = self.load_alike(block, warp, access, &addresses) {
             self.define_list(block, warp, access.list, access.count, self.at.active);
             block.warps[warp].keep_poll(self.at.pc, &[polled]);
             return Ok(Flow::Yield);

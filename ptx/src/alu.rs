@@ -139,13 +139,20 @@ impl Lanes<'_> {
             if active == 0 {
                 continue;
             }
-            let sources: [Part; N] = sources.map(|row| {
+            let mut parts = [[0; PART]; N];
+            for (part, row) in parts.iter_mut().zip(sources) {
                 // SAFETY: the part lies in a row, and rows are borrowed.
-                unsafe { row.cast::<u64>().add(first).cast::<Part>().read() }
-            });
+                *part = unsafe { row.cast::<u64>().add(first).cast::<Part>().read() };
+            }
             // Lanes that are not active are computed, too: any bits have a result.
-            let mut results: Part =
-                std::array::from_fn(|lane| f(std::array::from_fn(|index| sources[index][lane])));
+            let mut results = [0; PART];
+            for (lane, result) in results.iter_mut().enumerate() {
+                let mut operands = [0; N];
+                for (operand, part) in operands.iter_mut().zip(&parts) {
+                    *operand = part[lane];
+                }
+                *result = f(operands);
+            }
             // SAFETY: the same; no reference to a row exists.
             let to = unsafe { &mut *result.cast::<u64>().add(first).cast::<Part>() };
             if active != ALL {
@@ -160,12 +167,24 @@ impl Lanes<'_> {
 
     #[inline(always)]
     fn f32<const N: usize>(&mut self, f: impl Fn([f32; N]) -> f32) {
-        self.map(|bits| u64::from(f(bits.map(|bits| f32::from_bits(bits as u32))).to_bits()));
+        self.map(|bits: [u64; N]| {
+            let mut floats = [0.0; N];
+            for (float, bits) in floats.iter_mut().zip(&bits) {
+                *float = f32::from_bits(*bits as u32);
+            }
+            u64::from(f(floats).to_bits())
+        });
     }
 
     #[inline(always)]
     fn f64<const N: usize>(&mut self, f: impl Fn([f64; N]) -> f64) {
-        self.map(|bits| f(bits.map(f64::from_bits)).to_bits());
+        self.map(|bits: [u64; N]| {
+            let mut floats = [0.0; N];
+            for (float, bits) in floats.iter_mut().zip(&bits) {
+                *float = f64::from_bits(*bits);
+            }
+            f(floats).to_bits()
+        });
     }
 
     /// Combines the comparison in `dst` with another predicate; `dst2` becomes the same of the negated comparison.

@@ -65,8 +65,6 @@ pub(crate) struct Warp {
     pub(crate) clock: u32,
     /// What each lane knows to have happened before.
     pub(crate) views: Vec<View>,
-    /// The floor of each view.
-    pub(crate) floors: [u32; LANES],
     /// What each lane keeps for fences.
     pub(crate) ties: Vec<Ties>,
     /// Lanes that have arrived at the cluster's barrier and not waited yet, and its phase then.
@@ -206,7 +204,6 @@ impl Block {
                 since_poll: BUSY,
                 clock: 1,
                 views: vec![view.clone(); LANES],
-                floors: [view.floor(); LANES],
                 ties: (0..LANES).map(|_| Ties::default()).collect(),
                 ..Warp::default()
             }

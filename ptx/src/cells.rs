@@ -3,6 +3,7 @@
 //! The fields of eight cells lie side by side, so that the compiler turns the checks into vector instructions. What
 //! they leave over is checked cell by cell ([`crate::race`]).
 
+use crate::clock::{Floors, MOST_WARPS};
 use crate::race::Stamp;
 
 /// Cells that are checked at once.
@@ -12,12 +13,16 @@ pub(crate) const EIGHT: usize = 8;
 pub(crate) type Eight = [u32; EIGHT];
 
 #[inline(always)]
-fn each(of: impl Fn(usize) -> u32) -> Eight {
-    std::array::from_fn(of)
+pub(crate) fn each(of: impl Fn(usize) -> u32) -> Eight {
+    let mut all = [0; EIGHT];
+    for (index, one) in all.iter_mut().enumerate() {
+        *one = of(index);
+    }
+    all
 }
 
 #[inline(always)]
-fn truth(holds: bool) -> u32 {
+pub(crate) fn truth(holds: bool) -> u32 {
     u32::from(holds).wrapping_neg()
 }
 
@@ -49,18 +54,15 @@ impl Stamps {
         self.packed[index] = stamp.packed;
     }
 
-    /// Which accesses are known to come before, or none: all threads of the block are known up to then, or it was the
+    /// Which accesses are known to come before, or none: all threads of their warp are known up to then, or it was the
     /// same thread.
     #[inline(always)]
     fn known(&self, lanes: &Lanes) -> Eight {
-        let Who {
-            stamp,
-            floor,
-            agents,
-        } = lanes.who;
+        let Who { stamp, floors } = lanes.who;
         each(|i| {
             let warp = self.packed[i] & Stamp::WARP;
-            let early = truth(self.time[i] <= floor) & truth(warp != agents << Stamp::WARP_AT);
+            let floor = floors[(warp >> Stamp::WARP_AT) as usize % MOST_WARPS];
+            let early = truth(self.time[i] <= floor);
             let own = truth(warp == stamp.packed & Stamp::WARP)
                 & truth(self.lanes[i] & !lanes.bits[i] == 0);
             truth(self.time[i] == 0) | truth(self.block[i] == stamp.block) & (early | own)
@@ -80,19 +82,17 @@ impl Stamps {
 
 /// Who accesses cells, and what all of them know.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Who {
+pub(crate) struct Who<'a> {
     /// The stamp of the access, but for the lanes.
     pub(crate) stamp: Stamp,
-    /// The time up to which all of them know all threads of their block.
-    pub(crate) floor: u32,
-    /// The warp of copies.
-    pub(crate) agents: u32,
+    /// The time up to which all of them know all threads of each warp of their block.
+    pub(crate) floors: &'a Floors,
 }
 
 /// The lanes that access eight cells.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lanes {
-    pub(crate) who: Who,
+pub(crate) struct Lanes<'a> {
+    pub(crate) who: Who<'a>,
     /// The bit of each cell's lane.
     pub(crate) bits: Eight,
     /// Which cells are accessed.
@@ -104,9 +104,13 @@ pub(crate) struct Lanes {
 pub(crate) struct Cells {
     write: Stamps,
     read: Stamps,
-    /// The lists of further reads; 0 for none.
+    /// The lists of further reads; 0 for none. With [`LISTED`], there was a list before the last write, and the read
+    /// stands where the first one of the list would.
     more: Eight,
 }
+
+/// Beside the number of a list of reads.
+pub(crate) const LISTED: u32 = 1 << 31;
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +169,7 @@ impl Cells {
         let same = self.read.same(stamp);
         let known = self.read.known(lanes);
         let done = each(|i| {
-            let alone = truth(self.more[i] == 0) & known[i];
+            let alone = truth(self.more[i] & !LISTED == 0) & known[i];
             lanes.active[i] & follows[i] & (same[i] | alone)
         });
         let (all, read) = (lanes.bits, &mut self.read);
@@ -173,7 +177,9 @@ impl Cells {
         read.lanes = each(|i| pick(done[i], all[i] | read.lanes[i] & same[i], read.lanes[i]));
         read.time = each(|i| pick(done[i], stamp.time, read.time[i]));
         read.block = each(|i| pick(done[i], stamp.block, read.block[i]));
-        read.packed = each(|i| pick(done[i], stamp.packed, read.packed[i]));
+        // Reads in lists keep the instruction that was first.
+        let kept = each(|i| same[i] & truth(self.more[i] & LISTED != 0));
+        read.packed = each(|i| pick(done[i] & !kept[i], stamp.packed, read.packed[i]));
         left(&each(|i| lanes.active[i] & !done[i]))
     }
 
@@ -182,7 +188,8 @@ impl Cells {
     pub(crate) fn write(&mut self, lanes: &Lanes) -> u32 {
         let stamp = &lanes.who.stamp;
         let (written, read) = (self.write.known(lanes), self.read.known(lanes));
-        let done = each(|i| lanes.active[i] & written[i] & read[i] & truth(self.more[i] == 0));
+        let done =
+            each(|i| lanes.active[i] & written[i] & read[i] & truth(self.more[i] & !LISTED == 0));
         let pick = |done: u32, new: u32, old: u32| new & done | old & !done;
         let write = &mut self.write;
         write.lanes = each(|i| pick(done[i], lanes.bits[i], write.lanes[i]));

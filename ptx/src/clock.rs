@@ -18,19 +18,39 @@ pub(crate) struct Times {
     times: Vec<u32>,
     /// The least time of the threads.
     floor: u32,
+    /// The least time of each warp.
+    floors: Floors,
 }
+
+/// More than the warps of a block with that of its objects, a power of two.
+pub(crate) const MOST_WARPS: usize = 64;
+
+/// A time of each warp of a block.
+pub(crate) type Floors = [u32; MOST_WARPS];
+
+/// Of each warp nothing.
+pub(crate) static NO_FLOORS: Floors = [0; MOST_WARPS];
 
 impl Times {
     fn new(times: Vec<u32>) -> Rc<Times> {
-        let threads = times.len() - LANES.min(times.len());
-        let floor = times[..threads].iter().copied().min().unwrap_or(0);
-        Rc::new(Times { times, floor })
+        let mut floors = NO_FLOORS;
+        for (floor, times) in floors.iter_mut().zip(times.chunks_exact(LANES)) {
+            *floor = times.iter().fold(u32::MAX, |least, time| least.min(*time));
+        }
+        let warps = times.len() / LANES;
+        let threads = &floors[..warps.saturating_sub(1).min(MOST_WARPS)];
+        let floor = threads.iter().copied().min().unwrap_or(0);
+        Rc::new(Times {
+            times,
+            floor,
+            floors,
+        })
     }
 
     /// Whether all these lanes are known at this time.
     pub(crate) fn covers(&self, warp: u32, lanes_mask: u32, time: u32) -> bool {
         let first = warp as usize * LANES;
-        if time <= self.floor && first + LANES < self.times.len() {
+        if time <= self.floors[warp as usize % MOST_WARPS] {
             return true;
         }
         lanes(lanes_mask).all(|lane| {
@@ -223,6 +243,20 @@ impl View {
     /// The least time up to which all threads of the own block are known.
     pub(crate) fn floor(&self) -> u32 {
         self.parts.floor
+    }
+
+    /// The least times up to which each warp of the own block is known.
+    pub(crate) fn floors(&self) -> &Floors {
+        match self.parts.near {
+            Some(_) => &NO_FLOORS,
+            None => &self.parts.known.own.floors,
+        }
+    }
+
+    /// Whether two are one.
+    #[inline(always)]
+    pub(crate) fn is(&self, other: &View) -> bool {
+        Rc::ptr_eq(&self.parts, &other.parts)
     }
 
     pub(crate) fn same(&self, other: &View) -> bool {

@@ -83,6 +83,28 @@ pub(crate) struct Pattern {
     pub(crate) bytes: u32,
 }
 
+impl Pattern {
+    /// Distinct aligned pieces of 32 bytes, where all lanes access one place.
+    #[inline(always)]
+    pub(crate) fn sectors(&self) -> u64 {
+        (self.first + u64::from(self.bytes) - 1) / 32 - self.first / 32 + 1
+    }
+
+    /// Parts of a warp that shared memory serves one after the other.
+    pub(crate) fn parts(&self, mask: u32) -> u64 {
+        let together = if self.bytes <= 4 {
+            32
+        } else {
+            128 / self.bytes
+        };
+        let served = u64::from(u32::MAX) >> (32 - together.min(32));
+        let parts = (0..32).step_by(together.max(1) as usize);
+        parts
+            .filter(|first| u64::from(mask) & served << first != 0)
+            .count() as u64
+    }
+}
+
 /// Distinct aligned pieces of 32 bytes, of lanes in runs with their addresses.
 #[inline(always)]
 pub(crate) fn sectors_of(
@@ -93,7 +115,7 @@ pub(crate) fn sectors_of(
 ) -> u64 {
     let bytes = u64::from(pattern.bytes);
     if pattern.alike {
-        return (pattern.first + bytes - 1) / 32 - pattern.first / 32 + 1;
+        return pattern.sectors();
     }
     // The end of the last sector of the run before.
     let (mut count, mut end) = (0, 0);

@@ -3,7 +3,7 @@
 use crate::access::Place;
 use crate::alu::{LANES, lanes};
 use crate::block::Block;
-use crate::clock::{Arrivals, Promise, Published, View, learn};
+use crate::clock::{Arrivals, NO_FLOORS, Promise, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
@@ -211,25 +211,30 @@ impl Launch<'_> {
     ) -> Crew<'b> {
         let (state, active) = (&block.warps[warp], self.at.active);
         self.at.lane = active.trailing_zeros() % LANES as u32;
-        let floors = state.floors.iter().enumerate();
-        let floor = floors.fold(u32::MAX, |least, (lane, floor)| {
-            let inactive = (active >> lane & 1).wrapping_sub(1);
-            least.min(floor | inactive)
+        let actor = self.actor(block, warp, place, strength);
+        let others = state.views.iter().enumerate();
+        let others = others.fold(0, |others, (lane, view)| {
+            others | u32::from(!view.is(actor.view)) << lane
         });
+        let floors = match others & active {
+            0 => actor.view.floors(),
+            _ => &NO_FLOORS,
+        };
         Crew {
-            actor: self.actor(block, warp, place, strength),
+            actor,
             views: &state.views,
-            floor,
+            floors,
         }
     }
 
-    /// Whether all active lanes may read one place strongly, and learn nothing from it.
-    pub(crate) fn is_quiet(
+    /// A strong read of one place by all active lanes, if it is in order at once; whether it was.
+    pub(crate) fn touch_alike(
         &mut self,
         block: &mut Block,
         warp: usize,
         place: Place,
         bytes: usize,
+        access: &Access,
     ) -> bool {
         let at = match place {
             Place::Global { buffer, .. } if self.memory.buffers[buffer].constant => return true,
@@ -245,11 +250,52 @@ impl Launch<'_> {
         };
         let mut shadow = std::mem::take(shadow);
         let crew = self.crew(block, warp, place, Strength::Strong);
-        let is_quiet = shadow.is_quiet(pieces, &crew);
+        let may_read = shadow.may_read(pieces.clone(), &crew);
+        let release = shadow.release(pieces.start);
         if let Ok(own) = self.shadow(block, place) {
             *own = shadow;
         }
-        is_quiet
+        if let (true, Some(release)) = (may_read, release) {
+            self.hear(block, warp, self.at.active, &release, access);
+        }
+        may_read
+    }
+
+    /// Lanes read what was published, and know it at once or after a fence.
+    fn hear(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        mask: u32,
+        release: &Release,
+        access: &Access,
+    ) {
+        let near = release.published.block == block.index;
+        if !near && !(release.scope == Scope::Device && access.scope == Scope::Device) {
+            return;
+        }
+        let news = &release.published;
+        if access.order.acquires() {
+            self.learn(block, warp, mask, news);
+            return;
+        }
+        // What lanes had heard before, and what becomes of it.
+        let mut last: Option<(Published, Published)> = None;
+        for lane in lanes(mask) {
+            let pending = &mut block.warps[warp].ties[lane].pending;
+            let all = match pending.take() {
+                Some(old) if !old.same(news) => {
+                    let known = last.take().filter(|(before, _)| before.same(&old));
+                    let (_, all) = last.insert(known.unwrap_or_else(|| {
+                        let all = old.join(news);
+                        (old, all)
+                    }));
+                    all.clone()
+                }
+                _ => news.clone(),
+            };
+            *pending = Some(all);
+        }
     }
 
     fn shadow<'b>(
@@ -314,19 +360,7 @@ impl Launch<'_> {
         let access = touch.access();
         let lane = self.at.lane as usize;
         if let (false, Some(release)) = (matches!(touch, Touch::Write(_)), shadow.release(piece)) {
-            let near = release.published.block == block.index;
-            if near || release.scope == Scope::Device && access.scope == Scope::Device {
-                if access.order.acquires() {
-                    self.learn(block, warp, 1 << lane, &release.published);
-                } else {
-                    let pending = &mut block.warps[warp].ties[lane].pending;
-                    let news = release.published;
-                    *pending = Some(match pending.take() {
-                        Some(old) if !old.same(&news) => old.join(&news),
-                        _ => news,
-                    });
-                }
-            }
+            self.hear(block, warp, 1 << lane, &release, access);
         }
         if matches!(touch, Touch::Read(_)) {
             return;
@@ -379,7 +413,6 @@ impl Launch<'_> {
                 Some((before, after)) if before.same(view) => after.clone(),
                 _ => learn(index, view, news),
             };
-            state.floors[lane] = known.floor();
             last = Some((std::mem::replace(view, known.clone()), known));
             state.ties[lane].seen = Some(news.clone());
         }
@@ -414,12 +447,27 @@ impl Launch<'_> {
         if !self.options.races {
             return;
         }
+        let index = block.index;
+        let near = |news: &mut Published| scope == Scope::Device || news.block == index;
+        // Lanes that have heard the same learn it together.
+        let mut heard: Option<(Published, u32)> = None;
         for lane in lanes(self.at.active) {
-            let pending = &mut block.warps[warp].ties[lane].pending;
-            let near = |news: &mut Published| scope == Scope::Device || news.block == block.index;
-            if let Some(news) = pending.take_if(near) {
-                self.learn(block, warp, 1 << lane, &news);
+            let Some(news) = block.warps[warp].ties[lane].pending.take_if(near) else {
+                continue;
+            };
+            match &mut heard {
+                Some((before, mask)) if before.same(&news) => *mask |= 1 << lane,
+                _ => {
+                    if let Some((before, mask)) = heard.replace((news, 1 << lane)) {
+                        self.learn(block, warp, mask, &before);
+                    }
+                }
             }
+        }
+        if let Some((news, mask)) = heard {
+            self.learn(block, warp, mask, &news);
+        }
+        for lane in lanes(self.at.active) {
             let state = &mut block.warps[warp];
             let promise = Promise::new(&state.views[lane], warp * LANES + lane, state.clock);
             state.clock += 1;

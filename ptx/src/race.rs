@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::cells::{Cell, Cells, EIGHT, Lanes, Who};
-use crate::clock::{Published, Sight, View};
+use crate::cells::{Cell, Cells, EIGHT, LISTED, Lanes, Who, each as eight, truth};
+use crate::clock::{Floors, MOST_WARPS, Published, Sight, View};
 use crate::op::{AccessKind, Scope, Strength};
 
 /// An access: by which lanes of a warp, at what time of the warp, by which instruction.
@@ -132,7 +132,7 @@ impl Actor<'_> {
 
     fn follows(&self, stamp: &Stamp) -> bool {
         let strong = |strength| strength == Strength::Strong;
-        self.knows(stamp) || strong(self.strength) && strong(stamp.strength())
+        strong(self.strength) && strong(stamp.strength()) || self.knows(stamp)
     }
 }
 
@@ -149,8 +149,8 @@ pub(crate) struct Crew<'a> {
     /// One of them.
     pub(crate) actor: Actor<'a>,
     pub(crate) views: &'a [View],
-    /// The least of what all of them know.
-    pub(crate) floor: u32,
+    /// The least of what all of them know of each warp of their block.
+    pub(crate) floors: &'a Floors,
 }
 
 impl<'a> Crew<'a> {
@@ -165,12 +165,18 @@ impl<'a> Crew<'a> {
     }
 
     #[inline(always)]
-    fn who(&self) -> Who {
+    fn who(&self) -> Who<'a> {
         Who {
             stamp: self.actor.stamp(),
-            floor: self.floor,
-            agents: self.actor.agents,
+            floors: self.floors,
         }
+    }
+
+    /// Whether all of them know an access that was not their own.
+    #[inline(always)]
+    fn knows(&self, before: &Stamp) -> bool {
+        let early = before.time <= self.floors[before.warp() as usize % MOST_WARPS];
+        before.time == 0 || early && before.block == self.actor.block
     }
 }
 
@@ -192,7 +198,7 @@ impl Run {
 
     /// The part of it in the eight cells from the one of `first` on.
     #[inline(always)]
-    fn lanes(&self, first: usize, who: Who) -> Lanes {
+    fn lanes<'a>(&self, first: usize, who: Who<'a>) -> Lanes<'a> {
         let (from, to) = (self.pieces.start, self.pieces.end);
         let (from, to) = (
             from.saturating_sub(first) as u32,
@@ -202,12 +208,8 @@ impl Run {
         let (lane, each) = (self.lane as u32, self.each);
         Lanes {
             who,
-            bits: std::array::from_fn(|i| {
-                1 << (lane.wrapping_add(ahead.wrapping_add(i as u32) >> each) & 31)
-            }),
-            active: std::array::from_fn(|i| {
-                u32::from((i as u32) >= from && (i as u32) < to).wrapping_neg()
-            }),
+            bits: eight(|i| 1 << (lane.wrapping_add(ahead.wrapping_add(i as u32) >> each) & 31)),
+            active: eight(|i| truth(i as u32 >= from) & truth((i as u32) < to)),
         }
     }
 }
@@ -229,6 +231,8 @@ type Page = [Cells; PAGE / EIGHT];
 pub(crate) struct Shadow {
     pages: Vec<Option<Box<Page>>>,
     more: Vec<Vec<Stamp>>,
+    /// Numbers of lists that are not in use.
+    free: Vec<u32>,
     /// In boxes, as places come and go all the time.
     releases: BTreeMap<usize, Box<Release>>,
 }
@@ -313,9 +317,11 @@ impl Shadow {
             let stamp = actor.stamp();
             if same_time(&read, &stamp) {
                 read.lanes |= stamp.lanes;
-                read.packed = stamp.packed;
+                if more & LISTED == 0 {
+                    read.packed = stamp.packed;
+                }
                 cells.set_read(index, read);
-            } else if more == 0 && actor.knows(&read) {
+            } else if more & !LISTED == 0 && actor.knows(&read) {
                 cells.set_read(index, stamp);
             } else {
                 self.read_more(piece, actor);
@@ -325,17 +331,22 @@ impl Shadow {
     }
 
     fn read_more(&mut self, piece: usize, actor: &Actor) {
-        let next = self.more.len() as u32 + 1;
-        let cells = self.cells(piece);
-        let mut more = cells.get(piece % EIGHT).more;
-        if more == 0 {
-            more = next;
-            cells.set_more(piece % EIGHT, next);
-            self.more.push(Vec::new());
+        let Cell { read, mut more, .. } = self.cells(piece).get(piece % EIGHT);
+        if more & !LISTED == 0 {
+            let list = self.free.pop().unwrap_or_else(|| {
+                self.more.push(Vec::new());
+                self.more.len() as u32
+            });
+            more |= list;
+            self.cells(piece).set_more(piece % EIGHT, more);
         }
-        let (list, stamp) = (&mut self.more[more as usize - 1], actor.stamp());
+        let index = (more & !LISTED) as usize - 1;
+        let (list, stamp) = (&mut self.more[index], actor.stamp());
         match list.iter_mut().rev().find(|read| same_time(read, &stamp)) {
             Some(read) => read.lanes |= stamp.lanes,
+            None if more & LISTED != 0 && actor.knows(&read) => {
+                self.cells(piece).set_read(piece % EIGHT, stamp);
+            }
             None => match list.iter_mut().find(|read| actor.knows(read)) {
                 Some(read) => *read = stamp,
                 None => list.push(stamp),
@@ -402,10 +413,6 @@ impl Shadow {
             lanes: mask,
             ..crew.actor.stamp()
         };
-        let known = |before: &Stamp| {
-            let early = before.time <= crew.floor && before.block == stamp.block;
-            before.time == 0 || early && before.warp() != crew.actor.agents
-        };
         for piece in pieces {
             let (cells, index) = (self.cells(piece), piece % EIGHT);
             let Cell {
@@ -414,36 +421,32 @@ impl Shadow {
                 more,
             } = cells.get(index);
             let same = same_time(&read, &stamp);
-            if !known(&write) || !same && !(more == 0 && known(&read)) {
+            if !crew.knows(&write) || !same && !(more & !LISTED == 0 && crew.knows(&read)) {
                 return false;
             }
             read.lanes = if same { read.lanes | mask } else { mask };
-            cells.set_read(
-                index,
-                Stamp {
-                    lanes: read.lanes,
-                    ..stamp
-                },
-            );
+            let packed = match same && more & LISTED != 0 {
+                true => read.packed,
+                false => stamp.packed,
+            };
+            let lanes = read.lanes;
+            let read = Stamp {
+                lanes,
+                packed,
+                ..stamp
+            };
+            cells.set_read(index, read);
         }
         true
     }
 
-    /// Whether all lanes of a crew may read a piece strongly, and nothing was published there.
+    /// Whether all lanes of a crew may read pieces strongly.
     #[inline(always)]
-    pub(crate) fn is_quiet(&mut self, pieces: std::ops::Range<usize>, crew: &Crew) -> bool {
-        let first = pieces.start;
-        for piece in pieces {
+    pub(crate) fn may_read(&mut self, mut pieces: std::ops::Range<usize>, crew: &Crew) -> bool {
+        pieces.all(|piece| {
             let before = self.cells(piece).written(piece % EIGHT);
-            let early = before.time <= crew.floor && before.block == crew.actor.block;
-            let known = before.time == 0 || early && before.warp() != crew.actor.agents;
-            if !known && before.strength() == Strength::Weak {
-                return false;
-            }
-        }
-        self.releases.is_empty()
-            || self.cells(first).written(first % EIGHT).strength() == Strength::Weak
-            || !self.releases.contains_key(&first)
+            before.strength() == Strength::Strong || crew.knows(&before)
+        })
     }
 
     /// A write; what was before is forgotten, for who comes after this comes after that.
@@ -457,8 +460,10 @@ impl Shadow {
             let cells = self.cells(piece);
             cells.set_write(piece % EIGHT, actor.stamp());
             let more = cells.get(piece % EIGHT).more;
-            if more != 0 {
-                self.more[more as usize - 1].clear();
+            if more & !LISTED != 0 {
+                cells.set_more(piece % EIGHT, LISTED);
+                self.more[(more & !LISTED) as usize - 1].clear();
+                self.free.push(more & !LISTED);
             }
         }
         Ok(())
@@ -479,10 +484,9 @@ impl Shadow {
                 kind: AccessKind::Read,
             });
         }
-        let list = if more == 0 {
-            &[][..]
-        } else {
-            &self.more[more as usize - 1]
+        let list = match more & !LISTED {
+            0 => &[][..],
+            list => &self.more[list as usize - 1],
         };
         match list.iter().find(|read| !actor.knows_over(read)) {
             Some(read) => Err(Conflict {

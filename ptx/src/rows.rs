@@ -51,10 +51,13 @@ impl Rows {
             // SAFETY: there are as many rows.
             unsafe { own.add(slot) }
         };
-        let sources = sources.map(|slot| match (slot as usize).checked_sub(FIXED) {
-            Some(slot) => &raw const self.fixed[slot],
-            None => place(slot as usize).cast_const(),
-        });
-        (sources, place(result as usize))
+        let mut rows = [std::ptr::null(); N];
+        for (row, slot) in rows.iter_mut().zip(sources) {
+            *row = match (slot as usize).checked_sub(FIXED) {
+                Some(slot) => &raw const self.fixed[slot],
+                None => place(slot as usize).cast_const(),
+            };
+        }
+        (rows, place(result as usize))
     }
 }

@@ -323,15 +323,14 @@ impl Launch<'_> {
         self.add_traffic(region.place, kind, region.bytes, [pieces, ideal]);
     }
 
-    /// A strong load of one place by all active lanes, if it finds nothing that would have to be said of any lane; where
-    /// it went, and what was read.
+    /// A strong load of one place by all active lanes, if nothing has to be said of any lane; what was read.
     pub(crate) fn load_alike(
         &mut self,
         block: &mut Block,
         warp: usize,
         access: &Access,
         addresses: &Row,
-    ) -> Option<(Place, Polled)> {
+    ) -> Option<Polled> {
         let size = access.ty.bytes() as usize;
         let bytes = size * usize::from(access.count);
         let first = addresses[self.at.active.trailing_zeros() as usize % LANES];
@@ -349,7 +348,7 @@ impl Launch<'_> {
         let data = self.bytes(block, warp, place, bytes).ok()?;
         let mut value = [0; 8];
         value[..bytes].copy_from_slice(data);
-        if !self.is_quiet(block, warp, place, bytes) {
+        if !self.touch_alike(block, warp, place, bytes, access) {
             return None;
         }
         let value = u64::from_le_bytes(value);
@@ -362,14 +361,21 @@ impl Launch<'_> {
             let row = &mut block.warps[warp].rows[*slot as usize];
             lanes(self.at.active).for_each(|lane| row[lane] = part);
         }
-        Some((
+        let pattern = Pattern {
+            first,
+            alike: true,
+            bytes: bytes as u32,
+        };
+        let counts = match place {
+            Place::Global { .. } => [pattern.sectors(), 0],
+            _ => [pattern.parts(self.at.active); 2],
+        };
+        self.add_traffic(place, AccessKind::Read, bytes as u32, counts);
+        Some(Polled::Value {
             place,
-            Polled::Value {
-                place,
-                bytes,
-                value,
-            },
-        ))
+            bytes,
+            value,
+        })
     }
 }
 
