@@ -9,8 +9,8 @@ use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
 use crate::order::Ties;
 use crate::poll::Poll;
-use crate::race::Shadow;
 use crate::rows::Rows;
+use crate::shadow::Shadow;
 use crate::sync::Named;
 use crate::transfer::Transfers;
 

@@ -45,18 +45,23 @@ impl Launch<'_> {
             // SAFETY: the processor has the features.
             return unsafe { self.turn_avx2(block, warp, quantum) };
         }
-        self.turn_any(block, warp, quantum)
+        self.turn_any::<{ !cfg!(target_arch = "x86_64") }>(block, warp, quantum)
     }
 
     /// The same code for processors where multiply-adds are instructions and rows a few registers.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
     fn turn_avx2(&mut self, block: &mut Block, warp: usize, quantum: u32) -> Result<Turn, Fault> {
-        self.turn_any(block, warp, quantum)
+        self.turn_any::<true>(block, warp, quantum)
     }
 
     #[inline(always)]
-    fn turn_any(&mut self, block: &mut Block, warp: usize, quantum: u32) -> Result<Turn, Fault> {
+    fn turn_any<const VECTORS: bool>(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        quantum: u32,
+    ) -> Result<Turn, Fault> {
         if self.sleeps(block, warp) {
             return Ok(Turn::Polled);
         }
@@ -81,7 +86,7 @@ impl Launch<'_> {
                 ));
             };
             (self.at.pc, self.at.lane) = (pc, mask.trailing_zeros());
-            let flow = self.step(block, warp, inst, mask)?;
+            let flow = self.step::<VECTORS>(block, warp, inst, mask)?;
             let groups = &mut block.warps[warp].groups;
             let active = self.at.active;
             match flow {
@@ -141,7 +146,7 @@ impl Launch<'_> {
     }
 
     #[inline(always)]
-    fn step(
+    fn step<const VECTORS: bool>(
         &mut self,
         block: &mut Block,
         warp: usize,
@@ -174,7 +179,7 @@ impl Launch<'_> {
             self.sources_defined(block, warp, inst, active)?;
         }
         let state = &mut block.warps[warp];
-        if alu::execute(&mut state.rows, &self.entry.lists, inst, active) {
+        if alu::execute::<VECTORS>(&mut state.rows, &self.entry.lists, inst, active) {
             if inst.tracked {
                 self.define_results(block, warp, inst, active);
             }

@@ -13,7 +13,7 @@ use crate::exec::Turn;
 use crate::memory::{Memory, SHARED_BASE};
 use crate::module::Entry;
 use crate::op::{Copy, Op};
-use crate::race::Shadow;
+use crate::shadow::Shadow;
 
 /// How a launch is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]

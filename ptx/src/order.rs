@@ -7,7 +7,8 @@ use crate::clock::{Arrivals, NO_FLOORS, Promise, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
-use crate::race::{Actor, Agent, Conflict, Crew, Release, Run, Shadow, Stamp};
+use crate::race::{Actor, Agent, Conflict, Crew, Release, Run, Stamp, Views};
+use crate::shadow::Shadow;
 use crate::together::Region;
 
 /// A kind of access.
@@ -174,9 +175,9 @@ impl Launch<'_> {
     ) -> Result<(), (usize, (Conflict, FaultKind))> {
         let is_constant = matches!(touch, Touch::Read(access) if access.constant);
         let bytes = region.bytes as usize;
-        if region.alike && matches!(touch, Touch::Read(_)) && !is_constant {
+        if region.alike && matches!(touch, Touch::Read(_)) {
             let pieces = self.pieces(region.offsets[crew.actor.lane as usize] as usize, bytes);
-            if shadow.read_by_all(pieces, crew, region.active) {
+            if shadow.read_by_all(pieces, crew, region.active, is_constant) {
                 return Ok(());
             }
         }
@@ -216,13 +217,13 @@ impl Launch<'_> {
         let others = others.fold(0, |others, (lane, view)| {
             others | u32::from(!view.is(actor.view)) << lane
         });
-        let floors = match others & active {
-            0 => actor.view.floors(),
-            _ => &NO_FLOORS,
+        let (views, floors) = match others & active {
+            0 => (Views::One(actor.view), actor.view.floors()),
+            _ => (Views::Each(&state.views), &NO_FLOORS),
         };
         Crew {
             actor,
-            views: &state.views,
+            views,
             floors,
         }
     }

@@ -99,7 +99,8 @@ impl Region {
     }
 }
 
-/// A function as it is, or compiled for processors where rows are a few registers.
+/// A function compiled for processors where rows are a few registers; on others of the kind all is left to the accesses
+/// lane by lane.
 macro_rules! vectorised {
     ($name:ident, $any:ident, $avx2:ident) => {
         pub(crate) fn $name(
@@ -114,6 +115,9 @@ macro_rules! vectorised {
                 // SAFETY: the processor has the features.
                 return unsafe { self.$avx2(block, warp, access, addresses) };
             }
+            #[cfg(target_arch = "x86_64")]
+            return Ok(None);
+            #[cfg(not(target_arch = "x86_64"))]
             self.$any(block, warp, access, addresses)
         }
 
