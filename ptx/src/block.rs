@@ -78,7 +78,7 @@ pub(crate) struct Shared {
     pub(crate) bytes: Vec<u8>,
     /// What is known of each byte: the bits below.
     pub(crate) state: Vec<u8>,
-    pub(crate) shadow: Shadow,
+    pub(crate) shadow: Option<Box<Shadow>>,
 }
 
 impl Shared {
@@ -217,7 +217,7 @@ impl Block {
                 // No byte is read before it is written.
                 bytes: vec![0; shared],
                 state: vec![0; shared],
-                shadow: Shadow::default(),
+                shadow: None,
             },
             barriers: vec![Named::default(); 16],
             transfers: Transfers::default(),

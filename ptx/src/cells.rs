@@ -183,13 +183,26 @@ impl Cells {
         left(&each(|i| lanes.active[i] & !done[i]))
     }
 
+    /// Which cells it is not known of that the accesses before come before writes.
+    #[inline(always)]
+    fn unknown(&self, lanes: &Lanes) -> Eight {
+        let (written, read) = (self.write.known(lanes), self.read.known(lanes));
+        let known = each(|i| written[i] & read[i] & truth(self.more[i] & !LISTED == 0));
+        each(|i| lanes.active[i] & !known[i])
+    }
+
+    /// Checks weak writes; which ones are left.
+    #[inline(always)]
+    pub(crate) fn check(&self, lanes: &Lanes) -> u32 {
+        left(&self.unknown(lanes))
+    }
+
     /// Keeps weak writes that are known to come after the accesses before; which ones are left.
     #[inline(always)]
     pub(crate) fn write(&mut self, lanes: &Lanes) -> u32 {
         let stamp = &lanes.who.stamp;
-        let (written, read) = (self.write.known(lanes), self.read.known(lanes));
-        let done =
-            each(|i| lanes.active[i] & written[i] & read[i] & truth(self.more[i] & !LISTED == 0));
+        let unknown = self.unknown(lanes);
+        let done = each(|i| lanes.active[i] & !unknown[i]);
         let pick = |done: u32, new: u32, old: u32| new & done | old & !done;
         let write = &mut self.write;
         write.lanes = each(|i| pick(done[i], lanes.bits[i], write.lanes[i]));
@@ -197,7 +210,7 @@ impl Cells {
         write.block = each(|i| pick(done[i], stamp.block, write.block[i]));
         write.packed = each(|i| pick(done[i], stamp.packed, write.packed[i]));
         self.read.time = each(|i| self.read.time[i] & !done[i]);
-        left(&each(|i| lanes.active[i] & !done[i]))
+        left(&unknown)
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) memory: &'a mut Memory,
     /// Accesses to each buffer.
-    pub(crate) shadows: Vec<Shadow>,
+    pub(crate) shadows: Vec<Option<Box<Shadow>>>,
     pub(crate) options: &'a Options,
     pub(crate) shape: Shape,
     pub(crate) params: Vec<u8>,
@@ -138,7 +138,7 @@ pub(crate) fn launch(
             buffer.constant = variable.constant;
         }
     }
-    let shadows = memory.buffers.iter().map(|_| Shadow::default());
+    let shadows = memory.buffers.iter().map(|_| None);
     let mut launch = Launch {
         entry,
         shadows: shadows.collect(),

@@ -57,8 +57,12 @@ fn access_shadow(
                 let kind = AccessKind::Write;
                 return Err((Conflict { before, kind }, FaultKind::ReadOnly));
             }
-            shadow.read(pieces, actor)
+            match actor.strength {
+                Strength::Weak => shadow.read_by_one(pieces, actor),
+                Strength::Strong => shadow.read(pieces, actor),
+            }
         }
+        _ if actor.strength == Strength::Weak => shadow.write_by_one(pieces, actor),
         _ => shadow.write(pieces, actor),
     };
     result.map_err(|conflict| (conflict, FaultKind::Race))
@@ -125,13 +129,13 @@ impl Launch<'_> {
         let strength = access.order.strength();
         let pieces = self.pieces(at, bytes);
         // The shadow leaves its place while the block's views are read.
-        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let mut shadow = self.shadow(block, place)?.take().unwrap_or_default();
         let actor = self.actor(block, warp, place, strength);
         let result = access_shadow(&mut shadow, pieces.clone(), &actor, touch);
         if strength == Strength::Strong && result.is_ok() {
             self.tie(block, warp, &mut shadow, pieces.start, touch);
         }
-        *self.shadow(block, place)? = shadow;
+        *self.shadow(block, place)? = Some(shadow);
         result.map_err(|(conflict, fault)| self.conflict(conflict, fault, touch.kind()))
     }
 
@@ -152,10 +156,10 @@ impl Launch<'_> {
         if !self.options.races || is_constant {
             return Ok(());
         }
-        let mut shadow = std::mem::take(self.shadow(block, region.place)?);
+        let mut shadow = self.shadow(block, region.place)?.take().unwrap_or_default();
         let crew = self.crew(block, warp, region.place, Strength::Weak);
         let found = self.touch_region(&mut shadow, &crew, region, touch);
-        *self.shadow(block, region.place)? = shadow;
+        *self.shadow(block, region.place)? = Some(shadow);
         let Err((lane, (conflict, fault))) = found else {
             return Ok(());
         };
@@ -249,12 +253,12 @@ impl Launch<'_> {
         let Ok(shadow) = self.shadow(block, place) else {
             return false;
         };
-        let mut shadow = std::mem::take(shadow);
+        let mut shadow = shadow.take().unwrap_or_default();
         let crew = self.crew(block, warp, place, Strength::Strong);
         let may_read = shadow.may_read(pieces.clone(), &crew);
         let release = shadow.release(pieces.start);
         if let Ok(own) = self.shadow(block, place) {
-            *own = shadow;
+            *own = Some(shadow);
         }
         if let (true, Some(release)) = (may_read, release) {
             self.hear(block, warp, self.at.active, &release, access);
@@ -303,7 +307,7 @@ impl Launch<'_> {
         &'b mut self,
         block: &'b mut Block,
         place: Place,
-    ) -> Result<&'b mut Shadow, Fault> {
+    ) -> Result<&'b mut Option<Box<Shadow>>, Fault> {
         Ok(match place {
             Place::Global { buffer, .. } => &mut self.shadows[buffer],
             Place::Peer { rank, .. } => &mut self.peer(rank)?.shared.shadow,
@@ -511,20 +515,18 @@ impl Launch<'_> {
             return Ok(());
         }
         let pieces = self.pieces(at, bytes);
-        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let mut shadow = self.shadow(block, place)?.take().unwrap_or_default();
         let actor = self.actor(block, warp, place, Strength::Weak);
         let mut result = Ok(());
         if kind == AccessKind::Write {
-            result = pieces
-                .clone()
-                .try_for_each(|piece| shadow.check_write(piece, &actor));
+            result = shadow.check_by_one(pieces.clone(), &actor);
         }
         let mut result = result.map_err(|conflict| (conflict, FaultKind::Race));
         if copy == CopyKind::Bulk && result.is_ok() {
             let seen = shadow.check_proxy(pieces, &actor, self.shape.warps);
             result = seen.map_err(|conflict| (conflict, FaultKind::ProxyFence));
         }
-        *self.shadow(block, place)? = shadow;
+        *self.shadow(block, place)? = Some(shadow);
         result.map_err(|(conflict, fault)| self.conflict(conflict, fault, kind))
     }
 
@@ -540,7 +542,7 @@ impl Launch<'_> {
         let (Place::Global { at, .. } | Place::Shared(at)) = place else {
             return Ok(());
         };
-        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let mut shadow = self.shadow(block, place)?.take().unwrap_or_default();
         let actor = Actor {
             block: block.index,
             warp: self.shape.warps,
@@ -555,10 +557,10 @@ impl Launch<'_> {
         };
         let pieces = self.pieces(at, bytes);
         let result = match kind {
-            AccessKind::Read => shadow.read(pieces, &actor),
-            AccessKind::Write => shadow.write(pieces, &actor),
+            AccessKind::Read => shadow.read_by_one(pieces, &actor),
+            AccessKind::Write => shadow.write_by_one(pieces, &actor),
         };
-        *self.shadow(block, place)? = shadow;
+        *self.shadow(block, place)? = Some(shadow);
         result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, kind))
     }
 }

@@ -44,6 +44,24 @@ thread_local! {
     static SPARE: RefCell<Vec<Box<Page>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Fewer pieces of a lane than these are checked one by one.
+const FEW: usize = 3;
+
+/// Pieces that one lane accesses.
+fn alone<'a>(pieces: std::ops::Range<usize>, actor: &Actor<'a>) -> (Run, Crew<'a>) {
+    let run = Run {
+        pieces,
+        lane: actor.lane as usize,
+        each: u32::BITS - 1,
+    };
+    let crew = Crew {
+        actor: *actor,
+        views: Views::One(actor.view),
+        floors: actor.view.floors(),
+    };
+    (run, crew)
+}
+
 #[cold]
 fn spare_page() -> Box<Page> {
     let spare = SPARE.with_borrow_mut(Vec::pop);
@@ -276,6 +294,49 @@ impl Shadow {
             first += EIGHT;
         }
         Ok(())
+    }
+
+    /// A weak read by one lane.
+    pub(crate) fn read_by_one(
+        &mut self,
+        pieces: std::ops::Range<usize>,
+        actor: &Actor,
+    ) -> Result<(), Conflict> {
+        if pieces.len() < FEW {
+            return self.read(pieces, actor);
+        }
+        let (run, crew) = alone(pieces, actor);
+        self.read_run(&run, &crew, false, |shadow, piece| {
+            shadow.read(piece..piece + 1, actor)
+        })
+    }
+
+    /// A weak write by one lane.
+    pub(crate) fn write_by_one(
+        &mut self,
+        pieces: std::ops::Range<usize>,
+        actor: &Actor,
+    ) -> Result<(), Conflict> {
+        if pieces.len() < FEW {
+            return self.write(pieces, actor);
+        }
+        let (run, crew) = alone(pieces, actor);
+        self.write_run(&run, &crew, |shadow, piece| {
+            shadow.write(piece..piece + 1, actor)
+        })
+    }
+
+    /// Whether all accesses to pieces come before a weak write by one lane.
+    pub(crate) fn check_by_one(
+        &mut self,
+        pieces: std::ops::Range<usize>,
+        actor: &Actor,
+    ) -> Result<(), Conflict> {
+        let (run, crew) = alone(pieces, actor);
+        let check = |cells: &mut Cells, lanes: &Lanes| cells.check(lanes);
+        self.run(&run, &crew, false, check, |shadow, piece| {
+            shadow.check_write(piece, actor)
+        })
     }
 
     /// A weak read of the same pieces by all lanes of a mask, if it is known to be in order at once; whether it was
