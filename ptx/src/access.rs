@@ -9,25 +9,9 @@ use crate::launch::Launch;
 use crate::memory::{LOCAL_BASE, PARAM_BASE, SHARED_BASE};
 use crate::op::{Access, AccessKind, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
 use crate::order::Touch;
+use crate::place::Place;
 use crate::poll::Polled;
 use crate::sync::combine;
-
-/// A place in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Global {
-        buffer: usize,
-        at: usize,
-    },
-    Shared(usize),
-    /// Shared memory of another block of the cluster.
-    Peer {
-        rank: usize,
-        at: usize,
-    },
-    Local(usize),
-    Param(usize),
-}
 
 /// Bytes of the widest access of a thread.
 const WIDEST: usize = 64;
@@ -264,6 +248,10 @@ impl Launch<'_> {
         } else if let Some(polled) = self.load_alike(block, warp, access, &addresses) {
             self.define_list(block, warp, access.list, access.count, self.at.active);
             block.warps[warp].keep_poll(self.at.pc, &[polled]);
+            return Ok(Flow::Yield);
+        } else if let Some(polled) = self.load_apart(block, warp, access, &addresses) {
+            self.define_list(block, warp, access.list, access.count, self.at.active);
+            block.warps[warp].keep_poll(self.at.pc, &polled);
             return Ok(Flow::Yield);
         }
         let mut first = None;

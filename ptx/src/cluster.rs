@@ -2,7 +2,6 @@
 //!
 //! While a block runs, its cluster's other blocks lend what it can see of them.
 
-use crate::access::Place;
 use crate::alu::lanes;
 use crate::block::{Block, Shared};
 use crate::clock::{Arrivals, Published, View, learn};
@@ -12,6 +11,7 @@ use crate::launch::Launch;
 use crate::memory::SHARED_BASE;
 use crate::object::{OBJECT_BYTES, bad};
 use crate::op::{Access, AccessKind, Inst, Order, Space, Strength, WarpAlignment};
+use crate::place::Place;
 use crate::race::Actor;
 use crate::transfer::Transfers;
 

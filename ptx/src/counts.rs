@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::alu::{Row, lanes};
-use crate::together::LaneRun;
+use crate::place::LaneRun;
 
 /// How often instructions were executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

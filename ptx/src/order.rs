@@ -1,15 +1,14 @@
 //! What orders accesses, and the check of each access against it.
 
-use crate::access::Place;
 use crate::alu::{LANES, lanes};
 use crate::block::Block;
-use crate::clock::{Arrivals, NO_FLOORS, Promise, Published, View, learn};
+use crate::clock::{Arrivals, Promise, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
-use crate::race::{Actor, Agent, Conflict, Crew, Release, Run, Stamp, Views};
+use crate::place::Place;
+use crate::race::{Actor, Agent, Conflict, Release, Stamp};
 use crate::shadow::Shadow;
-use crate::together::Region;
 
 /// A kind of access.
 #[derive(Clone, Copy, Debug)]
@@ -21,12 +20,12 @@ pub(crate) enum Touch<'a> {
 }
 
 impl<'a> Touch<'a> {
-    fn access(self) -> &'a Access {
+    pub(crate) fn access(self) -> &'a Access {
         let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = self;
         access
     }
 
-    fn kind(self) -> AccessKind {
+    pub(crate) fn kind(self) -> AccessKind {
         match self {
             Touch::Read(_) => AccessKind::Read,
             Touch::Write(_) | Touch::Update(_) => AccessKind::Write,
@@ -43,7 +42,7 @@ pub(crate) struct Copier<'a> {
 
 /// Checks an access against those before it, and keeps it.
 #[inline(always)]
-fn access_shadow(
+pub(crate) fn access_shadow(
     shadow: &mut Shadow,
     pieces: std::ops::Range<usize>,
     actor: &Actor,
@@ -80,7 +79,7 @@ pub(crate) struct Ties {
 }
 
 impl Launch<'_> {
-    fn actor<'b>(
+    pub(crate) fn actor<'b>(
         &self,
         block: &'b Block,
         warp: usize,
@@ -139,135 +138,8 @@ impl Launch<'_> {
         result.map_err(|(conflict, fault)| self.conflict(conflict, fault, touch.kind()))
     }
 
-    /// The same for all active lanes of a weak access to one region.
-    #[inline(always)]
-    pub(crate) fn touch_together(
-        &mut self,
-        block: &mut Block,
-        warp: usize,
-        region: &Region,
-        touch: Touch,
-    ) -> Result<(), Fault> {
-        let is_constant = match region.place {
-            Place::Global { buffer, .. } => self.memory.buffers[buffer].constant,
-            Place::Shared(_) => false,
-            _ => true,
-        };
-        if !self.options.races || is_constant {
-            return Ok(());
-        }
-        let mut shadow = self.shadow(block, region.place)?.take().unwrap_or_default();
-        let crew = self.crew(block, warp, region.place, Strength::Weak);
-        let found = self.touch_region(&mut shadow, &crew, region, touch);
-        *self.shadow(block, region.place)? = Some(shadow);
-        let Err((lane, (conflict, fault))) = found else {
-            return Ok(());
-        };
-        self.at.lane = lane as u32;
-        let fault = self.conflict(conflict, fault, touch.kind());
-        Err(fault.at(region.address(lane)))
-    }
-
-    /// Checks accesses of a crew, and keeps them; the lane that one of another thread conflicts with, if there is one.
-    #[inline(always)]
-    fn touch_region(
-        &self,
-        shadow: &mut Shadow,
-        crew: &Crew,
-        region: &Region,
-        touch: Touch,
-    ) -> Result<(), (usize, (Conflict, FaultKind))> {
-        let is_constant = matches!(touch, Touch::Read(access) if access.constant);
-        let bytes = region.bytes as usize;
-        if region.alike && matches!(touch, Touch::Read(_)) {
-            let pieces = self.pieces(region.offsets[crew.actor.lane as usize] as usize, bytes);
-            if shadow.read_by_all(pieces, crew, region.active, is_constant) {
-                return Ok(());
-            }
-        }
-        for run in region.runs() {
-            let run = Run {
-                pieces: self.pieces(run.at, run.lanes * bytes),
-                lane: run.lane,
-                each: bytes.trailing_zeros() - self.piece,
-            };
-            let left = |shadow: &mut Shadow, piece: usize| {
-                let lane = run.lane(piece);
-                let actor = crew.actor(lane);
-                access_shadow(shadow, piece..piece + 1, &actor, touch)
-                    .map_err(|conflict| (lane, conflict))
-            };
-            match touch {
-                Touch::Read(_) => shadow.read_run(&run, crew, is_constant, left)?,
-                _ => shadow.write_run(&run, crew, left)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// The active lanes, as race detection sees them.
-    #[inline(always)]
-    fn crew<'b>(
-        &mut self,
-        block: &'b Block,
-        warp: usize,
-        place: Place,
-        strength: Strength,
-    ) -> Crew<'b> {
-        let (state, active) = (&block.warps[warp], self.at.active);
-        self.at.lane = active.trailing_zeros() % LANES as u32;
-        let actor = self.actor(block, warp, place, strength);
-        let others = state.views.iter().enumerate();
-        let others = others.fold(0, |others, (lane, view)| {
-            others | u32::from(!view.is(actor.view)) << lane
-        });
-        let (views, floors) = match others & active {
-            0 => (Views::One(actor.view), actor.view.floors()),
-            _ => (Views::Each(&state.views), &NO_FLOORS),
-        };
-        Crew {
-            actor,
-            views,
-            floors,
-        }
-    }
-
-    /// A strong read of one place by all active lanes, if it is in order at once; whether it was.
-    pub(crate) fn touch_alike(
-        &mut self,
-        block: &mut Block,
-        warp: usize,
-        place: Place,
-        bytes: usize,
-        access: &Access,
-    ) -> bool {
-        let at = match place {
-            Place::Global { buffer, .. } if self.memory.buffers[buffer].constant => return true,
-            Place::Global { at, .. } | Place::Shared(at) => at,
-            _ => return false,
-        };
-        if !self.options.races {
-            return true;
-        }
-        let pieces = self.pieces(at, bytes);
-        let Ok(shadow) = self.shadow(block, place) else {
-            return false;
-        };
-        let mut shadow = shadow.take().unwrap_or_default();
-        let crew = self.crew(block, warp, place, Strength::Strong);
-        let may_read = shadow.may_read(pieces.clone(), &crew);
-        let release = shadow.release(pieces.start);
-        if let Ok(own) = self.shadow(block, place) {
-            *own = Some(shadow);
-        }
-        if let (true, Some(release)) = (may_read, release) {
-            self.hear(block, warp, self.at.active, &release, access);
-        }
-        may_read
-    }
-
     /// Lanes read what was published, and know it at once or after a fence.
-    fn hear(
+    pub(crate) fn hear(
         &mut self,
         block: &mut Block,
         warp: usize,
@@ -276,7 +148,8 @@ impl Launch<'_> {
         access: &Access,
     ) {
         let near = release.published.block == block.index;
-        if !near && !(release.scope == Scope::Device && access.scope == Scope::Device) {
+        let wide = release.scope == Scope::Device && access.scope == Scope::Device;
+        if !near && !wide {
             return;
         }
         let news = &release.published;
@@ -303,7 +176,7 @@ impl Launch<'_> {
         }
     }
 
-    fn shadow<'b>(
+    pub(crate) fn shadow<'b>(
         &'b mut self,
         block: &'b mut Block,
         place: Place,

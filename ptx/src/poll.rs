@@ -4,9 +4,10 @@
 //! Where no thread goes on, all poll in every round: kernels that give up after some polls end, and those that do not
 //! are found.
 
-use crate::access::{Place, number};
+use crate::access::number;
 use crate::block::{Block, Warp};
 use crate::launch::Launch;
+use crate::place::Place;
 
 /// The most instructions of a loop that does nothing but poll.
 pub(crate) const LOOP: u32 = 32;

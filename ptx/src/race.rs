@@ -1,7 +1,7 @@
 //! Who accesses memory, and whether an access comes after one before it.
 //!
-//! An access is a race if the thread does not know of an access before it and one of the two writes; accesses that are both strong (atomic,
-//! relaxed, acquire, release or volatile) never race with each other.
+//! An access is a race if the thread does not know of an access before it and one of the two writes; accesses that are
+//! both strong (atomic, relaxed, acquire, release or volatile) never race with each other.
 
 use crate::cells::{EIGHT, Lanes, Who, each as eight, truth};
 use crate::clock::{Floors, MOST_WARPS, Published, Sight, View};
@@ -242,4 +242,10 @@ impl Run {
 pub(crate) struct Release {
     pub(crate) published: Published,
     pub(crate) scope: Scope,
+}
+
+impl Release {
+    pub(crate) fn same(&self, other: &Release) -> bool {
+        self.scope == other.scope && self.published.same(&other.published)
+    }
 }

@@ -373,9 +373,9 @@ impl Shadow {
                 more,
             } = cells.get(index);
             let same = same_time(&read, &stamp);
-            if !(write.time == 0 || !unwritten && crew.knows(&write))
-                || !same && !(more & !LISTED == 0 && crew.knows(&read))
-            {
+            let follows = write.time == 0 || !unwritten && crew.knows(&write);
+            let alone = more & !LISTED == 0 && crew.knows(&read);
+            if !follows || !(same || alone) {
                 return false;
             }
             read.lanes = if same { read.lanes | mask } else { mask };

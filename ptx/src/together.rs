@@ -3,7 +3,7 @@
 //!
 //! Whatever is special about a lane is left to the accesses lane by lane ([`crate::access`]), which say what is wrong.
 
-use crate::access::{Place, number};
+use crate::access::number;
 use crate::alu::{LANES, Row, has_vectors, lanes};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
 use crate::counts::{Pattern, bank_passes_of, sectors_of};
@@ -12,92 +12,8 @@ use crate::launch::Launch;
 use crate::memory::{PARAM_BASE, SHARED_BASE};
 use crate::op::{Access, AccessKind, Order, Space, mask, sign_extend};
 use crate::order::Touch;
+use crate::place::{Place, Region};
 use crate::poll::Polled;
-
-/// A buffer, the block's shared memory or the parameters, and where each active lane accesses it.
-pub(crate) struct Region {
-    /// The first byte of the region.
-    pub(crate) place: Place,
-    /// The address of the first byte.
-    base: u64,
-    pub(crate) offsets: [u32; LANES],
-    pub(crate) active: u32,
-    /// Bytes that a lane accesses.
-    pub(crate) bytes: u32,
-    /// Lanes that access what follows the place of the lane before.
-    joined: u32,
-    /// All active lanes access the same place.
-    pub(crate) alike: bool,
-}
-
-/// Lanes that follow each other and access places that follow each other.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LaneRun {
-    pub(crate) lane: usize,
-    pub(crate) lanes: usize,
-    pub(crate) at: usize,
-}
-
-impl Region {
-    #[inline(always)]
-    fn new(place: Place, base: u64, addresses: &Row, active: u32, bytes: u32) -> Region {
-        let mut offsets = [0; LANES];
-        for (offset, address) in offsets.iter_mut().zip(addresses) {
-            *offset = address.wrapping_sub(base) as u32;
-        }
-        let first = offsets[active.trailing_zeros() as usize % LANES];
-        let (mut joined, mut others) = (0, 0);
-        for (lane, pair) in offsets.windows(2).enumerate() {
-            joined |= u32::from(pair[0].wrapping_add(bytes) == pair[1]) << (lane + 1);
-        }
-        for (lane, offset) in offsets.iter().enumerate() {
-            others |= u32::from(*offset != first) << lane;
-        }
-        Region {
-            place,
-            base,
-            offsets,
-            active,
-            bytes,
-            joined: joined & active & active << 1,
-            alike: others & active == 0,
-        }
-    }
-
-    /// The lanes in runs, ascending.
-    #[inline(always)]
-    pub(crate) fn runs(&self) -> impl Iterator<Item = LaneRun> {
-        let (mut firsts, joined, offsets) = (self.active & !self.joined, self.joined, self.offsets);
-        std::iter::from_fn(move || {
-            let lane = firsts.trailing_zeros() as usize;
-            firsts &= firsts.wrapping_sub(1);
-            let more = |lane: usize| (u64::from(joined) >> (lane + 1)).trailing_ones() as usize;
-            (lane < LANES).then(|| LaneRun {
-                lane,
-                lanes: 1 + more(lane),
-                at: offsets[lane] as usize,
-            })
-        })
-    }
-
-    /// The bytes of a run.
-    #[inline(always)]
-    fn span(&self, run: LaneRun) -> std::ops::Range<usize> {
-        run.at..run.at + run.lanes * self.bytes as usize
-    }
-
-    /// The bytes of each run, or of the place that all access.
-    #[inline(always)]
-    fn spans(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        let count = if self.alike { 1 } else { LANES };
-        let runs = self.runs().take(count);
-        runs.map(|run| self.span(run))
-    }
-
-    pub(crate) fn address(&self, lane: usize) -> u64 {
-        self.base + u64::from(self.offsets[lane])
-    }
-}
 
 /// A function compiled for processors where rows are a few registers; on others of the kind all is left to the accesses
 /// lane by lane.
@@ -224,6 +140,15 @@ impl Launch<'_> {
             return Ok(None);
         }
         self.touch_together(block, warp, &region, Touch::Read(access))?;
+        self.fill(block, warp, access, &region);
+        self.count_region(&region, AccessKind::Read);
+        Ok(Some(region.place))
+    }
+
+    /// Brings what lies in a region to registers.
+    #[inline(always)]
+    fn fill(&self, block: &mut Block, warp: usize, access: &Access, region: &Region) {
+        let size = access.ty.bytes() as usize;
         let Block { warps, shared, .. } = block;
         let memory = match region.place {
             Place::Global { buffer, .. } => &self.memory.buffers[buffer].bytes,
@@ -235,10 +160,10 @@ impl Launch<'_> {
             let row = &mut warps[warp].rows[*slot as usize];
             let skip = index * size;
             match size {
-                1 => gather::<1>(row, memory, &region, skip),
-                2 => gather::<2>(row, memory, &region, skip),
-                4 => gather::<4>(row, memory, &region, skip),
-                _ => gather::<8>(row, memory, &region, skip),
+                1 => gather::<1>(row, memory, region, skip),
+                2 => gather::<2>(row, memory, region, skip),
+                4 => gather::<4>(row, memory, region, skip),
+                _ => gather::<8>(row, memory, region, skip),
             }
             if access.ty.is_signed() {
                 let (from, to) = (access.ty.bits(), mask(u32::from(access.width)));
@@ -247,8 +172,6 @@ impl Launch<'_> {
                 }
             }
         }
-        self.count_region(&region, AccessKind::Read);
-        Ok(Some(region.place))
     }
 
     vectorised!(store_together, store_together_any, store_together_avx2);
@@ -380,6 +303,51 @@ impl Launch<'_> {
             bytes,
             value,
         })
+    }
+
+    /// A strong load of several places, in the same case; what was read.
+    pub(crate) fn load_apart(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        access: &Access,
+        addresses: &Row,
+    ) -> Option<Vec<Polled>> {
+        let bytes = access.ty.bytes() as usize * usize::from(access.count);
+        if bytes > 8 {
+            return None;
+        }
+        let region = self.region(block, access.space, addresses, bytes)?;
+        if matches!(region.place, Place::Param(_))
+            || !self.plain(block, &region, WRITTEN | ARRIVING | OBJECT, WRITTEN)
+            || !self.touch_apart(block, warp, &region, access)
+        {
+            return None;
+        }
+        self.fill(block, warp, access, &region);
+        self.count_region(&region, AccessKind::Read);
+        let mut polled = Vec::new();
+        let mut last = None;
+        for lane in lanes(region.active) {
+            let at = region.offsets[lane] as usize;
+            if last.replace(at) == Some(at) {
+                continue;
+            }
+            let (place, memory) = match region.place {
+                Place::Global { buffer, .. } => {
+                    let memory = &self.memory.buffers[buffer].bytes;
+                    (Place::Global { buffer, at }, memory)
+                }
+                _ => (Place::Shared(at), &block.shared.bytes),
+            };
+            let value = number(&memory[at..at + bytes]);
+            polled.push(Polled::Value {
+                place,
+                bytes,
+                value,
+            });
+        }
+        Some(polled)
     }
 }
 

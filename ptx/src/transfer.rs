@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::access::Place;
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT, WRITTEN};
 use crate::clock::Published;
@@ -16,6 +15,7 @@ use crate::launch::Launch;
 use crate::object::{OBJECT_BYTES, Object, STRONG, WEAK, bad};
 use crate::op::{AccessKind, Copy, CopyKind, CopyWait, Inst, NONE, Space};
 use crate::order::{Copier, Touch};
+use crate::place::Place;
 
 /// What a copy reads.
 #[derive(Clone, Copy, Debug)]
