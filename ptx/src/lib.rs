@@ -12,6 +12,9 @@
 //! while an asynchronous copy may still bring it, barriers that not all can reach, deadlocks. Blocks of a cluster run
 //! side by side; what barrier objects with the scope of a block order between two blocks is their shared memory alone.
 //!
+//! The functions that take most of the time are compiled a second time for processors with vectors of 32 bytes; others
+//! do the same lane by lane.
+//!
 //! ```
 //! use torre_ptx::{Device, Module, Options};
 //!
