@@ -2,48 +2,16 @@
 
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
-use crate::counts::{Traffic, bank_passes, sectors};
+use crate::counts::{bank_passes, sectors};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
 use crate::memory::{LOCAL_BASE, PARAM_BASE, SHARED_BASE};
 use crate::op::{Access, AccessKind, Inst, NONE, Order, Rmw, Space, mask, sign_extend};
 use crate::order::Touch;
+use crate::place::Place;
 use crate::poll::Polled;
 use crate::sync::combine;
-
-/// A place in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Global {
-        buffer: usize,
-        at: usize,
-    },
-    Shared(usize),
-    /// Shared memory of another block of the cluster.
-    Peer {
-        rank: usize,
-        at: usize,
-    },
-    Local(usize),
-    Param(usize),
-}
-
-/// A buffer, the block's shared memory or the parameters, and where each active lane accesses it.
-pub(crate) struct Region {
-    /// The first byte of the region.
-    pub(crate) place: Place,
-    pub(crate) offsets: [usize; LANES],
-    /// Bytes that a lane accesses.
-    pub(crate) bytes: usize,
-}
-
-impl Region {
-    /// The bytes of a lane.
-    pub(crate) fn span(&self, lane: usize) -> std::ops::Range<usize> {
-        self.offsets[lane]..self.offsets[lane] + self.bytes
-    }
-}
 
 /// Bytes of the widest access of a thread.
 const WIDEST: usize = 64;
@@ -215,38 +183,47 @@ impl Launch<'_> {
 
     /// Counts an access of a warp; all lanes go to the same kind of memory.
     fn count(&mut self, place: Place, addresses: &[u64; LANES], bytes: usize, kind: AccessKind) {
-        let (lanes, bytes) = (self.at.active, bytes as u32);
-        let (traffic, pieces, ideal): (&mut Traffic, _, _) = match place {
-            Place::Global { .. } => {
-                let pieces = sectors(addresses, lanes, bytes);
-                let counts = &mut self.counts;
-                let traffic = match kind {
-                    AccessKind::Read => &mut counts.global_loads,
-                    AccessKind::Write => &mut counts.global_stores,
-                };
-                (traffic, pieces, 0)
-            }
+        let bytes = bytes as u32;
+        let counts = match place {
+            Place::Global { .. } => [sectors(addresses, self.at.active, bytes), 0],
             Place::Shared(_) | Place::Peer { .. } => {
-                let (passes, ideal) = bank_passes(addresses, lanes, bytes);
-                let counts = &mut self.counts;
-                let traffic = match kind {
-                    AccessKind::Read => &mut counts.shared_loads,
-                    AccessKind::Write => &mut counts.shared_stores,
-                };
-                (traffic, passes, ideal)
+                bank_passes(addresses, self.at.active, bytes).into()
             }
-            Place::Local(_) => (&mut self.counts.local, 0, 0),
-            Place::Param(_) => return,
+            _ => [0, 0],
+        };
+        self.add_traffic(place, kind, bytes, counts);
+    }
+
+    /// Adds an access of a warp that takes so many pieces, and at best so many.
+    pub(crate) fn add_traffic(
+        &mut self,
+        place: Place,
+        kind: AccessKind,
+        bytes: u32,
+        [pieces, ideal]: [u64; 2],
+    ) {
+        let counts = &mut self.counts;
+        let traffic = match (place, kind) {
+            (Place::Global { .. }, AccessKind::Read) => &mut counts.global_loads,
+            (Place::Global { .. }, AccessKind::Write) => &mut counts.global_stores,
+            (Place::Shared(_) | Place::Peer { .. }, AccessKind::Read) => &mut counts.shared_loads,
+            (Place::Shared(_) | Place::Peer { .. }, AccessKind::Write) => &mut counts.shared_stores,
+            (Place::Local(_), _) => &mut counts.local,
+            (Place::Param(_), _) => return,
         };
         traffic.accesses += 1;
-        traffic.bytes += u64::from(bytes * lanes.count_ones());
+        traffic.bytes += u64::from(bytes * self.at.active.count_ones());
         traffic.pieces += pieces;
         traffic.ideal += ideal;
     }
 
     fn addresses(&self, block: &Block, warp: usize, inst: &Inst) -> [u64; LANES] {
         let bases = &block.warps[warp].rows[inst.src[0] as usize];
-        bases.map(|base| base.wrapping_add_signed(inst.imm[0]))
+        let mut addresses = [0; LANES];
+        for (address, base) in addresses.iter_mut().zip(bases) {
+            *address = base.wrapping_add_signed(inst.imm[0]);
+        }
+        addresses
     }
 
     /// A load into registers.
@@ -260,14 +237,30 @@ impl Launch<'_> {
         let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
-        let mut first = self.load_together(block, warp, access, &addresses)?;
-        let left = if first.is_none() { self.at.active } else { 0 };
+        if access.order == Order::Weak {
+            if self
+                .load_together(block, warp, access, &addresses)?
+                .is_some()
+            {
+                self.define_list(block, warp, access.list, access.count, self.at.active);
+                return Ok(Flow::Next);
+            }
+        } else if let Some(polled) = self.load_alike(block, warp, access, &addresses) {
+            self.define_list(block, warp, access.list, access.count, self.at.active);
+            block.warps[warp].keep_poll(self.at.pc, &[polled]);
+            return Ok(Flow::Looked);
+        } else if let Some(polled) = self.load_apart(block, warp, access, &addresses) {
+            self.define_list(block, warp, access.list, access.count, self.at.active);
+            block.warps[warp].keep_poll(self.at.pc, &polled);
+            return Ok(Flow::Looked);
+        }
+        let mut first = None;
         let mut polled = Vec::new();
         let list = access.list as usize..access.list as usize + usize::from(access.count);
         // The address that the lane before read, and where its data were.
         let mut last: Option<(u64, Place)> = None;
         let mut data = [0; WIDEST];
-        for lane in lanes(left) {
+        for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
             let address = addresses[lane];
             let known = last.filter(|(before, _)| *before == address);
@@ -312,7 +305,7 @@ impl Launch<'_> {
         if access.order == Order::Weak {
             return Ok(Flow::Next);
         }
-        block.warps[warp].keep_poll(self.at.pc, polled);
+        block.warps[warp].keep_poll(self.at.pc, &polled);
         Ok(Flow::Looked)
     }
 
@@ -328,9 +321,15 @@ impl Launch<'_> {
         let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
-        let mut first = self.store_together(block, warp, access, &addresses)?;
-        let left = if first.is_none() { self.at.active } else { 0 };
-        for lane in lanes(left) {
+        self.progress = true;
+        if self
+            .store_together(block, warp, access, &addresses)?
+            .is_some()
+        {
+            return Ok(Flow::Next);
+        }
+        let mut first = None;
+        for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
             let address = addresses[lane];
             self.aligned(address, total)?;
@@ -353,7 +352,6 @@ impl Launch<'_> {
         if let Some(place) = first {
             self.count(place, &addresses, total, AccessKind::Write);
         }
-        self.progress = true;
         Ok(Flow::Next)
     }
 

@@ -5,9 +5,10 @@
 
 use crate::convert::convert;
 use crate::op::{
-    Bin, Cmp, FloatOrder, Inst, Join, NONE, Op, Polarity, Signedness, Slot, Tri, Ty, Un,
-    mask as ones, sign_extend,
+    Bin, Cmp, FloatOrder, Inst, Join, NONE, Op, Polarity, Saturation, Signedness, Slot, Tri, Ty,
+    Un, mask as ones, sign_extend,
 };
+use crate::rows::Rows;
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
@@ -16,6 +17,9 @@ pub(crate) const LANES: usize = 32;
 const PART: usize = 8;
 /// The mask of a part of which all lanes are active.
 const ALL: u32 = (1 << PART) - 1;
+
+/// Values of lanes that are computed together.
+type Part = [u64; PART];
 
 /// One value for each lane.
 pub(crate) type Row = [u64; LANES];
@@ -33,26 +37,24 @@ pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Executes an instruction that works on registers only; whether it was one.
-pub(crate) fn execute(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has both features.
-        return unsafe { execute_avx2(rows, lists, inst, mask) };
-    }
-    execute_any(rows, lists, inst, mask)
-}
-
-/// The same code for processors where multiply-adds are instructions and rows a few registers.
+/// Whether the processor has what vectors of 32 bytes, multiply-adds and counts of bits take.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn execute_avx2(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool {
-    execute_any(rows, lists, inst, mask)
+#[inline(always)]
+pub(crate) fn has_vectors() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("popcnt") && has!("lzcnt")
 }
 
+/// Executes an instruction that works on registers only; whether it was one. Without `VECTORS` it does so lane by lane,
+/// which takes little time to compile.
 #[inline(always)]
-fn execute_any(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool {
-    let mut lane = Lanes { rows, inst, mask };
+pub(crate) fn execute<const VECTORS: bool>(
+    rows: &mut Rows,
+    lists: &[u32],
+    inst: &Inst,
+    mask: u32,
+) -> bool {
+    let mut lane = Lanes::<VECTORS> { rows, inst, mask };
     match inst.op {
         Op::Nop => {}
         Op::Move => lane.map(|[a]| a),
@@ -68,7 +70,22 @@ fn execute_any(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool 
             saturation,
             width,
         } => {
-            lane.map(|[a]| convert(a, to, from, round, saturation) & ones(u32::from(width)));
+            let register = ones(u32::from(width));
+            let integers = !to.is_float() && !from.is_float();
+            if integers && saturation == Saturation::Off {
+                // Extended by the sign or zeros, cut, and extended once more.
+                let (in_bits, out_bits) = (from.bits(), to.bits());
+                let keep = |signed: bool| if signed { 0 } else { u64::MAX };
+                let (zeros_in, zeros_out) = (keep(from.is_signed()), keep(to.is_signed()));
+                let extend = |value: u64, bits: u32, zeros: u64| {
+                    sign_extend(value, bits) as u64 & !zeros | value & ones(bits) & zeros
+                };
+                lane.map(|[a]| {
+                    extend(extend(a, in_bits, zeros_in), out_bits, zeros_out) & register
+                });
+            } else {
+                lane.rarely(|[a]| convert(a, to, from, round, saturation) & register);
+            }
         }
         Op::Compare {
             cmp,
@@ -120,13 +137,13 @@ fn execute_any(rows: &mut [Row], lists: &[u32], inst: &Inst, mask: u32) -> bool 
     true
 }
 
-struct Lanes<'a> {
-    rows: &'a mut [Row],
+struct Lanes<'a, const VECTORS: bool> {
+    rows: &'a mut Rows,
     inst: &'a Inst,
     mask: u32,
 }
 
-impl Lanes<'_> {
+impl<const VECTORS: bool> Lanes<'_, VECTORS> {
     #[inline(always)]
     fn map<const N: usize>(&mut self, f: impl Fn([u64; N]) -> u64) {
         let mut sources = [0; N];
@@ -136,39 +153,83 @@ impl Lanes<'_> {
 
     #[inline(always)]
     fn map_to<const N: usize>(&mut self, dst: Slot, src: [Slot; N], f: impl Fn([u64; N]) -> u64) {
-        let (src, dst) = (src.map(|slot| slot as usize), dst as usize);
+        if !VECTORS {
+            return self.one_by_one(dst, src, &f);
+        }
+        let (sources, result) = self.rows.places(src, dst);
         // The result may be one of the sources. What is read before a part is written fits into vector registers.
         for first in (0..LANES).step_by(PART) {
             let active = self.mask >> first & ALL;
             if active == 0 {
                 continue;
             }
-            let sources: [[u64; PART]; N] = src.map(|row| {
-                let row = &self.rows[row];
-                std::array::from_fn(|lane| row[first + lane])
-            });
+            let mut parts = [[0; PART]; N];
+            for (part, row) in parts.iter_mut().zip(sources) {
+                // SAFETY: the part lies in a row, and rows are borrowed.
+                *part = unsafe { row.cast::<u64>().add(first).cast::<Part>().read() };
+            }
             // Lanes that are not active are computed, too: any bits have a result.
-            let results: [u64; PART] =
-                std::array::from_fn(|lane| f(std::array::from_fn(|index| sources[index][lane])));
-            let to = &mut self.rows[dst][first..first + PART];
-            if active == ALL {
-                to.copy_from_slice(&results);
-                continue;
+            let mut results = [0; PART];
+            for (lane, result) in results.iter_mut().enumerate() {
+                let mut operands = [0; N];
+                for (operand, part) in operands.iter_mut().zip(&parts) {
+                    *operand = part[lane];
+                }
+                *result = f(operands);
             }
-            for (lane, (to, result)) in to.iter_mut().zip(results).enumerate() {
-                *to = if active >> lane & 1 == 1 { result } else { *to };
+            // SAFETY: the same; no reference to a row exists.
+            let to = unsafe { &mut *result.cast::<u64>().add(first).cast::<Part>() };
+            if active != ALL {
+                for (lane, (to, result)) in to.iter().zip(&mut results).enumerate() {
+                    let kept = u64::from(active >> lane & 1).wrapping_sub(1);
+                    *result = *result & !kept | *to & kept;
+                }
             }
+            *to = results;
+        }
+    }
+
+    /// What is rarely executed, lane by lane.
+    #[inline(always)]
+    fn rarely<const N: usize>(&mut self, f: impl Fn([u64; N]) -> u64) {
+        let mut sources = [0; N];
+        sources.copy_from_slice(&self.inst.src[..N]);
+        self.one_by_one(self.inst.dst, sources, &f);
+    }
+
+    #[inline(never)]
+    fn one_by_one<const N: usize>(
+        &mut self,
+        dst: Slot,
+        src: [Slot; N],
+        f: &dyn Fn([u64; N]) -> u64,
+    ) {
+        for lane in lanes(self.mask) {
+            let value = f(src.map(|slot| self.rows[slot as usize][lane]));
+            self.rows[dst as usize][lane] = value;
         }
     }
 
     #[inline(always)]
     fn f32<const N: usize>(&mut self, f: impl Fn([f32; N]) -> f32) {
-        self.map(|bits| u64::from(f(bits.map(|bits| f32::from_bits(bits as u32))).to_bits()));
+        self.map(|bits: [u64; N]| {
+            let mut floats = [0.0; N];
+            for (float, bits) in floats.iter_mut().zip(&bits) {
+                *float = f32::from_bits(*bits as u32);
+            }
+            u64::from(f(floats).to_bits())
+        });
     }
 
     #[inline(always)]
     fn f64<const N: usize>(&mut self, f: impl Fn([f64; N]) -> f64) {
-        self.map(|bits| f(bits.map(f64::from_bits)).to_bits());
+        self.map(|bits: [u64; N]| {
+            let mut floats = [0.0; N];
+            for (float, bits) in floats.iter_mut().zip(&bits) {
+                *float = f64::from_bits(*bits);
+            }
+            f(floats).to_bits()
+        });
     }
 
     /// Combines the comparison in `dst` with another predicate; `dst2` becomes the same of the negated comparison.
@@ -192,7 +253,7 @@ impl Lanes<'_> {
 }
 
 #[inline(always)]
-fn unary(lane: &mut Lanes, un: Un, ty: Ty) {
+fn unary<const VECTORS: bool>(lane: &mut Lanes<VECTORS>, un: Un, ty: Ty) {
     let (bits, all) = (ty.bits(), ty.mask());
     let sign = 1 << (bits - 1);
     // The exponent's ones and the mantissa's of a float.
@@ -200,8 +261,8 @@ fn unary(lane: &mut Lanes, un: Un, ty: Ty) {
         Ty::F32 => (0x7f80_0000, 0x007f_ffff),
         _ => (0x7ff0_0000_0000_0000, 0x000f_ffff_ffff_ffff),
     };
-    let test = |lane: &mut Lanes, holds: &dyn Fn(u64, u64) -> bool| {
-        lane.map(|[a]| u64::from(holds(a & exponent, a & mantissa)));
+    let test = |lane: &mut Lanes<VECTORS>, holds: &dyn Fn(u64, u64) -> bool| {
+        lane.rarely(|[a]| u64::from(holds(a & exponent, a & mantissa)));
     };
     match un {
         Un::Neg if ty.is_float() => lane.map(|[a]| a ^ sign),
@@ -209,9 +270,9 @@ fn unary(lane: &mut Lanes, un: Un, ty: Ty) {
         Un::Neg => lane.map(|[a]| a.wrapping_neg() & all),
         Un::Abs => lane.map(|[a]| sign_extend(a, bits).unsigned_abs() & all),
         Un::Not => lane.map(|[a]| !a & all),
-        Un::Clz => lane.map(|[a]| u64::from(a.leading_zeros() + bits - 64)),
-        Un::Popc => lane.map(|[a]| u64::from(a.count_ones())),
-        Un::Brev => lane.map(|[a]| a.reverse_bits() >> (64 - bits)),
+        Un::Clz => lane.rarely(|[a]| u64::from(a.leading_zeros() + bits - 64)),
+        Un::Popc => lane.rarely(|[a]| u64::from(a.count_ones())),
+        Un::Brev => lane.rarely(|[a]| a.reverse_bits() >> (64 - bits)),
         Un::Sqrt if ty == Ty::F32 => lane.f32(|[a]| a.sqrt()),
         Un::Sqrt => lane.f64(|[a]| a.sqrt()),
         Un::Rcp if ty == Ty::F32 => lane.f32(|[a]| 1.0 / a),
@@ -228,7 +289,7 @@ fn unary(lane: &mut Lanes, un: Un, ty: Ty) {
 /// The smaller or larger of two numbers as PTX orders them: -0 below +0; a NaN gives the other unless `strict`.
 macro_rules! extremum {
     ($lane:expr, $float:ty, $bits:ty, $nan:expr, $strict:expr, $max:expr) => {
-        $lane.map(|[a, b]| {
+        $lane.rarely(|[a, b]| {
             let (x, y) = (
                 <$float>::from_bits(a as $bits),
                 <$float>::from_bits(b as $bits),
@@ -248,7 +309,7 @@ macro_rules! extremum {
 }
 
 #[inline(always)]
-fn binary_f32(lane: &mut Lanes, bin: Bin) {
+fn binary_f32<const VECTORS: bool>(lane: &mut Lanes<VECTORS>, bin: Bin) {
     match bin {
         Bin::Add => lane.f32(|[a, b]| a + b),
         Bin::Sub => lane.f32(|[a, b]| a - b),
@@ -263,7 +324,7 @@ fn binary_f32(lane: &mut Lanes, bin: Bin) {
 }
 
 #[inline(always)]
-fn binary_f64(lane: &mut Lanes, bin: Bin) {
+fn binary_f64<const VECTORS: bool>(lane: &mut Lanes<VECTORS>, bin: Bin) {
     match bin {
         Bin::Add => lane.f64(|[a, b]| a + b),
         Bin::Sub => lane.f64(|[a, b]| a - b),
@@ -278,7 +339,7 @@ fn binary_f64(lane: &mut Lanes, bin: Bin) {
 }
 
 #[inline(always)]
-fn binary_int(lane: &mut Lanes, bin: Bin, ty: Ty) {
+fn binary_int<const VECTORS: bool>(lane: &mut Lanes<VECTORS>, bin: Bin, ty: Ty) {
     let (bits, all, signed) = (ty.bits(), ty.mask(), ty.is_signed());
     let signedness = ty.signedness();
     let s = |value| sign_extend(value, bits);
@@ -286,19 +347,19 @@ fn binary_int(lane: &mut Lanes, bin: Bin, ty: Ty) {
         Bin::Add => lane.map(|[a, b]| a.wrapping_add(b) & all),
         Bin::Sub => lane.map(|[a, b]| a.wrapping_sub(b) & all),
         Bin::Mul => lane.map(|[a, b]| a.wrapping_mul(b) & all),
-        Bin::MulHi => lane.map(|[a, b]| mul_high(a, b, bits, signedness)),
+        Bin::MulHi => lane.rarely(|[a, b]| mul_high(a, b, bits, signedness)),
         Bin::MulWide => lane.map(|[a, b]| mul_wide(a, b, bits, signedness)),
         // Division by zero gives all ones, as GPUs do.
-        Bin::Div if signed => lane.map(|[a, b]| match s(b) {
+        Bin::Div if signed => lane.rarely(|[a, b]| match s(b) {
             0 => all,
             b => s(a).wrapping_div(b) as u64 & all,
         }),
-        Bin::Div => lane.map(|[a, b]| a.checked_div(b).unwrap_or(all)),
-        Bin::Rem if signed => lane.map(|[a, b]| match s(b) {
+        Bin::Div => lane.rarely(|[a, b]| a.checked_div(b).unwrap_or(all)),
+        Bin::Rem if signed => lane.rarely(|[a, b]| match s(b) {
             0 => a,
             b => s(a).wrapping_rem(b) as u64 & all,
         }),
-        Bin::Rem => lane.map(|[a, b]| a.checked_rem(b).unwrap_or(a)),
+        Bin::Rem => lane.rarely(|[a, b]| a.checked_rem(b).unwrap_or(a)),
         Bin::Min | Bin::MinNan if signed => lane.map(|[a, b]| if s(a) < s(b) { a } else { b }),
         Bin::Max | Bin::MaxNan if signed => lane.map(|[a, b]| if s(a) > s(b) { a } else { b }),
         Bin::Min | Bin::MinNan => lane.map(|[a, b]| a.min(b)),
@@ -335,20 +396,20 @@ fn mul_high(a: u64, b: u64, bits: u32, signedness: Signedness) -> u64 {
 }
 
 #[inline(always)]
-fn ternary(lane: &mut Lanes, tri: Tri, ty: Ty) {
+fn ternary<const VECTORS: bool>(lane: &mut Lanes<VECTORS>, tri: Tri, ty: Ty) {
     let (bits, all, signedness) = (ty.bits(), ty.mask(), ty.signedness());
     match tri {
         Tri::Fma if ty == Ty::F32 => lane.f32(|[a, b, c]| a.mul_add(b, c)),
         Tri::Fma => lane.f64(|[a, b, c]| a.mul_add(b, c)),
         Tri::Mad => lane.map(|[a, b, c]| a.wrapping_mul(b).wrapping_add(c) & all),
         Tri::MadHi => {
-            lane.map(|[a, b, c]| mul_high(a, b, bits, signedness).wrapping_add(c) & all);
+            lane.rarely(|[a, b, c]| mul_high(a, b, bits, signedness).wrapping_add(c) & all);
         }
         Tri::MadWide => {
             lane.map(|[a, b, c]| mul_wide(a, b, bits, signedness).wrapping_add(c) & ones(2 * bits))
         }
-        Tri::Extract => lane.map(|[a, from, length]| extract(a, from, length, ty)),
-        Tri::Insert => lane.map(|[a, b, from, length]| {
+        Tri::Extract => lane.rarely(|[a, from, length]| extract(a, from, length, ty)),
+        Tri::Insert => lane.rarely(|[a, b, from, length]| {
             let (from, length) = ((from & 0xff) as u32, (length & 0xff) as u32);
             let field = if from >= bits {
                 0
@@ -357,8 +418,8 @@ fn ternary(lane: &mut Lanes, tri: Tri, ty: Ty) {
             };
             b & !field | a.checked_shl(from).unwrap_or(0) & field
         }),
-        Tri::Permute => lane.map(|[a, b, selector]| permute(a | b << 32, selector)),
-        Tri::Logic => lane.map(|[a, b, c, table]| {
+        Tri::Permute => lane.rarely(|[a, b, selector]| permute(a | b << 32, selector)),
+        Tri::Logic => lane.rarely(|[a, b, c, table]| {
             (0..8)
                 .filter(|index| table >> index & 1 == 1)
                 .fold(0, |sum, index| {
@@ -367,13 +428,13 @@ fn ternary(lane: &mut Lanes, tri: Tri, ty: Ty) {
                 })
                 & all
         }),
-        Tri::ShiftLeftWrap => lane.map(|[a, b, n]| (a | b << 32) << (n & 31) >> 32),
-        Tri::ShiftLeftClamp => lane.map(|[a, b, n]| (a | b << 32) << n.min(32) >> 32),
-        Tri::ShiftRightWrap => lane.map(|[a, b, n]| (a | b << 32) >> (n & 31) & all),
-        Tri::ShiftRightClamp => lane.map(|[a, b, n]| (a | b << 32) >> n.min(32) & all),
+        Tri::ShiftLeftWrap => lane.rarely(|[a, b, n]| (a | b << 32) << (n & 31) >> 32),
+        Tri::ShiftLeftClamp => lane.rarely(|[a, b, n]| (a | b << 32) << n.min(32) >> 32),
+        Tri::ShiftRightWrap => lane.rarely(|[a, b, n]| (a | b << 32) >> (n & 31) & all),
+        Tri::ShiftRightClamp => lane.rarely(|[a, b, n]| (a | b << 32) >> n.min(32) & all),
         Tri::Select => lane.map(|[a, b, c]| if c == 1 { a } else { b }),
         Tri::SelectSign if ty == Ty::F32 => {
-            lane.map(|[a, b, c]| {
+            lane.rarely(|[a, b, c]| {
                 if f32::from_bits(c as u32) >= 0.0 {
                     a
                 } else {
@@ -381,7 +442,7 @@ fn ternary(lane: &mut Lanes, tri: Tri, ty: Ty) {
                 }
             });
         }
-        Tri::SelectSign => lane.map(|[a, b, c]| if sign_extend(c, bits) >= 0 { a } else { b }),
+        Tri::SelectSign => lane.rarely(|[a, b, c]| if sign_extend(c, bits) >= 0 { a } else { b }),
     }
 }
 
@@ -414,7 +475,7 @@ fn permute(bytes: u64, selector: u64) -> u64 {
 }
 
 #[inline(always)]
-fn compare(lane: &mut Lanes, cmp: Cmp, order: FloatOrder, ty: Ty) {
+fn compare<const VECTORS: bool>(lane: &mut Lanes<VECTORS>, cmp: Cmp, order: FloatOrder, ty: Ty) {
     let unordered = order == FloatOrder::Unordered;
     macro_rules! ordered {
         ($value:expr, $ordered:expr) => {{

@@ -1,5 +1,7 @@
 //! Blocks and warps under way.
 
+use std::rc::Rc;
+
 use crate::alu::{LANES, Row, lanes};
 use crate::clock::View;
 use crate::error::{Fault, FaultKind};
@@ -7,7 +9,8 @@ use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
 use crate::order::Ties;
 use crate::poll::Poll;
-use crate::race::Shadow;
+use crate::rows::Rows;
+use crate::shadow::Shadow;
 use crate::sync::Named;
 use crate::transfer::Transfers;
 
@@ -41,7 +44,7 @@ pub(crate) const BUSY: u32 = 1 << 12;
 /// A warp: its lanes run together as long as they take the same way.
 #[derive(Debug, Default)]
 pub(crate) struct Warp {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Rows,
     /// For each slot the lanes in which it has a value.
     pub(crate) defined: Vec<u32>,
     pub(crate) groups: Vec<Group>,
@@ -75,7 +78,7 @@ pub(crate) struct Shared {
     pub(crate) bytes: Vec<u8>,
     /// What is known of each byte: the bits below.
     pub(crate) state: Vec<u8>,
-    pub(crate) shadow: Shadow,
+    pub(crate) shadow: Option<Box<Shadow>>,
 }
 
 impl Shared {
@@ -155,8 +158,15 @@ fn coordinates(index: u32, extents: [u32; 3]) -> [u32; 3] {
 }
 
 impl Block {
-    /// A block before its first instruction. `addresses` are those of the module's variables.
-    pub(crate) fn new(index: u32, shape: &Shape, entry: &Entry, addresses: &[u64]) -> Block {
+    /// A block before its first instruction. `addresses` are those of the module's variables, `fixed` the rows that all
+    /// warps share.
+    pub(crate) fn new(
+        index: u32,
+        shape: &Shape,
+        entry: &Entry,
+        addresses: &[u64],
+        fixed: &Rc<[Row]>,
+    ) -> Block {
         let id = shape.block_id(index);
         let mut view = View::new(shape.warps);
         if shape.cluster > 1 {
@@ -171,14 +181,21 @@ impl Block {
             for (slot, content) in entry.slots.iter().enumerate() {
                 let value =
                     |lane: usize| content_value(*content, shape, index, id, first, lane, addresses);
-                if !matches!(content, Content::Register | Content::Sink) {
-                    defined[slot] = u32::MAX;
-                    rows[slot] = std::array::from_fn(value);
+                match content {
+                    Content::Register | Content::Sink => {}
+                    Content::Shared => defined[slot] = u32::MAX,
+                    _ => {
+                        defined[slot] = u32::MAX;
+                        rows[slot] = std::array::from_fn(value);
+                    }
                 }
             }
             let local = entry.local_bytes as usize * LANES;
             Warp {
-                rows,
+                rows: Rows {
+                    own: rows,
+                    fixed: Rc::clone(fixed),
+                },
                 defined,
                 groups: vec![Group { pc: 0, mask: all }],
                 lanes: all,
@@ -200,7 +217,7 @@ impl Block {
                 // No byte is read before it is written.
                 bytes: vec![0; shared],
                 state: vec![0; shared],
-                shadow: Shadow::default(),
+                shadow: None,
             },
             barriers: vec![Named::default(); 16],
             transfers: Transfers::default(),
@@ -215,6 +232,15 @@ impl Block {
         let first = row[lanes.next()?];
         lanes.all(|lane| row[lane] == first).then_some(first)
     }
+}
+
+/// The rows that all warps of a launch share.
+pub(crate) fn fixed_rows(entry: &Entry, shape: &Shape, addresses: &[u64]) -> Rc<[Row]> {
+    let rows = entry.fixed.iter().map(|content| {
+        let value = |lane| content_value(*content, shape, 0, [0; 3], 0, lane, addresses);
+        std::array::from_fn(value)
+    });
+    rows.collect()
 }
 
 fn content_value(
@@ -253,6 +279,6 @@ fn content_value(
         Content::Special(register) => u64::from(special(register)),
         Content::Variable(variable) => addresses.get(variable as usize).copied().unwrap_or(0),
         Content::DynamicShared => crate::memory::SHARED_BASE + u64::from(shape.dynamic_at),
-        Content::Register | Content::Sink => 0,
+        Content::Register | Content::Shared | Content::Sink => 0,
     }
 }

@@ -82,6 +82,7 @@ impl<'a> Body<'a> {
             code: Vec::new(),
             lists: Vec::new(),
             slots: Vec::new(),
+            fixed: Vec::new(),
             slot_names: Vec::new(),
             opcodes: Vec::new(),
             static_shared: 0,
@@ -147,6 +148,7 @@ impl<'a> Body<'a> {
         let line = self.entry.code.last().map_or(0, |inst| inst.line);
         let end = self.blank("ret", line, Op::Exit);
         self.entry.code.push(end);
+        crate::registers::share(&mut self.entry);
         Ok(self.entry)
     }
 
@@ -165,6 +167,7 @@ impl<'a> Body<'a> {
             imm,
             guard: NONE,
             polarity: Polarity::Plain,
+            tracked: true,
             line,
             name,
         }

@@ -1,9 +1,9 @@
 //! Global memory that bulk copies under way still read or write.
 
-use crate::access::Place;
 use crate::error::Fault;
 use crate::launch::Launch;
 use crate::op::AccessKind;
+use crate::place::Place;
 use crate::transfer::pending;
 
 /// Global memory that a bulk copy under way reads or writes.

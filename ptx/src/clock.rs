@@ -18,19 +18,39 @@ pub(crate) struct Times {
     times: Vec<u32>,
     /// The least time of the threads.
     floor: u32,
+    /// The least time of each warp.
+    floors: Floors,
 }
+
+/// More than the warps of a block with that of its objects, a power of two.
+pub(crate) const MOST_WARPS: usize = 64;
+
+/// A time of each warp of a block.
+pub(crate) type Floors = [u32; MOST_WARPS];
+
+/// Of each warp nothing.
+pub(crate) static NO_FLOORS: Floors = [0; MOST_WARPS];
 
 impl Times {
     fn new(times: Vec<u32>) -> Rc<Times> {
-        let threads = times.len() - LANES.min(times.len());
-        let floor = times[..threads].iter().copied().min().unwrap_or(0);
-        Rc::new(Times { times, floor })
+        let mut floors = NO_FLOORS;
+        for (floor, times) in floors.iter_mut().zip(times.chunks_exact(LANES)) {
+            *floor = times.iter().fold(u32::MAX, |least, time| least.min(*time));
+        }
+        let warps = times.len() / LANES;
+        let threads = &floors[..warps.saturating_sub(1).min(MOST_WARPS)];
+        let floor = threads.iter().copied().min().unwrap_or(0);
+        Rc::new(Times {
+            times,
+            floor,
+            floors,
+        })
     }
 
     /// Whether all these lanes are known at this time.
     pub(crate) fn covers(&self, warp: u32, lanes_mask: u32, time: u32) -> bool {
         let first = warp as usize * LANES;
-        if time <= self.floor && first + LANES < self.times.len() {
+        if time <= self.floors[warp as usize % MOST_WARPS] {
             return true;
         }
         lanes(lanes_mask).all(|lane| {
@@ -145,14 +165,21 @@ impl Known {
     }
 }
 
-/// What a thread knows.
+/// What a thread knows. Most threads of a block know the same, and share it.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
+    parts: Rc<Parts>,
+}
+
+#[derive(Clone, Debug)]
+struct Parts {
     known: Known,
     /// The part of it that copies in bulk see.
     bulk: Known,
     /// What is known of accesses to shared memory, where that can be more: in clusters.
     near: Option<Known>,
+    /// The least time up to which all threads of the own block are known.
+    floor: u32,
 }
 
 /// The part of a view that an access depends on.
@@ -174,56 +201,83 @@ impl View {
             own: Times::new(times),
             others: Rc::default(),
         };
-        View {
-            bulk: known.clone(),
-            near: None,
+        View::of(known.clone(), known, None)
+    }
+
+    fn of(known: Known, bulk: Known, near: Option<Known>) -> View {
+        let least = near.as_ref().map_or(u32::MAX, |near| near.own.floor);
+        let floor = known.own.floor.min(least);
+        let parts = Rc::new(Parts {
             known,
-        }
+            bulk,
+            near,
+            floor,
+        });
+        View { parts }
     }
 
     /// The same in a cluster: what is known of accesses to shared memory may become more.
     pub(crate) fn in_cluster(self) -> View {
-        View {
-            near: Some(self.known.clone()),
-            ..self
-        }
+        let Parts { known, bulk, .. } = &*self.parts;
+        View::of(known.clone(), bulk.clone(), Some(known.clone()))
     }
 
     /// Nothing but what is known of accesses to shared memory.
     pub(crate) fn of_shared(&self, warps: u32) -> View {
-        View {
-            near: self.near.clone(),
-            ..View::new(warps)
-        }
+        let nothing = View::new(warps).parts;
+        let near = self.parts.near.clone();
+        View::of(nothing.known.clone(), nothing.bulk.clone(), near)
     }
 
     /// What is known of a block, seen from block `own`.
     pub(crate) fn times(&self, own: u32, block: u32, sight: Sight) -> Option<&Times> {
+        let parts = &self.parts;
         let known = match sight {
-            Sight::Global => &self.known,
-            Sight::Shared => self.near.as_ref().unwrap_or(&self.known),
-            Sight::Bulk => &self.bulk,
+            Sight::Global => &parts.known,
+            Sight::Shared => parts.near.as_ref().unwrap_or(&parts.known),
+            Sight::Bulk => &parts.bulk,
         };
         known.times(own, block)
     }
 
     /// The least time up to which all threads of the own block are known.
     pub(crate) fn floor(&self) -> u32 {
-        let near = self.near.as_ref().map_or(u32::MAX, |near| near.own.floor);
-        self.known.own.floor.min(near)
+        self.parts.floor
+    }
+
+    /// The least times up to which each warp of the own block is known.
+    pub(crate) fn floors(&self) -> &Floors {
+        match self.parts.near {
+            Some(_) => &NO_FLOORS,
+            None => &self.parts.known.own.floors,
+        }
+    }
+
+    /// Whether two are one.
+    #[inline(always)]
+    pub(crate) fn is(&self, other: &View) -> bool {
+        Rc::ptr_eq(&self.parts, &other.parts)
     }
 
     pub(crate) fn same(&self, other: &View) -> bool {
+        Rc::ptr_eq(&self.parts, &other.parts) || self.parts.same(&other.parts)
+    }
+
+    /// Makes all that is known visible to copies in bulk, with what the thread has done.
+    pub(crate) fn fence_proxy(&mut self, published: &Published) {
+        let Parts { known, near, .. } = &*self.parts;
+        let bulk = published.view.parts.known.clone();
+        *self = View::of(known.clone(), bulk, near.clone());
+    }
+}
+
+impl Parts {
+    fn same(&self, other: &Parts) -> bool {
         let near = match (&self.near, &other.near) {
             (Some(near), Some(other)) => near.same(other),
             (near, other) => near.is_none() && other.is_none(),
         };
         near && self.known.same(&other.known) && self.bulk.same(&other.bulk)
-    }
-
-    /// Makes all that is known visible to copies in bulk, with what the thread has done.
-    pub(crate) fn fence_proxy(&mut self, published: &Published) {
-        self.bulk = published.view.known.clone();
     }
 }
 
@@ -273,14 +327,11 @@ impl Published {
                 others: Rc::clone(&known.others),
             }
         };
-        Published {
-            block,
-            view: View {
-                known: done(&view.known),
-                bulk: view.bulk.clone(),
-                near: view.near.as_ref().map(done),
-            },
-        }
+        let Parts {
+            known, bulk, near, ..
+        } = &*view.parts;
+        let view = View::of(done(known), bulk.clone(), near.as_ref().map(done));
+        Published { block, view }
     }
 
     pub(crate) fn same(&self, other: &Published) -> bool {
@@ -298,14 +349,23 @@ impl Published {
 
 /// What a thread of a block knows after it has read what was published.
 pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
-    View {
-        known: join(block, &view.known, news.block, &news.view.known),
-        bulk: join(block, &view.bulk, news.block, &news.view.bulk),
-        near: view.near.as_ref().map(|near| {
-            let news_near = news.view.near.as_ref().unwrap_or(&news.view.known);
-            join(block, near, news.block, news_near)
-        }),
+    let (parts, heard) = (&view.parts, &news.view.parts);
+    let near = parts.near.as_ref().map(|near| {
+        let news_near = heard.near.as_ref().unwrap_or(&heard.known);
+        join(block, near, news.block, news_near)
+    });
+    let learned = View::of(
+        join(block, &parts.known, news.block, &heard.known),
+        join(block, &parts.bulk, news.block, &heard.bulk),
+        near,
+    );
+    // What says the same is one, so that it is seen at once.
+    for same in [view, &news.view] {
+        if learned.parts.same(&same.parts) {
+            return same.clone();
+        }
     }
+    learned
 }
 
 /// What a thread of a block knows after what was known in another block was added.
@@ -409,16 +469,13 @@ impl Arrivals {
 
     /// What all that arrived know together, with what they have done.
     pub(crate) fn meet(&self, block: u32) -> Option<View> {
-        let views = || self.views.iter();
-        let near = views().map(|view| view.near.as_ref().unwrap_or(&view.known));
-        let near = self.views.first()?.near.is_some().then_some(near);
-        let mut all = View {
-            known: join_all(block, views().map(|view| &view.known))?,
-            bulk: join_all(block, views().map(|view| &view.bulk))?,
-            near: near.and_then(|near| join_all(block, near)),
-        };
-        let parts = [Some(&mut all.known), all.near.as_mut()];
-        for known in parts.into_iter().flatten() {
+        let parts = || self.views.iter().map(|view| &*view.parts);
+        let near = parts().map(|parts| parts.near.as_ref().unwrap_or(&parts.known));
+        let near = self.views.first()?.parts.near.is_some().then_some(near);
+        let mut known = join_all(block, parts().map(|parts| &parts.known))?;
+        let bulk = join_all(block, parts().map(|parts| &parts.bulk))?;
+        let mut near = near.and_then(|near| join_all(block, near));
+        for known in [Some(&mut known), near.as_mut()].into_iter().flatten() {
             let mut times = known.own.times.clone();
             for (warp, lanes_mask, time) in &self.stamps {
                 for lane in lanes(*lanes_mask) {
@@ -429,6 +486,6 @@ impl Arrivals {
             }
             known.own = Times::new(times);
         }
-        Some(all)
+        Some(View::of(known, bulk, near))
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! While a block runs, its cluster's other blocks lend what it can see of them.
 
-use crate::access::Place;
 use crate::alu::lanes;
 use crate::block::{Block, Shared};
 use crate::clock::{Arrivals, Published, View, learn};
@@ -12,6 +11,7 @@ use crate::launch::Launch;
 use crate::memory::SHARED_BASE;
 use crate::object::{OBJECT_BYTES, bad};
 use crate::op::{Access, AccessKind, Inst, Order, Space, Strength, WarpAlignment};
+use crate::place::Place;
 use crate::race::Actor;
 use crate::transfer::Transfers;
 
@@ -335,10 +335,16 @@ impl Launch<'_> {
             };
             let race = |conflict, kind: AccessKind| self.conflict(conflict, FaultKind::Race, kind);
             let counts = self.pieces(object, OBJECT_BYTES);
-            let seen = shared.shadow.read(counts, &actor(Strength::Strong));
+            let seen = shared
+                .shadow
+                .get_or_insert_default()
+                .read(counts, &actor(Strength::Strong));
             seen.map_err(|conflict| race(conflict, AccessKind::Read))?;
             let stored = self.pieces(at, data.len());
-            let written = shared.shadow.write(stored, &actor(Strength::Weak));
+            let written = shared
+                .shadow
+                .get_or_insert_default()
+                .write(stored, &actor(Strength::Weak));
             written.map_err(|conflict| race(conflict, AccessKind::Write))?;
         }
         shared.put(at, data)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::alu::{Row, lanes};
+use crate::place::LaneRun;
 
 /// How often instructions were executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +74,98 @@ impl Counts {
             threads: sum.threads + executed.threads,
         })
     }
+}
+
+/// An access of a warp: the address of the first lane, whether all lanes have that one, and bytes of a lane.
+pub(crate) struct Pattern {
+    pub(crate) first: u64,
+    pub(crate) alike: bool,
+    pub(crate) bytes: u32,
+}
+
+impl Pattern {
+    /// Distinct aligned pieces of 32 bytes, where all lanes access one place.
+    #[inline(always)]
+    pub(crate) fn sectors(&self) -> u64 {
+        (self.first + u64::from(self.bytes) - 1) / 32 - self.first / 32 + 1
+    }
+
+    /// Parts of a warp that shared memory serves one after the other.
+    pub(crate) fn parts(&self, mask: u32) -> u64 {
+        let together = if self.bytes <= 4 {
+            32
+        } else {
+            128 / self.bytes
+        };
+        let served = u64::from(u32::MAX) >> (32 - together.min(32));
+        let parts = (0..32).step_by(together.max(1) as usize);
+        parts
+            .filter(|first| u64::from(mask) & served << first != 0)
+            .count() as u64
+    }
+}
+
+/// Distinct aligned pieces of 32 bytes, of lanes in runs with their addresses.
+#[inline(always)]
+pub(crate) fn sectors_of(
+    pattern: &Pattern,
+    runs: impl Iterator<Item = (LaneRun, u64)>,
+    mask: u32,
+    addresses: impl Fn() -> Row,
+) -> u64 {
+    let bytes = u64::from(pattern.bytes);
+    if pattern.alike {
+        return pattern.sectors();
+    }
+    // The end of the last sector of the run before.
+    let (mut count, mut end) = (0, 0);
+    for (run, address) in runs {
+        let (first, last) = (address / 32, (address + run.lanes as u64 * bytes - 1) / 32);
+        if first + 1 < end {
+            return sectors(&addresses(), mask, pattern.bytes);
+        }
+        count += last + 1 - first.max(end);
+        end = last + 1;
+    }
+    count
+}
+
+/// Passes over the banks of shared memory and those without conflicts, of lanes in runs with their addresses.
+#[inline(always)]
+pub(crate) fn bank_passes_of<R: Iterator<Item = (LaneRun, u64)>>(
+    pattern: &Pattern,
+    runs: impl Fn() -> R,
+    mask: u32,
+    addresses: impl Fn() -> Row,
+) -> (u64, u64) {
+    let together = match pattern.bytes {
+        4 => 32,
+        8 => 16,
+        16 => 8,
+        bytes => return bank_passes(&addresses(), mask, bytes),
+    };
+    // Which lanes are served together, and the banks that those met so far need.
+    let (mut part, mut banks, mut parts) = (usize::MAX, 0u32, 0);
+    let words = pattern.bytes / 4;
+    for (run, address) in runs() {
+        let (mut lane, end, mut word) = (run.lane, run.lane + run.lanes, address / 4);
+        while lane < end {
+            if lane / together != part {
+                (part, banks) = (lane / together, 0);
+                parts += 1;
+            }
+            let count = (end - lane).min((part + 1) * together - lane);
+            let all = (u64::from(u32::MAX) >> (32 - words * count as u32)) as u32;
+            let needed = all.rotate_left((word % 32) as u32);
+            if banks & needed != 0 && !pattern.alike {
+                return bank_passes(&addresses(), mask, pattern.bytes);
+            }
+            banks |= needed;
+            lane += count;
+            word += u64::from(words) * count as u64;
+        }
+    }
+    (parts, parts)
 }
 
 /// Distinct aligned pieces of 32 bytes.

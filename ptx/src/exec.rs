@@ -1,6 +1,6 @@
 //! Execution of a warp: control, and instructions handed to where they belong.
 
-use crate::alu::{self, Row, lanes};
+use crate::alu::{self, Row, has_vectors, lanes};
 use crate::block::{BUSY, Block, Group};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
@@ -45,6 +45,28 @@ impl Launch<'_> {
         warp: usize,
         quantum: u32,
     ) -> Result<Turn, Fault> {
+        #[cfg(target_arch = "x86_64")]
+        if has_vectors() {
+            // SAFETY: the processor has the features.
+            return unsafe { self.turn_avx2(block, warp, quantum) };
+        }
+        self.turn_any::<{ !cfg!(target_arch = "x86_64") }>(block, warp, quantum)
+    }
+
+    /// The same code for processors where multiply-adds are instructions and rows a few registers.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+    fn turn_avx2(&mut self, block: &mut Block, warp: usize, quantum: u32) -> Result<Turn, Fault> {
+        self.turn_any::<true>(block, warp, quantum)
+    }
+
+    #[inline(always)]
+    fn turn_any<const VECTORS: bool>(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        quantum: u32,
+    ) -> Result<Turn, Fault> {
         if self.sleeps(block, warp) {
             return Ok(Turn::Polled);
         }
@@ -70,7 +92,7 @@ impl Launch<'_> {
                 ));
             };
             (self.at.pc, self.at.lane) = (pc, mask.trailing_zeros());
-            let flow = self.step(block, warp, inst, mask)?;
+            let flow = self.step::<VECTORS>(block, warp, inst, mask)?;
             let groups = &mut block.warps[warp].groups;
             let active = self.at.active;
             match flow {
@@ -135,7 +157,8 @@ impl Launch<'_> {
         }
     }
 
-    fn step(
+    #[inline(always)]
+    fn step<const VECTORS: bool>(
         &mut self,
         block: &mut Block,
         warp: usize,
@@ -145,7 +168,9 @@ impl Launch<'_> {
         let state = &block.warps[warp];
         let mut active = mask;
         if inst.guard != NONE {
-            self.defined(block, warp, inst.guard, mask)?;
+            if inst.tracked {
+                self.defined(block, warp, inst.guard, mask)?;
+            }
             let truth = truth(&state.rows[inst.guard as usize]);
             active = match inst.polarity {
                 Polarity::Plain => mask & truth,
@@ -162,30 +187,17 @@ impl Launch<'_> {
             self.at.active = mask;
             return Ok(Flow::Next);
         }
-        for slot in inst.src {
-            if slot != NONE && state.defined[slot as usize] & active != active {
-                self.defined(block, warp, slot, active)?;
-            }
+        if inst.tracked {
+            self.sources_defined(block, warp, inst, active)?;
         }
         let state = &mut block.warps[warp];
-        if let Op::Pack { count, list, .. } = inst.op {
-            self.list_defined(block, warp, list, count, active)?;
-        } else if alu::execute(&mut state.rows, &self.entry.lists, inst, active) {
-            for slot in [inst.dst, inst.dst2] {
-                if slot != NONE {
-                    state.defined[slot as usize] |= active;
-                }
-            }
-            if let Op::Unpack { count, list, .. } = inst.op {
-                self.define_list(block, warp, list, count, active);
+        if alu::execute::<VECTORS>(&mut state.rows, &self.entry.lists, inst, active) {
+            if inst.tracked {
+                self.define_results(block, warp, inst, active);
             }
             return Ok(Flow::Next);
         }
         let flow = match inst.op {
-            Op::Pack { .. } => {
-                alu::execute(&mut block.warps[warp].rows, &self.entry.lists, inst, active);
-                Flow::Next
-            }
             Op::Branch(target) => Flow::Jump(target),
             Op::BranchIndex { list, count } => self.branch(block, warp, inst, list, count)?,
             Op::Exit => self.exit(block, warp, active)?,
@@ -229,12 +241,41 @@ impl Launch<'_> {
             // The rest was executed as arithmetic, or changes nothing that is interpreted.
             _ => Flow::Next,
         };
-        for slot in [inst.dst, inst.dst2] {
-            if slot != NONE {
-                block.warps[warp].defined[slot as usize] |= active;
-            }
+        if inst.tracked {
+            self.define_results(block, warp, inst, active);
         }
         Ok(flow)
+    }
+
+    /// Checks that what an instruction reads has values in these lanes.
+    fn sources_defined(
+        &mut self,
+        block: &Block,
+        warp: usize,
+        inst: &Inst,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        for slot in inst.src {
+            if slot != NONE {
+                self.defined(block, warp, slot, mask)?;
+            }
+        }
+        match inst.op {
+            Op::Pack { count, list, .. } => self.list_defined(block, warp, list, count, mask),
+            _ => Ok(()),
+        }
+    }
+
+    /// What an instruction writes has values in these lanes from now on.
+    fn define_results(&self, block: &mut Block, warp: usize, inst: &Inst, mask: u32) {
+        for slot in [inst.dst, inst.dst2] {
+            if slot != NONE {
+                block.warps[warp].defined[slot as usize] |= mask;
+            }
+        }
+        if let Op::Unpack { count, list, .. } = inst.op {
+            self.define_list(block, warp, list, count, mask);
+        }
     }
 
     /// Checks that the registers of a list have values in these lanes.
@@ -269,7 +310,9 @@ impl Launch<'_> {
     }
 
     fn defined(&mut self, block: &Block, warp: usize, slot: Slot, mask: u32) -> Result<(), Fault> {
-        let missing = mask & !block.warps[warp].defined[slot as usize];
+        // Rows that all warps share have values.
+        let defined = block.warps[warp].defined.get(slot as usize);
+        let missing = mask & !defined.unwrap_or(&u32::MAX);
         if missing == 0 {
             return Ok(());
         }
@@ -322,6 +365,7 @@ impl Launch<'_> {
 }
 
 /// The lanes in which a predicate holds.
+#[inline(always)]
 fn truth(row: &Row) -> u32 {
     let lanes = row.iter().enumerate();
     lanes.fold(0, |bits, (lane, value)| bits | (*value as u32 & 1) << lane)

@@ -1,9 +1,10 @@
 //! Launches: blocks are started, their warps take turns, until all have ended.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use crate::alu::LANES;
-use crate::block::{Block, Shape};
+use crate::alu::{LANES, Row};
+use crate::block::{Block, Shape, fixed_rows};
 use crate::claim::Claim;
 use crate::cluster::{Gathering, Peer};
 use crate::counts::{Counts, Executed};
@@ -12,7 +13,7 @@ use crate::exec::Turn;
 use crate::memory::{Memory, SHARED_BASE};
 use crate::module::Entry;
 use crate::op::{Copy, Op};
-use crate::race::Shadow;
+use crate::shadow::Shadow;
 
 /// How a launch is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,10 +92,12 @@ pub(crate) struct Launch<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) memory: &'a mut Memory,
     /// Accesses to each buffer.
-    pub(crate) shadows: Vec<Shadow>,
+    pub(crate) shadows: Vec<Option<Box<Shadow>>>,
     pub(crate) options: &'a Options,
     pub(crate) shape: Shape,
     pub(crate) params: Vec<u8>,
+    /// The rows that all warps share.
+    pub(crate) fixed: Rc<[Row]>,
     pub(crate) counts: Counts,
     /// By opcode.
     pub(crate) executed: Vec<Executed>,
@@ -137,7 +140,7 @@ pub(crate) fn launch(
             buffer.constant = variable.constant;
         }
     }
-    let shadows = memory.buffers.iter().map(|_| Shadow::default());
+    let shadows = memory.buffers.iter().map(|_| None);
     let mut launch = Launch {
         entry,
         shadows: shadows.collect(),
@@ -145,6 +148,7 @@ pub(crate) fn launch(
         options,
         shape,
         params,
+        fixed: fixed_rows(entry, &shape, &addresses),
         counts: Counts::default(),
         executed: vec![Executed::default(); entry.opcodes.len()],
         steps: 0,
@@ -297,7 +301,8 @@ impl Launch<'_> {
             {
                 self.begin_cluster(next / together);
                 for _ in 0..together {
-                    blocks.push(Block::new(next, &self.shape, self.entry, addresses));
+                    let fixed = &self.fixed;
+                    blocks.push(Block::new(next, &self.shape, self.entry, addresses, fixed));
                     next += 1;
                 }
             }

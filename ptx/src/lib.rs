@@ -12,6 +12,9 @@
 //! while an asynchronous copy may still bring it, barriers that not all can reach, deadlocks. Blocks of a cluster run
 //! side by side; what barrier objects with the scope of a block order between two blocks is their shared memory alone.
 //!
+//! The functions that take most of the time are compiled a second time for processors with vectors of 32 bytes; others
+//! do the same lane by lane.
+//!
 //! ```
 //! use torre_ptx::{Device, Module, Options};
 //!
@@ -42,11 +45,13 @@ mod access;
 mod alu;
 mod block;
 mod body;
+mod cells;
 mod claim;
 mod clock;
 mod cluster;
 mod convert;
 mod counts;
+mod crew;
 mod decode;
 mod decode_memory;
 mod device;
@@ -61,8 +66,13 @@ mod op;
 mod operand;
 mod order;
 mod parse;
+mod place;
 mod poll;
 mod race;
+mod reads;
+mod registers;
+mod rows;
+mod shadow;
 mod sync;
 mod together;
 mod transfer;

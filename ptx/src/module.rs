@@ -49,6 +49,8 @@ pub(crate) struct Parameter {
 pub(crate) enum Content {
     /// A register: nothing yet.
     Register,
+    /// Registers that are written before they are read, one after the other.
+    Shared,
     Const(u64),
     Special(Special),
     /// The address of a variable of the module.
@@ -92,6 +94,8 @@ pub struct Entry {
     /// Slots of vector operands and targets of tables.
     pub(crate) lists: Vec<u32>,
     pub(crate) slots: Vec<Content>,
+    /// What rows hold that are the same in all warps: those of slots from [`crate::rows::FIXED`] on.
+    pub(crate) fixed: Vec<Content>,
     /// Names of the slots that are registers.
     pub(crate) slot_names: Vec<String>,
     /// Opcodes, by the number that instructions name.
@@ -103,6 +107,25 @@ pub struct Entry {
     pub(crate) required_threads: Option<[u32; 3]>,
     /// Blocks of a cluster.
     pub(crate) cluster: [u32; 3],
+}
+
+impl Content {
+    /// Whether a row with this is the same in all warps of a launch.
+    pub(crate) fn is_fixed(self) -> bool {
+        match self {
+            Content::Register | Content::Shared | Content::Sink => false,
+            Content::Const(_) | Content::Variable(_) | Content::DynamicShared => true,
+            Content::Special(special) => !matches!(
+                special,
+                Special::Thread(_)
+                    | Special::Block(_)
+                    | Special::Warp
+                    | Special::Processor
+                    | Special::Rank
+                    | Special::Cluster
+            ),
+        }
+    }
 }
 
 impl Entry {

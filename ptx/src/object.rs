@@ -1,6 +1,5 @@
 //! Barrier objects in shared memory: they count arrivals and the bytes of bulk copies, phase after phase.
 
-use crate::access::Place;
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT};
 use crate::clock::{Arrivals, Published, View, learn};
@@ -9,6 +8,7 @@ use crate::exec::Flow;
 use crate::launch::Launch;
 use crate::op::{Access, ArriveScope, Inst, MBarrier, NONE, Order, Scope, Space, Ty};
 use crate::order::Touch;
+use crate::place::Place;
 use crate::poll::Polled;
 use crate::race::Agent;
 use crate::transfer::{Transfers, pending};
@@ -178,7 +178,7 @@ impl Launch<'_> {
             lanes(active).for_each(|lane| row[lane] = u64::from(open));
         }
         if !open {
-            state.keep_poll(self.at.pc, vec![Polled::Phase { at, phase }]);
+            state.keep_poll(self.at.pc, &[Polled::Phase { at, phase }]);
         }
         Ok(Some(open))
     }

@@ -547,6 +547,8 @@ pub(crate) struct Inst {
     /// The predicate that guards, and how it is read.
     pub(crate) guard: Slot,
     pub(crate) polarity: Polarity,
+    /// It has registers of which lanes may have been left without a value.
+    pub(crate) tracked: bool,
     pub(crate) line: u32,
     /// The index of the opcode's text.
     pub(crate) name: u16,

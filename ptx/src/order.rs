@@ -1,13 +1,14 @@
 //! What orders accesses, and the check of each access against it.
 
-use crate::access::{Place, Region};
-use crate::alu::{LANES, Row, lanes};
+use crate::alu::{LANES, lanes};
 use crate::block::Block;
 use crate::clock::{Arrivals, Promise, Published, View, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
-use crate::race::{Actor, Agent, Conflict, Release, Shadow, Stamp};
+use crate::place::Place;
+use crate::race::{Actor, Agent, Conflict, Release, Stamp};
+use crate::shadow::Shadow;
 
 /// A kind of access.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +20,12 @@ pub(crate) enum Touch<'a> {
 }
 
 impl<'a> Touch<'a> {
-    fn access(self) -> &'a Access {
+    pub(crate) fn access(self) -> &'a Access {
         let (Touch::Read(access) | Touch::Write(access) | Touch::Update(access)) = self;
         access
     }
 
-    fn kind(self) -> AccessKind {
+    pub(crate) fn kind(self) -> AccessKind {
         match self {
             Touch::Read(_) => AccessKind::Read,
             Touch::Write(_) | Touch::Update(_) => AccessKind::Write,
@@ -41,7 +42,7 @@ pub(crate) struct Copier<'a> {
 
 /// Checks an access against those before it, and keeps it.
 #[inline(always)]
-fn access_shadow(
+pub(crate) fn access_shadow(
     shadow: &mut Shadow,
     pieces: std::ops::Range<usize>,
     actor: &Actor,
@@ -55,8 +56,12 @@ fn access_shadow(
                 let kind = AccessKind::Write;
                 return Err((Conflict { before, kind }, FaultKind::ReadOnly));
             }
-            shadow.read(pieces, actor)
+            match actor.strength {
+                Strength::Weak => shadow.read_by_one(pieces, actor),
+                Strength::Strong => shadow.read(pieces, actor),
+            }
         }
+        _ if actor.strength == Strength::Weak => shadow.write_by_one(pieces, actor),
         _ => shadow.write(pieces, actor),
     };
     result.map_err(|conflict| (conflict, FaultKind::Race))
@@ -74,7 +79,7 @@ pub(crate) struct Ties {
 }
 
 impl Launch<'_> {
-    fn actor<'b>(
+    pub(crate) fn actor<'b>(
         &self,
         block: &'b Block,
         warp: usize,
@@ -123,62 +128,59 @@ impl Launch<'_> {
         let strength = access.order.strength();
         let pieces = self.pieces(at, bytes);
         // The shadow leaves its place while the block's views are read.
-        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let mut shadow = self.shadow(block, place)?.take().unwrap_or_default();
         let actor = self.actor(block, warp, place, strength);
         let result = access_shadow(&mut shadow, pieces.clone(), &actor, touch);
         if strength == Strength::Strong && result.is_ok() {
             self.tie(block, warp, &mut shadow, pieces.start, touch);
         }
-        *self.shadow(block, place)? = shadow;
+        *self.shadow(block, place)? = Some(shadow);
         result.map_err(|(conflict, fault)| self.conflict(conflict, fault, touch.kind()))
     }
 
-    /// The same for all active lanes of a weak access to one region.
-    pub(crate) fn touch_together(
+    /// Lanes read what was published, and know it at once or after a fence.
+    pub(crate) fn hear(
         &mut self,
         block: &mut Block,
         warp: usize,
-        region: &Region,
-        addresses: &Row,
-        touch: Touch,
-    ) -> Result<(), Fault> {
-        let is_constant = match region.place {
-            Place::Global { buffer, .. } => self.memory.buffers[buffer].constant,
-            Place::Shared(_) => false,
-            _ => true,
-        };
-        if !self.options.races || is_constant {
-            return Ok(());
+        mask: u32,
+        release: &Release,
+        access: &Access,
+    ) {
+        let near = release.published.block == block.index;
+        let wide = release.scope == Scope::Device && access.scope == Scope::Device;
+        if !near && !wide {
+            return;
         }
-        let mut shadow = std::mem::take(self.shadow(block, region.place)?);
-        let state = &block.warps[warp];
-        let mut actor = self.actor(block, warp, region.place, Strength::Weak);
-        let mut found = None;
-        for lane in lanes(self.at.active) {
-            let view = &state.views[lane];
-            (actor.lane, actor.view, actor.floor) = (lane as u32, view, view.floor());
-            let pieces = self.pieces(region.offsets[lane], region.bytes);
-            if let Err(conflict) = access_shadow(&mut shadow, pieces, &actor, touch) {
-                found = Some((lane, conflict));
-                break;
-            }
+        let news = &release.published;
+        if access.order.acquires() {
+            self.learn(block, warp, mask, news);
+            return;
         }
-        *self.shadow(block, region.place)? = shadow;
-        match found {
-            None => Ok(()),
-            Some((lane, (conflict, fault))) => {
-                self.at.lane = lane as u32;
-                let fault = self.conflict(conflict, fault, touch.kind());
-                Err(fault.at(addresses[lane]))
-            }
+        // What lanes had heard before, and what becomes of it.
+        let mut last: Option<(Published, Published)> = None;
+        for lane in lanes(mask) {
+            let pending = &mut block.warps[warp].ties[lane].pending;
+            let all = match pending.take() {
+                Some(old) if !old.same(news) => {
+                    let known = last.take().filter(|(before, _)| before.same(&old));
+                    let (_, all) = last.insert(known.unwrap_or_else(|| {
+                        let all = old.join(news);
+                        (old, all)
+                    }));
+                    all.clone()
+                }
+                _ => news.clone(),
+            };
+            *pending = Some(all);
         }
     }
 
-    fn shadow<'b>(
+    pub(crate) fn shadow<'b>(
         &'b mut self,
         block: &'b mut Block,
         place: Place,
-    ) -> Result<&'b mut Shadow, Fault> {
+    ) -> Result<&'b mut Option<Box<Shadow>>, Fault> {
         Ok(match place {
             Place::Global { buffer, .. } => &mut self.shadows[buffer],
             Place::Peer { rank, .. } => &mut self.peer(rank)?.shared.shadow,
@@ -236,19 +238,7 @@ impl Launch<'_> {
         let access = touch.access();
         let lane = self.at.lane as usize;
         if let (false, Some(release)) = (matches!(touch, Touch::Write(_)), shadow.release(piece)) {
-            let near = release.published.block == block.index;
-            if near || release.scope == Scope::Device && access.scope == Scope::Device {
-                if access.order.acquires() {
-                    self.learn(block, warp, 1 << lane, &release.published);
-                } else {
-                    let pending = &mut block.warps[warp].ties[lane].pending;
-                    let news = release.published;
-                    *pending = Some(match pending.take() {
-                        Some(old) if !old.same(&news) => old.join(&news),
-                        _ => news,
-                    });
-                }
-            }
+            self.hear(block, warp, 1 << lane, &release, access);
         }
         if matches!(touch, Touch::Read(_)) {
             return;
@@ -335,12 +325,27 @@ impl Launch<'_> {
         if !self.options.races {
             return;
         }
+        let index = block.index;
+        let near = |news: &mut Published| scope == Scope::Device || news.block == index;
+        // Lanes that have heard the same learn it together.
+        let mut heard: Option<(Published, u32)> = None;
         for lane in lanes(self.at.active) {
-            let pending = &mut block.warps[warp].ties[lane].pending;
-            let near = |news: &mut Published| scope == Scope::Device || news.block == block.index;
-            if let Some(news) = pending.take_if(near) {
-                self.learn(block, warp, 1 << lane, &news);
+            let Some(news) = block.warps[warp].ties[lane].pending.take_if(near) else {
+                continue;
+            };
+            match &mut heard {
+                Some((before, mask)) if before.same(&news) => *mask |= 1 << lane,
+                _ => {
+                    if let Some((before, mask)) = heard.replace((news, 1 << lane)) {
+                        self.learn(block, warp, mask, &before);
+                    }
+                }
             }
+        }
+        if let Some((news, mask)) = heard {
+            self.learn(block, warp, mask, &news);
+        }
+        for lane in lanes(self.at.active) {
             let state = &mut block.warps[warp];
             let promise = Promise::new(&state.views[lane], warp * LANES + lane, state.clock);
             state.clock += 1;
@@ -383,20 +388,18 @@ impl Launch<'_> {
             return Ok(());
         }
         let pieces = self.pieces(at, bytes);
-        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let mut shadow = self.shadow(block, place)?.take().unwrap_or_default();
         let actor = self.actor(block, warp, place, Strength::Weak);
         let mut result = Ok(());
         if kind == AccessKind::Write {
-            result = pieces
-                .clone()
-                .try_for_each(|piece| shadow.check_write(piece, &actor));
+            result = shadow.check_by_one(pieces.clone(), &actor);
         }
         let mut result = result.map_err(|conflict| (conflict, FaultKind::Race));
         if copy == CopyKind::Bulk && result.is_ok() {
             let seen = shadow.check_proxy(pieces, &actor, self.shape.warps);
             result = seen.map_err(|conflict| (conflict, FaultKind::ProxyFence));
         }
-        *self.shadow(block, place)? = shadow;
+        *self.shadow(block, place)? = Some(shadow);
         result.map_err(|(conflict, fault)| self.conflict(conflict, fault, kind))
     }
 
@@ -412,7 +415,7 @@ impl Launch<'_> {
         let (Place::Global { at, .. } | Place::Shared(at)) = place else {
             return Ok(());
         };
-        let mut shadow = std::mem::take(self.shadow(block, place)?);
+        let mut shadow = self.shadow(block, place)?.take().unwrap_or_default();
         let actor = Actor {
             block: block.index,
             warp: self.shape.warps,
@@ -427,10 +430,10 @@ impl Launch<'_> {
         };
         let pieces = self.pieces(at, bytes);
         let result = match kind {
-            AccessKind::Read => shadow.read(pieces, &actor),
-            AccessKind::Write => shadow.write(pieces, &actor),
+            AccessKind::Read => shadow.read_by_one(pieces, &actor),
+            AccessKind::Write => shadow.write_by_one(pieces, &actor),
         };
-        *self.shadow(block, place)? = shadow;
+        *self.shadow(block, place)? = Some(shadow);
         result.map_err(|conflict| self.conflict(conflict, FaultKind::Race, kind))
     }
 }

@@ -4,9 +4,10 @@
 //! Where no thread goes on, all poll in every round: kernels that give up after some polls end, and those that do not
 //! are found.
 
-use crate::access::{Place, number};
+use crate::access::number;
 use crate::block::{Block, Warp};
 use crate::launch::Launch;
+use crate::place::Place;
 
 /// The most instructions of a loop that does nothing but poll.
 pub(crate) const LOOP: u32 = 32;
@@ -39,15 +40,14 @@ pub(crate) struct Poll {
 
 impl Warp {
     /// Keeps what a poll by the instruction `pc` has read.
-    pub(crate) fn keep_poll(&mut self, pc: u32, values: Vec<Polled>) {
-        let last = &self.poll;
-        let repeated = !values.is_empty() && last.pc == pc && last.values == values;
-        self.poll = Poll {
-            pc,
-            values,
-            repeated,
-            turns: 0,
-        };
+    pub(crate) fn keep_poll(&mut self, pc: u32, values: &[Polled]) {
+        let last = &mut self.poll;
+        last.repeated = !values.is_empty() && last.pc == pc && last.values == values;
+        if !last.repeated {
+            last.values.clear();
+            last.values.extend_from_slice(values);
+        }
+        (last.pc, last.turns) = (pc, 0);
     }
 }
 

@@ -1,12 +1,10 @@
-//! Shadow memory: who read and wrote each piece of memory last, and whether the next access comes after.
+//! Who accesses memory, and whether an access comes after one before it.
 //!
-//! Each piece has its last write and the reads since (Flanagan and Freund, FastTrack, 2009). An access is a race if
-//! the thread does not know of an access before it and one of the two writes; accesses that are both strong (atomic,
-//! relaxed, acquire, release or volatile) never race with each other.
+//! An access is a race if the thread does not know of an access before it and one of the two writes; accesses that are
+//! both strong (atomic, relaxed, acquire, release or volatile) never race with each other.
 
-use std::collections::BTreeMap;
-
-use crate::clock::{Published, Sight, View};
+use crate::cells::{EIGHT, Lanes, Who, each as eight, truth};
+use crate::clock::{Floors, MOST_WARPS, Published, Sight, View};
 use crate::op::{AccessKind, Scope, Strength};
 
 /// An access: by which lanes of a warp, at what time of the warp, by which instruction.
@@ -17,22 +15,26 @@ pub(crate) struct Stamp {
     pub(crate) time: u32,
     pub(crate) lanes: u32,
     /// The instruction in 24 bits, the warp in 7, whether it is strong in one.
-    packed: u32,
+    pub(crate) packed: u32,
 }
 
 /// The most instructions that a kernel may have.
 pub(crate) const MOST_INSTRUCTIONS: usize = 1 << 24;
 
 impl Stamp {
+    /// Where the warp lies among the packed bits.
+    pub(crate) const WARP_AT: u32 = 24;
+    pub(crate) const WARP: u32 = 0x7f << Stamp::WARP_AT;
+
     pub(crate) fn pc(&self) -> u32 {
         self.packed & 0xff_ffff
     }
 
     pub(crate) fn warp(&self) -> u32 {
-        self.packed >> 24 & 0x7f
+        (self.packed & Stamp::WARP) >> Stamp::WARP_AT
     }
 
-    fn strength(&self) -> Strength {
+    pub(crate) fn strength(&self) -> Strength {
         match self.packed >> 31 {
             0 => Strength::Weak,
             _ => Strength::Strong,
@@ -66,8 +68,10 @@ pub(crate) struct Actor<'a> {
 }
 
 impl Actor<'_> {
-    fn stamp(&self) -> Stamp {
-        let packed = self.pc | self.warp << 24 | u32::from(self.strength == Strength::Strong) << 31;
+    pub(crate) fn stamp(&self) -> Stamp {
+        let packed = self.pc
+            | self.warp << Stamp::WARP_AT
+            | u32::from(self.strength == Strength::Strong) << 31;
         Stamp {
             block: self.block,
             time: self.time,
@@ -77,7 +81,7 @@ impl Actor<'_> {
     }
 
     /// Whether an access is known to come before.
-    fn knows(&self, stamp: &Stamp) -> bool {
+    pub(crate) fn knows(&self, stamp: &Stamp) -> bool {
         let sight = if self.near {
             Sight::Shared
         } else {
@@ -88,7 +92,7 @@ impl Actor<'_> {
 
     /// Whether a read is known to be over: whatever came after it saw its value, so that what orders shared memory is
     /// enough.
-    fn knows_over(&self, stamp: &Stamp) -> bool {
+    pub(crate) fn knows_over(&self, stamp: &Stamp) -> bool {
         self.knows_by(stamp, Sight::Shared)
     }
 
@@ -114,7 +118,7 @@ impl Actor<'_> {
     }
 
     /// Whether a write of a thread is visible to copies in bulk that this thread issues.
-    fn shows(&self, stamp: &Stamp, agents: u32) -> bool {
+    pub(crate) fn shows(&self, stamp: &Stamp, agents: u32) -> bool {
         if stamp.time == 0 || stamp.warp() == agents {
             return true;
         }
@@ -122,9 +126,9 @@ impl Actor<'_> {
         times.is_some_and(|times| times.covers(stamp.warp(), stamp.lanes, stamp.time))
     }
 
-    fn follows(&self, stamp: &Stamp) -> bool {
+    pub(crate) fn follows(&self, stamp: &Stamp) -> bool {
         let strong = |strength| strength == Strength::Strong;
-        self.knows(stamp) || strong(self.strength) && strong(stamp.strength())
+        strong(self.strength) && strong(stamp.strength()) || self.knows(stamp)
     }
 }
 
@@ -135,12 +139,102 @@ pub(crate) struct Conflict {
     pub(crate) kind: AccessKind,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Cell {
-    write: Stamp,
-    read: Stamp,
-    /// The list of further reads; 0 for none.
-    more: u32,
+/// What lanes of a warp know: all of them the same, or each its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Views<'a> {
+    One(&'a View),
+    Each(&'a [View]),
+}
+
+/// Lanes of a warp that access memory by one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crew<'a> {
+    /// One of them.
+    pub(crate) actor: Actor<'a>,
+    pub(crate) views: Views<'a>,
+    /// The least of what all of them know of each warp of their block.
+    pub(crate) floors: &'a Floors,
+}
+
+impl<'a> Crew<'a> {
+    pub(crate) fn actor(&self, lane: usize) -> Actor<'a> {
+        let view = match self.views {
+            Views::One(view) => view,
+            Views::Each(views) => &views[lane],
+        };
+        Actor {
+            lane: lane as u32,
+            view,
+            floor: view.floor(),
+            ..self.actor
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn who(&self) -> Who<'a> {
+        Who {
+            stamp: self.actor.stamp(),
+            floors: self.floors,
+        }
+    }
+
+    /// Whether all of them know an access that was not their own.
+    #[inline(always)]
+    pub(crate) fn knows(&self, before: &Stamp) -> bool {
+        let early = before.time <= self.floors[before.warp() as usize % MOST_WARPS];
+        before.time == 0 || early && before.block == self.actor.block
+    }
+}
+
+/// Pieces that lanes access one after the other, each the same power of two of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) pieces: std::ops::Range<usize>,
+    pub(crate) lane: usize,
+    /// Pieces of a lane, as a power of two.
+    pub(crate) each: u32,
+}
+
+impl Run {
+    /// The lane that accesses a piece.
+    #[inline(always)]
+    pub(crate) fn lane(&self, piece: usize) -> usize {
+        self.lane + (piece.wrapping_sub(self.pieces.start) >> self.each)
+    }
+
+    /// The part of it before a piece.
+    pub(crate) fn before(&self, end: usize) -> Run {
+        Run {
+            pieces: self.pieces.start..self.pieces.end.min(end),
+            ..self.clone()
+        }
+    }
+
+    /// The part of it from a piece on.
+    pub(crate) fn from(&self, piece: usize) -> Run {
+        Run {
+            pieces: piece..self.pieces.end,
+            lane: self.lane(piece),
+            each: self.each,
+        }
+    }
+
+    /// The part of it in the eight cells from the one of `first` on.
+    #[inline(always)]
+    pub(crate) fn lanes<'a>(&self, first: usize, who: Who<'a>) -> Lanes<'a> {
+        let (from, to) = (self.pieces.start, self.pieces.end);
+        let (from, to) = (
+            from.saturating_sub(first) as u32,
+            (to - first).min(EIGHT) as u32,
+        );
+        let ahead = (first as u32).wrapping_sub(self.pieces.start as u32);
+        let (lane, each) = (self.lane as u32, self.each);
+        Lanes {
+            who,
+            bits: eight(|i| 1 << (lane.wrapping_add(ahead.wrapping_add(i as u32) >> each) & 31)),
+            active: eight(|i| truth(i as u32 >= from) & truth((i as u32) < to)),
+        }
+    }
 }
 
 /// What strong writes to a place have published.
@@ -150,190 +244,8 @@ pub(crate) struct Release {
     pub(crate) scope: Scope,
 }
 
-/// Pieces of one allocation of a page of the shadow.
-const PAGE: usize = 256;
-
-/// The shadow of a buffer or of a block's shared memory.
-#[derive(Debug, Default)]
-pub(crate) struct Shadow {
-    pages: Vec<Option<Box<[Cell]>>>,
-    more: Vec<Vec<Stamp>>,
-    /// In boxes, as places come and go all the time.
-    releases: BTreeMap<usize, Box<Release>>,
-}
-
-impl Shadow {
-    fn cell(&mut self, piece: usize) -> &mut Cell {
-        let page = piece / PAGE;
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
-        }
-        let page = self.pages[page].get_or_insert_with(|| vec![Cell::default(); PAGE].into());
-        &mut page[piece % PAGE]
+impl Release {
+    pub(crate) fn same(&self, other: &Release) -> bool {
+        self.scope == other.scope && self.published.same(&other.published)
     }
-
-    /// A read. Strong ones are not kept: who writes weakly where others read strongly is found by their next read.
-    pub(crate) fn read(
-        &mut self,
-        pieces: std::ops::Range<usize>,
-        actor: &Actor,
-    ) -> Result<(), Conflict> {
-        for piece in pieces {
-            let cell = self.cell(piece);
-            let before = cell.write;
-            if !actor.follows(&before) {
-                return Err(Conflict {
-                    before,
-                    kind: AccessKind::Write,
-                });
-            }
-            if actor.strength == Strength::Strong {
-                continue;
-            }
-            let (stamp, read) = (actor.stamp(), &mut cell.read);
-            if same_time(read, &stamp) {
-                read.lanes |= stamp.lanes;
-                read.packed = stamp.packed;
-            } else if cell.more == 0 && actor.knows(read) {
-                *read = stamp;
-            } else {
-                self.read_more(piece, actor);
-            }
-        }
-        Ok(())
-    }
-
-    fn read_more(&mut self, piece: usize, actor: &Actor) {
-        let next = self.more.len() as u32 + 1;
-        let cell = self.cell(piece);
-        if cell.more == 0 {
-            cell.more = next;
-            self.more.push(Vec::new());
-        }
-        let more = self.cell(piece).more;
-        let (list, stamp) = (&mut self.more[more as usize - 1], actor.stamp());
-        match list.iter_mut().rev().find(|read| same_time(read, &stamp)) {
-            Some(read) => read.lanes |= stamp.lanes,
-            None => match list.iter_mut().find(|read| actor.knows(read)) {
-                Some(read) => *read = stamp,
-                None => list.push(stamp),
-            },
-        }
-    }
-
-    /// A write; what was before is forgotten, for who comes after this comes after that.
-    pub(crate) fn write(
-        &mut self,
-        pieces: std::ops::Range<usize>,
-        actor: &Actor,
-    ) -> Result<(), Conflict> {
-        for piece in pieces {
-            self.check_write(piece, actor)?;
-            let cell = self.cell(piece);
-            (cell.write, cell.read.time) = (actor.stamp(), 0);
-            let more = cell.more;
-            if more != 0 {
-                self.more[more as usize - 1].clear();
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether all accesses to a piece come before a write.
-    pub(crate) fn check_write(&mut self, piece: usize, actor: &Actor) -> Result<(), Conflict> {
-        let Cell { write, read, more } = *self.cell(piece);
-        if !actor.follows(&write) {
-            return Err(Conflict {
-                before: write,
-                kind: AccessKind::Write,
-            });
-        }
-        if !actor.knows_over(&read) {
-            return Err(Conflict {
-                before: read,
-                kind: AccessKind::Read,
-            });
-        }
-        let list = if more == 0 {
-            &[][..]
-        } else {
-            &self.more[more as usize - 1]
-        };
-        match list.iter().find(|read| !actor.knows_over(read)) {
-            Some(read) => Err(Conflict {
-                before: *read,
-                kind: AccessKind::Read,
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the last writes are visible to a copy in bulk; the warp of number `agents` stands for copies themselves.
-    pub(crate) fn check_proxy(
-        &mut self,
-        mut pieces: std::ops::Range<usize>,
-        actor: &Actor,
-        agents: u32,
-    ) -> Result<(), Conflict> {
-        let hidden = pieces.find_map(|piece| {
-            let before = self.cell(piece).write;
-            (!actor.shows(&before, agents)).then_some(before)
-        });
-        hidden.map_or(Ok(()), |before| {
-            Err(Conflict {
-                before,
-                kind: AccessKind::Write,
-            })
-        })
-    }
-
-    /// The last write of the launch to any of these pieces.
-    pub(crate) fn written(&mut self, mut pieces: std::ops::Range<usize>) -> Option<Stamp> {
-        pieces.find_map(|piece| {
-            let write = self.cell(piece).write;
-            (write.time > 0).then_some(write)
-        })
-    }
-
-    /// What the last write to a piece has published, if it was strong.
-    pub(crate) fn release(&mut self, piece: usize) -> Option<Release> {
-        if self.releases.is_empty() || self.cell(piece).write.strength() == Strength::Weak {
-            return None;
-        }
-        self.releases.get(&piece).map(|release| (**release).clone())
-    }
-
-    /// Adds what a strong update of a piece publishes to what was published there.
-    pub(crate) fn add_release(&mut self, piece: usize, release: Option<Release>) {
-        let all = match (self.release(piece), release) {
-            (Some(old), Some(new)) => {
-                let scope = if old.scope == Scope::Block {
-                    old.scope
-                } else {
-                    new.scope
-                };
-                Some(Release {
-                    published: new.published.join(&old.published),
-                    scope,
-                })
-            }
-            (old, new) => new.or(old),
-        };
-        self.set_release(piece, all);
-    }
-
-    /// Sets what a strong write to a piece publishes.
-    pub(crate) fn set_release(&mut self, piece: usize, release: Option<Release>) {
-        match release {
-            Some(release) => match self.releases.get_mut(&piece) {
-                Some(old) => **old = release,
-                None => drop(self.releases.insert(piece, Box::new(release))),
-            },
-            None => drop(self.releases.remove(&piece)),
-        }
-    }
-}
-
-fn same_time(read: &Stamp, stamp: &Stamp) -> bool {
-    read.time == stamp.time && read.block == stamp.block && read.warp() == stamp.warp()
 }

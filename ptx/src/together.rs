@@ -1,18 +1,59 @@
-//! Loads and stores of a warp whose lanes all access one region of memory: what holds for the region is found once.
+//! Loads and stores of a warp whose lanes all access one region of memory: what holds for the region is found once, and
+//! lanes that access neighbouring places are served together.
 //!
 //! Whatever is special about a lane is left to the accesses lane by lane ([`crate::access`]), which say what is wrong.
 
-use crate::access::{Place, Region};
-use crate::alu::{LANES, Row, lanes};
+use crate::access::number;
+use crate::alu::{LANES, Row, has_vectors, lanes};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
+use crate::counts::{Pattern, bank_passes_of, sectors_of};
 use crate::error::Fault;
 use crate::launch::Launch;
 use crate::memory::{PARAM_BASE, SHARED_BASE};
-use crate::op::{Access, Order, Space, mask, sign_extend};
+use crate::op::{Access, AccessKind, Order, Space, mask, sign_extend};
 use crate::order::Touch;
+use crate::place::{Place, Region};
+use crate::poll::Polled;
+
+/// A function compiled for processors where rows are a few registers; on others of the kind all is left to the accesses
+/// lane by lane.
+macro_rules! vectorised {
+    ($name:ident, $any:ident, $avx2:ident) => {
+        pub(crate) fn $name(
+            &mut self,
+            block: &mut Block,
+            warp: usize,
+            access: &Access,
+            addresses: &Row,
+        ) -> Result<Option<Place>, Fault> {
+            #[cfg(target_arch = "x86_64")]
+            if has_vectors() {
+                // SAFETY: the processor has the features.
+                return unsafe { self.$avx2(block, warp, access, addresses) };
+            }
+            #[cfg(target_arch = "x86_64")]
+            return Ok(None);
+            #[cfg(not(target_arch = "x86_64"))]
+            self.$any(block, warp, access, addresses)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+        fn $avx2(
+            &mut self,
+            block: &mut Block,
+            warp: usize,
+            access: &Access,
+            addresses: &Row,
+        ) -> Result<Option<Place>, Fault> {
+            self.$any(block, warp, access, addresses)
+        }
+    };
+}
 
 impl Launch<'_> {
     /// The region that an access lies in, if all lanes are in bounds and aligned.
+    #[inline(always)]
     fn region(
         &mut self,
         block: &Block,
@@ -21,7 +62,7 @@ impl Launch<'_> {
         bytes: usize,
     ) -> Option<Region> {
         let active = self.at.active;
-        let first = addresses[active.trailing_zeros() as usize];
+        let first = addresses[active.trailing_zeros() as usize % LANES];
         let (space, start) = space.of(first);
         let (place, base, size) = match space {
             Space::Shared => (Place::Shared(0), SHARED_BASE, block.shared.bytes.len()),
@@ -38,43 +79,49 @@ impl Launch<'_> {
             _ => return None,
         };
         let (base, last) = (start + base, size.checked_sub(bytes)? as u64);
-        let (mut offsets, mut beyond, mut bits) = ([0; LANES], 0, 0);
+        if size > u32::MAX as usize {
+            return None;
+        }
+        let (mut beyond, mut bits) = (0, 0);
         for (lane, address) in addresses.iter().enumerate() {
-            let offset = address.wrapping_sub(base);
-            let is_active = active >> lane & 1;
-            beyond |= u32::from(offset > last) & is_active;
-            bits |= address & u64::from(is_active).wrapping_neg();
-            offsets[lane] = offset as usize;
+            let is_active = u64::from(active >> lane & 1).wrapping_neg();
+            beyond |= u64::from(address.wrapping_sub(base) > last).wrapping_neg() & is_active;
+            bits |= address & is_active;
         }
         let aligned = bytes.is_power_of_two() && bits & (bytes as u64 - 1) == 0;
-        (beyond == 0 && aligned).then_some(Region {
-            place,
-            offsets,
-            bytes,
-        })
+        let fits = beyond == 0 && aligned;
+        fits.then(|| Region::new(place, base, addresses, active, bytes as u32))
     }
 
-    /// Whether every byte of a region is as it is for most accesses, so that nothing has to be said of any lane.
-    fn plain(&self, block: &Block, region: &Region, is_plain: impl Fn(u8) -> bool) -> bool {
-        let mut spans = lanes(self.at.active).map(|lane| region.span(lane));
+    /// Whether every byte of a region is as it is for most accesses, so that nothing has to be said of any lane: of its
+    /// state in shared memory, these bits are those of a byte that was written, or any.
+    #[inline(always)]
+    fn plain(&self, block: &Block, region: &Region, looked_at: u8, needed: u8) -> bool {
+        let mut spans = region.spans();
         match region.place {
             Place::Global { buffer, .. } => {
                 let written = self.memory.buffers[buffer].written.as_ref();
                 self.claims.is_empty()
                     && written.is_none_or(|written| {
-                        spans.all(|span| written[span].iter().all(|byte| is_plain(u8::from(*byte))))
+                        needed == 0 || spans.all(|span| written[span].iter().all(|byte| *byte))
                     })
             }
             Place::Shared(_) => {
                 let state = &block.shared.state;
-                spans.all(|span| state[span].iter().all(|state| is_plain(*state)))
+                spans.all(|span| {
+                    let states = state[span].iter();
+                    states.fold(0, |all, state| all | (state & looked_at) ^ needed) == 0
+                })
             }
             _ => true,
         }
     }
 
+    vectorised!(load_together, load_together_any, load_together_avx2);
+
     /// A load of all active lanes; where it went, unless it has to be done lane by lane.
-    pub(crate) fn load_together(
+    #[inline(always)]
+    fn load_together_any(
         &mut self,
         block: &mut Block,
         warp: usize,
@@ -89,11 +136,19 @@ impl Launch<'_> {
         let Some(region) = self.region(block, access.space, addresses, bytes) else {
             return Ok(None);
         };
-        let is_value = |state| state & (WRITTEN | ARRIVING | OBJECT) == WRITTEN;
-        if !self.plain(block, &region, is_value) {
+        if !self.plain(block, &region, WRITTEN | ARRIVING | OBJECT, WRITTEN) {
             return Ok(None);
         }
-        self.touch_together(block, warp, &region, addresses, Touch::Read(access))?;
+        self.touch_together(block, warp, &region, Touch::Read(access))?;
+        self.fill(block, warp, access, &region);
+        self.count_region(&region, AccessKind::Read);
+        Ok(Some(region.place))
+    }
+
+    /// Brings what lies in a region to registers.
+    #[inline(always)]
+    fn fill(&self, block: &mut Block, warp: usize, access: &Access, region: &Region) {
+        let size = access.ty.bytes() as usize;
         let Block { warps, shared, .. } = block;
         let memory = match region.place {
             Place::Global { buffer, .. } => &self.memory.buffers[buffer].bytes,
@@ -105,23 +160,25 @@ impl Launch<'_> {
             let row = &mut warps[warp].rows[*slot as usize];
             let skip = index * size;
             match size {
-                1 => gather::<1>(row, memory, &region, skip, self.at.active),
-                2 => gather::<2>(row, memory, &region, skip, self.at.active),
-                4 => gather::<4>(row, memory, &region, skip, self.at.active),
-                _ => gather::<8>(row, memory, &region, skip, self.at.active),
+                1 => gather::<1>(row, memory, region, skip),
+                2 => gather::<2>(row, memory, region, skip),
+                4 => gather::<4>(row, memory, region, skip),
+                _ => gather::<8>(row, memory, region, skip),
             }
             if access.ty.is_signed() {
                 let (from, to) = (access.ty.bits(), mask(u32::from(access.width)));
-                for lane in lanes(self.at.active) {
+                for lane in lanes(region.active) {
                     row[lane] = sign_extend(row[lane], from) as u64 & to;
                 }
             }
         }
-        Ok(Some(region.place))
     }
 
+    vectorised!(store_together, store_together_any, store_together_avx2);
+
     /// A store of all active lanes; where it went, unless it has to be done lane by lane.
-    pub(crate) fn store_together(
+    #[inline(always)]
+    fn store_together_any(
         &mut self,
         block: &mut Block,
         warp: usize,
@@ -141,22 +198,22 @@ impl Launch<'_> {
             Place::Shared(_) => true,
             _ => false,
         };
-        if !writable || !self.plain(block, &region, |state| state & !WRITTEN == 0) {
+        if !writable || !self.plain(block, &region, !WRITTEN, 0) {
             return Ok(None);
         }
-        self.touch_together(block, warp, &region, addresses, Touch::Write(access))?;
+        self.touch_together(block, warp, &region, Touch::Write(access))?;
         let Block { warps, shared, .. } = block;
-        let spans = || lanes(self.at.active).map(|lane| region.span(lane));
         let memory = match region.place {
             Place::Global { buffer, .. } => {
                 let buffer = &mut self.memory.buffers[buffer];
                 if let Some(written) = &mut buffer.written {
-                    spans().for_each(|span| written[span].fill(true));
+                    region.spans().for_each(|span| written[span].fill(true));
                 }
                 &mut buffer.bytes
             }
             _ => {
-                spans().for_each(|span| shared.state[span].fill(WRITTEN));
+                let state = &mut shared.state;
+                region.spans().for_each(|span| state[span].fill(WRITTEN));
                 &mut shared.bytes
             }
         };
@@ -165,36 +222,184 @@ impl Launch<'_> {
             let row = &warps[warp].rows[*slot as usize];
             let skip = index * size;
             match size {
-                1 => scatter::<1>(row, memory, &region, skip, self.at.active),
-                2 => scatter::<2>(row, memory, &region, skip, self.at.active),
-                4 => scatter::<4>(row, memory, &region, skip, self.at.active),
-                _ => scatter::<8>(row, memory, &region, skip, self.at.active),
+                1 => scatter::<1>(row, memory, &region, skip),
+                2 => scatter::<2>(row, memory, &region, skip),
+                4 => scatter::<4>(row, memory, &region, skip),
+                _ => scatter::<8>(row, memory, &region, skip),
             }
         }
+        self.count_region(&region, AccessKind::Write);
         Ok(Some(region.place))
+    }
+
+    /// Counts an access to a region.
+    #[inline(always)]
+    fn count_region(&mut self, region: &Region, kind: AccessKind) {
+        let pattern = Pattern {
+            first: region.address(region.active.trailing_zeros() as usize % LANES),
+            alike: region.alike,
+            bytes: region.bytes,
+        };
+        let runs = || region.runs().map(|run| (run, region.address(run.lane)));
+        let addresses = || std::array::from_fn(|lane| region.address(lane));
+        let (pieces, ideal) = match region.place {
+            Place::Global { .. } => (sectors_of(&pattern, runs(), region.active, addresses), 0),
+            Place::Shared(_) => bank_passes_of(&pattern, runs, region.active, addresses),
+            _ => return,
+        };
+        self.add_traffic(region.place, kind, region.bytes, [pieces, ideal]);
+    }
+
+    /// A strong load of one place by all active lanes, if nothing has to be said of any lane; what was read.
+    pub(crate) fn load_alike(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        access: &Access,
+        addresses: &Row,
+    ) -> Option<Polled> {
+        let size = access.ty.bytes() as usize;
+        let bytes = size * usize::from(access.count);
+        let first = addresses[self.at.active.trailing_zeros() as usize % LANES];
+        let mut others = lanes(self.at.active);
+        if bytes > 8
+            || !first.is_multiple_of(bytes as u64)
+            || others.any(|lane| addresses[lane] != first)
+        {
+            return None;
+        }
+        let place = self.resolve(block, access.space, first, bytes).ok()?;
+        if !matches!(place, Place::Shared(_) | Place::Global { .. }) {
+            return None;
+        }
+        let data = self.bytes(block, warp, place, bytes).ok()?;
+        let mut value = [0; 8];
+        value[..bytes].copy_from_slice(data);
+        if !self.touch_alike(block, warp, place, bytes, access) {
+            return None;
+        }
+        let value = u64::from_le_bytes(value);
+        let list = access.list as usize..access.list as usize + usize::from(access.count);
+        for (index, slot) in self.entry.lists[list].iter().enumerate() {
+            let mut part = value >> (index * size * 8) & mask(access.ty.bits());
+            if access.ty.is_signed() {
+                part = sign_extend(part, access.ty.bits()) as u64 & mask(u32::from(access.width));
+            }
+            let row = &mut block.warps[warp].rows[*slot as usize];
+            lanes(self.at.active).for_each(|lane| row[lane] = part);
+        }
+        let pattern = Pattern {
+            first,
+            alike: true,
+            bytes: bytes as u32,
+        };
+        let counts = match place {
+            Place::Global { .. } => [pattern.sectors(), 0],
+            _ => [pattern.parts(self.at.active); 2],
+        };
+        self.add_traffic(place, AccessKind::Read, bytes as u32, counts);
+        Some(Polled::Value {
+            place,
+            bytes,
+            value,
+        })
+    }
+
+    /// A strong load of several places, in the same case; what was read.
+    pub(crate) fn load_apart(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        access: &Access,
+        addresses: &Row,
+    ) -> Option<Vec<Polled>> {
+        let bytes = access.ty.bytes() as usize * usize::from(access.count);
+        if bytes > 8 {
+            return None;
+        }
+        let region = self.region(block, access.space, addresses, bytes)?;
+        if matches!(region.place, Place::Param(_))
+            || !self.plain(block, &region, WRITTEN | ARRIVING | OBJECT, WRITTEN)
+            || !self.touch_apart(block, warp, &region, access)
+        {
+            return None;
+        }
+        self.fill(block, warp, access, &region);
+        self.count_region(&region, AccessKind::Read);
+        let mut polled = Vec::new();
+        let mut last = None;
+        for lane in lanes(region.active) {
+            let at = region.offsets[lane] as usize;
+            if last.replace(at) == Some(at) {
+                continue;
+            }
+            let (place, memory) = match region.place {
+                Place::Global { buffer, .. } => {
+                    let memory = &self.memory.buffers[buffer].bytes;
+                    (Place::Global { buffer, at }, memory)
+                }
+                _ => (Place::Shared(at), &block.shared.bytes),
+            };
+            let value = number(&memory[at..at + bytes]);
+            polled.push(Polled::Value {
+                place,
+                bytes,
+                value,
+            });
+        }
+        Some(polled)
     }
 }
 
 /// Values of N bytes into a row.
-fn gather<const N: usize>(row: &mut Row, memory: &[u8], region: &Region, skip: usize, active: u32) {
-    for lane in lanes(active) {
-        let at = region.offsets[lane] + skip;
+#[inline(always)]
+fn gather<const N: usize>(row: &mut Row, memory: &[u8], region: &Region, skip: usize) {
+    if region.alike {
+        let at = region.offsets[region.active.trailing_zeros() as usize % LANES] as usize + skip;
+        let value = number(&memory[at..at + N]);
+        for (lane, to) in row.iter_mut().enumerate() {
+            *to = if region.active >> lane & 1 == 1 {
+                value
+            } else {
+                *to
+            };
+        }
+        return;
+    }
+    let value = |bytes: &[u8]| {
         let mut value = [0; 8];
-        value[..N].copy_from_slice(&memory[at..at + N]);
-        row[lane] = u64::from_le_bytes(value);
+        value[..N].copy_from_slice(&bytes[..N]);
+        u64::from_le_bytes(value)
+    };
+    if region.bytes as usize == N {
+        for run in region.runs() {
+            let from = memory[region.span(run)].chunks_exact(N);
+            let to = &mut row[run.lane..run.lane + run.lanes];
+            to.iter_mut()
+                .zip(from)
+                .for_each(|(to, from)| *to = value(from));
+        }
+        return;
+    }
+    for lane in lanes(region.active) {
+        row[lane] = value(&memory[region.offsets[lane] as usize + skip..]);
     }
 }
 
 /// Values of a row as N bytes, those of later lanes last.
-fn scatter<const N: usize>(
-    row: &Row,
-    memory: &mut [u8],
-    region: &Region,
-    skip: usize,
-    active: u32,
-) {
-    for lane in lanes(active) {
-        let at = region.offsets[lane] + skip;
+#[inline(always)]
+fn scatter<const N: usize>(row: &Row, memory: &mut [u8], region: &Region, skip: usize) {
+    if region.bytes as usize == N {
+        for run in region.runs() {
+            let to = memory[region.span(run)].chunks_exact_mut(N);
+            let from = &row[run.lane..run.lane + run.lanes];
+            to.zip(from)
+                .for_each(|(to, from)| to.copy_from_slice(&from.to_le_bytes()[..N]));
+        }
+        return;
+    }
+    for lane in lanes(region.active) {
+        let at = region.offsets[lane] as usize + skip;
         memory[at..at + N].copy_from_slice(&row[lane].to_le_bytes()[..N]);
     }
 }

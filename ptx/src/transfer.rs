@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::access::Place;
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT, WRITTEN};
 use crate::clock::Published;
@@ -16,6 +15,7 @@ use crate::launch::Launch;
 use crate::object::{OBJECT_BYTES, Object, STRONG, WEAK, bad};
 use crate::op::{AccessKind, Copy, CopyKind, CopyWait, Inst, NONE, Space};
 use crate::order::{Copier, Touch};
+use crate::place::Place;
 
 /// What a copy reads.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,19 @@ struct Element {
     to: usize,
     /// Nothing, if no bytes are read.
     from: Option<Source>,
-    data: Vec<u8>,
+    data: [u8; WIDEST],
+    bytes: usize,
     pc: u32,
 }
+
+impl Element {
+    fn data(&self) -> &[u8] {
+        &self.data[..self.bytes]
+    }
+}
+
+/// Bytes of the widest copy of a thread.
+const WIDEST: usize = 16;
 
 /// A bulk copy to global memory.
 #[derive(Debug)]
@@ -104,7 +114,8 @@ enum Cargo {
 pub(crate) struct Transfers {
     /// By place, in boxes, as they leave the map while they change.
     pub(crate) objects: BTreeMap<usize, Box<Object>>,
-    elements: BTreeMap<u32, Groups<Element>>,
+    /// By thread.
+    elements: Vec<Groups<Element>>,
     stores: BTreeMap<u32, Groups<Store>>,
     flights: Vec<Flight>,
     pub(crate) agents: u32,
@@ -113,6 +124,14 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
+    fn elements_of(&mut self, thread: u32) -> &mut Groups<Element> {
+        let thread = thread as usize;
+        if thread >= self.elements.len() {
+            self.elements.resize_with(thread + 1, Groups::default);
+        }
+        &mut self.elements[thread]
+    }
+
     /// Whether copies will arrive without anybody's doing.
     pub(crate) fn under_way(&self) -> bool {
         !self.flights.is_empty()
@@ -170,19 +189,23 @@ impl Launch<'_> {
             };
             let to_place = self.resolve(block, to_space, to, bytes)?;
             let kind = copy.kind();
-            let (mut data, mut source) = (Vec::new(), None);
+            let (mut data, mut few, mut source) = (Vec::new(), [0; WIDEST], None);
             // What is not read may lie anywhere.
             if read > 0 {
                 let place = self.resolve(block, from_space, from, read)?;
                 let found = self.bytes(block, warp, place, read);
-                data = found.map_err(|fault| fault.at(from))?.to_vec();
+                let found = found.map_err(|fault| fault.at(from))?;
+                match copy {
+                    Copy::Element(_) => few[..read].copy_from_slice(found),
+                    Copy::BulkStore => data = found.to_vec(),
+                    Copy::BulkLoad => {}
+                }
                 self.touch(block, warp, place, read, Touch::Read(&WEAK))
                     .map_err(|fault| fault.at(from))?;
                 self.check_copy(block, warp, place, read, AccessKind::Read, kind)
                     .map_err(|fault| fault.at(from))?;
                 source = Some(Source { place, bytes: read });
             }
-            data.resize(bytes, 0);
             self.check_copy(block, warp, to_place, bytes, AccessKind::Write, kind)
                 .map_err(|fault| fault.at(to))?;
             let thread = (warp * LANES + lane) as u32;
@@ -191,14 +214,15 @@ impl Launch<'_> {
             match (copy, to_place, source) {
                 (Copy::Element(_), Place::Shared(to), from) => {
                     self.arriving(block, to, bytes)?;
-                    let element = Element { to, from, data, pc };
-                    block
-                        .transfers
-                        .elements
-                        .entry(thread)
-                        .or_default()
-                        .open
-                        .push(element);
+                    let data = few;
+                    let element = Element {
+                        to,
+                        from,
+                        data,
+                        bytes,
+                        pc,
+                    };
+                    block.transfers.elements_of(thread).open.push(element);
                 }
                 (
                     Copy::BulkStore,
@@ -287,7 +311,7 @@ impl Launch<'_> {
             let object = self.address(block, warp, inst, 0);
             let object = self.object_at(block, warp, object)?;
             let thread = (warp * LANES + lane) as u32;
-            let groups = block.transfers.elements.entry(thread).or_default();
+            let groups = block.transfers.elements_of(thread);
             groups.commit();
             let flight = Flight {
                 cargo: Cargo::Elements(groups.take(0)),
@@ -326,12 +350,10 @@ impl Launch<'_> {
     pub(crate) fn commit(&mut self, block: &mut Block, warp: usize, kind: CopyKind) -> Flow {
         for lane in lanes(self.at.active) {
             let thread = (warp * LANES + lane) as u32;
-            let Transfers {
-                elements, stores, ..
-            } = &mut block.transfers;
+            let transfers = &mut block.transfers;
             match kind {
-                CopyKind::Element => elements.entry(thread).or_default().commit(),
-                CopyKind::Bulk => stores.entry(thread).or_default().commit(),
+                CopyKind::Element => transfers.elements_of(thread).commit(),
+                CopyKind::Bulk => transfers.stores.entry(thread).or_default().commit(),
             }
         }
         Flow::Next
@@ -355,7 +377,7 @@ impl Launch<'_> {
             let transfers = &mut block.transfers;
             match wait {
                 CopyWait::All | CopyWait::Group => {
-                    let groups = transfers.elements.get_mut(&thread);
+                    let groups = transfers.elements.get_mut(thread as usize);
                     let done = groups.map(|groups| groups.take(keep)).unwrap_or_default();
                     self.elements_arrive(block, warp, done)?;
                 }
@@ -388,11 +410,11 @@ impl Launch<'_> {
         let pc = self.at.pc;
         for element in done {
             self.at.pc = element.pc;
-            let bytes = element.data.len();
+            let bytes = element.bytes;
             if let Some(Source { place, bytes }) = element.from {
                 self.touch(block, warp, place, bytes, Touch::Read(&WEAK))?;
             }
-            self.arrived(block, element.to, &element.data);
+            self.arrived(block, element.to, element.data());
             self.touch(
                 block,
                 warp,
@@ -479,9 +501,10 @@ impl Launch<'_> {
                 object.bytes -= bytes as i64;
             }
             Cargo::Elements(elements) => {
-                for Element { to, from, data, pc } in elements {
-                    self.at.pc = pc;
-                    self.piece_arrives(block, copier, from, to, &data)?;
+                for element in elements {
+                    self.at.pc = element.pc;
+                    let Element { from, to, .. } = element;
+                    self.piece_arrives(block, copier, from, to, element.data())?;
                 }
                 self.at.pc = flight.pc;
                 result = object.arrive_with(flight.view);
@@ -519,7 +542,8 @@ impl Launch<'_> {
         for lane in lanes(mask) {
             self.at.lane = lane as u32;
             let thread = (warp * LANES + lane) as u32;
-            if let Some(mut groups) = block.transfers.elements.remove(&thread) {
+            if let Some(groups) = block.transfers.elements.get_mut(thread as usize) {
+                let mut groups = std::mem::take(groups);
                 groups.commit();
                 self.elements_arrive(block, warp, groups.take(0))?;
             }

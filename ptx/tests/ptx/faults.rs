@@ -4,7 +4,7 @@ use crate::common::{PLACES, launch, module, pointers, run, seed, text};
 use torre_ptx::{Device, Fault, FaultKind, Module, Options, Param};
 
 /// Runs a kernel on two blocks' worth of words and expects a fault of this kind at the line that contains `at`.
-fn expect(kind: FaultKind, at: &str, grid: u32, block: u32, body: &str) -> Fault {
+pub(crate) fn expect(kind: FaultKind, at: &str, grid: u32, block: u32, body: &str) -> Fault {
     let module = module(&pointers(&["a"]), &format!("{PLACES}{body}"));
     for seed in 0..6 {
         match run(&module, grid, block, 2048, &crate::common::seed(seed)) {
@@ -22,7 +22,7 @@ fn expect(kind: FaultKind, at: &str, grid: u32, block: u32, body: &str) -> Fault
 }
 
 /// Runs a kernel with several seeds; nothing may be found.
-fn passes(grid: u32, block: u32, body: &str) {
+pub(crate) fn passes(grid: u32, block: u32, body: &str) {
     let module = module(&pointers(&["a"]), &format!("{PLACES}{body}"));
     for seed in 0..12 {
         let result = run(&module, grid, block, 2048, &crate::common::seed(seed));

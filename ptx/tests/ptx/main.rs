@@ -7,4 +7,5 @@ mod counts;
 mod damaged;
 mod faults;
 mod instructions;
+mod kept;
 mod kernels;

@@ -1,0 +1,184 @@
+//! Accesses of all active lanes of a warp at once, checked against those before them.
+
+use crate::alu::{LANES, lanes};
+use crate::block::Block;
+use crate::clock::NO_FLOORS;
+use crate::error::{Fault, FaultKind};
+use crate::launch::Launch;
+use crate::op::{Access, Strength};
+use crate::order::{Touch, access_shadow};
+use crate::place::{Place, Region};
+use crate::race::{Conflict, Crew, Release, Run, Views};
+use crate::shadow::Shadow;
+
+impl Launch<'_> {
+    /// Checks a weak access of all active lanes to one region against those before it, and keeps it.
+    #[inline(always)]
+    pub(crate) fn touch_together(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        region: &Region,
+        touch: Touch,
+    ) -> Result<(), Fault> {
+        let is_constant = match region.place {
+            Place::Global { buffer, .. } => self.memory.buffers[buffer].constant,
+            Place::Shared(_) => false,
+            _ => true,
+        };
+        if !self.options.races || is_constant {
+            return Ok(());
+        }
+        let mut shadow = self.shadow(block, region.place)?.take().unwrap_or_default();
+        let crew = self.crew(block, warp, region.place, Strength::Weak);
+        let found = self.touch_region(&mut shadow, &crew, region, touch);
+        *self.shadow(block, region.place)? = Some(shadow);
+        let Err((lane, (conflict, fault))) = found else {
+            return Ok(());
+        };
+        self.at.lane = lane as u32;
+        let fault = self.conflict(conflict, fault, touch.kind());
+        Err(fault.at(region.address(lane)))
+    }
+
+    /// Checks accesses of a crew, and keeps them; the lane that one of another thread conflicts with, if there is one.
+    #[inline(always)]
+    fn touch_region(
+        &self,
+        shadow: &mut Shadow,
+        crew: &Crew,
+        region: &Region,
+        touch: Touch,
+    ) -> Result<(), (usize, (Conflict, FaultKind))> {
+        let is_constant = matches!(touch, Touch::Read(access) if access.constant);
+        let bytes = region.bytes as usize;
+        if region.alike && matches!(touch, Touch::Read(_)) {
+            let pieces = self.pieces(region.offsets[crew.actor.lane as usize] as usize, bytes);
+            if shadow.read_by_all(pieces, crew, region.active, is_constant) {
+                return Ok(());
+            }
+        }
+        for run in region.runs() {
+            let run = Run {
+                pieces: self.pieces(run.at, run.lanes * bytes),
+                lane: run.lane,
+                each: bytes.trailing_zeros() - self.piece,
+            };
+            let left = |shadow: &mut Shadow, piece: usize| {
+                let lane = run.lane(piece);
+                let actor = crew.actor(lane);
+                access_shadow(shadow, piece..piece + 1, &actor, touch)
+                    .map_err(|conflict| (lane, conflict))
+            };
+            match touch {
+                Touch::Read(_) => shadow.read_run(&run, crew, is_constant, left)?,
+                _ => shadow.write_run(&run, crew, left)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The active lanes, as race detection sees them.
+    #[inline(always)]
+    fn crew<'b>(
+        &mut self,
+        block: &'b Block,
+        warp: usize,
+        place: Place,
+        strength: Strength,
+    ) -> Crew<'b> {
+        let (state, active) = (&block.warps[warp], self.at.active);
+        self.at.lane = active.trailing_zeros() % LANES as u32;
+        let actor = self.actor(block, warp, place, strength);
+        let others = state.views.iter().enumerate();
+        let others = others.fold(0, |others, (lane, view)| {
+            others | u32::from(!view.is(actor.view)) << lane
+        });
+        let (views, floors) = match others & active {
+            0 => (Views::One(actor.view), actor.view.floors()),
+            _ => (Views::Each(&state.views), &NO_FLOORS),
+        };
+        Crew {
+            actor,
+            views,
+            floors,
+        }
+    }
+
+    /// A strong read of one place by all active lanes, if it is in order at once; whether it was.
+    pub(crate) fn touch_alike(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        place: Place,
+        bytes: usize,
+        access: &Access,
+    ) -> bool {
+        let at = match place {
+            Place::Global { buffer, .. } if self.memory.buffers[buffer].constant => return true,
+            Place::Global { at, .. } | Place::Shared(at) => at,
+            _ => return false,
+        };
+        if !self.options.races {
+            return true;
+        }
+        let pieces = self.pieces(at, bytes);
+        let Ok(shadow) = self.shadow(block, place) else {
+            return false;
+        };
+        let mut shadow = shadow.take().unwrap_or_default();
+        let crew = self.crew(block, warp, place, Strength::Strong);
+        let may_read = shadow.may_read(pieces.clone(), &crew);
+        let release = shadow.release(pieces.start);
+        if let Ok(own) = self.shadow(block, place) {
+            *own = Some(shadow);
+        }
+        if let (true, Some(release)) = (may_read, release) {
+            self.hear(block, warp, self.at.active, &release, access);
+        }
+        may_read
+    }
+
+    /// Strong reads of a region by all active lanes, if they are in order at once; whether they were.
+    pub(crate) fn touch_apart(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        region: &Region,
+        access: &Access,
+    ) -> bool {
+        let is_constant = match region.place {
+            Place::Global { buffer, .. } => self.memory.buffers[buffer].constant,
+            _ => false,
+        };
+        if !self.options.races || is_constant {
+            return true;
+        }
+        let Ok(shadow) = self.shadow(block, region.place) else {
+            return false;
+        };
+        let mut shadow = shadow.take().unwrap_or_default();
+        let crew = self.crew(block, warp, region.place, Strength::Strong);
+        let pieces =
+            |lane: usize| self.pieces(region.offsets[lane] as usize, region.bytes as usize);
+        let may_read = lanes(region.active).all(|lane| shadow.may_read(pieces(lane), &crew));
+        // What was published to lanes, those together that read the same.
+        let mut published: Vec<(Release, u32)> = Vec::new();
+        for lane in lanes(if may_read { region.active } else { 0 }) {
+            let Some(release) = shadow.release(pieces(lane).start) else {
+                continue;
+            };
+            match published.last_mut() {
+                Some((last, mask)) if last.same(&release) => *mask |= 1 << lane,
+                _ => published.push((release, 1 << lane)),
+            }
+        }
+        if let Ok(own) = self.shadow(block, region.place) {
+            *own = Some(shadow);
+        }
+        for (release, mask) in &published {
+            self.hear(block, warp, *mask, release, access);
+        }
+        may_read
+    }
+}
