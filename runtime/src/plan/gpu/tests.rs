@@ -1,7 +1,10 @@
 //! What is planned for GPUs, and what is refused.
 
 use super::*;
+use crate::world::FileWorld;
+use std::path::Path;
 use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::driver::load;
 use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
@@ -9,6 +12,7 @@ use torre_compiler::schedule::Pyramid;
 use torre_compiler::schedule::template::Size;
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::{add_layers, everywhere, maxwell};
+use torre_grammar::source::Source;
 
 fn h200() -> DeviceModel {
     usual("sm_90")
@@ -116,6 +120,30 @@ fn what_does_not_fit_is_refused_with_numbers() {
     let (found, fits) = refusal_of(scheme, 2).expect("no threads");
     assert_eq!(found, Refusal::Line { values: 9000 });
     assert!(fits.contains("--set domain"), "{fits}");
+}
+
+/// Waves of order 8, whose updates read 26 values.
+#[test]
+fn long_sums_take_registers_from_kept_values() {
+    let text = "use std::wave::wave
+problem p {
+  scheme wave { order = 8 }
+  domain 1536 x 1536 x 512
+  coef c = 0.6 + x/9999
+  steps 1
+}
+";
+    let source = Source::new("p.torre", text);
+    let resolved = load(
+        &FileWorld::beside(Path::new(".")),
+        &source,
+        &Default::default(),
+    );
+    let scheme = resolved.expect("a problem").scheme;
+    let all = choices(&scheme, None).expect("towers");
+    assert!(all[0].name.starts_with("torre(D = 1,"), "{}", all[0].name);
+    let is_wider = |choice: &Choice| choice.name.starts_with("torre(D = 3/2");
+    assert!(!all.iter().any(is_wider), "{all:?}");
 }
 
 #[test]
