@@ -21,9 +21,25 @@ pub(crate) fn each(of: impl Fn(usize) -> u32) -> Eight {
     all
 }
 
-#[inline(always)]
-pub(crate) fn truth(holds: bool) -> u32 {
-    u32::from(holds).wrapping_neg()
+/// Conditions as words of which all bits are alike.
+pub(crate) trait Truth {
+    fn mask(self) -> u32;
+}
+
+impl Truth for bool {
+    #[inline(always)]
+    fn mask(self) -> u32 {
+        u32::from(self).wrapping_neg()
+    }
+}
+
+/// Which weak reads are kept at once, as they are in order with all writes before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Those that are known to come after the last writes.
+    Known,
+    /// Those of what nobody has written.
+    Unwritten,
 }
 
 /// Eight stamps.
@@ -62,10 +78,10 @@ impl Stamps {
         each(|i| {
             let warp = self.packed[i] & Stamp::WARP;
             let floor = floors[(warp >> Stamp::WARP_AT) as usize % MOST_WARPS];
-            let early = truth(self.time[i] <= floor);
-            let own = truth(warp == stamp.packed & Stamp::WARP)
-                & truth(self.lanes[i] & !lanes.bits[i] == 0);
-            truth(self.time[i] == 0) | truth(self.block[i] == stamp.block) & (early | own)
+            let early = (self.time[i] <= floor).mask();
+            let own = (warp == stamp.packed & Stamp::WARP).mask()
+                & (self.lanes[i] & !lanes.bits[i] == 0).mask();
+            (self.time[i] == 0).mask() | (self.block[i] == stamp.block).mask() & (early | own)
         })
     }
 
@@ -73,9 +89,9 @@ impl Stamps {
     #[inline(always)]
     fn same(&self, stamp: &Stamp) -> Eight {
         each(|i| {
-            truth(self.time[i] == stamp.time)
-                & truth(self.block[i] == stamp.block)
-                & truth((self.packed[i] ^ stamp.packed) & Stamp::WARP == 0)
+            (self.time[i] == stamp.time).mask()
+                & (self.block[i] == stamp.block).mask()
+                & ((self.packed[i] ^ stamp.packed) & Stamp::WARP == 0).mask()
         })
     }
 }
@@ -157,19 +173,18 @@ impl Cells {
         self.read.time[index] = 0;
     }
 
-    /// Keeps weak reads that are known to come after the last writes, or after none if these are `unwritten`; which
-    /// ones are left.
+    /// Keeps weak reads of one kind; which ones are left.
     #[inline(always)]
-    pub(crate) fn read(&mut self, lanes: &Lanes, unwritten: bool) -> u32 {
+    pub(crate) fn read(&mut self, lanes: &Lanes, kept: Kept) -> u32 {
         let stamp = &lanes.who.stamp;
         let mut follows = self.write.known(lanes);
-        if unwritten {
-            follows = each(|i| truth(self.write.time[i] == 0));
+        if kept == Kept::Unwritten {
+            follows = each(|i| (self.write.time[i] == 0).mask());
         }
         let same = self.read.same(stamp);
         let known = self.read.known(lanes);
         let done = each(|i| {
-            let alone = truth(self.more[i] & !LISTED == 0) & known[i];
+            let alone = (self.more[i] & !LISTED == 0).mask() & known[i];
             lanes.active[i] & follows[i] & (same[i] | alone)
         });
         let (all, read) = (lanes.bits, &mut self.read);
@@ -178,7 +193,7 @@ impl Cells {
         read.time = each(|i| pick(done[i], stamp.time, read.time[i]));
         read.block = each(|i| pick(done[i], stamp.block, read.block[i]));
         // Reads in lists keep the instruction that was first.
-        let kept = each(|i| same[i] & truth(self.more[i] & LISTED != 0));
+        let kept = each(|i| same[i] & (self.more[i] & LISTED != 0).mask());
         read.packed = each(|i| pick(done[i] & !kept[i], stamp.packed, read.packed[i]));
         left(&each(|i| lanes.active[i] & !done[i]))
     }
@@ -187,7 +202,7 @@ impl Cells {
     #[inline(always)]
     fn unknown(&self, lanes: &Lanes) -> Eight {
         let (written, read) = (self.write.known(lanes), self.read.known(lanes));
-        let known = each(|i| written[i] & read[i] & truth(self.more[i] & !LISTED == 0));
+        let known = each(|i| written[i] & read[i] & (self.more[i] & !LISTED == 0).mask());
         each(|i| lanes.active[i] & !known[i])
     }
 

@@ -2,6 +2,7 @@
 
 use crate::alu::{LANES, lanes};
 use crate::block::Block;
+use crate::cells::Kept;
 use crate::clock::NO_FLOORS;
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
@@ -50,11 +51,15 @@ impl Launch<'_> {
         region: &Region,
         touch: Touch,
     ) -> Result<(), (usize, (Conflict, FaultKind))> {
-        let is_constant = matches!(touch, Touch::Read(access) if access.constant);
+        // Nobody may write what is read as constant.
+        let kept = match touch {
+            Touch::Read(access) if access.constant => Kept::Unwritten,
+            _ => Kept::Known,
+        };
         let bytes = region.bytes as usize;
         if region.alike && matches!(touch, Touch::Read(_)) {
             let pieces = self.pieces(region.offsets[crew.actor.lane as usize] as usize, bytes);
-            if shadow.read_by_all(pieces, crew, region.active, is_constant) {
+            if shadow.read_by_all(pieces, crew, region.active, kept) {
                 return Ok(());
             }
         }
@@ -71,7 +76,7 @@ impl Launch<'_> {
                     .map_err(|conflict| (lane, conflict))
             };
             match touch {
-                Touch::Read(_) => shadow.read_run(&run, crew, is_constant, left)?,
+                Touch::Read(_) => shadow.read_run(&run, crew, kept, left)?,
                 _ => shadow.write_run(&run, crew, left)?,
             }
         }

@@ -3,7 +3,7 @@
 //! An access is a race if the thread does not know of an access before it and one of the two writes; accesses that are
 //! both strong (atomic, relaxed, acquire, release or volatile) never race with each other.
 
-use crate::cells::{EIGHT, Lanes, Who, each as eight, truth};
+use crate::cells::{EIGHT, Lanes, Truth, Who, each as eight};
 use crate::clock::{Floors, MOST_WARPS, Published, Sight, View};
 use crate::op::{AccessKind, Scope, Strength};
 
@@ -232,7 +232,7 @@ impl Run {
         Lanes {
             who,
             bits: eight(|i| 1 << (lane.wrapping_add(ahead.wrapping_add(i as u32) >> each) & 31)),
-            active: eight(|i| truth(i as u32 >= from) & truth((i as u32) < to)),
+            active: eight(|i| (i as u32 >= from).mask() & ((i as u32) < to).mask()),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::alu::lanes;
-use crate::cells::{Cell, Cells, EIGHT, LISTED, Lanes};
+use crate::cells::{Cell, Cells, EIGHT, Kept, LISTED, Lanes};
 use crate::op::{AccessKind, Scope, Strength};
 use crate::race::{Actor, Conflict, Crew, Release, Run, Stamp, Views};
 use crate::reads::Reads;
@@ -131,8 +131,8 @@ impl Shadow {
             let left = |shadow: &mut Shadow, piece: usize| {
                 shadow.read(piece..piece + 1, &crew.actor(run.lane(piece)))
             };
-            let _ = self.read_run(run, &crew, false, left);
-        } else if !self.read_by_all(run.pieces.clone(), &crew, mask, false) {
+            let _ = self.read_run(run, &crew, Kept::Known, left);
+        } else if !self.read_by_all(run.pieces.clone(), &crew, mask, Kept::Known) {
             for lane in lanes(mask) {
                 let _ = self.read(run.pieces.clone(), &crew.actor(lane));
             }
@@ -232,21 +232,20 @@ impl Shadow {
         }
     }
 
-    /// Weak reads by the lanes of a run; `left` does those that are not known to be in order at once. With `unwritten`,
-    /// only those of what nobody has written are.
+    /// Weak reads by the lanes of a run; `left` does those that are not kept at once.
     #[inline(always)]
     pub(crate) fn read_run<E>(
         &mut self,
         run: &Run,
         crew: &Crew,
-        unwritten: bool,
+        kept: Kept,
         left: impl FnMut(&mut Shadow, usize) -> Result<(), E>,
     ) -> Result<(), E> {
         self.run(
             run,
             crew,
-            true,
-            |cells, lanes| cells.read(lanes, unwritten),
+            AccessKind::Read,
+            |cells, lanes| cells.read(lanes, kept),
             left,
         )
     }
@@ -259,7 +258,13 @@ impl Shadow {
         crew: &Crew,
         left: impl FnMut(&mut Shadow, usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.run(run, crew, false, |cells, lanes| cells.write(lanes), left)
+        self.run(
+            run,
+            crew,
+            AccessKind::Write,
+            |cells, lanes| cells.write(lanes),
+            left,
+        )
     }
 
     #[inline(always)]
@@ -267,7 +272,7 @@ impl Shadow {
         &mut self,
         run: &Run,
         crew: &Crew,
-        reads: bool,
+        kind: AccessKind,
         access: impl Fn(&mut Cells, &Lanes) -> u32,
         mut left: impl FnMut(&mut Shadow, usize) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -275,7 +280,7 @@ impl Shadow {
         let mut first = run.pieces.start / EIGHT * EIGHT;
         while first < run.pieces.end {
             let from = first.max(run.pieces.start);
-            if reads
+            if kind == AccessKind::Read
                 && self.is_blank(from)
                 && let Views::One(_) = crew.views
             {
@@ -306,7 +311,7 @@ impl Shadow {
             return self.read(pieces, actor);
         }
         let (run, crew) = alone(pieces, actor);
-        self.read_run(&run, &crew, false, |shadow, piece| {
+        self.read_run(&run, &crew, Kept::Known, |shadow, piece| {
             shadow.read(piece..piece + 1, actor)
         })
     }
@@ -334,7 +339,7 @@ impl Shadow {
     ) -> Result<(), Conflict> {
         let (run, crew) = alone(pieces, actor);
         let check = |cells: &mut Cells, lanes: &Lanes| cells.check(lanes);
-        self.run(&run, &crew, false, check, |shadow, piece| {
+        self.run(&run, &crew, AccessKind::Write, check, |shadow, piece| {
             shadow.check_write(piece, actor)
         })
     }
@@ -347,7 +352,7 @@ impl Shadow {
         pieces: std::ops::Range<usize>,
         crew: &Crew,
         mask: u32,
-        unwritten: bool,
+        kept: Kept,
     ) -> bool {
         if self.is_blank(pieces.start)
             && pieces.start / PAGE == (pieces.end - 1) / PAGE
@@ -373,7 +378,7 @@ impl Shadow {
                 more,
             } = cells.get(index);
             let same = same_time(&read, &stamp);
-            let follows = write.time == 0 || !unwritten && crew.knows(&write);
+            let follows = write.time == 0 || kept == Kept::Known && crew.knows(&write);
             let alone = more & !LISTED == 0 && crew.knows(&read);
             if !follows || !(same || alone) {
                 return false;
