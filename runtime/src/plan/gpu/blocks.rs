@@ -13,11 +13,6 @@ use torre_compiler::tower::{AllocatedTowers, Towers};
 /// takes where there are more.
 const WORKING: u64 = 24;
 
-/// Cells that an update may read without need of more registers than these. Beyond, a thread needs seven for four values that
-/// it keeps: by NVIDIA's assembler, waves of order 8, which read 26 cells, have none in memory with 128 registers where 72
-/// are kept, with 212 where 118 are, and would need some 312 where 176 are: that width does 0.6 of the layerwise rate on an H100.
-const USUAL_READS: usize = 13;
-
 /// Registers beside them for threads of z blocks that may be at an end where ghosts are made: with fewer, they keep
 /// periods and places in memory.
 const AT_ENDS: u64 = 28;
@@ -56,15 +51,7 @@ fn least_registers(scheme: &Scheme, towers: &Towers) -> u64 {
         (true, _) => u64::from(AMENDING),
         (false, _) => 0,
     };
-    let kept = (most_kept(towers) * scheme.precision.bytes()).div_ceil(4) as u64;
-    let mut updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
-    let long = updates.any(|update| update.body.reads().count() > USUAL_READS);
-    let working = kept + WORKING;
-    amending
-        + match long {
-            true => working.max(kept * 7 / 4),
-            false => working,
-        }
+    (most_kept(towers) * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING + amending
 }
 
 /// Registers that a thread of a block needs at least.

@@ -1,10 +1,7 @@
 //! What is planned for GPUs, and what is refused.
 
 use super::*;
-use crate::world::FileWorld;
-use std::path::Path;
 use torre_compiler::backend::gpu::Gpu;
-use torre_compiler::driver::load;
 use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
@@ -12,7 +9,6 @@ use torre_compiler::schedule::Pyramid;
 use torre_compiler::schedule::template::Size;
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::{add_layers, everywhere, maxwell};
-use torre_grammar::source::Source;
 
 fn h200() -> DeviceModel {
     usual("sm_90")
@@ -120,30 +116,6 @@ fn what_does_not_fit_is_refused_with_numbers() {
     let (found, fits) = refusal_of(scheme, 2).expect("no threads");
     assert_eq!(found, Refusal::Line { values: 9000 });
     assert!(fits.contains("--set domain"), "{fits}");
-}
-
-/// Waves of order 8, whose updates read 26 values.
-#[test]
-fn long_sums_take_registers_from_kept_values() {
-    let text = "use std::wave::wave
-problem p {
-  scheme wave { order = 8 }
-  domain 1536 x 1536 x 512
-  coef c = 0.6 + x/9999
-  steps 1
-}
-";
-    let source = Source::new("p.torre", text);
-    let resolved = load(
-        &FileWorld::beside(Path::new(".")),
-        &source,
-        &Default::default(),
-    );
-    let scheme = resolved.expect("a problem").scheme;
-    let all = choices(&scheme, None).expect("towers");
-    let is_there = |name| all.iter().any(|choice| choice.name.starts_with(name));
-    assert!(is_there("torre(D = 1,"), "{all:?}");
-    assert!(!is_there("torre(D = 3/2,"), "{all:?}");
 }
 
 #[test]
