@@ -241,8 +241,8 @@ fn shape(
     })
 }
 
-/// Short turns order accesses in more ways, and long ones waste fewer polls: seeds in turn do with 64 instructions at most,
-/// 256, 1024 and 4096.
+/// Short turns order accesses in more ways, and long ones waste fewer polls: seeds in turn do with 64 instructions at
+/// most, 256, 1024 and 4096.
 fn longest_turn(seed: u64) -> u32 {
     64 << (2 * (seed % 4))
 }

@@ -37,8 +37,8 @@ impl IndexMut<usize> for Rows {
 }
 
 impl Rows {
-    /// The rows that an instruction reads, and the one that it writes, which may be one of them. They may be accessed as
-    /// long as this is borrowed.
+    /// The rows that an instruction reads, and the one that it writes, which may be one of them. They may be accessed
+    /// as long as this is borrowed.
     #[inline(always)]
     pub(crate) fn places<const N: usize>(
         &mut self,

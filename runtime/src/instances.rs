@@ -1,7 +1,7 @@
 //! What runs calculations, compiled here for both formats of numbers.
 //!
-//! Each crate that runs a calculation compiles this for itself, which is half of the time that the command and the suite
-//! take. At low levels of optimisation they take it from this crate where it is there: in builds of tests.
+//! Each crate that runs a calculation compiles this for itself, which is half of the time that the command and the
+//! suite take. At low levels of optimisation they take it from this crate where it is there: in builds of tests.
 
 use crate::gpu::{OnDevice, Pipelined, Striped};
 use crate::host::Calculation;

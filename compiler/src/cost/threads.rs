@@ -2,8 +2,8 @@
 //!
 //! A thread that is free takes the lowest tile that may run: of the first time block, and there of the first strip. A
 //! tile, or a part of it on one side of a fold, waits for the one before in its strip and for the strips of
-//! [`crate::tile::Strips::waits`]. So grids with few strips fill and drain slowly, and strips near the corners of a grid
-//! are short. Time is counted in cells, as if all threads were equally fast and nothing else made them wait.
+//! [`crate::tile::Strips::waits`]. So grids with few strips fill and drain slowly, and strips near the corners of a
+//! grid are short. Time is counted in cells, as if all threads were equally fast and nothing else made them wait.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

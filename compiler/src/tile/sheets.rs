@@ -4,8 +4,8 @@
 //! update reads no farther than the program's reach, so a dependence goes from one side of an axis to the other only
 //! where both of its events lie that near to the same end of the fold. A tile all of whose events are farther from both
 //! ends has no dependence across that axis, whatever the other tiles are: its parts on the two sides are independent of
-//! everything on the other side. Where a tile comes near an end, its parts on the two sides are a *joint*, which runs as
-//! a whole.
+//! everything on the other side. Where a tile comes near an end, its parts on the two sides are a *joint*, which runs
+//! as a whole.
 
 use super::span::Span;
 use super::{Tile, TileProgram};

@@ -1,10 +1,10 @@
 //! Strips: the unit in which threads take the outermost tiles, and what each of them waits for.
 //!
 //! A strip holds the outermost tiles of one time block that share the index of the first cut. Strips are numbered by
-//! (time block, index). A strip's tiles run in lexicographic order of the remaining cuts; a tile's *place* in this order
-//! is the same number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed the same place.
-//! All other dependences follow, as indices fall along no cut from a tile to one that depends on it. A strip waits only
-//! for strips with lower numbers, so that some strip can always run.
+//! (time block, index). A strip's tiles run in lexicographic order of the remaining cuts; a tile's *place* in this
+//! order is the same number in all strips. Before a tile, its strip waits until [`Strips::waits`] have passed the same
+//! place. All other dependences follow, as indices fall along no cut from a tile to one that depends on it. A strip
+//! waits only for strips with lower numbers, so that some strip can always run.
 //!
 //! A strip has a *track* for each sheet ([`super::sheets`]): the parts of its tiles that lie there. A track passes a
 //! place when its part of the tile is done. Parts of a tile that are joined are one task of several tracks: it waits

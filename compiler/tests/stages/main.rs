@@ -1,7 +1,7 @@
 //! The stages of the compiler, each on problems built by hand and at random.
 //!
-//! Tests of one file's inner parts are in that file. These see of the compiler what other crates see, so it is not compiled
-//! again for them.
+//! Tests of one file's inner parts are in that file. These see of the compiler what other crates see, so it is not
+//! compiled again for them.
 
 mod cones;
 mod emulated;

@@ -89,9 +89,20 @@ fn polls_that_read_the_same_are_few() {
                 st.release.gpu.global.u32 [%d6+400], 1;\nbra END;\n\
                 POLL:\nld.acquire.gpu.global.u32 %r6, [%d6+400];\nsetp.eq.u32 %p3, %r6, 0;\n@%p3 bra POLL;\nEND:";
     let module = module(&pointers(&["a"]), &format!("{PLACES}{body}"));
-    // Quanta of at most 64 instructions are some 1,900 rounds.
+    // Turns of at most 64 instructions are some 1,900 rounds.
     let (words, counts) =
-        run(&module, 2, 1, 4096, &seed(1)).unwrap_or_else(|fault| panic!("{fault}"));
+        run(&module, 2, 1, 4096, &seed(4)).unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(words[100], 1);
     assert!((2..400).contains(&counts.polls), "{}", counts.polls);
+}
+
+/// A turn ends where a strong load comes around again, and not at the first.
+#[test]
+fn strong_loads_end_turns_where_they_come_around() {
+    let load = "ld.volatile.global.u32 %r5, [%d1];\n";
+    assert_eq!(counts(32, &load.repeat(5)).polls, 0);
+    let twice = format!(
+        "mov.u32 %r6, 0;\nLOOK:\n{load}add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 2;\n@%p1 bra LOOK;"
+    );
+    assert_eq!(counts(32, &twice).polls, 1);
 }

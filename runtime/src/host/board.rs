@@ -1,13 +1,13 @@
 //! Which thread runs which tile next.
 //!
 //! A thread keeps a track ([`Strips`]) as long as its next tile may run. Where it may not, and still may not a moment
-//! later, the thread gives the track back and takes the lowest one whose next tile may run, of any strip and time block.
-//! So no thread waits while there is something to do: where the strips of a time block follow each other closely, some
-//! threads go ahead into the next time blocks, and where the parts on two sides of a fold are joined, the thread of one
-//! side leaves both to the other.
+//! later, the thread gives the track back and takes the lowest one whose next tile may run, of any strip and time
+//! block. So no thread waits while there is something to do: where the strips of a time block follow each other
+//! closely, some threads go ahead into the next time blocks, and where the parts on two sides of a fold are joined, the
+//! thread of one side leaves both to the other.
 //!
-//! The lowest tile that is not done waits for nothing but tiles that are done, so that it runs, or some thread that looks
-//! for work finds it: the run ends with any number of threads.
+//! The lowest tile that is not done waits for nothing but tiles that are done, so that it runs, or some thread that
+//! looks for work finds it: the run ends with any number of threads.
 
 use super::waiting::{Patience, Rising};
 use std::ops::Deref;

@@ -1,8 +1,8 @@
 //! Which tiles are done before which, as far as waits guarantee it: vector clocks.
 //!
 //! The clock of a moment in a track says for every track how many of its tasks are done then for sure. A track that
-//! waits until another has passed a place learns what that one knew when it had finished its last task up to that place,
-//! and no more. A task of several tracks knows what each of them knows.
+//! waits until another has passed a place learns what that one knew when it had finished its last task up to that
+//! place, and no more. A task of several tracks knows what each of them knows.
 
 /// The clocks of the tracks of two neighbouring time blocks: no wait goes farther back.
 pub(super) struct Clocks {
