@@ -1,7 +1,10 @@
 //! What is planned for GPUs, and what is refused.
 
 use super::*;
+use crate::world::FileWorld;
+use std::path::Path;
 use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::driver::load;
 use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
@@ -9,6 +12,7 @@ use torre_compiler::schedule::Pyramid;
 use torre_compiler::schedule::template::Size;
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::testing::{add_layers, everywhere, maxwell};
+use torre_grammar::source::Source;
 
 fn h200() -> DeviceModel {
     usual("sm_90")
@@ -116,6 +120,33 @@ fn what_does_not_fit_is_refused_with_numbers() {
     let (found, fits) = refusal_of(scheme, 2).expect("no threads");
     assert_eq!(found, Refusal::Line { values: 9000 });
     assert!(fits.contains("--set domain"), "{fits}");
+}
+
+/// Waves of order 8, whose updates read 26 values. Layerwise was fastest on an H200, 1.13 times as fast as D = 1 and 1.9
+/// times as fast as D = 3/2, for which threads have no registers.
+#[test]
+fn values_of_long_sums_in_memory_slow_wide_towers_down() {
+    let text = "use std::wave::wave
+problem p {
+  scheme wave { order = 8 }
+  domain 1536 x 1536 x 512
+  coef c = 0.6 + x/9999
+  steps 1
+}
+";
+    let source = Source::new("p.torre", text);
+    let world = FileWorld::beside(Path::new("."));
+    let resolved = load(&world, &source, &Default::default());
+    let scheme = resolved.expect("a problem").scheme;
+    let all = choices(&scheme, None).expect("towers");
+    assert_eq!(all[0].name, "layerwise");
+    let best = |start: &str| {
+        let alike = all.iter().filter(|choice| choice.name.starts_with(start));
+        let rates = alike.map(|choice| choice.prediction.rate);
+        rates.fold(0.0, f64::max)
+    };
+    let [wide, narrow] = ["torre(D = 3/2", "torre(D = 1,"].map(best);
+    assert!(wide > 0.0 && wide < 0.75 * narrow, "{wide:e} {narrow:e}");
 }
 
 #[test]
