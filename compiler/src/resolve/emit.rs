@@ -5,9 +5,10 @@
 
 mod amend;
 mod ops;
+mod sum;
 
 use super::graph::{Graph, LevelKey, Node, NodeId, Shift, StateKey, TREE};
-use super::linearize::{Group, Linearizer, NotLinear, Tap, Weight, scaled_factor};
+use super::linearize::{Group, Linearizer, NotLinear, Tap, scaled_factor};
 use crate::elementary::{self, Sequence};
 use crate::host::{HostBinary, HostUnary, is_product};
 use crate::lattice::{PerAxis, Position};
@@ -214,35 +215,6 @@ impl<'a> Emitter<'a> {
             offset: PerAxis([x, y, z]),
             age,
         }))
-    }
-
-    /// `weight * value`.
-    fn weighted(&mut self, weight: f64, value: Value) -> Result<Value, Refused> {
-        if self.precision.round(weight) == 1.0 {
-            return Ok(value);
-        }
-        let w = self.constant(weight)?;
-        self.push(Op::Mul(w, value))
-    }
-
-    /// `start + sum of weight * tap` over the taps in ascending order; without `start` the first product begins.
-    fn sum<'t>(
-        &mut self,
-        start: Option<Value>,
-        taps: impl Iterator<Item = (&'t Tap, &'t Weight)>,
-    ) -> Result<Option<Value>, Refused> {
-        let mut acc = start;
-        for (tap, weight) in taps {
-            let value = self.read(*tap)?;
-            acc = Some(match acc {
-                None => self.weighted(weight.value(), value)?,
-                Some(acc) => {
-                    let w = self.constant(weight.value())?;
-                    self.push(Op::Fma(w, value, acc))?
-                }
-            });
-        }
-        Ok(acc)
     }
 
     /// The normal form: the own old value, uniform taps, then each group with a coefficient, then what depends on the

@@ -227,6 +227,44 @@ problem p { scheme s; domain 8; steps 1 }",
 }
 
 #[test]
+fn twice_a_value_less_the_one_before_is_one_operation() {
+    let scheme = resolved(
+        "
+scheme s {
+  axes x
+  coef c = 1 + x
+  field u : scalar on nodes levels 2
+  step { u@next = 2 * u - u@prev + c * d2(u, x) }
+}
+problem p { scheme s; domain 8; steps 1 }",
+    )
+    .scheme;
+    let text = scheme.to_string();
+    let body = text.split("stage s0").nth(1).expect("there is a stage");
+    assert_eq!(
+        body,
+        "
+    u in [0..8]
+      %0 = u[0]
+      %1 = 2.0
+      %2 = u[0]@1
+      %3 = neg %2
+      %4 = fma %1 %0 %3
+      %5 = u[-1]
+      %6 = -2.0
+      %7 = fma %6 %0 %5
+      %8 = u[1]
+      %9 = 1.0
+      %10 = fma %9 %8 %7
+      %11 = m0
+      %12 = fma %11 %10 %4
+      %13 = flush %12
+      store %13
+"
+    );
+}
+
+#[test]
 fn one_mistake_in_a_use_is_told_once() {
     let text = "
 use std::curl::curl

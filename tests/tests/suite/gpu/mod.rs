@@ -13,6 +13,7 @@ mod resumed_patches;
 mod slabs;
 mod sources;
 mod stripes;
+mod tiny;
 mod turns;
 mod waves;
 mod windows;

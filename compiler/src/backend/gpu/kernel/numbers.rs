@@ -122,10 +122,40 @@ impl Kernel<'_> {
 
     /// The number, or 0 if its magnitude is below the flush threshold.
     fn flush(&mut self, a: Operand) -> Operand {
-        let number = |n: f64| Operand::real(a.ty, n.to_bits());
-        let threshold = number(precision(a.ty).flush_threshold());
-        let magnitude = self.of_numbers("fabs", &[a]);
-        self.select(Cmp::Lt, magnitude, threshold, number(0.0), a)
+        match precision(a.ty) {
+            Precision::F32 => {
+                let number = |n: f64| Operand::real(a.ty, n.to_bits());
+                let threshold = number(Precision::F32.flush_threshold());
+                let magnitude = self.of_numbers("fabs", &[a]);
+                self.select(Cmp::Lt, magnitude, threshold, number(0.0), a)
+            }
+            Precision::F64 => {
+                let lanes: Vec<Operand> = (0..a.ty.lanes())
+                    .map(|lane| {
+                        let lane = self.lane(a, lane);
+                        self.flush_f64(lane)
+                    })
+                    .collect();
+                self.pack(&lanes)
+            }
+        }
+    }
+
+    /// The same for one number in f64. The upper half of a magnitude decides, which as a number in f32 compares like the
+    /// whole one: there are fewer units that compare numbers in f64.
+    fn flush_f64(&mut self, a: Operand) -> Operand {
+        let single = Type::scalar(Precision::F32);
+        let word = self.result(Type::I64, format_args!("bitcast double {a} to i64"));
+        let upper = self.result(Type::I64, format_args!("lshr i64 {word}, 32"));
+        let upper = self.result(Type::I32, format_args!("trunc i64 {upper} to i32"));
+        let upper = self.result(single, format_args!("bitcast i32 {upper} to float"));
+        // LLVM would clear the sign by an instruction of its own, the assembler has it in comparisons.
+        let magnitude = self.pure_assembly("abs.f32 $0, $1;", "=f,f", &[single], &[upper])[0];
+        let threshold = Precision::F64.flush_threshold().to_bits() >> 32;
+        let threshold = f64::from(f32::from_bits(threshold as u32));
+        let threshold = Operand::real(single, threshold.to_bits());
+        let zero = Operand::real(a.ty, 0.0_f64.to_bits());
+        self.select(Cmp::Lt, magnitude, threshold, zero, a)
     }
 
     fn power2(&mut self, a: Operand) -> Operand {
