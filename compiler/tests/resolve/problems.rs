@@ -318,6 +318,9 @@ fn reductions_have_a_term_for_each_position() {
         ("record a = sum(E.x + E.y + 1)", "E0518"),
         ("record a = sum(2)", "E0518"),
         ("record a = sum(u)\nrecord a = max(u)", "E0511"),
+        // Tables have the times under this name.
+        ("record t = sum(u)", "E0511"),
+        ("probe u at (2, 3) as t", "E0511"),
         ("record a = sum(nothing)", "E0101"),
         ("record a = sum(u) every 0", "E0512"),
     ] {
