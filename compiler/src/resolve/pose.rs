@@ -4,7 +4,7 @@ use super::bound::domain_of;
 use super::codes;
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId};
-use super::report::{Checked, Reported};
+use super::report::{Checked, Reported, short};
 use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
 use super::space::Space;
@@ -433,7 +433,7 @@ impl Resolver<'_> {
         );
         d.labels[0].text = match steps.is_finite() && steps > 0.0 {
             true => format!("these are {steps:.3e} steps of {}", self.frame.dt),
-            false => format!("this is {time}"),
+            false => format!("this is {}", short(time)),
         };
         self.fail(d)
     }
