@@ -225,8 +225,8 @@ fn tables_and_files_in_expressions_become_c() {
     succeed("run {0} --verify --quiet", &[&source]);
 }
 
-/// Fields with names that the header has for itself, or that differ in what C does not take, and two problems whose names
-/// differ in capital letters.
+/// Fields with names that the header has for itself, or that differ in what C does not take, and two problems whose
+/// names differ in capital letters.
 const COLLIDING: &str = "
 scheme crowd {
   axes x, y

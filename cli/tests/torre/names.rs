@@ -3,8 +3,8 @@
 use crate::support::*;
 use serde_json::Value;
 
-/// A field with the name of chunks' keys in Zarr stores, two with names of its coordinates, and two with long names that
-/// differ at their ends.
+/// A field with the name of chunks' keys in Zarr stores, two with names of its coordinates, and two with long names
+/// that differ at their ends.
 const ODD: &str = "
 scheme odd {
   axes x
