@@ -88,7 +88,10 @@ fn picture(path: &Path, scheme: &Scheme, found: Option<&Dispersion>) -> Result<(
         let message = "no waves move or decay in a way that could be drawn";
         return Err(Diagnostic::error(codes::NOT_ANALYSED, message).into());
     };
-    if path.extension().is_some_and(|e| e == "png") {
+    if path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("png"))
+    {
         return Ok(plot(scheme, found).write(path)?);
     }
     write::result_to(Some(path), &draw(scheme, found))

@@ -1,6 +1,7 @@
 //! The command line as data.
 
 mod holding;
+mod pictures;
 mod rates;
 
 pub use holding::{Holding, WindowArg};
@@ -148,7 +149,7 @@ pub struct Check {
     #[arg(long, value_name = "FORMAT")]
     pub report: Option<JsonOnly>,
     /// Draw media, regions, sources, probes and outputs as they are set up
-    #[arg(long, value_name = "FILE.png")]
+    #[arg(long, value_name = "FILE.png", value_parser = pictures::png())]
     pub picture: Option<PathBuf>,
     /// An axis that points downward in the picture
     #[arg(long, value_name = "AXIS", requires = "picture")]
@@ -170,7 +171,8 @@ pub struct Analyze {
         long = "out",
         short,
         alias = "output",
-        value_name = "FILE.svg|FILE.png"
+        value_name = "FILE.svg|FILE.png",
+        value_parser = pictures::svg_or_png()
     )]
     pub output: Option<PathBuf>,
     /// Write all that was found to this file, or to stdout where it is `json`
@@ -274,7 +276,7 @@ pub struct Cone {
     #[command(flatten)]
     pub what: What,
     /// Draw, as SVG, instead of writing the tables
-    #[arg(long = "out", short, alias = "output", value_name = "FILE.svg")]
+    #[arg(long = "out", short, alias = "output", value_name = "FILE.svg", value_parser = pictures::svg())]
     pub output: Option<PathBuf>,
     /// What is drawn
     #[arg(long, value_enum, default_value_t = ViewArg::Section, requires = "output")]

@@ -1,5 +1,6 @@
 //! `torre run`: compile and run.
 
+mod beside;
 mod clock;
 mod devices;
 mod files;
@@ -255,6 +256,7 @@ impl<'a, T: Value> Run<'a, T> {
         };
         self.check_memory()?;
         self.check_files(&set.layout)?;
+        self.check_beside()?;
         let claims = self.claim()?;
         let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
         let unstable = match self.args.allow_unstable {

@@ -57,7 +57,7 @@ impl Table {
             }
             let fields = fields(line);
             let first = !std::mem::replace(&mut begun, true);
-            if first && fields[0].parse::<f64>().is_err() {
+            if first && are_names(&fields) {
                 if let Column::Named(name) = column {
                     index = fields.iter().position(|f| f == name);
                     if index.is_none() {
@@ -248,6 +248,17 @@ fn fields(line: &str) -> Vec<&str> {
     }
 }
 
+/// Whether the fields of a first line are names. A number that cannot be read beside one that can is none.
+fn are_names(fields: &[&str]) -> bool {
+    let is_number = |field: &&str| field.parse::<f64>().is_ok();
+    let begins_like_one = fields[0].starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    match fields {
+        [first, ..] if is_number(first) => false,
+        [_, rest @ ..] => !(begins_like_one && rest.iter().any(is_number)),
+        [] => false,
+    }
+}
+
 fn field(fields: &[&str], index: usize, line: usize) -> Result<f64, Fault> {
     let line = line + 1;
     let Some(text) = fields.get(index) else {
@@ -341,6 +352,11 @@ mod tests {
             reason("0 1\n1 x", second()),
             "line 2: `x` is no finite number"
         );
+        assert_eq!(
+            reason("1d3 0.5\n2e3 1\n3e3 2", second()),
+            "line 1: `1d3` is no finite number"
+        );
+        assert!(read("2theta I\n0 1\n1 2", second(), None).is_ok());
         assert_eq!(
             reason("0 1\n\n1 inf", second()),
             "line 3: `inf` is no finite number"

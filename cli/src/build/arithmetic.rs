@@ -1,6 +1,7 @@
 //! Functions of a header in C that evaluate what expressions of the host need.
 
 use super::expr::triple;
+use super::names::comment;
 use std::fmt::{Result, Write};
 use torre_compiler::lattice::Axis;
 use torre_compiler::scheme::Scheme;
@@ -33,7 +34,8 @@ pub fn print(out: &mut String, p: &str, scheme: &Scheme) -> Result {
     )?;
     for (i, file) in scheme.files.iter().enumerate() {
         let extent = extent_of(file.position);
-        writeln!(out, "   files[{i}]: {}, {}", file.path, triple(extent))?;
+        let path = comment(&file.path);
+        writeln!(out, "   files[{i}]: {path}, {}", triple(extent))?;
     }
     let n = scheme.files.len();
     let extents: Vec<String> = scheme

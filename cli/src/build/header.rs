@@ -2,6 +2,7 @@
 //! object, and gives access to values. It does what `torre run` does, with the same bits.
 
 use super::expr::{Expressions, number, triple};
+use super::names::comment;
 use super::{arithmetic, tables};
 use crate::report::domain;
 use std::fmt::{Result, Write};
@@ -23,6 +24,8 @@ pub struct Header<'a> {
     pub set: &'a KernelSet,
     /// What all names start with; a C identifier.
     pub prefix: &'a str,
+    /// The name of each component, behind the prefix.
+    pub components: Vec<String>,
     /// What the object was compiled for.
     pub target: &'a str,
 }
@@ -37,8 +40,9 @@ impl Header<'_> {
     }
 
     fn write(&self, out: &mut String) -> Result {
-        let upper = self.prefix.to_uppercase();
-        self.opening(out, &upper)?;
+        // Not a name of what the header defines, and another one for each problem.
+        let guard = format!("TORRE_HEADER_{}", self.problem.name);
+        self.opening(out, &guard)?;
         self.kernels(out)?;
         self.tables(out)?;
         self.access(out)?;
@@ -52,11 +56,11 @@ impl Header<'_> {
         self.steps(out)?;
         writeln!(
             out,
-            "#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {upper}_H */"
+            "#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */"
         )
     }
 
-    fn opening(&self, out: &mut String, upper: &str) -> Result {
+    fn opening(&self, out: &mut String, guard: &str) -> Result {
         let p = self.prefix;
         let real = match self.scheme.precision {
             Precision::F32 => "float",
@@ -84,9 +88,9 @@ impl Header<'_> {
             } else {
                 ", files"
             },
-            self.component_name(ComponentId(0)),
+            self.components[0],
         )?;
-        writeln!(out, "#ifndef {upper}_H\n#define {upper}_H\n")?;
+        writeln!(out, "#ifndef {guard}\n#define {guard}\n")?;
         writeln!(
             out,
             "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n"
@@ -98,11 +102,6 @@ impl Header<'_> {
             "/* A calculation: its values in one array, and the steps done. */\n\
              typedef struct {{ {p}_real *values; uint64_t steps; }} {p};\n"
         )
-    }
-
-    /// `E_z` for `E.z`.
-    fn component_name(&self, id: ComponentId) -> String {
-        self.scheme.component(id).name.replace('.', "_")
     }
 
     fn symbol(&self, kernel: &RowKernel) -> String {
@@ -131,8 +130,8 @@ impl Header<'_> {
     fn tables(&self, out: &mut String) -> Result {
         let (p, scheme, layout) = (self.prefix, self.scheme, &self.set.layout);
         writeln!(out, "/* Components, by number. */\nenum {{")?;
-        for id in scheme.component_ids() {
-            writeln!(out, "  {p}_{} = {},", self.component_name(id), id.0)?;
+        for (name, id) in self.components.iter().zip(scheme.component_ids()) {
+            writeln!(out, "  {p}_{name} = {},", id.0)?;
         }
         writeln!(out, "  {p}_COMPONENTS = {}\n}};\n", scheme.components.len())?;
         writeln!(out, "#define {p}_STEPS UINT64_C({})", self.problem.steps)?;
@@ -560,9 +559,4 @@ fn fold(fold: Option<Fold>) -> String {
 
 fn braces<const N: usize>(values: [String; N]) -> String {
     format!("{{{}}}", values.join(", "))
-}
-
-/// Text that cannot end a comment.
-fn comment(text: &str) -> String {
-    text.replace("*/", "* /").replace('\n', " ")
 }

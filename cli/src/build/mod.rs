@@ -3,6 +3,7 @@
 mod arithmetic;
 mod expr;
 mod header;
+mod names;
 mod tables;
 
 use crate::args;
@@ -63,6 +64,7 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         tables: tables::tables(scheme, problem),
         set: &set,
         prefix,
+        components: names::of_components(scheme, &set),
         target,
     };
     let description = describe(&header, &cpu, library);
@@ -95,6 +97,7 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
             let c = scheme.component(id);
             json!({
                 "name": c.name,
+                "constant": format!("{}_{}", header.prefix, header.components[id.index()]),
                 "position": list(c.position.map(|h| h.as_f64())),
                 "time": c.time.as_f64(),
                 "time levels": c.time_levels,

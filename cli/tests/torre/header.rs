@@ -225,6 +225,102 @@ fn tables_and_files_in_expressions_become_c() {
     succeed("run {0} --verify --quiet", &[&source]);
 }
 
+/// Fields with names that the header has for itself, or that differ in what C does not take, and two problems whose
+/// names differ in capital letters.
+const COLLIDING: &str = "
+scheme crowd {
+  axes x, y
+  param dt = 0.1
+  field E : vector on nodes
+  field E_x : scalar on nodes
+  field init : scalar on nodes
+  field STEPS : scalar on nodes
+  field source0 : scalar on nodes
+  field s0_p0_u3 : scalar on nodes
+  field s0_p0_u3_ : scalar on nodes
+  step {
+    allow W0301
+    E += dt * [d2(E.x, x), d2(E.y, y)]
+    E_x += dt * E.x
+    init += dt * d2(E_x, x)
+    STEPS += dt * init
+    source0 += dt * d2(STEPS, y)
+    s0_p0_u3 += dt * source0
+    s0_p0_u3_ += dt * s0_p0_u3
+  }
+}
+problem crowded {
+  scheme crowd
+  domain 9 x 7
+  init E.x = x + y
+  init E.y = file(\"a*/values.npy\")
+  source E.x at (3, 4) += sin(t)
+  steps 7
+}
+problem Crowded {
+  scheme crowd
+  domain 9 x 7
+  steps 7
+}
+";
+
+#[test]
+fn names_of_programs_collide_with_nothing_in_c() {
+    if !has_cc() || !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("crowded.torre");
+    std::fs::write(&source, COLLIDING).unwrap();
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (9, 7), }";
+    bytes.extend(format!("{head:117}\n").bytes());
+    bytes.extend((0..63).flat_map(|i| (i as f32).to_le_bytes()));
+    // The second one is how the header's comment writes the first.
+    for name in ["a*", "a* "] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+        std::fs::write(folder.path().join(name).join("values.npy"), &bytes).unwrap();
+    }
+    let options = "--problem Crowded --quiet";
+    let built = folder.path().join("crowded-f32");
+    succeed(
+        &format!("build {{0}} {options} -o {{1}}"),
+        &[&source, &built],
+    );
+    let one = std::fs::read_to_string(&source).unwrap();
+    let (one, _) = one.split_once("problem Crowded").unwrap();
+    std::fs::write(&source, one).unwrap();
+    compare("crowded", &source, "crowded", folder.path(), "f32");
+    // Both headers in one program.
+    let main = built.join("both.c");
+    let text = "#include \"crowded.h\"\n#include \"Crowded.h\"
+int main(void) { return torre_crowded_E_x == torre_Crowded_E_x_; }\n";
+    std::fs::write(&main, text).unwrap();
+    let output = Command::new("cc")
+        .args(["-std=c11", "-fsyntax-only"])
+        .arg(&main)
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let text = std::fs::read_to_string(built.join("crowded.json")).unwrap();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let constants: Vec<&str> = description["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["constant"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        constants[..3],
+        [
+            "torre_crowded_E_x",
+            "torre_crowded_E_y",
+            "torre_crowded_E_x_"
+        ]
+    );
+}
+
 #[test]
 fn code_for_other_processors_is_built_without_them() {
     if !has_llvm() {

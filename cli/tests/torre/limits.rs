@@ -329,3 +329,48 @@ fn results_never_take_the_place_of_what_is_read() {
     let error = fail(1, "run {0} --quiet --overwrite --out {1}", &[&driven, &out]);
     assert!(error.contains("E0814"), "{error}");
 }
+
+#[test]
+fn reports_take_no_place_of_results_and_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = "  domain 50 x 50\n  probe u at (3, 4)\n  steps 4";
+    let source = program(folder.path(), body);
+    let [out, state] = ["out", "state"].map(|name| folder.path().join(name));
+    // Before the folders are there, and after a run.
+    for again in [false, true] {
+        for name in [
+            "out/probes.csv",
+            "out/slices/mine.json",
+            "state/state.checkpoint",
+        ] {
+            let report = folder.path().join(name);
+            let before = fs::read(&report).ok();
+            let error = fail(
+                1,
+                "run {0} --quiet --out {1} --checkpoint {2} --report {3}",
+                &[&source, &out, &state, &report],
+            );
+            assert!(error.contains("E0814"), "{name}: {error}");
+            assert_eq!(fs::read(&report).ok(), before, "{name}");
+            assert_eq!(out.exists(), again);
+        }
+        // The report of the folder itself is no other one.
+        let report = out.join("report.json");
+        succeed(
+            "run {0} --quiet --out {1} --checkpoint {2} --report {3}",
+            &[&source, &out, &state, &report],
+        );
+    }
+    let error = fail(
+        1,
+        "run {0} --quiet --resume {1} --report {2}",
+        &[&source, &state, &state.join("state.checkpoint")],
+    );
+    assert!(error.contains("E0814"), "{error}");
+    let table = folder.path().join("wave.csv");
+    fs::write(&table, "0, 0\n1, 0.5\n").unwrap();
+    let driven = format!("{body}\n  source u at (9, 9) += table(\"wave.csv\")");
+    let driven = program(folder.path(), &driven);
+    let error = fail(1, "run {0} --quiet --report {1}", &[&driven, &table]);
+    assert!(error.contains("E0814"), "{error}");
+}

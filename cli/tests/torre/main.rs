@@ -10,6 +10,7 @@ mod folders;
 mod gpu;
 mod header;
 mod limits;
+mod names;
 mod pictures;
 mod plan;
 mod provenance;

@@ -49,6 +49,9 @@ fn wrong_usage_ends_with_2() {
         "emit examples/01-wave1d.torre --stage soul",
         "emit examples/01-wave1d.torre --stage ptx --target sm_1",
         "bench examples/01-wave1d.torre --backend interp --devices 0",
+        "cone examples/01-wave1d.torre --out cone.png",
+        "analyze examples/01-wave1d.torre --out errors.PDF",
+        "check examples/01-wave1d.torre --picture set-up.svg",
         "fmt",
     ] {
         fail(2, arguments, &[]);

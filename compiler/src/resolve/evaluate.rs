@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::graph::Node;
-use super::report::{Checked, Place, Reported, count};
+use super::report::{Checked, Place, Reported, count, short};
 use super::resolver::Resolver;
 use super::space::Space;
 use super::value::{Items, Kind, Operand, Scope, Typed, Value};
@@ -175,7 +175,7 @@ impl Resolver<'_> {
             "a whole number is needed here",
             &scope.place(expr.span),
         );
-        d.labels[0].text = format!("this is {n}");
+        d.labels[0].text = format!("this is {}", short(n));
         d.hint = hint.map(str::to_string);
         self.fail(d)
     }

@@ -47,6 +47,7 @@ mod linearize;
 mod load;
 mod missing;
 mod names;
+mod once;
 mod operate;
 mod order;
 mod places;

@@ -5,7 +5,7 @@ use super::codes;
 use super::elsewhere::Wanted;
 use super::frame::{Definition, Named};
 use super::load::{Found, ItemId};
-use super::report::{Checked, Place, Reported};
+use super::report::{Checked, Place, Reported, short};
 use super::resolver::{Constant, Resolver};
 use super::space::Space;
 use super::suggest::did_you_mean;
@@ -187,7 +187,7 @@ impl Resolver<'_> {
             let message = format!("{what} `{name}` must be a positive number");
             let at = self.frame.names.place(name).unwrap_or(place.clone());
             let mut d = self.error(codes::CELL_SIZE, message, &at);
-            d.labels[0].text = format!("this is {n}");
+            d.labels[0].text = format!("this is {}", short(n));
             return self.fail(d);
         }
         Ok(None)

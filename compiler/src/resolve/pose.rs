@@ -4,7 +4,7 @@ use super::bound::domain_of;
 use super::codes;
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId};
-use super::report::{Checked, Reported};
+use super::report::{Checked, Reported, short};
 use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
 use super::space::Space;
@@ -17,7 +17,6 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, ItemKind, ProblemStmt};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
-use torre_grammar::source::Span;
 
 type Schedules = Vec<(String, ast::Schedule)>;
 
@@ -169,7 +168,7 @@ impl Resolver<'_> {
             locals: Vec::new(),
             sight: Sight::Problem,
         };
-        let unique = self.check_once(&scope, problem);
+        let unique = self.stated_once(&scope, problem);
         let Chosen {
             item: scheme_item,
             mut params,
@@ -246,29 +245,6 @@ impl Resolver<'_> {
             problem,
             line: text.line,
         })
-    }
-
-    fn check_once(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
-        let mut first: [Option<Span>; 4] = [None; 4];
-        let mut failed = false;
-        for stmt in &problem.body {
-            let (kind, what) = match &stmt.kind.node {
-                ProblemStmt::Scheme { .. } => (0, "scheme"),
-                ProblemStmt::Domain(_) => (1, "domain"),
-                ProblemStmt::Boundary(_) => (2, "boundary"),
-                ProblemStmt::Steps(_) => (3, "steps"),
-                _ => continue,
-            };
-            if let Some(span) = first[kind] {
-                let d = Diagnostic::error(codes::STATED_TWICE, format!("`{what}` is given twice"))
-                    .at(&scope.source, stmt.kind.span, "again here")
-                    .at(&scope.source, span, "first here");
-                failed |= self.fail::<()>(d).is_err();
-            } else {
-                first[kind] = Some(stmt.kind.span);
-            }
-        }
-        if failed { Err(Reported) } else { Ok(()) }
     }
 
     pub fn missing<T>(
@@ -433,7 +409,7 @@ impl Resolver<'_> {
         );
         d.labels[0].text = match steps.is_finite() && steps > 0.0 {
             true => format!("these are {steps:.3e} steps of {}", self.frame.dt),
-            false => format!("this is {time}"),
+            false => format!("this is {}", short(time)),
         };
         self.fail(d)
     }

@@ -18,6 +18,8 @@ use torre_grammar::diag::Diagnostic;
 
 /// Values that one statement records.
 const PROBES: u64 = 4_096;
+/// The column of tables over time that has the times.
+const TIMES: &str = "t";
 
 /// What statements about results share.
 pub struct Recorded<'a> {
@@ -97,6 +99,18 @@ impl Resolver<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses the name of the column that has the times.
+    pub fn not_times(&mut self, name: &str, place: &Place) -> Checked<()> {
+        if name != TIMES {
+            return Ok(());
+        }
+        let message = format!("`{TIMES}` is the name of the times in this table");
+        let d = self
+            .error(codes::SAME_NAME, message, place)
+            .hint("choose another name for the values");
+        self.fail(d)
     }
 
     /// Probes of states, where they are kept.
@@ -220,6 +234,7 @@ impl Resolver<'_> {
         for_each_index(region, |at| {
             let indices = shown.iter().map(|a| format!("_{}", at[*a]));
             let name = format!("{}{}", names.prefix, indices.collect::<String>());
+            failed |= self.not_times(&name, recorded.place).is_err();
             if !results.probe_names.insert(name.clone()) {
                 let d = self
                     .error(

@@ -40,6 +40,7 @@ impl Resolver<'_> {
         results: &mut Results,
     ) -> Checked<()> {
         let scope = recorded.scope;
+        self.not_times(&name.node, &scope.place(name.span))?;
         let (reduction, of) = self.reduction(recorded, value)?;
         if !results.series_names.insert(name.node.clone()) {
             let message = format!("there is another record `{}`", name.node);

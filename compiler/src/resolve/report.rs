@@ -39,6 +39,15 @@ impl Place {
     }
 }
 
+/// A number as text, with an exponent if it had many digits without one.
+pub fn short(n: f64) -> String {
+    let plain = n.to_string();
+    match plain.len() <= 24 {
+        true => plain,
+        false => format!("{n:e}"),
+    }
+}
+
 /// What makes two diagnostics one: the code and the message, at one place.
 type Key = (&'static str, String, String, (u32, u32));
 

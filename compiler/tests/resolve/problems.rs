@@ -318,10 +318,49 @@ fn reductions_have_a_term_for_each_position() {
         ("record a = sum(E.x + E.y + 1)", "E0518"),
         ("record a = sum(2)", "E0518"),
         ("record a = sum(u)\nrecord a = max(u)", "E0511"),
+        // Tables have the times under this name.
+        ("record t = sum(u)", "E0511"),
+        ("probe u at (2, 3) as t", "E0511"),
         ("record a = sum(nothing)", "E0101"),
         ("record a = sum(u) every 0", "E0512"),
     ] {
         let found = refused(record);
         assert!(found.contains(code), "{record}: {found}");
     }
+}
+
+#[test]
+fn nothing_that_a_problem_says_is_replaced_by_itself() {
+    let shown = |lines: &str| {
+        let text = format!("{WAVE}problem p {{\nscheme wave\ndomain 8 x 6\n{lines}\nsteps 9\n}}");
+        show(&checked(&TestWorld::default(), &text))
+    };
+    for (lines, what) in [
+        ("init u = x\ninit u = y", "init u"),
+        ("init u@prev = x\ninit u@prev = y", "init u@prev"),
+        ("init E.x = x\ninit E.x = y", "init E.x"),
+        ("init E.x = x\ninit E = [x, y]", "init E.x"),
+        ("coef eps = 2\ncoef eps = 1", "coef eps"),
+    ] {
+        let found = shown(lines);
+        let message = format!("`{what}` is given twice");
+        assert!(
+            found.contains("E0503") && found.contains(&message),
+            "{lines}: {found}"
+        );
+    }
+    for lines in [
+        "init u = x\ninit u@prev = y",
+        "init E = [x, y]\ninit E.x = 2 * x",
+    ] {
+        let found = shown(lines);
+        assert!(!found.contains("E0503"), "{lines}: {found}");
+    }
+}
+
+#[test]
+fn numbers_in_messages_are_short() {
+    let text = "scheme s { axes x; param dt = 1e-320; field u : scalar on nodes; step { u = u } }";
+    let found = show(&checked(&TestWorld::default(), text));
+    assert!(found.contains("this is 1e-320"), "{found}");
 }

@@ -6,6 +6,7 @@
 //! uncompressed, little endian, in chunks of at most 16 MiB; what a chunk has beyond the array is NaN.
 //! Format: Zarr core specification version 3.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -18,6 +19,10 @@ use super::error::{Attempt, Cause, FileError};
 const CHUNK: usize = 1 << 24;
 /// Series of smaller frames have several frames in a chunk, up to this many bytes.
 const SMALL: usize = 1 << 20;
+/// Letters of a name, at most, without what makes it another one.
+const LONGEST: usize = 199;
+/// What the keys of chunks begin with.
+const KEY: &str = "c";
 /// The file that makes a folder a Zarr store.
 const METADATA: &str = "zarr.json";
 
@@ -169,6 +174,9 @@ impl ZarrStore {
     pub fn commit(mut self) -> Result<(), FileError> {
         let mut all = Map::new();
         let mut times: Vec<(String, Vec<f64>)> = Vec::new();
+        let arrays = self.arrays.iter().map(|array| array.name.clone());
+        let coordinates = self.coordinates.iter().map(|known| known.name.clone());
+        let taken: BTreeSet<String> = arrays.chain(coordinates).collect();
         for array in &mut self.arrays {
             flush(&self.folder, array)?;
             let mut shape = array.shape.clone();
@@ -179,7 +187,12 @@ impl ZarrStore {
                 let name = match known {
                     Some((name, _)) => name.clone(),
                     None => {
-                        let name = numbered(&self.time.0, times.len() + 1);
+                        let name = (1..)
+                            .map(|n| numbered(&self.time.0, n))
+                            .find(|name| {
+                                !taken.contains(name) && times.iter().all(|(t, _)| t != name)
+                            })
+                            .unwrap_or_default();
                         times.push((name.clone(), series.times.clone()));
                         name
                     }
@@ -203,9 +216,6 @@ impl ZarrStore {
             all.insert(name.clone(), metadata);
         }
         for (name, times) in &times {
-            if all.contains_key(name) {
-                return Err(name_error(&self.folder, name));
-            }
             let metadata = write_coordinate(&self.folder, name, times, &self.time.1)?;
             all.insert(name.clone(), metadata);
         }
@@ -232,7 +242,7 @@ impl ZarrStore {
         element: ElementType,
         shape: &[usize],
         dimensions: &[Dimension],
-        attributes: Attributes,
+        mut attributes: Attributes,
         series: Option<Series>,
     ) -> Result<SeriesId, FileError> {
         if dimensions.len() != shape.len() {
@@ -242,23 +252,16 @@ impl ZarrStore {
             };
             return Err(FileError::new(self.folder.target(), Attempt::Write, cause));
         }
-        let mut names: Vec<&str> = dimensions.iter().map(|d| d.name.as_str()).collect();
-        names.push(&self.time.0);
-        let taken = self.arrays.iter().any(|array| array.name == name)
-            || self.coordinates.iter().any(|known| known.name == name)
-            || names.contains(&name);
-        if taken || !valid_name(name) {
-            return Err(name_error(&self.folder, name));
-        }
-        if let Some(bad) = names.into_iter().find(|name| !valid_name(name)) {
-            return Err(name_error(&self.folder, bad));
+        let free = self.free_name(name, dimensions);
+        if free != name {
+            attributes.insert("long_name".into(), name.into());
         }
         let mut axes = Vec::new();
         for (dimension, &length) in dimensions.iter().zip(shape) {
-            axes.push(self.coordinate(dimension, length)?);
+            axes.push(self.coordinate(dimension, length));
         }
         self.arrays.push(Array {
-            name: name.into(),
+            name: free,
             element,
             shape: shape.to_vec(),
             chunk: chunk_shape(shape, element.size()),
@@ -269,29 +272,47 @@ impl ZarrStore {
         Ok(SeriesId(self.arrays.len() - 1))
     }
 
+    /// The name of a new array: `name` as far as the format allows it, with `_` behind it as long as something else has
+    /// that name, or could be taken for it.
+    fn free_name(&self, name: &str, dimensions: &[Dimension]) -> String {
+        let axes = dimensions.iter().map(|d| allowed(&d.name));
+        let axes: Vec<String> = axes.chain([self.time.0.clone()]).collect();
+        let taken =
+            |name: &str| self.is_taken(name) || axes.iter().any(|axis| is_coordinate(name, axis));
+        let mut free = allowed(name);
+        while taken(&free) {
+            free.push('_');
+        }
+        free
+    }
+
+    /// Whether something in the store has this name.
+    fn is_taken(&self, name: &str) -> bool {
+        name == KEY
+            || self.arrays.iter().any(|array| array.name == name)
+            || self.coordinates.iter().any(|known| known.name == name)
+    }
+
     /// The name of the coordinate with these positions, new if there is none yet.
-    fn coordinate(&mut self, dimension: &Dimension, length: usize) -> Result<String, FileError> {
+    fn coordinate(&mut self, dimension: &Dimension, length: usize) -> String {
         let same = |known: &&Coordinate| known.dimension == *dimension && known.length == length;
         if let Some(known) = self.coordinates.iter().find(same) {
-            return Ok(known.name.clone());
+            return known.name.clone();
         }
         let cell = (dimension.start / dimension.spacing).rem_euclid(1.0);
         let between = (cell - 0.5).abs() < 0.25;
-        let base = format!("{}{}", dimension.name, if between { "_half" } else { "" });
-        let used = |name: &str| self.coordinates.iter().any(|known| known.name == name);
-        let name = (1..=self.coordinates.len() + 1)
+        let half = if between { "_half" } else { "" };
+        let base = format!("{}{half}", allowed(&dimension.name));
+        let name = (1..)
             .map(|n| numbered(&base, n))
-            .find(|name| !used(name))
+            .find(|name| !self.is_taken(name))
             .unwrap_or_default();
-        if self.arrays.iter().any(|array| array.name == name) {
-            return Err(name_error(&self.folder, &name));
-        }
         self.coordinates.push(Coordinate {
             name: name.clone(),
             dimension: dimension.clone(),
             length,
         });
-        Ok(name)
+        name
     }
 }
 
@@ -304,19 +325,29 @@ fn numbered(base: &str, n: usize) -> String {
     }
 }
 
-/// Names of nodes as the specification allows them, without those that file systems or shells take badly.
-fn valid_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-+=@ ".contains(c);
-    !name.is_empty()
-        && name.len() < 200
-        && name.chars().all(plain)
-        && !name.starts_with("__")
-        && !name.chars().all(|c| c == '.' || c == ' ')
-        && name != "c"
+/// A name as the specification allows it, without what file systems or shells take badly.
+fn allowed(name: &str) -> String {
+    let plain = |c| if is_plain(c) { c } else { '_' };
+    let mut allowed: String = name.chars().map(plain).take(LONGEST).collect();
+    let is_path = allowed.chars().all(|c| c == '.' || c == ' ');
+    if is_path || allowed.starts_with("__") {
+        allowed.insert_str(0, "of");
+    }
+    allowed
 }
 
-fn name_error(folder: &AtomicFolder, name: &str) -> FileError {
-    FileError::new(folder.target(), Attempt::Write, Cause::Name(name.into()))
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-+=@ ".contains(c)
+}
+
+/// Whether a coordinate of an axis may have this name: `x`, `x_half`, `x_2`, `x_half_2`.
+fn is_coordinate(name: &str, axis: &str) -> bool {
+    let Some(rest) = name.strip_prefix(axis) else {
+        return false;
+    };
+    let rest = rest.strip_prefix("_half").unwrap_or(rest);
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    rest.is_empty() || rest.strip_prefix('_').is_some_and(is_number)
 }
 
 fn check_frame<T: Element>(

@@ -27,6 +27,7 @@ use super::series::SeriesRecords;
 use crate::host::receivers::Picture;
 use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
+use crate::output::checksum::Xxh64;
 use crate::output::npy;
 use crate::output::{Attempt, FileError, Rows, View, array, vtk};
 use crate::simulation::RunError;
@@ -563,15 +564,22 @@ fn image<T: Value>(
     vtk::write(path, &grid, &[(quantity.name, T::any(rows))])
 }
 
-/// A name as a file's name: what could be misread becomes `_`.
+/// Letters of a file's name before the step and the ending; file systems take 255, some of which temporary names need.
+const LONGEST: usize = 160;
+
+/// A name as a file's name: what could be misread becomes `_`, and the end of a long one a number that tells it apart.
 pub fn file_name(name: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "._-=,".contains(c);
-    let name: String = name
+    let mut file: String = name
         .chars()
         .map(|c| if safe(c) { c } else { '_' })
         .collect();
-    match name.starts_with('.') {
-        true => format!("_{name}"),
-        false => name,
+    if file.starts_with('.') {
+        file.insert(0, '_');
     }
+    if file.len() > LONGEST {
+        file.truncate(LONGEST - 17);
+        file.push_str(&format!("-{:016x}", Xxh64::of(name.as_bytes())));
+    }
+    file
 }

@@ -7,7 +7,7 @@ use crate::output::{Attempt, Cause, ElementType, FileError};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use torre_compiler::problem::Problem;
 
 /// The name of the report in a folder of results.
@@ -174,19 +174,28 @@ impl Record {
     }
 }
 
-/// Whether a file lies where results in a folder do, so that a run could replace it.
+/// Whether a file lies, or would lie, where results in a folder do, so that a run could replace it.
 pub fn is_place_of_results(folder: &Path, file: &Path) -> bool {
-    let (Ok(folder), Ok(file)) = (fs::canonicalize(folder), fs::canonicalize(file)) else {
-        return false;
-    };
+    let (folder, file) = (real(folder), real(file));
     // Folders of results may be links to others.
-    let real =
-        |name: &str| fs::canonicalize(folder.join(name)).unwrap_or_else(|_| folder.join(name));
-    FILES.iter().any(|name| real(name) == file)
+    let within = |name: &str| real(&folder.join(name));
+    FILES.iter().any(|name| within(name) == file)
         || FOLDERS
             .iter()
             .chain(&STORES)
-            .any(|name| file.starts_with(real(name)))
+            .any(|name| file.starts_with(within(name)))
+}
+
+/// A path without links, as far as it is there.
+pub fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = fs::canonicalize(path) {
+        return real;
+    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real(parent).join(name),
+        _ => path,
+    }
 }
 
 /// Removes all results from a folder, whatever run wrote them. Files with other names than results have stay.

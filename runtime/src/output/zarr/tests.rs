@@ -139,7 +139,7 @@ fn single_arrays_have_no_time() {
 }
 
 #[test]
-fn wrong_names_and_shapes_are_refused() {
+fn wrong_shapes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (path, mut store) = store(folder.path());
     let axes = [dimension("x", 0.0)];
@@ -147,12 +147,6 @@ fn wrong_names_and_shapes_are_refused() {
         store.add_series(name, ElementType::F32, shape, axes, Map::new())
     };
     let id = add("a", &[2], &axes).unwrap();
-    for name in ["a", "x", "time", "", "..", "a/b", "__a", "c", "\u{e9}"] {
-        let error = add(name, &[2], &axes).unwrap_err();
-        assert!(matches!(error.cause, Cause::Name(_)), "{name}");
-    }
-    let slash = [dimension("x/y", 0.0)];
-    assert!(add("b", &[2], &slash).is_err());
     assert!(add("b", &[2, 2], &axes).is_err());
     let long = View::contiguous(&[0f32; 3], &[3]).unwrap();
     assert!(store.append(id, 0.0, &long).is_err());
@@ -161,6 +155,119 @@ fn wrong_names_and_shapes_are_refused() {
     drop(store);
     assert!(!path.exists());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn every_array_has_a_name_that_readers_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mut store) = store(folder.path());
+    let mut axes = vec![dimension("x", 0.0)];
+    let values = View::contiguous(&[1f32, 2.0], &[2]).unwrap();
+    let long = "a".repeat(300);
+    // Names of coordinates, of the format, and of nothing that it takes.
+    let names = [
+        "a",
+        "a",
+        "x",
+        "x_",
+        "x_half",
+        "x_2",
+        "x_half_3",
+        "x_halfway",
+        "time",
+        "time_2",
+        "c",
+        "c_",
+        "",
+        "..",
+        "p of u in layer(x)",
+        "a/b",
+        "__a",
+        "\u{e9}",
+        &long,
+        &long,
+    ];
+    for (i, name) in names.iter().enumerate() {
+        axes[0].start = 0.5 * i as f64;
+        store.write(name, &values, &axes, Map::new()).unwrap();
+    }
+    store.commit().unwrap();
+    let all = json_of(path.join("zarr.json"));
+    let all = &all["consolidated_metadata"]["metadata"];
+    let mut found: Vec<(&str, &str)> = Vec::new();
+    for (name, array) in all.as_object().unwrap() {
+        let axis = array["dimension_names"][0].as_str().unwrap();
+        assert!(all[axis]["dimension_names"] == json!([axis]) && name.len() < 210);
+        assert!(
+            name.chars().all(is_plain) && !name.starts_with("__"),
+            "{name}"
+        );
+        assert!(path.join(name).join("c/0").is_file());
+        if axis != name {
+            found.push((
+                array["attributes"]["long_name"].as_str().unwrap_or(name),
+                name,
+            ));
+        }
+    }
+    assert_eq!(found.len(), names.len());
+    found.sort_unstable();
+    let unchanged = found.iter().filter(|(long, name)| long == name);
+    assert!(unchanged.map(|(_, name)| *name).eq(["a", "x_halfway"]));
+    let of = |name: &str| found.iter().find(|(long, _)| *long == name).unwrap().1;
+    assert_eq!(
+        [of("x"), of("x_"), of("time"), of("c")],
+        ["x_", "x__", "time_", "c_"]
+    );
+    assert_eq!(of("p of u in layer(x)"), "p of u in layer_x_");
+}
+
+#[test]
+fn every_axis_has_a_coordinate_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mut store) = store(folder.path());
+    let values = View::contiguous(&[1f32, 2.0], &[2]).unwrap();
+    let names = ["x", "c", "time", "x/y", "__x", "..", "\u{e9}", "x_half"];
+    for name in names {
+        let axes = [dimension(name, 0.5), dimension(name, 0.0)];
+        store.write("u", &values, &axes[..1], Map::new()).unwrap();
+        let series = store
+            .add_series("v", ElementType::F32, &[2], &axes[1..], Map::new())
+            .unwrap();
+        store.append(series, 1.0, &values).unwrap();
+    }
+    store.commit().unwrap();
+    let all = json_of(path.join("zarr.json"));
+    let all = all["consolidated_metadata"]["metadata"]
+        .as_object()
+        .unwrap();
+    let mut coordinates = std::collections::BTreeSet::new();
+    let mut times = std::collections::BTreeSet::new();
+    for array in all.values() {
+        let axes = array["dimension_names"].as_array().unwrap();
+        let axes: Vec<&str> = axes.iter().map(|a| a.as_str().unwrap()).collect();
+        for axis in &axes {
+            assert_eq!(all[*axis]["dimension_names"], json!([axis]), "{axis}");
+        }
+        match axes[..] {
+            [time, axis] => {
+                times.insert(time);
+                coordinates.insert(axis);
+            }
+            [axis] => {
+                coordinates.insert(axis);
+            }
+            _ => panic!("{axes:?}"),
+        }
+    }
+    // One for the times.
+    assert_eq!((coordinates.len(), times.len()), (2 * names.len() + 1, 1));
+    assert!(!coordinates.contains("c") && coordinates.contains("time"));
+    assert!(
+        times
+            .iter()
+            .all(|time| *time != "time" && time.starts_with("time"))
+    );
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! Names of a program in C, where they are not free: those of components could collide with each other and with what a
+//! header defines, and any could end a comment.
+
+use torre_compiler::kernel::KernelSet;
+use torre_compiler::scheme::Scheme;
+
+/// What a header defines behind its prefix.
+const TAKEN: [&str; 32] = [
+    "COMPONENTS",
+    "ELEMENTS",
+    "ORIGIN",
+    "ROW_STRIDE",
+    "STEPS",
+    "STRIDE_X",
+    "STRIDE_Y",
+    "STRIDE_Z",
+    "extent",
+    "file",
+    "first_row",
+    "free",
+    "get",
+    "ghosts",
+    "groups",
+    "init",
+    "list",
+    "max",
+    "min",
+    "mul",
+    "newest",
+    "odd",
+    "pow",
+    "reach",
+    "real",
+    "row",
+    "run",
+    "set",
+    "start",
+    "step",
+    "time_levels",
+    "updates",
+];
+
+/// What a header numbers.
+const NUMBERED: [&str; 2] = ["source", "table"];
+
+/// The name of each component: `E_z` for `E.z`, with `_` behind it where that means something else already.
+pub fn of_components(scheme: &Scheme, set: &KernelSet) -> Vec<String> {
+    let mut taken: Vec<String> = TAKEN.map(str::to_owned).into();
+    taken.extend(set.kernels.iter().map(ToString::to_string));
+    let mut names = Vec::new();
+    for component in &scheme.components {
+        let mut name = component.name.replace('.', "_");
+        while taken.contains(&name) || is_numbered(&name) {
+            name.push('_');
+        }
+        taken.push(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+fn is_numbered(name: &str) -> bool {
+    let ends = NUMBERED.iter().filter_map(|start| name.strip_prefix(start));
+    ends.into_iter()
+        .any(|end| end.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Text that cannot end a comment.
+pub fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace('\n', " ")
+}

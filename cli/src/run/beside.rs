@@ -1,0 +1,73 @@
+//! Files that a run writes beside its folders: they take the place of nothing that it reads or writes there.
+
+use super::Run;
+use crate::args;
+use crate::codes;
+use crate::failure::Failure;
+use crate::write;
+use std::path::{Path, PathBuf};
+use torre_grammar::diag::Diagnostic;
+use torre_runtime::run::Value;
+use torre_runtime::run::record::{REPORT, is_place_of_results, real};
+
+/// What folders of states have, those of checkpoints and those of windows.
+const STATE: [&str; 3] = ["state.checkpoint", "fields.0", "fields.1"];
+
+impl<T: Value> Run<'_, T> {
+    /// Refuses names for the report and the timeline that something else has.
+    pub(super) fn check_beside(&self) -> Result<(), Failure> {
+        let report = args::report_file(self.args.report.as_deref());
+        let timeline = self.args.timeline.as_deref();
+        if let (Some(report), Some(timeline)) = (report, timeline)
+            && real(report) == real(timeline)
+        {
+            let message = "`--report` and `--timeline` name the same file";
+            return Err(Failure::usage(message));
+        }
+        for file in [report, timeline].into_iter().flatten() {
+            for read in self.inputs() {
+                write::spare(file, &read)?;
+                write::spare(&real(file), &real(&read))?;
+            }
+        }
+        // The report of a folder is the same as this one.
+        let own = |out: &PathBuf| report.is_some_and(|r| real(r) == real(&out.join(REPORT)));
+        let report = report.filter(|_| !self.args.out.as_ref().is_some_and(own));
+        let mut files = [report, timeline].into_iter().flatten();
+        files.try_for_each(|file| self.spare_results(file))
+    }
+
+    /// The arrays and tables that the program reads.
+    fn inputs(&self) -> impl Iterator<Item = PathBuf> {
+        let arrays = self.scheme.files.iter();
+        let arrays = arrays.map(|file| self.input.world.path(&file.path));
+        arrays.chain(self.input.tables().map(|(path, _)| path))
+    }
+
+    fn spare_results(&self, file: &Path) -> Result<(), Failure> {
+        let args = self.args;
+        let out = args.out.iter();
+        let results = out.filter(|folder| is_place_of_results(folder, file));
+        let states = [&args.checkpoint, &args.resume].into_iter().flatten();
+        let states = states.map(PathBuf::as_path).chain(args.holding.folder());
+        let is_state = |folder: &Path| {
+            STATE
+                .iter()
+                .any(|name| real(&folder.join(name)) == real(file))
+        };
+        let states = states.filter(|folder| is_state(folder));
+        match results.map(PathBuf::as_path).chain(states).next() {
+            None => Ok(()),
+            Some(folder) => Err(Diagnostic::error(
+                codes::OVERWRITES,
+                format!(
+                    "`{}` could take the place of what lies in `{}`",
+                    file.display(),
+                    folder.display()
+                ),
+            )
+            .hint("give it another name")
+            .into()),
+        }
+    }
+}
