@@ -195,8 +195,8 @@ impl<'a> Program<'a> {
         let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
         match pace.filter(|p| p.moves && p.coefficient > 0.0) {
             Some(pace) => {
-                // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are none
-                // of the result.
+                // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are
+                // none of the result.
                 let guess = Guess {
                     speed: format!("{:.4e}", pace.coefficient).parse().ok(),
                     without_phases: false,
