@@ -1,7 +1,7 @@
 //! The front end in one call: source text to a resolved calculation.
 
 use crate::analysis::Lattice;
-use crate::resolve::{self, Options, Resolved};
+use crate::resolve::{self, Options, Program, Resolved};
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
 use torre_grammar::ast::{Ast, Item, ItemKind, ProblemStmt};
@@ -39,10 +39,8 @@ pub fn problems(source: &Source) -> Vec<String> {
 
 /// A calculation that is resolved again with other numbers, in double precision.
 pub struct Variable<'a> {
-    world: &'a dyn World,
-    source: &'a Source,
     /// The text without what [`without_places`] drops.
-    ast: Ast,
+    program: Program<'a>,
     options: Options,
     base: Resolved,
 }
@@ -53,17 +51,15 @@ impl<'a> Variable<'a> {
         source: &'a Source,
         options: &Options,
     ) -> Result<Self, Diagnostics> {
-        let ast = parse(source)?;
+        let program = Program::new(world, source, parse(source)?);
         let options = Options {
             precision: Precision::F64,
             memory: None,
             ..options.clone()
         };
-        let base = resolve::resolve(world, source, &ast, &options)?;
+        let base = program.resolve(&options)?;
         Ok(Self {
-            world,
-            source,
-            ast: without_places(ast),
+            program: program.changed(without_places),
             options,
             base,
         })
@@ -80,9 +76,9 @@ impl<'a> Variable<'a> {
         parameters.find(|p| p.name == name).map(|p| p.value)
     }
 
-    /// The scheme with other values of some parameters. Coordinates and the regions of updates stay those of the
-    /// calculation as it is, so that a cell keeps its medium and its updates where the cell size changes. `None` if it
-    /// cannot be resolved with them, or has other updates.
+    /// The scheme with other values of some parameters, as far as its waves go. Coordinates and the regions of updates
+    /// stay those of the calculation as it is, so that a cell keeps its medium and its updates where the cell size
+    /// changes. `None` if it cannot be resolved with them, or has other updates.
     pub fn with(&self, values: &[(&str, f64)]) -> Option<Scheme> {
         self.resolved(values).map(|(scheme, _)| scheme)
     }
@@ -117,7 +113,7 @@ impl<'a> Variable<'a> {
             let text = format!("{value:?}");
             options.overrides.push(((*name).to_owned(), text));
         }
-        let resolved = resolve::resolve(self.world, self.source, &self.ast, &options).ok()?;
+        let resolved = self.program.resolve_waves(&options).ok()?;
         let mut scheme = resolved.scheme;
         let found = Lattice {
             dt: scheme.grid.dt,

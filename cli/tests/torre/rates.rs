@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 /// A grid for which the model prefers tiles to sweeps, on the machine below.
-const LARGE: &str = "domain=6000x5000";
+const LARGE: &str = "domain=3000x2500";
 
 /// One on which a run takes about a second.
 const SMALL: &str = "domain=600x500";

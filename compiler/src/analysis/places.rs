@@ -8,7 +8,7 @@ use super::linear::choices;
 use super::step::{NoStep, Setting, Step};
 use crate::host_range::{HostBox, Range, range};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
-use crate::scheme::{FileId, Scheme, Update};
+use crate::scheme::{FileId, Op, Scheme, Update};
 use crate::statics::{Files, coef_value, coordinates};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -42,7 +42,24 @@ pub struct Places {
     pub thin: Vec<(Axis, Interval)>,
 }
 
-/// The setting at a cell: coefficients at the cell's own index of each lattice.
+/// By coefficient whether the waves of a scheme depend on it. What amendments add is not part of the analysis: the
+/// profiles of layers would only give many places whose steps are the same.
+fn of_waves(scheme: &Scheme) -> Vec<bool> {
+    let mut used = vec![false; scheme.coefs.len()];
+    for update in scheme.stages.iter().flat_map(|s| &s.updates) {
+        for op in &update.body.ops {
+            if let Op::Coef(id) = op {
+                used[id.index()] = true;
+            }
+        }
+        if let Some(mask) = update.mask {
+            used[mask.index()] = true;
+        }
+    }
+    used
+}
+
+/// The setting at a cell: coefficients at the cell's own index of each lattice, 0 for those that no wave depends on.
 pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting {
     let near = |extent: Region| {
         PerAxis::from_fn(|a| at[a].clamp(extent[a].lo, (extent[a].hi - 1).max(extent[a].lo)))
@@ -50,7 +67,11 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting 
     let coefs: Vec<f64> = scheme
         .coefs
         .iter()
-        .map(|coef| {
+        .zip(of_waves(scheme))
+        .map(|(coef, used)| {
+            if !used {
+                return 0.0;
+            }
             let at = near(scheme.grid.extent(coef.position));
             let value = coef_value(scheme, files, coef.position, &coef.value, at);
             scheme.precision.round(value)
@@ -73,6 +94,7 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting 
 pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
     let search = Search {
         scheme,
+        used: of_waves(scheme),
         files,
         bounds: FileBounds::new(scheme, files),
     };
@@ -186,6 +208,8 @@ fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
 
 struct Search<'a> {
     scheme: &'a Scheme,
+    /// By coefficient whether waves depend on it.
+    used: Vec<bool>,
     files: &'a dyn Files,
     bounds: FileBounds<'a>,
 }
@@ -195,7 +219,7 @@ impl Search<'_> {
     fn extremes(&self, zone: Region) -> Vec<PerAxis<i64>> {
         let mut found = vec![zone.map(|i| i.lo + (i.len() - 1).max(0) / 2)];
         let varying: Vec<usize> = (0..self.scheme.coefs.len())
-            .filter(|&c| !self.range(c, zone).is_point())
+            .filter(|&c| self.used[c] && !self.range(c, zone).is_point())
             .collect();
         for &coef in varying.iter().take(COEFS) {
             found.push(self.highest(zone, BOXES, |part| self.range(coef, part).hi));
@@ -312,7 +336,10 @@ impl Search<'_> {
     /// [`Step::vigour`] with all coefficients at their largest absolute values in a box.
     fn vigour(&self, zone: Region) -> f64 {
         let coefs = (0..self.scheme.coefs.len())
-            .map(|c| self.range(c, zone).size().min(f64::MAX))
+            .map(|c| match self.used[c] {
+                true => self.range(c, zone).size().min(f64::MAX),
+                false => 0.0,
+            })
             .collect();
         let active = self
             .scheme

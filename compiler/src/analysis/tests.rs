@@ -8,7 +8,7 @@ use crate::host::{HostBinary, HostExpr};
 use crate::lattice::HalfIndex;
 use crate::problem::{Init, Problem, StaticValue};
 use crate::reference::{Reference, for_each_index};
-use crate::scheme::{Coef, ComponentId, FileId, Precision, StaticFile};
+use crate::scheme::{Coef, CoefId, ComponentId, FileId, Op, Precision, StaticFile, Value};
 use crate::statics::NoFiles;
 use crate::testing::{Limits, Rng, maxwell, random_linear_scheme};
 use num_complex::Complex64;
@@ -281,7 +281,30 @@ fn wave(cells: [i64; 3], courant2: HostExpr) -> Scheme {
         value: courant2,
         only_axis: None,
     });
+    let body = &mut scheme.stages[0].updates[0].body;
+    let (sum, factor) = (body.result, Value(body.ops.len() as u32));
+    body.ops.push(Op::Coef(CoefId(0)));
+    body.ops.push(Op::Mul(factor, sum));
+    body.result = Value(factor.0 + 1);
     scheme
+}
+
+#[test]
+fn coefficients_that_no_wave_depends_on_give_no_places() {
+    let along = |axis| HostExpr::Coordinate(axis, HalfIndex::ZERO);
+    let mut scheme = wave([20, 30, 40], along(Axis::OUTER));
+    let without = places(&scheme, &NoFiles).unwrap();
+    assert!(without.list.len() > 1);
+    // As the profile of a layer is, which amendments alone read.
+    let profile = Coef {
+        value: along(Axis::INNER),
+        ..scheme.coefs[0].clone()
+    };
+    scheme.coefs.push(profile);
+    let found = places(&scheme, &NoFiles).unwrap();
+    let cells = |places: &Places| places.list.iter().map(|p| p.at).collect::<Vec<_>>();
+    assert_eq!(cells(&found), cells(&without));
+    assert!(found.combined.is_empty());
 }
 
 #[test]

@@ -7,10 +7,11 @@ use super::report::{Place, Report};
 use super::space::{Space, item_name};
 use super::suggest::did_you_mean;
 use crate::world::World;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{Ast, ItemKind, Name, Use};
-use torre_grammar::diag::Diagnostic;
+use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::source::{Source, Span};
 
 const MODULES: usize = 256;
@@ -41,15 +42,43 @@ pub struct Module {
     loading: bool,
 }
 
+/// The syntax of modules, for programs that are resolved several times.
+#[derive(Debug, Default)]
+pub struct Parsed(RefCell<Vec<(Source, Rc<Ast>)>>);
+
+impl Parsed {
+    /// The syntax of a text, parsed now if it was not before.
+    fn ast(&self, source: &Source) -> Result<Rc<Ast>, Diagnostics> {
+        let is_same = |s: &Source| s.name() == source.name() && s.text() == source.text();
+        let known = self.0.borrow().iter().find(|(s, _)| is_same(s)).cloned();
+        if let Some((_, ast)) = known {
+            return Ok(ast);
+        }
+        let ast = Rc::new(torre_grammar::parse(source)?);
+        self.0.borrow_mut().push((source.clone(), ast.clone()));
+        Ok(ast)
+    }
+}
+
 /// All modules that were met.
 #[derive(Debug, Default)]
 pub struct Library {
+    /// Those of other libraries of the same program, too.
+    parsed: Rc<Parsed>,
     modules: Vec<Module>,
     /// What the paths that a module names have led to.
     opened: BTreeMap<(ModuleId, String), Option<ModuleId>>,
 }
 
 impl Library {
+    /// An empty library that parses no text which is parsed.
+    pub fn sharing(parsed: &Rc<Parsed>) -> Self {
+        Self {
+            parsed: parsed.clone(),
+            ..Self::default()
+        }
+    }
+
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0]
     }
@@ -329,8 +358,8 @@ impl Library {
             );
             return None;
         }
-        match torre_grammar::parse(&found) {
-            Ok(ast) => Some(self.load(world, report, &found, Rc::new(ast))),
+        match self.parsed.ast(&found) {
+            Ok(ast) => Some(self.load(world, report, &found, ast)),
             Err(diagnostics) => {
                 for d in diagnostics.0 {
                     report.push(d.at(&place.source, span, "used here"));

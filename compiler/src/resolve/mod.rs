@@ -80,6 +80,7 @@ use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::statics::NoFiles;
 use crate::world::World;
+use load::{Library, Parsed};
 use resolver::Resolver;
 use space::Space;
 use std::rc::Rc;
@@ -142,37 +143,116 @@ pub fn resolve(
     ast: &Ast,
     options: &Options,
 ) -> Result<Resolved, Diagnostics> {
-    let mut guess = Guess::default();
-    let (resolved, frame) = resolve_once(world, source, ast, options, guess)?;
-    if !frame.asks_speed || !resolved.scheme.files.is_empty() {
-        return Ok(resolved);
+    Program::new(world, source, ast.clone()).resolve(options)
+}
+
+/// A program that may be resolved several times; its modules are parsed once.
+pub struct Program<'a> {
+    world: &'a dyn World,
+    source: &'a Source,
+    ast: Rc<Ast>,
+    modules: Rc<Parsed>,
+}
+
+impl<'a> Program<'a> {
+    pub fn new(world: &'a dyn World, source: &'a Source, ast: Ast) -> Self {
+        Self {
+            world,
+            source,
+            ast: Rc::new(ast),
+            modules: Rc::default(),
+        }
     }
-    let shifted = Axis::ALL.into_iter().any(|a| frame.bloch[a].is_some());
-    let resolved = match shifted {
-        // Where waves begin with another phase, the longest ones are not the slowest to change.
-        true => {
-            guess.without_phases = true;
-            resolve_once(world, source, ast, options, guess)?.0
+
+    /// The same with a change.
+    pub fn changed(&self, change: impl FnOnce(Ast) -> Ast) -> Self {
+        Self {
+            world: self.world,
+            source: self.source,
+            ast: Rc::new(change(Ast::clone(&self.ast))),
+            modules: self.modules.clone(),
         }
-        false => resolved,
-    };
-    // Layers do not change the waves of a scheme, so what was resolved with a guess tells how fast they are.
-    let scheme = &resolved.scheme;
-    let places = analysis::places(scheme, &NoFiles).ok();
-    let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
-    match pace.filter(|p| p.moves && p.coefficient > 0.0) {
-        Some(pace) => {
-            // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are none of
-            // the result.
-            let guess = Guess {
-                speed: format!("{:.4e}", pace.coefficient).parse().ok(),
-                without_phases: false,
-            };
-            resolve_once(world, source, ast, options, guess).map(|(resolved, _)| resolved)
+    }
+
+    /// Resolves one of its problems.
+    pub fn resolve(&self, options: &Options) -> Result<Resolved, Diagnostics> {
+        let mut guess = Guess::default();
+        let (resolved, frame) = self.resolve_once(options, guess)?;
+        if !frame.asks_speed || !resolved.scheme.files.is_empty() {
+            return Ok(resolved);
         }
-        None if shifted => resolve_once(world, source, ast, options, Guess::default())
-            .map(|(resolved, _)| resolved),
-        None => Ok(resolved),
+        let shifted = Axis::ALL.into_iter().any(|a| frame.bloch[a].is_some());
+        let resolved = match shifted {
+            // Where waves begin with another phase, the longest ones are not the slowest to change.
+            true => {
+                guess.without_phases = true;
+                self.resolve_once(options, guess)?.0
+            }
+            false => resolved,
+        };
+        // Layers do not change the waves of a scheme, so what was resolved with a guess tells how fast they are.
+        let scheme = &resolved.scheme;
+        let places = analysis::places(scheme, &NoFiles).ok();
+        let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
+        match pace.filter(|p| p.moves && p.coefficient > 0.0) {
+            Some(pace) => {
+                // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are
+                // none of the result.
+                let guess = Guess {
+                    speed: format!("{:.4e}", pace.coefficient).parse().ok(),
+                    without_phases: false,
+                };
+                self.resolve_once(options, guess)
+                    .map(|(resolved, _)| resolved)
+            }
+            None if shifted => self.resolve_waves(options),
+            None => Ok(resolved),
+        }
+    }
+
+    /// The same for its waves alone: layers and incident fields are made for a usual speed of waves, which changes
+    /// nothing that an analysis of waves looks at.
+    pub fn resolve_waves(&self, options: &Options) -> Result<Resolved, Diagnostics> {
+        self.resolve_once(options, Guess::default())
+            .map(|(resolved, _)| resolved)
+    }
+
+    /// Resolves it for a guess; with it what was declared.
+    fn resolve_once(
+        &self,
+        options: &Options,
+        guess: Guess,
+    ) -> Result<(Resolved, frame::Frame), Diagnostics> {
+        let mut resolver = Resolver::new(self.world);
+        resolver.library = Library::sharing(&self.modules);
+        resolver.speed = guess.speed;
+        resolver.without_phases = guess.without_phases;
+        let module = resolver.library.load(
+            self.world,
+            &mut resolver.report,
+            self.source,
+            self.ast.clone(),
+        );
+        let result = resolver.resolve_problem(module, options);
+        let frame = std::mem::take(&mut resolver.frame);
+        let failed = resolver.report.has_errors();
+        let diagnostics = resolver.report.finish(self.source);
+        match result {
+            Ok(resolved) if !failed => {
+                let resolved = Resolved {
+                    warnings: diagnostics,
+                    ..resolved
+                };
+                Ok((resolved, frame))
+            }
+            _ if failed => Err(diagnostics),
+            _ => Err(Diagnostic::error(
+                codes::INTERNAL,
+                "the program was refused without a reason",
+            )
+            .hint("this is a defect of Torre, not of your program: please report it")
+            .into()),
+        }
     }
 }
 
@@ -183,41 +263,6 @@ struct Guess {
     speed: Option<f64>,
     /// Whether Bloch-periodic sides are plainly periodic.
     without_phases: bool,
-}
-
-/// The same for such a guess; with it what was declared.
-fn resolve_once(
-    world: &dyn World,
-    source: &Source,
-    ast: &Ast,
-    options: &Options,
-    guess: Guess,
-) -> Result<(Resolved, frame::Frame), Diagnostics> {
-    let mut resolver = Resolver::new(world);
-    resolver.speed = guess.speed;
-    resolver.without_phases = guess.without_phases;
-    let module = resolver
-        .library
-        .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
-    let result = resolver.resolve_problem(module, options);
-    let frame = std::mem::take(&mut resolver.frame);
-    let failed = resolver.report.has_errors();
-    let diagnostics = resolver.report.finish(source);
-    match result {
-        Ok(resolved) if !failed => {
-            let resolved = Resolved {
-                warnings: diagnostics,
-                ..resolved
-            };
-            Ok((resolved, frame))
-        }
-        _ if failed => Err(diagnostics),
-        _ => Err(
-            Diagnostic::error(codes::INTERNAL, "the program was refused without a reason")
-                .hint("this is a defect of Torre, not of your program: please report it")
-                .into(),
-        ),
-    }
 }
 
 /// All that is wrong in a file: every scheme, on a domain of its own where no problem uses it, and every problem.

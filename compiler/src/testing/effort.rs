@@ -12,6 +12,9 @@ pub enum Effort {
     /// Little: the full pipeline takes most of the time of tests that compile large kernels for a few cells. What it
     /// changes is LLVM's; the tests that compile with it are about kernels that users get.
     Quick,
+    /// Less still: LLVM's code generator, which takes nearly all of the time of `Quick`, does not optimise. Kernels
+    /// have half as many instructions more, so this is for those that run few of them.
+    Least,
 }
 
 thread_local! {
@@ -26,14 +29,16 @@ impl Effort {
 
     /// The options for PTX of this thread.
     pub(crate) fn options() -> Options {
+        let quick = |level| Options {
+            passes: Passes::new(
+                "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)",
+            ),
+            level,
+        };
         match EFFORT.get() {
             Effort::Full => Options::PTX,
-            Effort::Quick => Options {
-                passes: Passes::new(
-                    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)",
-                ),
-                level: Level::Less,
-            },
+            Effort::Quick => quick(Level::Less),
+            Effort::Least => quick(Level::None),
         }
     }
 }

@@ -16,7 +16,7 @@ use torre_compiler::testing::{
 use torre_ptx::{Device, Param};
 
 fn library() -> Option<&'static Library> {
-    Effort::Quick.choose();
+    Effort::Least.choose();
     Library::open()
         .inspect_err(|error| eprintln!("skipped: {error}"))
         .ok()

@@ -129,6 +129,12 @@ pub fn examples() -> Vec<(String, String)> {
                     .replace("z = 128 every 20", "z = 17 every 2")
                     .replace("64*h", "20*h"),
                 "03-wave3d-order8" => text.replace("96 x 64 x 64", "72 x 40 x 36"),
+                "12-elastic3d" => text
+                    .replace("72 x 72 x 72", "40 x 36 x 36")
+                    .replace("z < 54", "z < 27")
+                    .replace("(36, 36, 36)", "(20, 18, 18)")
+                    .replace("(36, 50, 36)", "(20, 25, 18)")
+                    .replace("z = 36", "z = 18"),
                 _ => text,
             };
             (name, text)

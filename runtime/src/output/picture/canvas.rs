@@ -271,16 +271,19 @@ impl Canvas {
         let mut encoder = png::Encoder::new(to, self.pixels.width(), self.pixels.height());
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_compression(png::Compression::Fast);
         encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
         encoder
     }
 
     /// Red, green and blue of all pixels.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let pixels = self.pixels.pixels().iter();
-        pixels
-            .flat_map(|p| [p.red(), p.green(), p.blue()])
-            .collect()
+        let pixels = self.pixels.pixels();
+        let mut bytes = vec![0; 3 * pixels.len()];
+        for (colours, p) in bytes.chunks_exact_mut(3).zip(pixels) {
+            colours.copy_from_slice(&[p.red(), p.green(), p.blue()]);
+        }
+        bytes
     }
 }
 
