@@ -63,8 +63,7 @@ fn memory_beside_the_fields_is_known_at_the_start() {
     let long = memory / 200;
     refused(
         &format!("  domain 4 x {long}\n{slices}  steps 10"),
-        // The model of tiles would walk over all of them first.
-        "--schedule layerwise",
+        "",
         "for slices that wait to be written",
     );
     refused(
@@ -174,8 +173,7 @@ fn a_full_stdout_is_an_error() {
 fn threads_that_cannot_be_started_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let source = program(folder.path(), "  domain 5000 x 20\n  steps 3");
-    // A schedule that is given, since the model takes a minute to choose one for so many threads.
-    for schedule in ["layerwise", "skewed(P = 8, TH = 8)"] {
+    for schedule in ["layerwise", "auto"] {
         // Each thread takes 300 MB of addresses for its stack, so that enough is left for what a thread needs beside
         // it.
         let output = Command::new("sh")

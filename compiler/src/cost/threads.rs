@@ -9,12 +9,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::lattice::Interval;
-use crate::tile::{SheetSet, Strips, TileProgram, members};
+use crate::tile::{Outermost, SheetSet, Strips, TileProgram, members};
 
 /// Strips of a time block for each thread, with which all threads are taken to be busy.
 const ENOUGH: usize = 8;
 /// Time blocks that are simulated.
 const TIME_BLOCKS: usize = 6;
+/// Tiles of a time block that are simulated, about, and those of a strip at least: where there are more, strips are as
+/// long as that.
+const SIMULATED: usize = 4096;
+const OF_STRIP: usize = 8;
 
 /// A tile of a strip.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,13 +54,15 @@ pub(super) fn busy(program: &TileProgram, threads: usize) -> f64 {
     if threads <= 1 || count >= ENOUGH.saturating_mul(threads) {
         return threads.max(1) as f64;
     }
+    let most = (SIMULATED / count.max(1)).max(OF_STRIP);
+    let of = |strip| strips.first_of_strip(program, strip, most);
     let later = |strip: usize| match strip < second.strips.len() as usize {
-        true => strips.of_strip(program, second.first + strip),
+        true => of(second.first + strip),
         false => Vec::new(),
     };
     let block = Block {
         strips: (0..count)
-            .map(|strip| tiles(program, &strips, strip, &later(strip)))
+            .map(|strip| tiles(program, &strips, &of(strip), &later(strip)))
             .collect(),
         sheets: program.sheets(),
         shift: (second.strips.lo - first.strips.lo).max(0) as usize,
@@ -64,12 +70,12 @@ pub(super) fn busy(program: &TileProgram, threads: usize) -> f64 {
     simulate(&block, threads)
 }
 
-/// The tiles of a strip of the first time block, measured in the middle of it.
+/// Tiles of a strip of the first time block, measured in the middle of it.
 fn tiles(
     program: &TileProgram,
     strips: &Strips,
-    strip: usize,
-    later: &[crate::tile::Outermost],
+    all: &[Outermost],
+    later: &[Outermost],
 ) -> Vec<Work> {
     let numbers = strips.time_blocks[0].numbers;
     let middle = numbers.lo + numbers.len() / 2;
@@ -81,7 +87,6 @@ fn tiles(
         });
         Part { sheets, cells }
     };
-    let all = strips.of_strip(program, strip);
     let own = all.iter().enumerate().map(|(number, own)| Work {
         place: own.place,
         later: later.get(number).map_or(own.place, |tile| tile.place),

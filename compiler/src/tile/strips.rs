@@ -16,6 +16,7 @@
 use super::sheets::Joint;
 use super::{PlaneCut, Tile, TileProgram};
 use crate::lattice::Interval;
+use std::ops::ControlFlow;
 
 /// Time blocks that run between two barriers at the most; bounds the memory for counters.
 pub const TIME_BLOCKS_AT_ONCE: u64 = 256;
@@ -110,15 +111,29 @@ impl Strips {
 
     /// The outermost tiles of a strip, in running order.
     pub fn of_strip(&self, program: &TileProgram, strip: usize) -> Vec<Outermost> {
+        self.first_of_strip(program, strip, usize::MAX)
+    }
+
+    /// The first outermost tiles of a strip, `most` of them at most, without a look at the others.
+    pub fn first_of_strip(
+        &self,
+        program: &TileProgram,
+        strip: usize,
+        most: usize,
+    ) -> Vec<Outermost> {
         let numbers = self.time_blocks[self.time_block(strip)].numbers;
         let mut all = Vec::new();
-        self.tiles(program, strip, &mut |place, indices, tile| {
+        let _ = self.visit(program, strip, &mut |place, indices, tile| {
+            if all.len() >= most {
+                return ControlFlow::Break(());
+            }
             all.push(Outermost {
                 place,
                 indices: indices.to_vec(),
                 tile: tile.clone(),
                 joint: program.joint(tile, numbers),
             });
+            ControlFlow::Continue(())
         });
         all
     }
@@ -177,34 +192,48 @@ impl Strips {
         strip: usize,
         visit: &mut impl FnMut(i64, &[i64], &Tile),
     ) {
+        let _ = self.visit(program, strip, &mut |place, indices, tile| {
+            visit(place, indices, tile);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The same, until a visit breaks.
+    fn visit(
+        &self,
+        program: &TileProgram,
+        strip: usize,
+        visit: &mut impl FnMut(i64, &[i64], &Tile) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut tile = program.whole();
         if let Some(cut) = self.first_cut {
             program.narrow(&mut tile, cut, self.index(strip));
         }
         let numbers = self.time_blocks[self.time_block(strip)].numbers;
-        self.tiles_inside(program, numbers, &tile, &mut Vec::new(), visit);
+        self.visit_inside(program, numbers, &tile, &mut Vec::new(), visit)
     }
 
-    fn tiles_inside(
+    fn visit_inside(
         &self,
         program: &TileProgram,
         numbers: Interval,
         tile: &Tile,
         indices: &mut Vec<i64>,
-        visit: &mut impl FnMut(i64, &[i64], &Tile),
-    ) {
+        visit: &mut impl FnMut(i64, &[i64], &Tile) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let Some(&cut) = self.other_cuts.get(indices.len()) else {
-            visit(self.place(indices), indices, tile);
-            return;
+            return visit(self.place(indices), indices, tile);
         };
         let range = program.indices(tile, cut, numbers);
         for index in range.lo..range.hi {
             let mut part = tile.clone();
             program.narrow(&mut part, cut, index);
             indices.push(index);
-            self.tiles_inside(program, numbers, &part, indices, visit);
+            let flow = self.visit_inside(program, numbers, &part, indices, visit);
             indices.pop();
+            flow?;
         }
+        ControlFlow::Continue(())
     }
 
     /// Ascends in running order.
