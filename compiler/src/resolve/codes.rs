@@ -48,7 +48,7 @@ codes! {
     TOO_MANY_TERMS = "E0407", "an update with too many terms";
     NOT_FINITE = "E0408", "a coefficient that is not finite";
     LIST = "E0409", "a list that is not a vector";
-    AXES = "E0410", "axes that are missing or too many";
+    AXES = "E0410", "axes that are missing, too many or named alike";
     STEP = "E0411", "a scheme without exactly one step";
     CELL_SIZE = "E0412", "a cell size or time step that is not a positive number";
     TOO_MANY_COMPONENTS = "E0413", "too many components";

@@ -12,6 +12,7 @@ use super::resolver::Resolver;
 use super::value::{Kind, Scope, Table, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{Boundary, Component, ComponentId, Grid};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Name, SchemeStmt, Shape};
 use torre_grammar::diag::Diagnostic;
@@ -142,6 +143,16 @@ impl Resolver<'_> {
                 format!("a scheme has one to three axes, not {}", names.len()),
                 &scope.place(*span),
             );
+            return self.fail(d);
+        }
+        if let Some(alike) = alike_components(names) {
+            let d = self
+                .error(
+                    codes::AXES,
+                    format!("with these axes two components of a tensor are called `{alike}`"),
+                    &scope.place(*span),
+                )
+                .hint("give the axes other names");
             return self.fail(d);
         }
         let present = extents.unwrap_or(names.len()).clamp(1, names.len());
@@ -515,4 +526,20 @@ impl Resolver<'_> {
         }
         Ok(p)
     }
+}
+
+/// A name that two components of a tensor would have. Each is called by two axes, of which the first is not behind the
+/// second.
+fn alike_components(names: &[Name]) -> Option<String> {
+    let mut found = BTreeMap::new();
+    let pairs = (0..names.len()).flat_map(|n| names[n..].iter().map(move |b| (&names[n], b)));
+    for (a, b) in pairs {
+        let pair = [&a.node, &b.node];
+        let joined = pair.map(String::as_str).concat();
+        // Names that occur twice are told elsewhere.
+        if *found.entry(joined.clone()).or_insert(pair) != pair {
+            return Some(joined);
+        }
+    }
+    None
 }

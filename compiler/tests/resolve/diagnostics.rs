@@ -264,6 +264,31 @@ problem p { scheme s; domain 8; steps 1 }",
     );
 }
 
+/// `aa` beside `aa` and `a` beside `aaa`: files of one component would take the place of the other's.
+#[test]
+fn axes_of_which_two_components_would_have_one_name_are_refused() {
+    let messages = |axes: &str| -> Vec<String> {
+        let text = format!(
+            "
+scheme s {{
+  axes {axes}
+  field u : scalar on nodes
+  step {{ u = 0.5 * u }}
+}}"
+        );
+        let found = checked(&TestWorld::default(), &text).0;
+        found.into_iter().map(|d| d.message).collect()
+    };
+    let alike = "with these axes two components of a tensor are called `aaaa`";
+    assert_eq!(messages("a, aa, aaa"), [alike]);
+    for axes in ["a, aa", "x, y, z", "ab, a, b"] {
+        assert!(messages(axes).is_empty(), "{axes}: {:?}", messages(axes));
+    }
+    // A name that occurs twice is another mistake.
+    let twice = messages("a, a");
+    assert!(twice.len() == 1 && twice[0] != alike, "{twice:?}");
+}
+
 #[test]
 fn one_mistake_in_a_use_is_told_once() {
     let text = "
