@@ -2,6 +2,7 @@
 
 mod folds;
 mod leads;
+mod strips;
 
 use super::*;
 use crate::cone::{Cones, Form, Rational, axis_form, cones};
@@ -239,24 +240,6 @@ fn a_wait_that_is_left_out_is_a_race() {
         }
         other => panic!("{other}"),
     }
-}
-
-#[test]
-fn the_first_tiles_of_a_strip_are_those_of_the_whole_strip() {
-    let mut longest = 0;
-    for seed in seeds() {
-        let program = Case::new(seed).lower();
-        let strips = Strips::new(&program, 3);
-        for strip in 0..strips.len() {
-            let all = strips.of_strip(&program, strip);
-            longest = longest.max(all.len());
-            for most in [0, 1, 3, all.len(), all.len() + 1] {
-                let first = strips.first_of_strip(&program, strip, most);
-                assert_eq!(first, all[..most.min(all.len())], "seed {seed}: {most}");
-            }
-        }
-    }
-    assert!(longest > 3, "{longest}");
 }
 
 #[test]

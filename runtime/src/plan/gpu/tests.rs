@@ -122,8 +122,8 @@ fn what_does_not_fit_is_refused_with_numbers() {
     assert!(fits.contains("--set domain"), "{fits}");
 }
 
-/// Waves of order 8, whose updates read 26 values. Layerwise was fastest on an H200, 1.13 times as fast as D = 1 and 1.9
-/// times as fast as D = 3/2, for which threads have no registers.
+/// Waves of order 8, whose updates read 26 values. Layerwise was fastest on an H200: 1.13 times as fast as D = 1, and
+/// 1.9 times as fast as D = 3/2, for which threads have no registers.
 #[test]
 fn values_of_long_sums_in_memory_slow_wide_towers_down() {
     let text = "use std::wave::wave
