@@ -1,9 +1,9 @@
-//! Files of pictures, whose endings say what is in them.
+//! Files of pictures, whose endings name their formats.
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::path::PathBuf;
 
-/// Endings of pictures of any kind. Others, and none, tell nobody what a file is.
+/// Endings of pictures of any kind. Other endings, and none, name no format.
 const PICTURES: [&str; 12] = [
     "apng", "bmp", "eps", "gif", "jpeg", "jpg", "pdf", "png", "svg", "tif", "tiff", "webp",
 ];

@@ -40,7 +40,7 @@ impl Header<'_> {
     }
 
     fn write(&self, out: &mut String) -> Result {
-        // Not a name of what the header defines, and another one for each problem.
+        // No definition of the header has this name, and each problem has another one.
         let guard = format!("TORRE_HEADER_{}", self.problem.name);
         self.opening(out, &guard)?;
         self.kernels(out)?;

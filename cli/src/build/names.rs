@@ -1,10 +1,10 @@
-//! Names of a program in C, where they are not free: those of components could collide with each other and with what a
-//! header defines, and any could end a comment.
+//! Names of a program in C, where they are not free: names of components could collide with each other and with
+//! definitions of a header, and any name could end a comment.
 
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::scheme::Scheme;
 
-/// What a header defines behind its prefix.
+/// Names that a header defines, behind its prefix.
 const TAKEN: [&str; 32] = [
     "COMPONENTS",
     "ELEMENTS",
@@ -40,7 +40,7 @@ const TAKEN: [&str; 32] = [
     "updates",
 ];
 
-/// What a header numbers.
+/// Names that a header defines with a number behind them.
 const NUMBERED: [&str; 2] = ["source", "table"];
 
 /// The name of each component: `E_z` for `E.z`, with `_` behind it where that means something else already.

@@ -10,7 +10,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::run::Value;
 use torre_runtime::run::record::{REPORT, is_place_of_results, real};
 
-/// What folders of states have, those of checkpoints and those of windows.
+/// Files in folders of states: of checkpoints, and of windows.
 const STATE: [&str; 3] = ["state.checkpoint", "fields.0", "fields.1"];
 
 impl<T: Value> Run<'_, T> {

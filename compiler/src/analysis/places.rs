@@ -42,8 +42,8 @@ pub struct Places {
     pub thin: Vec<(Axis, Interval)>,
 }
 
-/// By coefficient whether the waves of a scheme depend on it. What amendments add is not part of the analysis: the
-/// profiles of layers would only give many places whose steps are the same.
+/// By coefficient whether the waves of a scheme depend on it. Amendments are not part of the analysis: the profiles
+/// of layers would only give many places whose steps are the same.
 fn of_waves(scheme: &Scheme) -> Vec<bool> {
     let mut used = vec![false; scheme.coefs.len()];
     for update in scheme.stages.iter().flat_map(|s| &s.updates) {
@@ -59,7 +59,7 @@ fn of_waves(scheme: &Scheme) -> Vec<bool> {
     used
 }
 
-/// The setting at a cell: coefficients at the cell's own index of each lattice, 0 for those that no wave depends on.
+/// The setting at a cell: coefficients at the cell's own index of each lattice, or 0 where no wave depends on them.
 pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting {
     let near = |extent: Region| {
         PerAxis::from_fn(|a| at[a].clamp(extent[a].lo, (extent[a].hi - 1).max(extent[a].lo)))

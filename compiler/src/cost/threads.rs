@@ -15,8 +15,8 @@ use crate::tile::{Outermost, SheetSet, Strips, TileProgram, members};
 const ENOUGH: usize = 8;
 /// Time blocks that are simulated.
 const TIME_BLOCKS: usize = 6;
-/// Tiles of a time block that are simulated, about, and those of a strip at least: where there are more, strips are as
-/// long as that.
+/// About how many tiles of a time block are simulated, and the least number of a strip. Longer strips are cut to their
+/// first tiles.
 const SIMULATED: usize = 4096;
 const OF_STRIP: usize = 8;
 

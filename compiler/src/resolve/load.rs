@@ -63,7 +63,7 @@ impl Parsed {
 /// All modules that were met.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// Those of other libraries of the same program, too.
+    /// Shared with other libraries of the same program.
     parsed: Rc<Parsed>,
     modules: Vec<Module>,
     /// What the paths that a module names have led to.

@@ -217,7 +217,7 @@ impl<'a> Program<'a> {
             .map(|(resolved, _)| resolved)
     }
 
-    /// Resolves it for a guess; with it what was declared.
+    /// Resolves it for a guess; with it the frame of its declarations.
     fn resolve_once(
         &self,
         options: &Options,

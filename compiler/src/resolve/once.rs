@@ -8,7 +8,7 @@ use torre_grammar::ast::{self, Level, ProblemStmt};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Span;
 
-/// What a statement says.
+/// The subject of a statement.
 #[derive(PartialEq)]
 enum Said<'a> {
     Scheme,
@@ -17,7 +17,7 @@ enum Said<'a> {
     Steps,
     /// A coefficient, or one component of it.
     Coef(&'a str, Option<&'a str>),
-    /// Start values of a field or of one component, those of the time before or not.
+    /// Start values of a field or of one component, and whether of the time before.
     Init(&'a str, Option<&'a str>, bool),
 }
 
@@ -40,7 +40,7 @@ impl Said<'_> {
         })
     }
 
-    /// Whether nothing is left of what an earlier statement says.
+    /// Whether nothing is left of an earlier statement.
     fn replaces(&self, earlier: &Self) -> bool {
         match (self, earlier) {
             // Of a whole field, after one component of it.

@@ -13,7 +13,7 @@ pub enum Effort {
     /// changes is LLVM's; the tests that compile with it are about kernels that users get.
     Quick,
     /// Less still: LLVM's code generator, which takes nearly all of the time of `Quick`, does not optimise. Kernels
-    /// have half as many instructions more, so this is for those that run few of them.
+    /// have half as many instructions more, so this is for tests that run few of them.
     Least,
 }
 

@@ -198,9 +198,16 @@ problem p {{ scheme s; domain 8; steps 1 }}"
     assert_eq!(time_levels("u += d2(v, x)\n v += d2(u, x)", 1), (1, 1));
 }
 
+/// The only stage of a program, as text.
+fn body_of(program: &str) -> String {
+    let text = resolved(program).scheme.to_string();
+    let (_, body) = text.split_once("stage s0").expect("there is a stage");
+    body.to_owned()
+}
+
 #[test]
 fn what_depends_on_the_place_alone_is_added_last() {
-    let scheme = resolved(
+    let body = body_of(
         "
 scheme s {
   axes x
@@ -208,10 +215,7 @@ scheme s {
   step { u = x^2 + 0.5 * u - 3 }
 }
 problem p { scheme s; domain 8; steps 1 }",
-    )
-    .scheme;
-    let text = scheme.to_string();
-    let body = text.split("stage s0").nth(1).expect("there is a stage");
+    );
     assert_eq!(
         body,
         "
@@ -228,7 +232,7 @@ problem p { scheme s; domain 8; steps 1 }",
 
 #[test]
 fn twice_a_value_less_the_one_before_is_one_operation() {
-    let scheme = resolved(
+    let body = body_of(
         "
 scheme s {
   axes x
@@ -237,10 +241,7 @@ scheme s {
   step { u@next = 2 * u - u@prev + c * d2(u, x) }
 }
 problem p { scheme s; domain 8; steps 1 }",
-    )
-    .scheme;
-    let text = scheme.to_string();
-    let body = text.split("stage s0").nth(1).expect("there is a stage");
+    );
     assert_eq!(
         body,
         "

@@ -19,9 +19,9 @@ use super::error::{Attempt, Cause, FileError};
 const CHUNK: usize = 1 << 24;
 /// Series of smaller frames have several frames in a chunk, up to this many bytes.
 const SMALL: usize = 1 << 20;
-/// Letters of a name, at most, without what makes it another one.
+/// Letters of a name, at most, without a suffix that makes it another one.
 const LONGEST: usize = 199;
-/// What the keys of chunks begin with.
+/// The first part of the keys of chunks.
 const KEY: &str = "c";
 /// The file that makes a folder a Zarr store.
 const METADATA: &str = "zarr.json";
@@ -325,7 +325,7 @@ fn numbered(base: &str, n: usize) -> String {
     }
 }
 
-/// A name as the specification allows it, without what file systems or shells take badly.
+/// A name as the specification allows it, without signs that file systems or shells take badly.
 fn allowed(name: &str) -> String {
     let plain = |c| if is_plain(c) { c } else { '_' };
     let mut allowed: String = name.chars().map(plain).take(LONGEST).collect();

@@ -567,7 +567,8 @@ fn image<T: Value>(
 /// Letters of a file's name before the step and the ending; file systems take 255, some of which temporary names need.
 const LONGEST: usize = 160;
 
-/// A name as a file's name: what could be misread becomes `_`, and the end of a long one a number that tells it apart.
+/// A name as a file's name: signs that could be misread become `_`, and the end of a long one becomes a number that
+/// tells it apart.
 pub fn file_name(name: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "._-=,".contains(c);
     let mut file: String = name

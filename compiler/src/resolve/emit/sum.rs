@@ -31,8 +31,8 @@ impl Emitter<'_> {
         Ok(acc)
     }
 
-    /// `acc + weight * value`. Twice a number is exact, so where the weight is 1 or -1 the two are one operation with the
-    /// same result, as in `2 * u - u@prev`.
+    /// `acc + weight * value`. Twice a number is exact, so where `acc` is that and the weight is 1 or -1, both are one
+    /// operation with the same result, as in `2 * u - u@prev`.
     fn plus(&mut self, acc: Value, weight: f64, value: Value) -> Result<Value, Refused> {
         if let Op::Mul(two, twice) = self.ops[acc.index()]
             && self.ops[two.index()] == Op::Const(2.0)

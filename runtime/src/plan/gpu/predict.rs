@@ -57,7 +57,7 @@ const AMENDED_CODE: f64 = 3.5;
 const LONG_SUM: usize = 20;
 const OF_LONG_SUM: f64 = 1.75;
 /// How much longer a stage takes, by the registers that a thread lacks, as a share of those that it has: on an H200
-/// D = 3/2 for waves of order 8, with some 53 of 308 in memory, does 0.61 of what is expected without on lines of 256,
+/// D = 3/2 for waves of order 8, with some 53 of 308 in memory, does 0.61 of the rate expected without on lines of 256,
 /// 0.63 of 512, 0.76 of 128. It is not known why; moving these values once in a stage takes 3 %.
 const SPILLED: f64 = 3.0;
 /// Seconds that a tower takes before its first stage.

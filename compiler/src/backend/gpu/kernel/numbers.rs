@@ -141,8 +141,8 @@ impl Kernel<'_> {
         }
     }
 
-    /// The same for one number in f64. The upper half of a magnitude decides, which as a number in f32 compares like the
-    /// whole one: there are fewer units that compare numbers in f64.
+    /// The same for one number in f64. The upper half of its magnitude decides: as a number in f32 it compares like the
+    /// whole magnitude, and GPUs have fewer units that compare numbers in f64.
     fn flush_f64(&mut self, a: Operand) -> Operand {
         let single = Type::scalar(Precision::F32);
         let word = self.result(Type::I64, format_args!("bitcast double {a} to i64"));
