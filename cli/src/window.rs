@@ -213,22 +213,20 @@ impl Question<'_> {
             scheme, problem, ..
         } = self.resolved;
         let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
-        let stripes_of = |plan: &DevicePlan| {
-            let wanted = Wanted {
-                blocks: self.holding.in_flight.map(|n| n as usize),
-                columns: self.holding.columns.map(i64::from),
-                every: self.every,
-                available,
-                devices: self.devices,
-                disk: None,
-                cells: plan.choice.prediction.rate * self.share,
-            };
-            match &self.holding.window {
-                WindowArg::Auto | WindowArg::Device => {
-                    planner.stripes(plan.towers.as_ref(), self.devices, wanted)
-                }
-                _ => Err(Refusal::Devices(NoDevices::Window)),
+        let wanted = |plan: &DevicePlan| Wanted {
+            blocks: self.holding.in_flight.map(|n| n as usize),
+            columns: self.holding.columns.map(i64::from),
+            every: self.every,
+            available,
+            devices: self.devices,
+            disk: None,
+            cells: plan.choice.prediction.rate * self.share,
+        };
+        let stripes_of = |plan: &DevicePlan| match &self.holding.window {
+            WindowArg::Auto | WindowArg::Device => {
+                planner.stripes(plan.towers.as_ref(), self.devices, wanted(plan))
             }
+            _ => Err(Refusal::Devices(NoDevices::Window)),
         };
         let mut best = stripes_of(plan);
         let by_towers = choices
@@ -243,6 +241,11 @@ impl Question<'_> {
             let Ok(other) = planner.plan(choice.clone()) else {
                 continue;
             };
+            let bound = |towers| planner.stripes_bound(towers, self.devices, wanted(&other));
+            let bound = other.towers.as_ref().map_or(0.0, bound);
+            if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
+                continue;
+            }
             let stripes = stripes_of(&other);
             let rate = |of: &Result<StripesPlan, Refusal>| {
                 of.as_ref().map_or(0.0, |stripes| stripes.rate.cells)

@@ -60,13 +60,16 @@ pub fn tasks(
     order: Order,
 ) -> Option<TaskList> {
     let launches = towers.launches(scheme, periods)?;
-    let launch_of =
-        |_: PerFace<i64>, placement: &Placement| Some(launches.of(placement.origin) as i64);
+    let bounds = towers.bounds(scheme, layout);
+    let launched = |tile: PerFace<i64>| {
+        let placement = towers.place(&bounds, tile, periods)?;
+        Some((launches.of(placement.origin) as i64, placement))
+    };
     let TaskList {
         tasks,
         mut launches,
         ..
-    } = ordered(scheme, layout, towers, periods, order, &launch_of)?.list;
+    } = ordered(scheme, layout, towers, periods, order, &launched)?.list;
     launches.retain(|counts| counts.iter().any(|count| *count > 0));
     Some(TaskList::new(tasks, launches))
 }
@@ -130,8 +133,12 @@ pub fn grouped_tasks(
         return None;
     }
     let group_of = |placement: &Placement| grouping.number(placement.origin.x);
-    let launch_of = |_: PerFace<i64>, placement: &Placement| Some(group_of(placement));
-    let grouped = ordered(scheme, layout, towers, periods, order, &launch_of)?;
+    let bounds = towers.bounds(scheme, layout);
+    let launched = |tile: PerFace<i64>| {
+        let placement = towers.place(&bounds, tile, periods)?;
+        Some((group_of(&placement), placement))
+    };
+    let grouped = ordered(scheme, layout, towers, periods, order, &launched)?;
     let tasks = &grouped.list.tasks;
     let group = |task: &Task| group_of(&task.placement);
     let follows = |task: &Task| {
@@ -174,35 +181,37 @@ pub fn striped_tasks(
         return None;
     }
     let bounds = towers.bounds(scheme, layout);
+    let place = |tile: PerFace<i64>| towers.place(&bounds, tile, periods);
     for (i, along) in towers.tiles(scheme, &bounds, periods)? {
         for j in along.lo..along.hi {
-            if towers.place(&bounds, [i, j], periods).is_some() {
-                let own = zigzag.of([i, j]);
-                let before = [[i - 1, j], [i, j - 1], [i - 1, j - 1]];
-                if !before.iter().all(|tile| own.follows(zigzag.of(*tile))) {
-                    return None;
-                }
+            let own = zigzag.of([i, j]);
+            let before = [[i - 1, j], [i, j - 1], [i - 1, j - 1]];
+            let follows = before.iter().all(|tile| own.follows(zigzag.of(*tile)));
+            if !follows && place([i, j]).is_some() {
+                return None;
             }
         }
     }
     let tasks = |stripe: usize| {
-        let launch_of = |tile: PerFace<i64>, _: &Placement| {
+        let launched = |tile: PerFace<i64>| {
             let own = zigzag.of(tile);
-            (own.stripe == stripe).then(|| own.launch.div_euclid(2))
+            let launch = (own.stripe == stripe).then(|| own.launch.div_euclid(2))?;
+            Some((launch, place(tile)?))
         };
-        ordered(scheme, layout, towers, periods, order, &launch_of)
+        ordered(scheme, layout, towers, periods, order, &launched)
     };
     (0..zigzag.stripes()).map(tasks).collect()
 }
 
-/// The towers of a time block in launches, by number; those that have none are left out.
+/// The towers of a time block in launches: `launched` has the number of the launch of a tile, and where its tower is;
+/// tiles without either are left out.
 fn ordered(
     scheme: &Scheme,
     layout: &crate::layout::Layout,
     towers: &Towers,
     periods: u64,
     order: Order,
-    launch_of: &dyn Fn(PerFace<i64>, &Placement) -> Option<i64>,
+    launched: &dyn Fn(PerFace<i64>) -> Option<(i64, Placement)>,
 ) -> Option<GroupedTasks> {
     let bounds = towers.bounds(scheme, layout);
     let partitions = i64::from(order.partitions.max(1));
@@ -218,11 +227,10 @@ fn ordered(
         let strip = i.div_euclid(wide);
         let mut columns_of_row = Interval::default();
         for j in along.lo..along.hi {
-            let placement = towers.place(&bounds, [i, j], periods);
-            let launched = placement.and_then(|p| Some((launch_of([i, j], &p)?, p)));
+            let own = launched([i, j]);
             let number = u32::try_from(placed.len()).ok()?;
-            numbers.push(launched.is_some().then_some(number));
-            if let Some((launch, placement)) = launched {
+            numbers.push(own.is_some().then_some(number));
+            if let Some((launch, placement)) = own {
                 columns_of_row = columns_of_row.hull(Interval::new(i + j, i + j + 1));
                 placed.push(Placed {
                     launch,

@@ -55,7 +55,7 @@ impl Zigzag {
     /// time block that ends with column `last` is whole, or lacks one: the few towers of less would wait for each other.
     /// `None` where tiles do not advance along the axis, or stripes would be narrower than a border is wide.
     pub fn new(towers: &Towers, columns: i64, last: i64, borders: &[i64]) -> Option<Zigzag> {
-        let columns = (columns.max(1) + 1) / 2 * 2;
+        let columns = Zigzag::even(columns);
         let y = |tile: PerFace<i64>| Some(towers.locate(tile)?.origin.y as f64);
         let [here, there] = [y([0, 0])?, y([FAR, -FAR])?];
         // Cells per difference of indices.
@@ -76,6 +76,11 @@ impl Zigzag {
             falls,
             borders,
         })
+    }
+
+    /// The columns of a group where so many are wanted: an even number.
+    pub fn even(columns: i64) -> i64 {
+        (columns.max(1) + 1) / 2 * 2
     }
 
     /// Columns of a group.

@@ -233,12 +233,9 @@ impl Stripes {
             heights: BTreeMap::new(),
             zigzag,
         };
-        let lists = &stripes
-            .height(scheme, layout, steps)
-            .ok_or(NoStripes::Order)?
-            .lists;
-        let lists = lists.clone();
-        if lists.iter().any(|list| list.tasks.is_empty()) {
+        let height = stripes.make(scheme, layout, steps);
+        let height = height.ok_or(NoStripes::Order)?;
+        if height.lists.iter().any(|list| list.tasks.is_empty()) {
             return Err(narrow);
         }
         let rows = |list: &TaskList| {
@@ -248,12 +245,13 @@ impl Stripes {
                 .map(of)
                 .fold(Interval::default(), Interval::hull)
         };
-        let rows: Vec<Interval> = lists.iter().map(rows).collect();
+        let rows: Vec<Interval> = height.lists.iter().map(rows).collect();
         let meets = |far: &[Interval]| far[0].hi > far[2].lo;
         if rows.windows(3).any(meets) {
             return Err(narrow);
         }
         stripes.rows = rows;
+        stripes.heights.insert(steps, height);
         Ok(stripes)
     }
 

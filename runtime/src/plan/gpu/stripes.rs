@@ -5,7 +5,10 @@ use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::pipeline::{StripeSeconds, StripeWork, StripedPass, Stripes, StripesRate};
+use torre_compiler::pipeline::{
+    LaunchTowers, StripeSeconds, StripeWork, StripedPass, Stripes, StripesRate,
+};
+use torre_compiler::tower::Zigzag;
 
 /// Several devices, planned.
 #[derive(Clone, Debug)]
@@ -31,6 +34,11 @@ const BETWEEN: f64 = 0.45;
 
 /// Time blocks have as many heights, about, for which there are tables.
 const HEIGHTS: u64 = 3;
+
+/// Columns of a group that are considered, if none were asked for.
+fn considered(wanted: Wanted) -> Vec<i64> {
+    wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n])
+}
 
 impl StripesPlan {
     /// The operations of a pass of so many time blocks.
@@ -58,6 +66,26 @@ impl DevicePlanner<'_> {
         Some(NoDevices::Steps { period, every })
     }
 
+    /// The most that stripes of so many devices could do, known without their towers: all devices compute all the time,
+    /// but for what each launch loses when the next one goes on at once.
+    pub fn stripes_bound(&self, plan: &TowerPlan, devices: usize, wanted: Wanted) -> f64 {
+        let share = considered(wanted).into_iter().map(|columns| {
+            let launch = self.launch_of_stripe(plan, devices, columns);
+            launch.count / (launch.count + BETWEEN * launch.together)
+        });
+        wanted.cells * share.fold(0.0, f64::max) * devices as f64
+    }
+
+    /// The towers of a launch of one of so many stripes, with groups of so many columns.
+    fn launch_of_stripe(&self, plan: &TowerPlan, devices: usize, columns: i64) -> LaunchTowers {
+        let group = group_planes(plan.fit.towers(), Zigzag::even(columns));
+        let all = self.launch_towers(plan, 2 * group);
+        LaunchTowers {
+            count: all.count / devices.max(1) as f64,
+            ..all
+        }
+    }
+
     /// Stripes for so many devices.
     pub fn stripes(
         &self,
@@ -75,7 +103,12 @@ impl DevicePlanner<'_> {
             return Err(Refusal::Devices(reason));
         }
         let mut best: Result<(f64, StripesPlan), NoDevices> = Err(NoDevices::Layerwise);
-        for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
+        for columns in considered(wanted) {
+            let launch = self.launch_of_stripe(plan, devices, columns);
+            let bound = wanted.cells * launch.share() * devices as f64;
+            if best.as_ref().is_ok_and(|(most, _)| bound <= *most) {
+                continue;
+            }
             match (self.striped(plan, devices, columns, wanted), &best) {
                 (Ok(own), best_so_far) => {
                     let rate = own.rate.cells;
@@ -196,9 +229,7 @@ impl DevicePlanner<'_> {
             planes as f64 * rows * cells[Axis::INNER] as f64 * steps as f64
         };
         let moved = towers.advance.x.abs() * (steps / towers.steps.max(1)) as i64;
-        let mut launch = self.launch_towers(plan, 2 * group);
-        launch.count /= devices.max(1) as f64;
-        let share = launch.share();
+        let share = self.launch_of_stripe(plan, devices, columns).share();
         let row = layout.stride[Axis::MIDDLE] as u64 * layout.element_bytes as u64;
         let overlap = (0..devices).map(|n| stripes.overlap(n).len()).max();
         let planes = (2 * group + moved).min(cells[Axis::OUTER]);
