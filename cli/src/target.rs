@@ -115,7 +115,7 @@ impl Asked<'_> {
             WindowArg::Host | WindowArg::Slabs(_) | WindowArg::Folder(_) => true,
         };
         if moves {
-            model.link = devices.devices()[0].link_rate()?;
+            model.link = devices.link_rate()?;
         }
         let question = Question {
             holding: self.holding,

@@ -14,7 +14,8 @@ pub struct DeviceModel {
     pub facts: Facts,
     /// Bytes read and written per second by copies within its memory.
     pub copy_rate: f64,
-    /// Bytes per second from page-locked memory of the host, while as many come back, if that was measured.
+    /// Bytes per second from page-locked memory of the host, while as many come back, if that was measured: of each
+    /// device while all devices of a run do so.
     pub link: Option<f64>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::device::{Device, DeviceError};
 use super::pinned::Pinned;
-use super::{CudaDevice, check, sys};
+use super::{Address, CudaDevice, CudaPeers, check, sys};
 use crate::gpu::transfer::Bus;
 use std::time::Instant;
 
@@ -34,43 +34,98 @@ impl CudaDevice {
         self.give_back(to)?;
         Ok(2.0 * bytes as f64 * f64::from(ROUNDS) / seconds)
     }
+}
 
-    /// Bytes per second from page-locked memory of the host to the device, while as many come back. `None` where the
-    /// host's memory cannot be locked.
+impl CudaPeers {
+    /// Bytes per second from page-locked memory of the host to each device, while as many come back, and all devices
+    /// do so at the same time: they have the host's memory in common. `None` where that cannot be locked.
     pub fn link_rate(&self) -> Result<Option<f64>, DeviceError> {
-        self.enter()?;
-        let [up, down] = [self.in_order(), self.beside()];
-        let (Some(here), there) = (up.lock(LINK_BYTES), down.lock(LINK_BYTES)) else {
+        let mut links = Vec::new();
+        let mut locked = true;
+        for device in self.devices() {
+            let link = Link::new(device)?;
+            locked &= link.is_some();
+            links.extend(link);
+        }
+        let rate = if locked {
+            Some(both_ways(&links)?)
+        } else {
+            None
+        };
+        links.into_iter().try_for_each(Link::end)?;
+        Ok(rate)
+    }
+}
+
+/// Memory between which copies go both ways.
+struct Link<'a> {
+    device: &'a CudaDevice,
+    /// The host's.
+    sent: Pinned,
+    received: Pinned,
+    /// The device's.
+    to: Address,
+    from: Address,
+}
+
+impl Link<'_> {
+    fn new(device: &CudaDevice) -> Result<Option<Link<'_>>, DeviceError> {
+        device.enter()?;
+        let [up, down] = [device.in_order(), device.beside()];
+        let Some(sent) = up.lock(LINK_BYTES) else {
             return Ok(None);
         };
-        let Some(there) = there else {
-            up.unlock(here);
+        let Some(received) = down.lock(LINK_BYTES) else {
+            up.unlock(sent);
             return Ok(None);
         };
-        let measured = self.both_ways(&here, &there);
-        up.unlock(here);
-        down.unlock(there);
-        measured.map(Some)
+        let (to, from) = (
+            device.take(LINK_BYTES as u64)?,
+            device.take(LINK_BYTES as u64)?,
+        );
+        device.wait()?;
+        Ok(Some(Link {
+            device,
+            sent,
+            received,
+            to,
+            from,
+        }))
     }
 
-    fn both_ways(&self, here: &Pinned, there: &Pinned) -> Result<f64, DeviceError> {
-        let [up, down] = [self.in_order(), self.beside()];
-        let (to, from) = (self.take(LINK_BYTES as u64)?, self.take(LINK_BYTES as u64)?);
-        self.wait()?;
-        let mut start = Instant::now();
-        for round in 0..=LINK_ROUNDS {
-            // The first one does not count.
-            if round == 1 {
-                start = Instant::now();
-            }
-            up.send(here, LINK_BYTES, to)?;
-            down.receive(from, there, LINK_BYTES)?;
-            up.wait(here)?;
-            down.wait(there)?;
-        }
-        let seconds = start.elapsed().as_secs_f64().max(1e-9);
-        self.give_back(to)?;
-        self.give_back(from)?;
-        Ok(f64::from(LINK_ROUNDS) * LINK_BYTES as f64 / seconds)
+    fn begin(&self) -> Result<(), DeviceError> {
+        self.device.enter()?;
+        let [up, down] = [self.device.in_order(), self.device.beside()];
+        up.send(&self.sent, LINK_BYTES, self.to)?;
+        down.receive(self.from, &self.received, LINK_BYTES)
     }
+
+    fn wait(&self) -> Result<(), DeviceError> {
+        self.device.enter()?;
+        self.device.in_order().wait(&self.sent)?;
+        self.device.beside().wait(&self.received)
+    }
+
+    fn end(self) -> Result<(), DeviceError> {
+        self.device.enter()?;
+        self.device.in_order().unlock(self.sent);
+        self.device.beside().unlock(self.received);
+        self.device.give_back(self.to)?;
+        self.device.give_back(self.from)
+    }
+}
+
+/// Bytes per second of each link and way.
+fn both_ways(links: &[Link<'_>]) -> Result<f64, DeviceError> {
+    let mut start = Instant::now();
+    for round in 0..=LINK_ROUNDS {
+        // The first one does not count.
+        if round == 1 {
+            start = Instant::now();
+        }
+        links.iter().try_for_each(Link::begin)?;
+        links.iter().try_for_each(Link::wait)?;
+    }
+    let seconds = start.elapsed().as_secs_f64().max(1e-9);
+    Ok(f64::from(LINK_ROUNDS) * LINK_BYTES as f64 / seconds)
 }
