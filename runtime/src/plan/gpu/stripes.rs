@@ -26,7 +26,7 @@ pub struct StripesPlan {
 
 /// Time blocks in flight, and columns of towers of a group that are considered.
 const IN_FLIGHT: usize = 4;
-const COLUMNS: [i64; 4] = [16, 8, 4, 2];
+const COLUMNS: [i64; 5] = [32, 16, 8, 4, 2];
 
 /// Share of the time of a tower in which multiprocessors wait at the ends of a launch although another one goes on:
 /// about 25 of 54 microseconds on an H100.
@@ -69,11 +69,21 @@ impl DevicePlanner<'_> {
     /// The most that stripes of so many devices could do, known without their towers: all devices compute all the time,
     /// but for what each launch loses when the next one goes on at once.
     pub fn stripes_bound(&self, plan: &TowerPlan, devices: usize, wanted: Wanted) -> f64 {
-        let share = considered(wanted).into_iter().map(|columns| {
-            let launch = self.launch_of_stripe(plan, devices, columns);
-            launch.count / (launch.count + BETWEEN * launch.together)
-        });
-        wanted.cells * share.fold(0.0, f64::max) * devices as f64
+        let bounds = considered(wanted).into_iter();
+        let bounds = bounds.map(|columns| self.bound_of_columns(plan, devices, columns, wanted));
+        bounds.fold(0.0, f64::max)
+    }
+
+    fn bound_of_columns(
+        &self,
+        plan: &TowerPlan,
+        devices: usize,
+        columns: i64,
+        wanted: Wanted,
+    ) -> f64 {
+        let launch = self.launch_of_stripe(plan, devices, columns);
+        let share = launch.count / (launch.count + BETWEEN * launch.together);
+        wanted.cells * share * devices as f64
     }
 
     /// The towers of a launch of one of so many stripes, with groups of so many columns.
@@ -102,18 +112,18 @@ impl DevicePlanner<'_> {
         if let Some(reason) = self.stripes_refusal(plan, wanted.every) {
             return Err(Refusal::Devices(reason));
         }
-        let mut best: Result<(f64, StripesPlan), NoDevices> = Err(NoDevices::Layerwise);
+        let mut best: Result<StripesPlan, NoDevices> = Err(NoDevices::Layerwise);
         for columns in considered(wanted) {
-            let launch = self.launch_of_stripe(plan, devices, columns);
-            let bound = wanted.cells * launch.share() * devices as f64;
-            if best.as_ref().is_ok_and(|(most, _)| bound <= *most) {
+            let bound = self.bound_of_columns(plan, devices, columns, wanted);
+            if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
                 continue;
             }
             match (self.striped(plan, devices, columns, wanted), &best) {
                 (Ok(own), best_so_far) => {
-                    let rate = own.rate.cells;
-                    if best_so_far.as_ref().map_or(true, |(most, _)| rate > *most) {
-                        best = Ok((rate, own));
+                    let own = self.timed(plan, own, wanted.cells);
+                    let most = best_so_far.as_ref().map_or(0.0, |best| best.rate.cells);
+                    if best_so_far.is_err() || own.rate.cells > most {
+                        best = Ok(own);
                     }
                 }
                 // The reason that is left is that of the narrowest borders.
@@ -121,7 +131,6 @@ impl DevicePlanner<'_> {
                 (Err(_), Ok(_)) => {}
             }
         }
-        let best = best.map(|(_, stripes)| self.timed(plan, stripes, wanted.cells));
         best.map_err(Refusal::Devices)
     }
 
