@@ -383,3 +383,41 @@ fn windows_are_no_larger_than_domains() {
         }
     }
 }
+
+/// Of all groups of columns those are taken whose operations take least time, though not all are looked at: larger ones
+/// in narrow stripes, where launches of small ones would have few towers.
+#[test]
+fn stripes_have_the_groups_that_take_least_time() {
+    let model = h200();
+    let mut chosen = Vec::new();
+    for (steps, devices) in [(2400, 2), (24, 4)] {
+        let problem = Problem { steps, ..problem() };
+        let mut scheme = maxwell(4, Precision::F32, [600, 900, 64]);
+        everywhere(&mut scheme);
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("it can be addressed");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let towers = plan.towers.expect("towers");
+        let wanted = Wanted {
+            available: 1 << 40,
+            cells: plan.choice.prediction.rate,
+            ..Wanted::default()
+        };
+        let bound = planner.stripes_bound(&towers, devices, wanted);
+        let best = planner.stripes(Some(&towers), devices, wanted);
+        let best = best.expect("stripes");
+        assert!(best.rate.cells <= bound, "{:?} of {bound}", best.rate);
+        for columns in [2, 4, 8, 16, 32] {
+            let wanted = Wanted {
+                columns: Some(columns),
+                ..wanted
+            };
+            let own = planner.stripes(Some(&towers), devices, wanted);
+            let own = own.expect("stripes").rate.cells;
+            let most = best.rate.cells;
+            assert!(own <= most, "{columns} columns: {own} of {most}");
+            assert_eq!(own == most, columns == best.stripes.columns());
+        }
+        chosen.push(best.stripes.columns());
+    }
+    assert!(chosen[0] < chosen[1], "{chosen:?}");
+}
