@@ -42,7 +42,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     if target == Target::Gpu {
         return plan_on_device(args, voice, &source, &resolved);
     }
-    let swept = args.holding.folder().is_some();
+    let swept = args.holding.is_window_in_files();
     if args.holding.is_given() && !swept {
         return Err(Failure::usage(window::ONLY_CUDA));
     }

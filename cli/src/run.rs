@@ -163,7 +163,7 @@ impl<'a, T: Value> Run<'a, T> {
         };
         let target = args.how.target(args.threads)?;
         let reference = args.how.backend == BackendArg::Reference;
-        let swept = args.holding.folder().is_some() && target != Target::Gpu && !reference;
+        let swept = args.holding.is_window_in_files() && target != Target::Gpu && !reference;
         if args.holding.is_given() && target != Target::Gpu && !swept {
             return Err(Failure::usage(window::ONLY_CUDA));
         }

@@ -112,7 +112,7 @@ impl Asked<'_> {
         let moves = match &self.holding.window {
             WindowArg::None | WindowArg::Device => false,
             WindowArg::Auto => needed > self.holding.memory.map_or(free, |most| most.min(free)),
-            WindowArg::Host | WindowArg::Slabs(_) | WindowArg::Folder(_) => true,
+            WindowArg::Host | WindowArg::Slabs { .. } | WindowArg::Folder(_) => true,
         };
         if moves {
             model.link = devices.link_rate()?;

@@ -112,7 +112,7 @@ impl Question<'_> {
         let several = self.devices > 1;
         let in_turns = matches!(
             self.holding.window,
-            WindowArg::Host | WindowArg::Slabs(_) | WindowArg::Folder(_)
+            WindowArg::Host | WindowArg::Slabs { .. } | WindowArg::Folder(_)
         );
         if several && !in_turns {
             let stripes = self.stripes(plan, choices, available)?;
@@ -161,7 +161,7 @@ impl Question<'_> {
         let bound = |other: &DevicePlan| {
             let towers = other.towers.as_ref();
             match wanted {
-                WindowArg::Slabs(_) => asked(other).cells,
+                WindowArg::Slabs { .. } => asked(other).cells,
                 _ => towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other))),
             }
         };
@@ -195,7 +195,7 @@ fn planned(
     asked: Wanted,
 ) -> Result<WindowPlan, Refusal> {
     match wanted {
-        WindowArg::Slabs(sizes) => planner.slabs(plan.towers.as_ref(), asked, *sizes),
+        WindowArg::Slabs { sizes, .. } => planner.slabs(plan.towers.as_ref(), asked, *sizes),
         _ => planner.window(plan.towers.as_ref(), asked),
     }
 }
@@ -281,10 +281,11 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
         _ => "",
     };
     if let Some(slabs) = plan.slabs {
-        return format!(
+        let note = format!(
             "{} overlapped slabs of {} of {} planes go through the GPU, {} steps at a time",
             slabs.count, slabs.base, plan.planes, plan.steps,
         );
+        return note + &written(plan, holding);
     }
     let mut note = format!(
         "{why}a calculation window of {} of {} planes moves over the domain, {} steps at a time",
@@ -298,16 +299,16 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     if plan.how.circular.is_none() {
         note += "; its planes slide, as the GPU does not map memory twice";
     }
-    if let Some(folder) = holding.folder() {
-        // Writing to a string cannot fail.
-        let _ = write!(
-            note,
-            "; {} are written to `{}`, and as many are read",
-            bytes(plan.copied),
-            folder.display()
-        );
-    }
-    note
+    note + &written(plan, holding)
+}
+
+/// What is written to files.
+fn written(plan: &WindowPlan, holding: &Holding) -> String {
+    let all = bytes(plan.copied);
+    holding.folder().map_or(String::new(), |folder| {
+        let folder = folder.display();
+        format!("; {all} are written to `{folder}`, and as many are read")
+    })
 }
 
 /// A window, line by line.
@@ -385,14 +386,7 @@ pub fn text(held: &Held) -> String {
             plan.steps,
             bytes(plan.copied)
         );
-        if let Some(files) = plan.files {
-            let _ = writeln!(
-                out,
-                "  files     {:>8} on the disk; {} written in a run, and as much read",
-                bytes(files),
-                bytes(plan.copied),
-            );
-        }
+        write_files(&mut out, plan);
         let _ = writeln!(
             out,
             "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}, computing {:.1}{}",
@@ -427,6 +421,7 @@ fn write_slabs(out: &mut String, plan: &WindowPlan, slabs: &PlannedSlabs) {
         bytes(loaded),
         bytes(plan.copied),
     );
+    write_files(out, plan);
     let cell = plan.plane_bytes as f64 / plan.cells_of_plane.max(1) as f64;
     let _ = writeln!(
         out,
@@ -446,6 +441,19 @@ fn write_slabs(out: &mut String, plan: &WindowPlan, slabs: &PlannedSlabs) {
         slabs.rate.transfers * 1e-9,
         slabs.rate.computing * 1e-9,
     );
+}
+
+/// Files, if planes come from there and go to there.
+fn write_files(out: &mut String, plan: &WindowPlan) {
+    if let Some(files) = plan.files {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "  files     {:>8} on the disk; {} written in a run, and as much read",
+            bytes(files),
+            bytes(plan.copied),
+        );
+    }
 }
 
 /// Time blocks in flight, and planes of a group.

@@ -14,7 +14,8 @@ pub struct Holding {
     /// `auto`: all values if they fit, a calculation window over the host's memory otherwise; `none`: all values, one
     /// time block at a time; `device`: all values, several time blocks in flight; `host`: a calculation window over the
     /// host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's memory, with bases of B
-    /// planes, in passes of H steps; anything else: a window over two files in the folder of that name
+    /// planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR; anything else: a window
+    /// over two files in the folder of that name
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = window)]
     pub window: WindowArg,
     /// Memory of the GPU, or of the processor for a window over files, that is used at most, such as `20GB` or `16GiB`
@@ -30,12 +31,18 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// The folder of a calculation window over files.
+    /// The folder of a calculation over files.
     pub fn folder(&self) -> Option<&Path> {
         match &self.window {
             WindowArg::Folder(folder) => Some(folder),
+            WindowArg::Slabs { folder, .. } => folder.as_deref(),
             _ => None,
         }
+    }
+
+    /// Whether it is a window over files, which a processor has, too.
+    pub fn is_window_in_files(&self) -> bool {
+        matches!(self.window, WindowArg::Folder(_))
     }
 
     /// Whether anything was asked for.
@@ -56,8 +63,11 @@ pub enum WindowArg {
     Device,
     /// A calculation window over the host's memory
     Host,
-    /// Overlapped slabs over the host's memory
-    Slabs(SlabSizes),
+    /// Overlapped slabs over the host's memory, or over files of a folder
+    Slabs {
+        sizes: SlabSizes,
+        folder: Option<PathBuf>,
+    },
     /// A calculation window over files of a folder
     Folder(PathBuf),
 }
@@ -70,12 +80,31 @@ fn window(text: &str) -> Result<WindowArg, String> {
         "none" => WindowArg::None,
         "device" => WindowArg::Device,
         "host" => WindowArg::Host,
-        "slabs" => WindowArg::Slabs(SlabSizes::default()),
-        _ => match text.strip_prefix("slabs(") {
-            Some(sizes) => WindowArg::Slabs(slabs(sizes)?),
+        _ => match slabs_in(text)? {
+            Some(slabs) => slabs,
             None => WindowArg::Folder(text.into()),
         },
     })
+}
+
+/// Slabs, if a text begins with them.
+fn slabs_in(text: &str) -> Result<Option<WindowArg>, String> {
+    let (what, folder) = match text.split_once(" in ") {
+        Some((what, folder)) => (what.trim_end(), Some(folder.trim())),
+        None => (text, None),
+    };
+    let sizes = match (what, what.strip_prefix("slabs(")) {
+        ("slabs", _) => SlabSizes::default(),
+        (_, Some(sizes)) => slabs(sizes)?,
+        (_, None) => return Ok(None),
+    };
+    if folder.is_some_and(str::is_empty) {
+        return Err("a folder has a name".to_owned());
+    }
+    Ok(Some(WindowArg::Slabs {
+        sizes,
+        folder: folder.map(PathBuf::from),
+    }))
 }
 
 /// The sizes of slabs, as schedules have them: `base = 512, height = 32)`, or `B` and `TH`, each at most once.
@@ -110,13 +139,28 @@ mod tests {
 
     #[test]
     fn slabs_are_written_as_schedules_are() {
-        let of = |base, height| Ok(WindowArg::Slabs(SlabSizes { base, height }));
+        let over = |base, height, folder: Option<&str>| {
+            Ok(WindowArg::Slabs {
+                sizes: SlabSizes { base, height },
+                folder: folder.map(PathBuf::from),
+            })
+        };
+        let of = |base, height| over(base, height, None);
         assert_eq!(window("slabs"), of(None, None));
         assert_eq!(
             window("slabs(base = 512, height = 32)"),
             of(Some(512), Some(32))
         );
         assert_eq!(window("slabs(TH=8)"), of(None, Some(8)));
+        assert_eq!(
+            window("slabs(TH=8) in /scratch/a b"),
+            over(None, Some(8), Some("/scratch/a b"))
+        );
+        assert_eq!(window("slabs in x"), over(None, None, Some("x")));
+        assert_eq!(
+            window("./slabs in x"),
+            Ok(WindowArg::Folder(PathBuf::from("./slabs in x")))
+        );
         assert_eq!(
             window("./slabs"),
             Ok(WindowArg::Folder(PathBuf::from("./slabs")))
@@ -128,6 +172,7 @@ mod tests {
             "slabs(base = 1, B = 2)",
             "slabs(width = 3)",
             "slabs(base = 1",
+            "slabs in ",
         ] {
             assert!(window(wrong).is_err(), "{wrong}");
         }

@@ -35,7 +35,8 @@ impl<T: Value> Run<'_, T> {
         match self.held() {
             Some(Held::Window(plan)) => {
                 let pieces = piece_bytes(plan.how.group as u64 * plan.plane_bytes);
-                pieces.saturating_add(plan.again as u64 * plan.plane_bytes)
+                let again = plan.again as u64 * plan.plane_bytes;
+                pieces.saturating_add(again.saturating_mul(plan.devices as u64))
             }
             _ => self.sweep.map_or(0, |plan| plan.bytes),
         }

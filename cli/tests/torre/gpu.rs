@@ -157,6 +157,17 @@ fn windows_are_planned_without_a_gpu() {
         error.contains("E0853") && error.contains("goes around the first axis"),
         "{error}"
     );
+    // Over files, too, with several GPUs, and what a GPU has twice is not written twice.
+    let over = |devices: &str| plan(&format!("--memory 1.2GB --window ./files {devices}"));
+    let written = |text: &str| {
+        let line = text.lines().find(|line| line.contains("  files "));
+        line.expect("files").to_owned()
+    };
+    let [one, two] = ["", "--devices 0,1"].map(|devices| written(&over(devices)));
+    assert!(
+        one.contains(" written in a run") && one != two,
+        "{one} {two}"
+    );
 }
 
 /// Overlapped slabs of a domain five times as large as the memory that is allowed: bytes copied, cell-steps computed,
@@ -222,6 +233,16 @@ fn slabs_are_planned_without_a_gpu() {
         assert!(error.contains("E0853") && error.contains(reason), "{error}");
         assert!(error.contains("help: "), "{error}");
     }
+    // The same over files.
+    let over = plan("{1}", "");
+    let text = succeed(
+        &over,
+        &[file.as_path(), std::path::Path::new("slabs in ./files")],
+    );
+    assert!(
+        text.contains("  slabs ") && text.contains("  files ") && text.contains("  expected "),
+        "{text}"
+    );
     let error = fail(1, &plan("slabs", "--devices 0,1"), &[&file]);
     assert!(
         error.contains("E0853") && error.contains("one GPU"),

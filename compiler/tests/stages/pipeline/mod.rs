@@ -6,7 +6,7 @@ mod slabs;
 mod stripes;
 mod turned;
 
-use torre_compiler::cone::{Rational, cones};
+use torre_compiler::cone::{Form, Rational, cones};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::*;
@@ -23,8 +23,23 @@ pub(super) const ORDER: Order = Order {
     partitions: 1,
 };
 
+/// The forms of faces whose towers move up the outer axis (1) or down (-1).
+pub(super) fn forms(way: i32) -> [Form; 2] {
+    [[way, 1, 0], [way, -1, 0]].map(PerAxis)
+}
+
 /// The towers of a scheme by two faces with at least some slope, and pitches; `None` where there are none.
 pub(super) fn towers_by(
+    scheme: &Scheme,
+    slope: Rational,
+    pitches: [i64; 2],
+) -> Option<(Layout, Towers)> {
+    towers_along(1, scheme, slope, pitches)
+}
+
+/// The same of towers that move up the outer axis (1) or down (-1).
+pub(super) fn towers_along(
+    way: i32,
     scheme: &Scheme,
     slope: Rational,
     pitches: [i64; 2],
@@ -36,7 +51,8 @@ pub(super) fn towers_by(
     };
     let frame = Frame::new(scheme, &cones(scheme)).opened();
     let mut tiling = diamonds(&frame, pitches.map(Rational::whole), 1 << 20);
-    for cut in &mut tiling.levels[0].cuts {
+    for (cut, form) in tiling.levels[0].cuts.iter_mut().zip(forms(way)) {
+        cut.face = frame.fitting(form);
         cut.face.slope = cut.face.slope.max(slope);
     }
     let tiles = lower(scheme, &frame, &tiling).ok()?;
@@ -72,7 +88,8 @@ impl Case {
         }
         let ring = scheme.grid.is_periodic(Axis::OUTER);
         let frame = Frame::new(&scheme, &cones(&scheme)).opened();
-        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let way = if seed % 4 == 1 { -1 } else { 1 };
+        let slopes = forms(way).map(|form| frame.slope(form));
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = Rational::new(doubled[0].max(doubled[1]).max(1), 2)?;
         let width = rng.within(2, 5);
@@ -94,7 +111,7 @@ impl Case {
             rng.within(8, 40)
         };
         lengthen(&mut scheme, Axis::OUTER, more);
-        let (layout, towers) = towers_by(&scheme, slope, [width, other])?;
+        let (layout, towers) = towers_along(way, &scheme, slope, [width, other])?;
         let planes = rng.within(2, 14);
         let steps = rng.within(1, 3) as u64 * towers.steps;
         let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, planes, steps);
@@ -179,7 +196,7 @@ fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case)> {
 #[test]
 fn pipelines_of_random_schemes_have_no_fault() {
     let (mut tried, mut slides, mut down, mut several) = (0, 0, 0, 0);
-    let (mut around, mut rings) = (0, 0);
+    let (mut around, mut rings, mut rings_down) = (0, 0, 0);
     for (seed, case) in cases(0..900) {
         rings += usize::from(case.window.ring.is_some());
         let ops = case.operations();
@@ -188,14 +205,16 @@ fn pipelines_of_random_schemes_have_no_fault() {
         let slide = |op: &Op| matches!(op.action, Action::Slide { .. });
         slides += ops.iter().filter(|op| slide(op)).count();
         down += usize::from(case.footprints.way() < 0);
+        rings_down += usize::from(case.footprints.way() < 0 && case.window.ring.is_some());
         several += usize::from(case.window.devices > 1);
         let again = |op: &Op| matches!(op.action, Action::Load { .. }) && !op.after.is_empty();
         around += usize::from(case.window.is_circular() && ops.iter().any(again));
     }
     assert!(
-        tried > 60 && slides > 20 && several > 20 && around > 20 && rings > 20,
+        tried > 60 && slides > 20 && down > 20 && several > 20 && around > 20 && rings > 20,
         "{tried} {slides} {down} {several} {around} {rings}"
     );
+    assert!(rings_down > 5, "{rings_down}");
 }
 
 /// Of the places that are needed, one less is found when the list is made.

@@ -1,6 +1,6 @@
 //! Slabs of random schemes: no fault, every wait and every plane needed, and values that are right where they are stored.
 
-use super::{ORDER, towers_by};
+use super::{ORDER, forms, towers_along, towers_by};
 use std::collections::{HashMap, HashSet};
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Region};
@@ -39,7 +39,8 @@ impl Case {
             return None;
         }
         let frame = Frame::new(&scheme, &cones(&scheme)).opened();
-        let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
+        let way = if seed % 4 == 1 { -1 } else { 1 };
+        let slopes = forms(way).map(|form| frame.slope(form));
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = Rational::new(doubled[0].max(doubled[1]).max(1), 2)?;
         let width = rng.within(2, 5);
@@ -47,7 +48,7 @@ impl Case {
         let by = (around - scheme.grid.cells[Axis::MIDDLE]).max(0);
         lengthen(&mut scheme, Axis::MIDDLE, by);
         lengthen(&mut scheme, Axis::OUTER, rng.within(8, 70));
-        let (layout, towers) = towers_by(&scheme, slope, [width, width])?;
+        let (layout, towers) = towers_along(way, &scheme, slope, [width, width])?;
         let planes = rng.within(2, 9);
         let steps = rng.within(1, 2) as u64 * towers.steps;
         let mut footprints = Footprints::new(&scheme, &layout, &towers, ORDER, planes, steps);
@@ -105,7 +106,7 @@ fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case, LaidOu
 
 #[test]
 fn slabs_of_random_schemes_have_no_fault() {
-    let (mut tried, mut several) = (0, 0);
+    let (mut tried, mut several, mut down) = (0, 0, 0);
     for (seed, case, laid_out) in cases(0..600) {
         assert_eq!(laid_out.check(), Ok(()), "seed {seed}");
         let places = case.places();
@@ -113,8 +114,12 @@ fn slabs_of_random_schemes_have_no_fault() {
         assert!(matches!(less, Err(NoLayout::Room { .. })), "seed {seed}");
         tried += 1;
         several += usize::from(case.slabs.len() > 2);
+        down += usize::from(case.footprints.way() < 0);
     }
-    assert!(tried > 40 && several > 15, "{tried} {several}");
+    assert!(
+        tried > 40 && several > 15 && down > 10,
+        "{tried} {several} {down}"
+    );
 }
 
 /// Without any one of the waits, some interleaving would be wrong.

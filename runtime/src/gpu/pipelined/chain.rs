@@ -2,7 +2,8 @@
 //! from the one before what that stores, through page-locked memory of the host. So several devices advance all
 //! values by a pass of each while a file is read and written once.
 //!
-//! Planes go through a *link* of the chain in the order of their bytes. A place of it has a plane from when a pass
+//! Planes go through a *link* of the chain in the order of their bytes, which are counted on around a periodic first
+//! axis. A place of it has a plane from when a pass
 //! stores it until the next pass has loaded it, and then the plane that lies as many bytes farther as the link has.
 //! How many bytes that takes follows from the operations of the chain, which are listed before.
 
@@ -26,7 +27,7 @@ pub(super) struct Locked {
 pub(super) struct Link {
     memory: Locked,
     /// What the later pass has loaded, in the order of its operations.
-    loads: Vec<(Range<u64>, OpId)>,
+    loads: Vec<(Range<i64>, OpId)>,
 }
 
 /// The passes that go over the files together.
@@ -37,7 +38,7 @@ pub(super) struct Chain {
     /// One less than passes, or more.
     links: Vec<Link>,
     /// Bytes of a link.
-    bytes: u64,
+    bytes: i64,
     /// Bytes of the array come from its end down.
     down: bool,
     /// What lies beside planes, if several devices have it in turns, and where it begins in the array.
@@ -46,8 +47,8 @@ pub(super) struct Chain {
 
 /// Where bytes of the array lie in a link: bytes of the array, and of the link from where on.
 struct Piece {
-    range: Range<u64>,
-    place: u64,
+    range: Range<i64>,
+    place: i64,
 }
 
 impl Locked {
@@ -116,15 +117,15 @@ impl Chain {
         passes: Range<u64>,
         bytes: u64,
     ) -> Result<(), DeviceError> {
-        if self.bytes < bytes {
+        if self.bytes < bytes as i64 {
             let links = std::mem::take(&mut self.links);
             links.iter().for_each(|link| link.memory.give_back(device));
-            self.bytes = bytes;
+            self.bytes = bytes as i64;
         }
         let links = (passes.end - passes.start).saturating_sub(1) as usize;
         while self.links.len() < links {
             self.links.push(Link {
-                memory: Locked::new(device, self.bytes)?,
+                memory: Locked::new(device, self.bytes as u64)?,
                 loads: Vec::new(),
             });
         }
@@ -134,11 +135,11 @@ impl Chain {
     }
 
     /// The parts of a range of the array's bytes, as they lie in a link.
-    fn pieces(&self, range: Range<u64>) -> Vec<Piece> {
+    fn pieces(&self, range: Range<i64>) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut start = range.start;
         while start < range.end {
-            let place = start % self.bytes;
+            let place = start.rem_euclid(self.bytes);
             let end = range.end.min(start + self.bytes - place);
             pieces.push(Piece {
                 range: start..end,
@@ -151,8 +152,8 @@ impl Chain {
 
     /// The link from which a pass takes what the one before has stored; `None` for the first one.
     fn before(&self, pass: u64) -> Option<usize> {
-        let number = pass.checked_sub(self.passes.start + 1)?;
-        Some(number as usize)
+        let later = pass > self.passes.start && pass < self.passes.end;
+        later.then(|| (pass - self.passes.start - 1) as usize)
     }
 
     /// The link to which a pass gives what it stores; `None` for the last one.
@@ -164,12 +165,12 @@ impl Chain {
 /// Bytes of the array that go to or from memory of the host.
 pub(super) struct Transfer {
     pub memory: *mut u8,
-    pub range: Range<u64>,
+    pub range: Range<i64>,
 }
 
 impl Chain {
     /// Where bytes lie that a pass loads from the one before by an operation; `None` if it reads them from a file.
-    pub fn taken(&mut self, pass: u64, id: OpId, range: Range<u64>) -> Option<Vec<Transfer>> {
+    pub fn taken(&mut self, pass: u64, id: OpId, range: Range<i64>) -> Option<Vec<Transfer>> {
         let link = self.before(pass)?;
         let pieces = self.pieces(range.clone());
         let link = &mut self.links[link];
@@ -179,14 +180,14 @@ impl Chain {
 
     /// Where a pass puts bytes for the next one, and the operations of that one which have to be over before; `None` if
     /// it writes them to a file.
-    pub fn given(&self, pass: u64, range: Range<u64>) -> Option<(Vec<Transfer>, Vec<OpId>)> {
+    pub fn given(&self, pass: u64, range: Range<i64>) -> Option<(Vec<Transfer>, Vec<OpId>)> {
         let link = &self.links[self.after(pass)?];
         // Those that lay there before.
         let before = match self.down {
             true => range.start + self.bytes..range.end + self.bytes,
-            false => range.start.saturating_sub(self.bytes)..range.end.saturating_sub(self.bytes),
+            false => range.start - self.bytes..range.end - self.bytes,
         };
-        let met = |own: &Range<u64>| own.start < before.end && before.start < own.end;
+        let met = |own: &Range<i64>| own.start < before.end && before.start < own.end;
         let users = link.loads.iter().filter(|(own, _)| met(own));
         let users = users.map(|(_, id)| *id).collect();
         Some((transfers(link, self.pieces(range)), users))
@@ -212,7 +213,7 @@ mod tests {
             bytes: 100,
             ..Chain::default()
         };
-        let places = |range: Range<u64>| {
+        let places = |range: Range<i64>| {
             let pieces = chain.pieces(range);
             let places = pieces
                 .iter()
@@ -222,6 +223,7 @@ mod tests {
         assert_eq!(places(30..90), [(30..90, 30)]);
         assert_eq!(places(230..290), [(230..290, 30)]);
         assert_eq!(places(180..230), [(180..200, 80), (200..230, 0)]);
+        assert_eq!(places(-30..10), [(-30..0, 70), (0..10, 0)]);
         assert_eq!(places(5..5), []);
     }
 }

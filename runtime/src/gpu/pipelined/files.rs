@@ -1,8 +1,9 @@
-//! A calculation window over files: each pass reads the array of one file and writes that of another one, and its end is
+//! A calculation window over files, or slabs: each pass reads the array of one file and writes that of another one, and its end is
 //! a state from which a run goes on.
 
 use super::Pipelined;
 use super::chain::{Chain, Locked};
+use super::kept::{KeptPlanes, SlabPlanes};
 use super::over_files::{OverFiles, slots};
 use super::seam::SeamPlanes;
 use super::stream::{Pieces, Stream};
@@ -15,7 +16,7 @@ use crate::simulation::{RunError, Value, next_volume};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::Builder;
-use torre_compiler::pipeline::Action;
+use torre_compiler::pipeline::{Action, Around, Pass};
 use torre_compiler::problem::OutputKind;
 
 /// Threads that read, and as many that write.
@@ -23,15 +24,9 @@ const THREADS: usize = 4;
 
 impl<'a, T: Value> Pipelined<'a, T> {
     /// Goes over the files of a folder, whose current one is the memory of the calculation. Several devices do so in
-    /// chains of passes; around a periodic first axis there is one.
+    /// chains of passes.
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
-        if self.footprints.ring().is_some() && self.units.len() > 1 {
-            return Err(DeviceError::Failed {
-                what: "opening files",
-                message: "one device goes over files around the first axis".to_owned(),
-            });
-        }
-        let seam = self.seam_planes()?;
+        let kept = self.kept_planes()?;
         let mut chain = Chain::new(self.footprints.way());
         let layout = &self.calculation.layout;
         if self.units.len() > 1 && layout.has_beside() {
@@ -57,7 +52,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             writing: stream()?,
             chain,
             pieces: [pieces.clone(), pieces],
-            seam,
+            kept,
             folder,
             filling: None,
             stored: None,
@@ -90,74 +85,81 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(())
     }
 
-    /// Planes that passes around a periodic first axis keep in memory: no pass has more of the ring than one of the
+    /// Planes that passes keep in memory, around a periodic first axis or by slabs: none has more of them than one of the
     /// highest time blocks.
-    fn seam_planes(&mut self) -> Result<Option<SeamPlanes>, DeviceError> {
+    fn kept_planes(&mut self) -> Result<Option<KeptPlanes>, DeviceError> {
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+        let heights = vec![self.towers.steps; self.builder.window().in_flight];
+        let (way, each) = (self.footprints.way(), self.planes.each());
+        let device = self.devices.device(0);
+        if let Some(slabs) = &self.slabs {
+            let slabs = self.footprints.slabs(scheme, layout, &heights, slabs.base);
+            let slabs = slabs.ok_or(DeviceError::TooLong)?;
+            let kept = SlabPlanes::new(device, way, each, &slabs)?;
+            return Ok(Some(KeptPlanes::Slabs(kept)));
+        }
         let Some(ring) = self.footprints.ring() else {
             return Ok(None);
         };
-        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
-        let heights = vec![self.towers.steps; self.builder.window().in_flight];
         let pass = self.footprints.pass(scheme, layout, &heights);
         let around = pass.and_then(|pass| pass.around);
         let around = around.ok_or(DeviceError::TooLong)?;
-        let (way, each) = (self.footprints.way(), self.planes.each());
-        let device = self.devices.device(0);
-        SeamPlanes::new(device, way, ring, each, around).map(Some)
+        let passes = self.units.len();
+        let kept = SeamPlanes::new(device, way, ring, each, around, passes)?;
+        Ok(Some(KeptPlanes::Seam(kept)))
     }
 
-    /// Begins around a ring where the files do: all passes have the same planes then, and time blocks the same tables.
-    fn begin_around(&mut self, until: u64) -> Result<(), DeviceError> {
-        if self.footprints.ring().is_none() {
-            return Ok(());
+    /// The passes that go over the files next, one of each device, up to some step.
+    fn foresee(&mut self, until: u64) -> Result<Vec<Pass>, DeviceError> {
+        let (mut asked, mut passes) = (self.asked, Vec::new());
+        while asked < until && passes.len() < self.units.len() {
+            let (blocks, step) = self.blocks_from(asked, until)?;
+            passes.push(self.pass_of(&blocks).ok_or(DeviceError::TooLong)?);
+            asked = step;
         }
-        self.builder.turn_back();
-        let (blocks, _) = self.blocks_until(until)?;
-        let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
-        if let Some(over) = &mut self.over
-            && let (Some(seam), Some(around)) = (&mut over.seam, pass.around)
-        {
-            seam.begin(around);
-            over.pieces = seam.pieces(&over.pieces[0]);
-        }
-        Ok(())
+        Ok(passes)
     }
 
-    /// Lists the operations of the passes that go over the files next, one of each device, up to some step; gives how
-    /// many passes these are, and by how many planes one is behind the one before at most.
-    fn foresee(&mut self, until: u64) -> Result<(u64, i64), DeviceError> {
+    /// Lists the operations of such passes; gives by how many planes one is behind the one before at most, of those
+    /// that go from one to the next.
+    fn planes_between(&self, passes: &[Pass]) -> Result<i64, DeviceError> {
         if self.units.len() == 1 {
-            return Ok((1, 1));
+            return Ok(1);
         }
         let mut builder = self.builder.clone();
-        let top = builder.window().planes.hi;
-        let (mut asked, mut begun) = (self.asked, 0);
-        let mut stored: BTreeMap<u64, i64> = BTreeMap::new();
-        let mut loaded: BTreeMap<u64, i64> = BTreeMap::new();
-        let mut most = 0;
+        let (top, first) = (builder.window().planes.hi, builder.passes());
+        // By how many planes those of each pass lie below those of the first one with the same index.
+        let mut below = vec![0];
+        for pass in passes {
+            let last = below.last().copied().unwrap_or(0);
+            below.push(last + builder.window().below(pass));
+        }
+        let mut loaded: BTreeMap<usize, i64> = BTreeMap::new();
+        let (mut most, mut begun) = (0, 0);
         loop {
-            let more = asked < until && begun < self.units.len() as u64;
-            if more && builder.may_begin() {
-                let (blocks, step) = self.blocks_from(asked, until)?;
-                let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
-                builder.begin(pass);
-                (asked, begun) = (step, begun + 1);
-            } else if builder.is_idle() {
-                return Ok((begun, most));
+            match passes.get(begun) {
+                Some(pass) if builder.may_begin() => {
+                    builder.begin(pass.clone());
+                    begun += 1;
+                }
+                None if builder.is_idle() => return Ok(most),
+                _ => {}
             }
             let ops = builder.tick().map_err(|room| DeviceError::Failed {
                 what: "laying out the calculation window",
                 message: room.to_string(),
             })?;
             for op in ops {
+                let pass = (op.pass - first) as usize;
                 match op.action {
                     Action::Store { planes } => {
-                        stored.insert(op.pass, planes.lo);
-                        let next = loaded.get(&(op.pass + 1)).copied().unwrap_or(top);
-                        most = most.max(next - planes.lo);
+                        let lowest = planes.lo - below[pass];
+                        let next = loaded.get(&(pass + 1)).copied();
+                        let next = next.unwrap_or(top - below[pass + 1]);
+                        most = most.max(next - lowest);
                     }
                     Action::Load { planes } => {
-                        loaded.insert(op.pass, planes.lo);
+                        loaded.insert(pass, planes.lo - below[pass]);
                     }
                     _ => {}
                 }
@@ -165,22 +167,36 @@ impl<'a, T: Value> Pipelined<'a, T> {
         }
     }
 
-    /// Begins the chain of passes that goes over the files next, up to some step.
+    /// Begins the chain of passes that goes over the files next, up to some step. Around a ring it begins where the
+    /// files do: all chains have the same planes then, and time blocks the same tables.
     pub(super) fn begin_chain(&mut self, until: u64) -> Result<(), DeviceError> {
-        let (passes, planes) = self.foresee(until)?;
+        if self.footprints.ring().is_some() {
+            self.builder.turn_back();
+        }
+        let passes = self.foresee(until)?;
+        let planes = self.planes_between(&passes)?;
         let first = self.builder.passes();
         let bytes = planes.max(1) as u64 * self.planes.each();
         let device = self.devices.device(0);
-        match &mut self.over {
-            Some(over) => over.chain.begin(device, first..first + passes, bytes),
-            None => Ok(()),
+        let Some(over) = &mut self.over else {
+            return Ok(());
+        };
+        let numbers = first..first + passes.len() as u64;
+        over.chain.begin(device, numbers, bytes)?;
+        if let Some(KeptPlanes::Seam(seam)) = &mut over.kept {
+            let arounds: Option<Vec<Around>> = passes.iter().map(|pass| pass.around).collect();
+            seam.begin(first, &arounds.ok_or(DeviceError::TooLong)?);
+            over.pieces = seam.pieces(&over.pieces[0]);
         }
+        Ok(())
     }
 
     /// A chain of passes, to its end.
     fn pass_over_files(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
-        self.begin_chain(until)?;
-        self.begin_around(until)?;
+        // Slabs of a pass give nothing to another pass.
+        if self.slabs.is_none() {
+            self.begin_chain(until)?;
+        }
         let Some(over) = &mut self.over else {
             return Ok(());
         };
@@ -206,7 +222,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 what: "starting threads for files",
                 message: error.to_string(),
             });
-            let done = started.and_then(|()| self.passes_until(until, next, progress));
+            let done = started.and_then(|()| match &self.slabs {
+                Some(_) => self.slabs_of_pass(until, progress),
+                None => self.passes_until(until, next, progress),
+            });
             let done = done.and_then(|()| self.flush());
             // Copies use slots until they are over, whatever went wrong.
             let ended = self.end_passes(progress);
@@ -323,7 +342,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
         match outputs.any(|output| matches!(output.kind, OutputKind::Slice { .. })) {
             true => {
                 let until = next_volume(problem, self.steps);
-                (0..self.units.len()).fold(self.steps, |step, _| self.end_of_pass(step, until))
+                // Both buffers of slabs have a pass together.
+                let passes = self.slabs.as_ref().map_or(self.units.len(), |_| 1);
+                (0..passes).fold(self.steps, |step, _| self.end_of_pass(step, until))
             }
             false => u64::MAX,
         }

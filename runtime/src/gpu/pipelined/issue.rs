@@ -4,12 +4,12 @@ use super::Pipelined;
 use super::beside::Beside;
 use super::chain::Transfer;
 use super::planes::Move;
-use super::seam::Ends;
 use super::unit::{DeviceSignal, Unit};
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
 use crate::gpu::queues::{Queues, WorkQueue};
 use crate::simulation::Value;
+use std::ops::Range;
 use torre_compiler::backend::gpu::abi::{GatherPlane, TowerBuffers};
 use torre_compiler::backend::gpu::service;
 use torre_compiler::lattice::Interval;
@@ -28,15 +28,38 @@ struct Slab {
     place: Address,
     offset: usize,
     bytes: u64,
-    /// Where it lies in memory that keeps planes around a ring, if it comes from there or goes there; whether it is in
-    /// a file, too.
-    kept: Option<Kept>,
+    /// The same as the offset, for what passes give each other: planes are counted on around a ring.
+    counted: i64,
+    /// It is copied from or to the array, a file, or another pass.
+    through: bool,
+    /// Memory that keeps planes: where it comes from, or where it goes to, too.
+    from: Option<*mut u8>,
+    keep: Option<*mut u8>,
 }
 
-#[derive(Clone, Copy)]
-struct Kept {
-    memory: *mut u8,
-    file: bool,
+impl Slab {
+    /// A part of the array that is copied from there or back.
+    fn new(place: Address, offset: i64, bytes: u64) -> Slab {
+        Slab {
+            place,
+            offset: offset as usize,
+            bytes,
+            counted: offset,
+            through: true,
+            from: None,
+            keep: None,
+        }
+    }
+
+    /// Its bytes in files.
+    fn range(&self) -> Range<u64> {
+        self.offset as u64..self.offset as u64 + self.bytes
+    }
+
+    /// Its bytes as passes count them.
+    fn counted(&self) -> Range<i64> {
+        self.counted..self.counted + self.bytes as i64
+    }
 }
 
 /// Which way planes are copied.
@@ -44,6 +67,15 @@ struct Kept {
 enum Way {
     Load,
     Store,
+}
+
+/// Copies a part of the array to memory that keeps it, if there is one for it.
+fn keep(device: &dyn Queues, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
+    match slab.keep {
+        // SAFETY: there is room for it, which passes before have left.
+        Some(memory) => unsafe { device.download(queue, slab.place, memory, slab.bytes) },
+        None => Ok(()),
+    }
 }
 
 impl<T: Value> Pipelined<'_, T> {
@@ -97,32 +129,29 @@ impl<T: Value> Pipelined<'_, T> {
             .planes
             .array(self.unit(op).1.buffer, window, op.pass, op.base);
         let turn = self.turn_of(op);
-        let seam = self.over.as_ref().and_then(|over| over.seam.as_ref());
+        let kept = self.over.as_ref().and_then(|over| over.kept.as_ref());
         let mut slabs = Vec::new();
         // As planes go through a pass: from high to low ones along the way.
-        let all = seam.map_or(vec![planes], |seam| seam.parts(planes));
+        let all = kept.map_or(vec![planes], |kept| kept.parts(op.pass, planes));
         for planes in all.into_iter().rev() {
             let mut parts = self.planes.parts(planes, window.ring, turn);
             if self.footprints.way() > 0 {
                 parts.reverse();
             }
             for part in parts {
-                let kept = seam.and_then(|seam| {
-                    let Ends { file, memory } = match way {
-                        Way::Load => seam.loaded(planes),
-                        Way::Store => seam.stored(planes),
+                let place = array.offset(self.planes.offset(part.planes));
+                let bytes = part.planes.len() as u64 * self.planes.each();
+                let mut slab = Slab::new(place, self.planes.offset(part.of_array), bytes);
+                if let Some(kept) = kept {
+                    let ends = match way {
+                        Way::Load => kept.loaded(op.pass, planes),
+                        Way::Store => kept.stored(op.pass, planes),
                     };
-                    memory.then(|| Kept {
-                        memory: seam.at(part),
-                        file,
-                    })
-                });
-                slabs.push(Slab {
-                    place: array.offset(self.planes.offset(part.planes)),
-                    offset: self.planes.offset(part.of_array) as usize,
-                    bytes: part.planes.len() as u64 * self.planes.each(),
-                    kept,
-                });
+                    slab.through = ends.through;
+                    slab.counted = kept.offset(op.pass, part).unwrap_or(slab.counted);
+                    [slab.from, slab.keep] = kept.places(op.pass, ends, part);
+                }
+                slabs.push(slab);
             }
         }
         slabs
@@ -135,68 +164,52 @@ impl<T: Value> Pipelined<'_, T> {
         pass.map_or(0, |pass| pass.turn)
     }
 
-    /// Copies a part of the array to the device, from a file, from what the pass before has stored for this one, or
-    /// from the host's array.
+    /// Copies a part of the array to the device, from a file, from what the pass before has stored for this one, from
+    /// memory that keeps planes, or from the host's array.
     fn bring(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
-        let Slab {
-            place,
-            offset,
-            bytes,
-            kept,
-        } = slab;
+        let Slab { place, bytes, .. } = slab;
         let device = self.devices.device(self.builder.window().device(op.pass));
-        let range = offset as u64..offset as u64 + bytes;
         let Some(over) = &mut self.over else {
             // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
             // store them are ordered.
-            return unsafe { device.upload(queue, self.host.add(offset), place, bytes) };
+            return unsafe { device.upload(queue, self.host.add(slab.offset), place, bytes) };
         };
-        if let Some(Kept { memory, file }) = kept {
-            if !file {
-                // SAFETY: the planes lie there; what put them there is ordered, or comes before in this queue.
-                return unsafe { device.upload(queue, memory, place, bytes) };
-            }
-            over.load(device, queue, range, place)?;
-            // SAFETY: there is room for them, which passes before have left.
-            return unsafe { device.download(queue, place, memory, bytes) };
+        if let Some(memory) = slab.from {
+            // SAFETY: the planes lie there; what put them there is ordered, or comes before in this queue.
+            unsafe { device.upload(queue, memory, place, bytes) }?;
         }
-        let Some(taken) = over.chain.taken(op.pass, op.id, range.clone()) else {
-            return over.load(device, queue, range, place);
-        };
-        taken
-            .into_iter()
-            .try_for_each(|Transfer { memory, range }| {
-                let to = place.offset((range.start - offset as u64) as i64);
+        if slab.through {
+            let taken = over.chain.taken(op.pass, op.id, slab.counted());
+            let Some(taken) = taken else {
+                over.load(device, queue, slab.range(), place)?;
+                return keep(device, queue, slab);
+            };
+            for Transfer { memory, range } in taken {
+                let to = place.offset(range.start - slab.counted);
+                let bytes = (range.end - range.start) as u64;
                 // SAFETY: the link has room from there on, and the operation that stored it there is ordered; others
                 // that put something else there wait for this one.
-                unsafe { device.upload(queue, memory, to, range.end - range.start) }
-            })
+                unsafe { device.upload(queue, memory, to, bytes) }?;
+            }
+        }
+        keep(device, queue, slab)
     }
 
     /// The other way round.
     fn take_back(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
-        let Slab {
-            place,
-            offset,
-            bytes,
-            kept,
-        } = slab;
+        let Slab { place, bytes, .. } = slab;
         let number = self.builder.window().device(op.pass);
         let device = self.devices.device(number);
-        let range = offset as u64..offset as u64 + bytes;
         let Some(over) = &mut self.over else {
             // SAFETY: as in `bring`.
-            return unsafe { device.download(queue, place, self.host.add(offset), bytes) };
+            return unsafe { device.download(queue, place, self.host.add(slab.offset), bytes) };
         };
-        if let Some(Kept { memory, file }) = kept {
-            // SAFETY: as in `bring`.
-            unsafe { device.download(queue, place, memory, bytes) }?;
-            if !file {
-                return Ok(());
-            }
+        keep(device, queue, slab)?;
+        if !slab.through {
+            return Ok(());
         }
-        let Some((given, users)) = over.chain.given(op.pass, range.clone()) else {
-            return over.store(device, queue, range, place);
+        let Some((given, users)) = over.chain.given(op.pass, slab.counted()) else {
+            return over.store(device, queue, slab.range(), place);
         };
         for user in users {
             if let Some(signal) = self.signals.get(&user) {
@@ -206,9 +219,10 @@ impl<T: Value> Pipelined<'_, T> {
         given
             .into_iter()
             .try_for_each(|Transfer { memory, range }| {
-                let from = place.offset((range.start - offset as u64) as i64);
+                let from = place.offset(range.start - slab.counted);
+                let bytes = (range.end - range.start) as u64;
                 // SAFETY: the link has room from there on, and what was there has been loaded.
-                unsafe { device.download(queue, from, memory, range.end - range.start) }
+                unsafe { device.download(queue, from, memory, bytes) }
             })
     }
 
@@ -262,12 +276,8 @@ impl<T: Value> Pipelined<'_, T> {
             .flat_map(|part| layout.beside_part(part.of_array));
         let parts = lines.map(|lines| {
             let first = lines.first * size;
-            Slab {
-                place: beside.array().offset(first),
-                offset: first as usize,
-                bytes: (lines.length * size) as u64,
-                kept: None,
-            }
+            let place = beside.array().offset(first);
+            Slab::new(place, first, (lines.length * size) as u64)
         });
         parts.collect()
     }

@@ -1,7 +1,7 @@
 //! The files of a calculation window: copies between their pieces and the device.
 
 use super::chain::Chain;
-use super::seam::SeamPlanes;
+use super::kept::KeptPlanes;
 use super::stream::{Pieces, Stream};
 use crate::disk::StateFolder;
 use crate::gpu::device::{Address, DeviceError};
@@ -34,8 +34,8 @@ pub(super) struct OverFiles {
     pub chain: Chain,
     /// Of the pass that runs: those that are read, and those that are written.
     pub pieces: [Pieces; 2],
-    /// What passes around a periodic first axis keep in memory.
-    pub seam: Option<SeamPlanes>,
+    /// What passes around a periodic first axis, or by slabs, keep in memory.
+    pub kept: Option<KeptPlanes>,
     /// The piece that is being filled, and which part of it is.
     pub filling: Option<(u64, Range<u64>)>,
     /// Bytes of the file that stores of the pass cover.
@@ -48,16 +48,16 @@ pub(super) struct OverFiles {
 
 impl OverFiles {
     pub fn is_locked(&self) -> bool {
-        let seam = self.seam.as_ref().is_none_or(SeamPlanes::is_locked);
+        let kept = self.kept.as_ref().is_none_or(KeptPlanes::is_locked);
         let streams = self.reading.is_locked() && self.writing.is_locked();
-        seam && streams && self.chain.is_locked()
+        kept && streams && self.chain.is_locked()
     }
 
     pub fn give_back(&self, device: &dyn Queues) {
         self.reading.give_back(device);
         self.writing.give_back(device);
         self.chain.give_back(device);
-        self.seam.iter().for_each(|seam| seam.give_back(device));
+        self.kept.iter().for_each(|kept| kept.give_back(device));
     }
 
     /// Copies bytes of the file to the device as they arrive.

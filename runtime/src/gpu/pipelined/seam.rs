@@ -1,8 +1,14 @@
-//! What a pass around a periodic first axis goes over files with: planes that the seam passes are in memory of the host
-//! from when they are stored for the first time, or have been loaded if they are not stored then, until they are loaded
-//! once more. So each plane is read from one file once, and written to the other one once.
+//! What passes around a periodic first axis go over files with: planes that the seam passes are in memory of the host
+//! from when a pass stores them for the first time, or has loaded them if it does not store them then, until it loads
+//! them once more. So each plane comes to a pass once, from a file or from the pass before, and leaves it once.
+//!
+//! A pass begins below the planes that the one before has twice, so planes come to it in the order in which they leave
+//! that one, but for a few: the lowest planes of the one before, which it only reads. They are the first to leave it, as
+//! planes once around the ring higher, and the last to come to the next pass. That takes them from the memory of the
+//! pass before, which keeps them until the chain ends.
 
 use super::chain::Locked;
+use super::ends::{Ends, split};
 use super::planes::Part;
 use super::stream::Pieces;
 use crate::gpu::device::DeviceError;
@@ -10,129 +16,311 @@ use crate::gpu::queues::Queues;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::Around;
 
-/// Planes of a pass that come back.
-#[derive(Debug)]
-pub(super) struct SeamPlanes {
-    memory: Locked,
-    way: i64,
-    /// Planes of the ring, and bytes of each.
-    ring: i64,
-    each: i64,
-    /// What the pass that runs has of the ring.
+/// What a pass has of the ring, and by how many planes those of the first pass of its chain lie higher with the same
+/// index.
+#[derive(Clone, Copy, Debug)]
+struct RingPass {
     around: Around,
+    below: i64,
 }
 
-/// Where planes come from, or go to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
-    pub file: bool,
-    pub memory: bool,
+/// The passes of a chain around a ring, by their number in the chain.
+#[derive(Clone, Debug)]
+pub(super) struct RingPasses {
+    ring: i64,
+    way: i64,
+    all: Vec<RingPass>,
+}
+
+impl RingPasses {
+    fn new(ring: i64, way: i64, arounds: &[Around]) -> RingPasses {
+        let mut below = 0;
+        let turn = |around: &Around| {
+            let own = below;
+            below += around.drift(ring);
+            RingPass {
+                around: *around,
+                below: own,
+            }
+        };
+        RingPasses {
+            ring,
+            way,
+            all: arounds.iter().map(turn).collect(),
+        }
+    }
+
+    fn around(&self, pass: usize) -> Around {
+        self.all[pass].around
+    }
+
+    /// Below which plane a pass has all planes for the second time.
+    fn again(&self, pass: usize) -> i64 {
+        self.around(pass).loaded.hi - self.ring
+    }
+
+    /// Below which plane a pass has no planes that come to it in the order in which they leave the one before.
+    fn in_order(&self, pass: usize) -> i64 {
+        let before = pass.checked_sub(1).map(|before| self.around(before));
+        let more = before.map_or(0, |before| before.stored.lo - before.loaded.lo);
+        self.again(pass) + more
+    }
+
+    /// Planes along the way in parts each of which comes from one place, and goes to one.
+    fn parts(&self, pass: usize, planes: Interval) -> Vec<Interval> {
+        let Around { loaded, stored } = self.around(pass);
+        let ends = [
+            self.again(pass),
+            self.in_order(pass),
+            loaded.lo + self.ring,
+            stored.lo + self.ring,
+            stored.hi,
+        ];
+        split(planes, ends.to_vec())
+    }
+
+    /// Whether a plane comes back later, or has come back.
+    fn comes_back(&self, pass: usize, plane: i64) -> bool {
+        plane >= self.around(pass).loaded.lo + self.ring
+    }
+
+    /// From where planes of a part are loaded. They go to memory, too, if they come back and are not stored before.
+    fn loaded(&self, pass: usize, part: Interval) -> Ends {
+        let from = match part.lo {
+            lo if lo < self.again(pass) => Some(pass),
+            lo if lo < self.in_order(pass) => pass.checked_sub(1),
+            _ => None,
+        };
+        let stored = part.lo < self.around(pass).stored.hi;
+        Ends {
+            through: from.is_none(),
+            from,
+            keep: self.comes_back(pass, part.lo) && !stored,
+        }
+    }
+
+    /// Where planes of a part are stored; they leave the pass for the last time.
+    fn stored(&self, pass: usize, part: Interval) -> Ends {
+        Ends {
+            through: part.lo < self.around(pass).stored.lo + self.ring,
+            from: None,
+            keep: self.comes_back(pass, part.lo),
+        }
+    }
+
+    /// Which planes of the memory of a pass are some of its planes, as the array counts them; or planes of the next one.
+    fn kept(&self, pass: usize, of: usize, planes: Interval) -> Interval {
+        let RingPass { around, below } = self.all[pass];
+        // Along the way.
+        let lo = match self.way < 0 {
+            true => 1 - planes.hi,
+            false => planes.lo,
+        };
+        let lo = lo - (self.all[of].below - below) - around.loaded.lo;
+        // Once around the ring they lie at the same place.
+        let own = lo.rem_euclid(self.ring);
+        let first = match self.way < 0 {
+            true => around.drift(self.ring) - own - planes.len(),
+            false => own,
+        };
+        Interval::new(first, first + planes.len())
+    }
+
+    /// Planes of a pass, as the array counts them, in terms of those of the first pass.
+    fn of_first(&self, pass: usize, plane: i64) -> i64 {
+        plane - self.way.signum() * self.all[pass].below
+    }
+}
+
+/// The memory of passes that go over files together around a ring.
+#[derive(Debug)]
+pub(super) struct SeamPlanes {
+    /// Of each pass.
+    memories: Vec<Locked>,
+    /// Bytes of a plane.
+    each: i64,
+    passes: RingPasses,
+    /// The number of the first pass.
+    first: u64,
 }
 
 impl SeamPlanes {
-    /// For passes that have no more planes of the ring than one.
+    /// For so many passes at a time, none of which has more planes of the ring than one.
     pub fn new(
         device: &dyn Queues,
         way: i64,
         ring: i64,
         each: u64,
         around: Around,
+        passes: usize,
     ) -> Result<SeamPlanes, DeviceError> {
         let bytes = around.drift(ring).max(0) as u64 * each;
+        let memories = (0..passes.max(1)).map(|_| Locked::new(device, bytes));
         Ok(SeamPlanes {
-            memory: Locked::new(device, bytes)?,
-            way,
-            ring,
+            memories: memories.collect::<Result<_, _>>()?,
             each: each as i64,
-            around,
+            passes: RingPasses::new(ring, way, &[around]),
+            first: 0,
         })
     }
 
-    /// Begins a pass.
-    pub fn begin(&mut self, around: Around) {
-        self.around = around;
+    /// Begins with the pass of some number, and others after it.
+    pub fn begin(&mut self, first: u64, arounds: &[Around]) {
+        self.first = first;
+        self.passes = RingPasses::new(self.passes.ring, self.passes.way, arounds);
     }
 
     pub fn is_locked(&self) -> bool {
-        self.memory.is_locked()
+        self.memories.iter().all(Locked::is_locked)
     }
 
     pub fn give_back(&self, device: &dyn Queues) {
-        self.memory.give_back(device);
+        self.memories.iter().for_each(|own| own.give_back(device));
+    }
+
+    fn index(&self, pass: u64) -> usize {
+        let last = self.passes.all.len().max(1) - 1;
+        (pass.saturating_sub(self.first) as usize).min(last)
     }
 
     /// Planes along the way in parts each of which comes from one place, and goes to one.
-    pub fn parts(&self, planes: Interval) -> Vec<Interval> {
-        let Around { loaded, stored } = self.around;
-        let mut ends = [
-            loaded.hi - self.ring,
-            loaded.lo + self.ring,
-            stored.lo + self.ring,
-            stored.hi,
-            planes.hi,
-        ];
-        ends.sort_unstable();
-        let mut from = planes.lo;
-        let mut parts = Vec::new();
-        for end in ends.map(|end| end.clamp(planes.lo, planes.hi)) {
-            if from < end {
-                parts.push(Interval::new(from, end));
-                from = end;
-            }
-        }
-        parts
+    pub fn parts(&self, pass: u64, planes: Interval) -> Vec<Interval> {
+        self.passes.parts(self.index(pass), planes)
     }
 
-    /// Whether a plane comes back later, or has come back.
-    fn comes_back(&self, plane: i64) -> bool {
-        plane >= self.around.loaded.lo + self.ring
+    /// From where planes of a part are loaded.
+    pub fn loaded(&self, pass: u64, part: Interval) -> Ends {
+        self.passes.loaded(self.index(pass), part)
     }
 
-    /// From where planes of a part are loaded: from one of both. Planes that come from a file go to memory, too, if
-    /// they come back and are not stored before.
-    pub fn loaded(&self, part: Interval) -> Ends {
-        let file = part.lo >= self.around.loaded.hi - self.ring;
-        Ends {
-            file,
-            memory: !file || self.comes_back(part.lo) && part.lo >= self.around.stored.hi,
-        }
+    /// Where planes of a part are stored.
+    pub fn stored(&self, pass: u64, part: Interval) -> Ends {
+        self.passes.stored(self.index(pass), part)
     }
 
-    /// Where planes of a part are stored: in a file for the last time.
-    pub fn stored(&self, part: Interval) -> Ends {
-        Ends {
-            file: part.lo < self.around.stored.lo + self.ring,
-            memory: self.comes_back(part.lo),
-        }
-    }
-
-    /// Where planes as the array counts them lie in memory.
-    pub fn at(&self, part: Part) -> *mut u8 {
-        let Part { planes, .. } = part;
-        let lowest = self.around.loaded.lo;
-        // Once around the ring they lie at the same place.
-        let first = match self.way < 0 {
-            true => {
-                let own = 1 - planes.hi - lowest;
-                let count = self.around.drift(self.ring);
-                count - own.rem_euclid(self.ring) - planes.len()
-            }
-            false => (planes.lo - lowest).rem_euclid(self.ring),
+    /// Where planes of a pass come from in memory, and where they go to.
+    pub fn places(&self, pass: u64, ends: Ends, part: Part) -> [Option<*mut u8>; 2] {
+        let own = self.index(pass);
+        let at = |of: usize| {
+            let kept = self.passes.kept(of, own, part.planes);
+            self.memories[of].at((kept.lo * self.each) as usize)
         };
-        self.memory.at((first * self.each) as usize)
+        [ends.from.map(at), ends.keep.then(|| at(own))]
     }
 
-    /// The pieces of a pass, which takes all bytes of the ring once: those that it reads, and those that it writes.
-    pub fn pieces(&self, all: &Pieces) -> [Pieces; 2] {
-        let Around { loaded, stored } = self.around;
+    /// From plane 0 of the first pass to some planes of a pass, as arrays have them, in bytes.
+    pub fn offset(&self, pass: u64, part: Part) -> i64 {
+        let pass = self.index(pass);
+        self.passes.of_first(pass, part.planes.lo) * self.each
+    }
+
+    /// The pieces of the passes, which take all bytes of the ring once: those that the first one reads, and those that
+    /// the last one writes.
+    pub fn pieces(&self, whole: &Pieces) -> [Pieces; 2] {
+        let RingPasses {
+            ring,
+            way,
+            all: passes,
+        } = &self.passes;
+        let last = passes.len().max(1) - 1;
         // The plane above the first one along the way.
-        [loaded.hi, stored.lo].map(|end| {
-            let plane = if self.way < 0 { 1 - end } else { end };
-            let cut = plane.rem_euclid(self.ring) * self.each;
+        let first = passes[0].around.loaded.hi;
+        let ends = [first, passes[last].around.stored.lo - passes[last].below];
+        ends.map(|end| {
+            let plane = if *way < 0 { 1 - end } else { end };
+            let cut = plane.rem_euclid(*ring) * self.each;
             Pieces {
-                cut: all.range.start + cut as u64,
-                ..all.clone()
+                cut: whole.range.start + cut as u64,
+                ..whole.clone()
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::iter::once;
+
+    /// By place in memory or by plane of the array: a plane of the array, and the passes that have stored it.
+    type Kept = BTreeMap<i64, (i64, usize)>;
+
+    /// Goes through the passes of a chain plane by plane, each with planes of a window between loads and stores.
+    fn go(of: &RingPasses, arounds: &[Around]) {
+        let ring = of.ring;
+        let mut memories: Vec<Kept> = vec![Kept::new(); arounds.len()];
+        let mut between: Kept = (0..ring).map(|plane| (plane, (plane, 0))).collect();
+        let mut left: Vec<i64> = Vec::new();
+        for (pass, around) in arounds.iter().enumerate() {
+            let counted = |plane: i64| match of.way < 0 {
+                true => Interval::new(-plane, 1 - plane),
+                false => Interval::new(plane, plane + 1),
+            };
+            let in_array = |plane: i64| of.of_first(pass, counted(plane).lo).rem_euclid(ring);
+            let (mut leaves, mut comes) = (Vec::new(), Vec::new());
+            let mut given = Kept::new();
+            let mut stores = (around.stored.lo..around.stored.hi).rev().peekable();
+            for plane in (around.loaded.lo..around.loaded.hi)
+                .rev()
+                .chain(once(i64::MIN))
+            {
+                while let Some(store) = stores.next_if(|store| *store > plane.saturating_add(7)) {
+                    let value = (in_array(store), pass + 1);
+                    let ends = of.stored(pass, Interval::new(store, store + 1));
+                    if ends.keep {
+                        let place = of.kept(pass, pass, counted(store)).lo;
+                        assert!((0..around.drift(ring)).contains(&place));
+                        memories[pass].insert(place, value);
+                    }
+                    if ends.through {
+                        assert!(given.insert(value.0, value).is_none());
+                        leaves.push(value.0);
+                    }
+                }
+                if plane == i64::MIN {
+                    break;
+                }
+                let ends = of.loaded(pass, Interval::new(plane, plane + 1));
+                let place = |memory: usize| of.kept(memory, pass, counted(plane)).lo;
+                let found = match ends.from {
+                    Some(memory) => memories[memory].get(&place(memory)).copied(),
+                    None => {
+                        comes.push(in_array(plane));
+                        between.remove(&in_array(plane))
+                    }
+                };
+                let again = plane < around.loaded.hi - ring && plane + ring < around.stored.hi;
+                let right = (in_array(plane), pass + usize::from(again));
+                assert_eq!(found, Some(right), "plane {plane} of pass {pass}");
+                if ends.keep {
+                    memories[pass].insert(place(pass), right);
+                }
+            }
+            assert_eq!(given.len() as i64, ring);
+            // What the pass before has given comes in that order, but for the first planes of it.
+            let few = left.len() - if pass == 0 { 0 } else { comes.len() };
+            assert_eq!(left[few..], comes[..left.len() - few]);
+            assert!(few < 4);
+            (left, between) = (leaves, given);
+        }
+    }
+
+    /// Each plane comes to a pass once and leaves it once; in between all planes are where they are looked for.
+    #[test]
+    fn planes_come_once_and_leave_once() {
+        let around = |drift: i64, reach: i64, top: i64| Around {
+            loaded: Interval::new(top - 60 - drift, top),
+            stored: Interval::new(top - 60 - drift + reach, top - reach + 1),
+        };
+        for way in [1, -1] {
+            for arounds in [
+                vec![around(11, 2, 5)],
+                vec![around(11, 2, 5); 3],
+                vec![around(14, 3, 7), around(14, 3, 7), around(9, 3, 7)],
+            ] {
+                go(&RingPasses::new(60, way, &arounds), &arounds);
+            }
+        }
     }
 }

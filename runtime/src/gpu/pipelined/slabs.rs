@@ -5,6 +5,7 @@
 //! What slabs compute more than once acts once: a probe is recorded from the slab whose base it lies in, and a slice is
 //! put together from the planes of all bases.
 
+use super::kept::KeptPlanes;
 use super::pass_state::{BlockState, PassState, SlabPart};
 use super::slices::{Slice, numbers};
 use super::{BETWEEN_LOOKS, Pipelined};
@@ -81,6 +82,20 @@ impl<T: Value> Pipelined<'_, T> {
                 self.pass_by_slabs(until, progress)?;
             }
         }
+        self.end_slabs()
+    }
+
+    /// Runs the slabs of one pass up to a step at most.
+    pub(super) fn slabs_of_pass(
+        &mut self,
+        until: u64,
+        progress: &Progress,
+    ) -> Result<(), DeviceError> {
+        self.pass_by_slabs(until, progress)?;
+        self.end_slabs()
+    }
+
+    fn end_slabs(&mut self) -> Result<(), DeviceError> {
         let ops = self.slabs.as_mut().ok_or_else(none)?.builder.end();
         self.issue_all(&ops)
     }
@@ -95,11 +110,16 @@ impl<T: Value> Pipelined<'_, T> {
         let heights: Vec<u64> = blocks.iter().map(|block| block.steps).collect();
         let run = self.slabs.as_mut().ok_or_else(none)?;
         let (base, pass) = (run.base, run.passes);
+        let first = run.builder.slabs();
         run.passes += 1;
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
         let slabs = self.footprints.slabs(scheme, layout, &heights, base);
         let slabs = slabs.ok_or_else(none)?;
         wide_enough(&slabs).map_err(failed)?;
+        let over = self.over.as_mut();
+        if let Some(KeptPlanes::Slabs(kept)) = over.and_then(|over| over.kept.as_mut()) {
+            kept.begin(first, &slabs);
+        }
         let last = slabs.len();
         for (number, slab) in (1..).zip(slabs) {
             let part = SlabPart {

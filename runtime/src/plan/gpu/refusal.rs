@@ -75,7 +75,7 @@ pub enum Refusal {
 pub enum NoWindow {
     /// The schedule is not by towers.
     Layerwise,
-    /// The first axis is periodic, and it is no window over the host's memory, or over files on one device.
+    /// The first axis is periodic, and it is no window over the host's memory or over files.
     Ring,
     /// The first axis is periodic, and no window is so much shorter that what it leaves can be loaded again.
     ShortRing,
@@ -129,7 +129,7 @@ impl fmt::Display for NoWindow {
         match self {
             NoWindow::Layerwise => f.write_str("a calculation window advances by towers only"),
             NoWindow::Ring => {
-                f.write_str("only a calculation window over the host's memory, or over files on one GPU, goes around the first axis, which is periodic")
+                f.write_str("only a calculation window over the host's memory, or over files, goes around the first axis, which is periodic")
             }
             NoWindow::ShortRing => {
                 f.write_str("the first axis, which is periodic, is too short for a calculation window: the planes with which it begins come back at its end, when it has left them")

@@ -2,11 +2,12 @@
 
 use super::window::{COLUMNS, HEIGHTS, group_planes, table_bytes};
 use super::{DevicePlanner, NoSlabs, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
+use crate::disk;
 use crate::gpu::{InFlight, device_bytes};
 use torre_compiler::backend::gpu::abi::TaskWord;
 use torre_compiler::lattice::Axis;
 use torre_compiler::pipeline::{
-    BUFFERS, Footprints, LaidOutSlabs, NoLayout, Slab, SlabBuilder, SlabWork, SlabsRate,
+    BUFFERS, Footprints, LaidOutSlabs, NoLayout, Rates, Slab, SlabBuilder, SlabWork, SlabsRate,
     WindowRate, wide_enough,
 };
 
@@ -58,7 +59,7 @@ fn narrow(error: NoLayout) -> NoSlabs {
 }
 
 impl DevicePlanner<'_> {
-    /// Overlapped slabs over the host's memory.
+    /// Overlapped slabs over the host's memory, or over files.
     pub fn slabs(
         &self,
         plan: Option<&TowerPlan>,
@@ -228,17 +229,28 @@ impl DevicePlanner<'_> {
         let loaded: i64 = slabs.iter().map(|slab| slab.loaded.len()).sum();
         let passes = self.problem.steps.div_ceil(steps.max(1));
         let launches = self.launch_towers(plan, how.group).share();
-        let rates = self.window_rates(Wanted {
+        let link = self.model.link_rate();
+        let loaded = loaded as f64 / planes.max(1) as f64;
+        let rates = Rates {
             cells: wanted.cells * launches,
-            ..wanted
-        });
+            // What slabs have in common is read from files once.
+            link: wanted
+                .disk
+                .map_or(link, |disk| link.min(disk / 2.0 * loaded)),
+            copies: self.model.copy_rate,
+        };
         let work = SlabWork {
             steps,
             bytes: self.bytes_of_a_cell(),
             computed: towers as f64 / all.max(1) as f64,
-            loaded: loaded as f64 / planes.max(1) as f64,
-            slabs: passes * slabs.len() as u64,
+            loaded,
+            // A pass over files ends before the next one begins.
+            slabs: wanted.disk.map_or(passes, |_| 1) * slabs.len() as u64,
         };
+        // Planes that the next slab loads, too, of which memory of the host has a copy beside files.
+        let common = slabs.iter().zip(slabs.iter().skip(1));
+        let common = common.map(|(slab, next)| next.loaded.hi - slab.loaded.lo);
+        let common = wanted.disk.and_then(|_| common.max());
         let rate = SlabsRate::new(rates, work);
         let how = InFlight {
             places: Some(places),
@@ -264,8 +276,8 @@ impl DevicePlanner<'_> {
             copied: passes
                 .saturating_mul(planes as u64)
                 .saturating_mul(plane_bytes),
-            files: None,
-            again: 0,
+            files: wanted.disk.map(|_| disk::needed(layout)),
+            again: common.unwrap_or(0),
             slabs: Some(PlannedSlabs {
                 base,
                 count: slabs.len(),

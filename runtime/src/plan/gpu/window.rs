@@ -33,7 +33,7 @@ pub struct WindowPlan {
     pub copied: u64,
     /// Bytes of the files that planes come from and go to; `None`: they are in the host's memory.
     pub files: Option<u64>,
-    /// Planes that a pass around a periodic first axis loads once more.
+    /// Planes that a pass around a periodic first axis loads once more, or that slabs over files have in common.
     pub again: i64,
     /// Where it is no window that slides, but slabs.
     pub slabs: Option<PlannedSlabs>,
@@ -122,7 +122,7 @@ impl DevicePlanner<'_> {
         Some(NoWindow::Steps { period, every })
     }
 
-    /// Why nothing but a window over the host's memory, or over files on one device, goes around a periodic first axis.
+    /// Why nothing but a window over the host's memory, or over files, goes around a periodic first axis.
     pub(super) fn ring_refusal(&self) -> Option<NoWindow> {
         let periodic = self.planner.scheme.grid.is_periodic(Axis::OUTER);
         periodic.then_some(NoWindow::Ring)
@@ -294,10 +294,6 @@ impl DevicePlanner<'_> {
         let available = wanted.available;
         let refuse = |reason| Err(Refusal::Window(reason));
         if let Some(reason) = self.window_refusal(plan, wanted.every) {
-            return refuse(reason);
-        }
-        let in_turns = wanted.disk.is_some() && wanted.devices > 1;
-        if let Some(reason) = self.ring_refusal().filter(|_| in_turns) {
             return refuse(reason);
         }
         let Some(plan) = plan else {

@@ -1,9 +1,11 @@
 //! Calculation windows around a periodic first axis.
 
-use super::windows::{CIRCULAR, Done, Trial, compiled_for_window, least_places};
+use super::windows::{CIRCULAR, Done, Trial, compiled_for_window, identity, least_places};
 use super::*;
+use std::collections::BTreeSet;
 use std::path::Path;
 use torre_runtime::gpu::{Devices, InFlight};
+use torre_runtime::run::checkpoint;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
 /// A problem around the first axis, and how a window goes over it.
@@ -22,6 +24,32 @@ impl Case<'_> {
 
     /// The same over the files of a folder.
     fn run_over(&self, devices: usize, more: i64, folder: Option<&Path>) -> Done {
+        self.tried(more, |trial| {
+            let done = match devices {
+                1 => {
+                    let device = Interpreted::new();
+                    device.reseed(more as u64);
+                    match folder {
+                        Some(folder) => trial.over_files(Devices::One(&device), folder),
+                        None => trial.in_flight(Devices::One(&device)),
+                    }
+                }
+                _ => {
+                    let peers = InterpretedPeers::new(devices);
+                    peers.reseed(more as u64);
+                    let several = Devices::InTurns(&peers);
+                    match folder {
+                        Some(folder) => trial.over_files(several, folder),
+                        None => trial.in_flight(several),
+                    }
+                }
+            };
+            done.unwrap_or_else(|error| panic!("{error}\n{}", self.text))
+        })
+    }
+
+    /// Tries something with `more` planes than a window needs.
+    fn tried<R>(&self, more: i64, what: impl FnOnce(&Trial<'_>) -> R) -> R {
         let library = library().expect("a library that was found before");
         let options = Options {
             precision: self.precision,
@@ -39,29 +67,13 @@ impl Case<'_> {
             places: Some(least.expect("a long ring") + more),
             ..self.how
         };
-        let trial = Trial {
+        what(&Trial {
             library,
             scheme,
             problem,
             towers,
             how,
-        };
-        let done = match devices {
-            1 => {
-                let device = Interpreted::new();
-                device.reseed(more as u64);
-                match folder {
-                    Some(folder) => trial.over_files(Devices::One(&device), folder),
-                    None => trial.in_flight(Devices::One(&device)),
-                }
-            }
-            _ => {
-                let peers = InterpretedPeers::new(devices);
-                peers.reseed(more as u64);
-                trial.in_flight(Devices::InTurns(&peers))
-            }
-        };
-        done.unwrap_or_else(|error| panic!("{error}\n{}", self.text))
+        })
     }
 }
 
@@ -143,6 +155,161 @@ problem p {
         };
         let folder = tempfile::tempdir().expect("a folder");
         case.run_over(1, 1, Some(folder.path()));
+    }
+}
+
+/// Towers that move down the first axis, whose planes are counted backwards: in memory, over files, and on two devices.
+#[test]
+fn towers_that_move_down_go_around_the_first_axis() {
+    if library().is_none() {
+        return;
+    }
+    let points = "use std::maxwell::maxwell
+problem p {
+  scheme maxwell
+  domain 72 x 7 x 5
+  boundary x: periodic, y: pec, z: pec | pmc
+  source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
+  probe E.z at (0, 3, 3)
+  probe H.y at (71, 2, 2)
+  output slice H.y x = 70 every 6
+  steps 14
+}
+";
+    let phases = &BLOCH.replace("72 x 6", "72 x 8");
+    for (text, precision, circular) in [
+        (points, Precision::F32, Some(MAPPING)),
+        (points, Precision::F32, None),
+        (phases, Precision::F64, Some(MAPPING)),
+    ] {
+        let case = Case {
+            text,
+            schedule: "(x, y): diamond(W = 2) lean -x height 2; z: span",
+            precision,
+            how: InFlight {
+                circular,
+                ..CIRCULAR
+            },
+        };
+        let way = case.tried(1, |trial| trial.towers.program.towers.way());
+        assert_eq!(way, -1);
+        let folder = tempfile::tempdir().expect("a folder");
+        case.run_over(1, 1, Some(folder.path()));
+        case.run(1, 2);
+        case.run(2, 0);
+        let folder = tempfile::tempdir().expect("a folder");
+        case.run_over(2, 0, Some(folder.path()));
+    }
+}
+
+/// A run over files around the first axis that a device gives up, after any number of launches, goes on with the last
+/// whole pass, or chain of passes, with any number of devices, and ends with the same bits; towers that move down, too.
+#[test]
+fn windows_around_the_first_axis_go_on_where_they_ended() {
+    if library().is_none() {
+        return;
+    }
+    let text = "use std::maxwell::maxwell
+problem p {
+  scheme maxwell
+  domain 60 x 5 x 3
+  boundary x: periodic, y: pec, z: pec
+  source E.z at (3, 3, 2) += exp(-((t - 3)/2)^2)
+  probe E.z at (55, 2, 2)
+  steps 24
+}
+";
+    let down = "(x, y): diamond(W = 2) lean -x height 2; z: span";
+    for (schedule, first, then) in [
+        ("torre(D = 1, TH = 2)", 1, 2),
+        ("torre(D = 1, TH = 2)", 3, 2),
+        (down, 2, 1),
+    ] {
+        let case = Case {
+            text,
+            schedule,
+            precision: Precision::F32,
+            how: CIRCULAR,
+        };
+        case.tried(1, |trial| {
+            let run = |devices: usize, folder: &Path, last: Option<u64>| {
+                let peers = InterpretedPeers::new(devices);
+                peers.reseed(devices as u64);
+                if let Some(last) = last {
+                    peers.fail_after(devices - 1, last);
+                }
+                let done = trial.over_files(Devices::InTurns(&peers), folder);
+                done.map(|_| peers.launches()[devices - 1])
+            };
+            let folder = tempfile::tempdir().expect("a folder");
+            let launches = run(first, folder.path(), None).expect("the bits of the reference");
+            let own = identity::<f32>(trial.scheme, trial.problem);
+            let mut steps = BTreeSet::new();
+            for last in [1, launches / 2, launches - 1] {
+                let folder = tempfile::tempdir().expect("a folder");
+                let path = folder.path();
+                let error = run(first, path, Some(last)).expect_err("it gave up");
+                assert!(error.contains("this many are enough"), "{error}");
+                steps.insert(checkpoint::step(path, &own).expect("a state"));
+                run(then, path, None).expect("the bits of the reference");
+            }
+            assert!(steps.len() > 1, "{schedule}: {steps:?}");
+        });
+    }
+}
+
+/// Chains of passes of several devices over files: points, slices across all axes and a volume, for which some chains
+/// have fewer passes and some passes fewer steps; layers, whose coefficients lie beside planes; and phases.
+#[test]
+fn chains_over_files_go_around_the_first_axis() {
+    if library().is_none() {
+        return;
+    }
+    let points = "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 80 x 5 x 4
+  boundary x: periodic, y: pec, z: pec | pmc
+  source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
+  source H.x at (77, 3, 2) += sin(t)
+  probe E.z at (0, 3, 3)
+  probe H.y at (79, 2, 2)
+  output slice E.z z = 3 every 14
+  output slice H.y x = 78 every 14
+  output volume E.x every 22
+  steps 22
+}
+";
+    let layers = "use std::maxwell::maxwell_media
+problem p {
+  scheme maxwell_media
+  domain 64 x 6 x 5
+  boundary x: periodic, y: cpml(2) | pec, z: pec | cpml(2)
+  coef eps = if y < 4 then 2.5 else 1 + x/100
+  source E.z at (7, 4, 3) += exp(-((t - 3)/2)^2)
+  probe E.z at (60, 4, 3)
+  steps 14
+}
+";
+    let cases = [
+        (points, "torre(D = 2, TH = 2)", Precision::F32, 3),
+        (layers, "torre(D = 1, TH = 2)", Precision::F32, 2),
+        (BLOCH, "torre(D = 1, TH = 2)", Precision::F64, 3),
+    ];
+    for (text, schedule, precision, devices) in cases {
+        for circular in [None, Some(MAPPING)] {
+            let case = Case {
+                text,
+                schedule,
+                precision,
+                how: InFlight {
+                    circular,
+                    ..CIRCULAR
+                },
+            };
+            let folder = tempfile::tempdir().expect("a folder");
+            case.run_over(devices, 2, Some(folder.path()));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! there, too.
 
 mod around;
+mod downwards;
 mod examples;
 mod l2_partitions;
 mod layers;

@@ -114,9 +114,14 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
                 let folder = tempfile::tempdir().expect("a folder");
                 over += 1;
                 let path = folder.path();
-                trial
-                    .over_files(Devices::One(&device), path)
-                    .expect("the bits of the reference")
+                let peers = InterpretedPeers::new(2);
+                peers.reseed(seed);
+                let devices = match rng.once_in(2) {
+                    true => Devices::InTurns(&peers),
+                    false => Devices::One(&device),
+                };
+                let done = trial.over_files(devices, path);
+                done.expect("the bits of the reference")
             }
             // Overlapped slabs, or two devices that take passes in turns.
             false if window && !ring && rng.once_in(2) => {
@@ -126,9 +131,12 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
                 let how = slabs_of(&scheme, towers, how, base).expect("groups");
                 slabs += 1;
                 let trial = Trial { how, ..trial };
-                trial
-                    .in_flight(Devices::One(&device))
-                    .expect("the bits of the reference")
+                let folder = tempfile::tempdir().expect("a folder");
+                let done = match seed % 4 > 1 {
+                    true => trial.over_files(Devices::One(&device), folder.path()),
+                    false => trial.in_flight(Devices::One(&device)),
+                };
+                done.expect("the bits of the reference")
             }
             false if window => {
                 let peers = InterpretedPeers::new(2);

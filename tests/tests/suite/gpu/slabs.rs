@@ -1,10 +1,18 @@
 //! Overlapped slabs: domains that go through a device slab by slab, each with what its base depends on.
 
-use super::windows::{Done, Trial, compiled_for_window, few_cells, kernels, with_layers};
+use super::turns::in_layers;
+use super::windows::{
+    CIRCULAR, Done, Trial, compiled_for_window, few_cells, identity, kernels, least_places,
+    with_layers,
+};
 use super::*;
+use std::collections::BTreeSet;
+use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{Footprints, NoLayout, wide_enough};
 use torre_runtime::gpu::{Devices, InFlight, device_bytes};
+use torre_runtime::run::checkpoint;
+use torre_suite::interpreted::InterpretedPeers;
 
 /// Slabs of a problem with bases of some planes, or of as many more as others need of them, in buffers that are as small
 /// as can be; `None` where towers cannot be put into groups.
@@ -36,8 +44,8 @@ pub(super) fn slabs_of(
     }
 }
 
-/// A run by slabs, with the bits of the reference.
-fn by_slabs(
+/// A run by slabs, with the bits of the reference; over files, too.
+pub(super) fn by_slabs(
     scheme: &Scheme,
     problem: &Problem,
     schedule: &str,
@@ -61,6 +69,18 @@ fn by_slabs(
     .in_flight(Devices::One(&device))
     .expect("the bits of the reference");
     assert!(device.changes() > 20, "queues take turns");
+    let device = Interpreted::new();
+    device.reseed(base as u64 + 1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let over = Trial {
+        library,
+        scheme,
+        problem,
+        towers,
+        how,
+    }
+    .over_files(Devices::One(&device), folder.path());
+    over.expect("the bits of the reference");
     (done, how)
 }
 
@@ -162,6 +182,68 @@ problem p {
     assert!(layout.zones.iter().any(|zone| zone.in_planes));
     assert!(layout.zones.iter().any(|zone| !zone.in_planes));
     by_slabs(scheme, problem, "torre(D = 1, TH = 2)", how, 9);
+}
+
+/// A run by slabs over files that the device gives up, after any number of launches, goes on with the last whole pass, by
+/// slabs or with windows of two devices, and ends with the same bits.
+#[test]
+fn slabs_over_files_go_on_where_they_ended() {
+    let Some(library) = library() else { return };
+    let resolved = in_layers(20);
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let device = Interpreted::new();
+    let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 1, TH = 2)");
+    let towers = &compiled_for_window(library, scheme, plan, &model);
+    let how = InFlight {
+        group: 5,
+        ..CIRCULAR
+    };
+    let window = InFlight {
+        places: least_places(scheme, problem, towers, how),
+        ..how
+    };
+    let none = InFlight {
+        ahead: 0,
+        circular: None,
+        ..how
+    };
+    let slabs = slabs_of(scheme, towers, none, 8).expect("groups");
+    let run = |how: InFlight, devices: Devices<'_>, folder: &Path| {
+        let trial = Trial {
+            library,
+            scheme,
+            problem,
+            towers,
+            how,
+        };
+        trial.over_files(devices, folder)
+    };
+    let by_slabs = |last: Option<u64>, folder: &Path| {
+        let device = Interpreted::new();
+        if let Some(last) = last {
+            device.fail_after(last);
+        }
+        let done = run(slabs, Devices::One(&device), folder);
+        done.map(|_| device.launches())
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let launches = by_slabs(None, folder.path()).expect("the bits of the reference");
+    let own = identity::<f32>(scheme, problem);
+    let mut steps = BTreeSet::new();
+    for (number, last) in [2, launches / 2, launches - 1].into_iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path();
+        let error = by_slabs(Some(last), path).expect_err("it gave up");
+        assert!(error.contains("this many are enough"), "{error}");
+        steps.insert(checkpoint::step(path, &own).expect("a state"));
+        let peers = InterpretedPeers::new(2);
+        let rest = match number {
+            0 => run(window, Devices::InTurns(&peers), path).map(|_| ()),
+            _ => by_slabs(None, path).map(|_| ()),
+        };
+        rest.expect("the bits of the reference");
+    }
+    assert!(steps.len() > 2, "{steps:?}");
 }
 
 /// The device has less memory than the array; with less than two buffers it says so, and a place less is found before

@@ -10,8 +10,8 @@ use torre_runtime::gpu::{Devices, InFlight};
 use torre_runtime::run::checkpoint;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
-/// A run on a number of devices, with the bits of the reference.
-fn in_turns(
+/// A run on a number of devices, with the bits of the reference; over files, too.
+pub(super) fn in_turns(
     scheme: &Scheme,
     problem: &Problem,
     schedule: &str,
