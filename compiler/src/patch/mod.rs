@@ -39,6 +39,7 @@ pub use draw::picture;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
 pub use program::{
     AmendmentPlan, MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan, exchanged,
+    halos_of_rows,
 };
 pub use rooms::{AMENDED, Rooms, TOGETHER};
 pub use shape::{AXES, Along, CoefPlace, Read, Shape, WARP};

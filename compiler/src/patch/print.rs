@@ -57,7 +57,7 @@ impl fmt::Display for PatchProgram {
         }
         if let Some(staying) = &self.stays {
             let rims = self.axes().map(|n| {
-                let [low, high] = staying.rims[n];
+                let [low, high] = staying.of_states[n];
                 format!("{low} and {high} along {}", AXES[n])
             });
             writeln!(

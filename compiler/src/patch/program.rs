@@ -1,6 +1,6 @@
 //! The program: which rows a block holds, and what a stage does.
 
-use super::creep::creep;
+use super::creep::{creep, needed};
 use super::rooms::{AMENDED, Rooms, acts};
 use super::shape::{AXES, Along, CoefPlace, Read, Shape};
 use super::slots::{Place, Slots};
@@ -85,6 +85,8 @@ pub struct PatchProgram {
     pub along: [Along; 3],
     /// Rows of components; those that are held from round to round are loaded and stored.
     pub held: Vec<bool>,
+    /// Cells of the halo along the axes that have to be right in each row before a time block: its whole halo, or less.
+    pub needs: Vec<[[i64; 2]; 3]>,
     /// The component of each row.
     pub components: Vec<ComponentId>,
     /// Coefficients that updates read.
@@ -220,7 +222,7 @@ impl PatchProgram {
             if scheme.grid.axes[axis].is_some() {
                 let own = Cells {
                     tile: tile[n],
-                    patch: shape.patch[n],
+                    piece: shape.piece(n),
                 };
                 along[n] = cut(scheme, layout, axis, pyramid.base[axis], own, height)?;
             }
@@ -244,6 +246,7 @@ impl PatchProgram {
         coefs.dedup();
         let exchanged = AXES.map(|axis| exchanged(scheme, axis));
         let rooms = Rooms::new(scheme, layout, &along);
+        let needs = needs(scheme, layout, &along, &held, Tall { shape, height });
         Ok(PatchProgram {
             height,
             round,
@@ -251,6 +254,7 @@ impl PatchProgram {
             three: scheme.grid.axes[Axis::MIDDLE].is_some(),
             along,
             held,
+            needs,
             components,
             coefs,
             stages,
@@ -453,11 +457,58 @@ fn bare(scheme: &Scheme) -> Region {
     stored.chain(acts).fold(whole, Region::intersect)
 }
 
-/// Cells of a tile and of a patch along an axis.
+/// Cells of a tile along an axis, and those that are accessed together.
 #[derive(Clone, Copy)]
 struct Cells {
     tile: i64,
-    patch: i64,
+    piece: i64,
+}
+
+/// A tile in space and time.
+#[derive(Clone, Copy)]
+struct Tall {
+    shape: Shape,
+    height: u64,
+}
+
+/// Cells below and above a base that have to be right before so many steps, along the axes, in each row that is held.
+pub fn halos_of_rows(scheme: &Scheme, layout: &Layout, steps: u64) -> Vec<[[i64; 2]; 3]> {
+    let rows = (0..layout.rows).filter(|row| layout.component_of(RowId(*row)).is_some());
+    let held = held(scheme, layout, rows.count());
+    let mut halos = vec![[[0; 2]; 3]; held.len()];
+    for (n, axis) in AXES.into_iter().enumerate() {
+        if scheme.grid.axes[axis].is_some() {
+            let of_rows = needed(scheme, layout, axis, steps, &held);
+            let own = halos.iter_mut().zip(of_rows);
+            own.for_each(|(row, cells)| row[n] = cells);
+        }
+    }
+    let own = halos.into_iter().zip(held);
+    own.filter(|(_, held)| *held).map(|(row, _)| row).collect()
+}
+
+/// What each row needs of a halo, along the inner axis in whole pieces.
+fn needs(
+    scheme: &Scheme,
+    layout: &Layout,
+    along: &[Along; 3],
+    held: &[bool],
+    own: Tall,
+) -> Vec<[[i64; 2]; 3]> {
+    let mut needs = vec![along.each_ref().map(|along| along.halo); held.len()];
+    for n in 0..3 {
+        let (axis, whole) = (AXES[n], along[n].halo);
+        let alone = along[n].tiles == 1 && along[n].ring.is_none();
+        if alone || scheme.grid.axes[axis].is_none() {
+            continue;
+        }
+        let piece = own.shape.piece(n);
+        let of_rows = needed(scheme, layout, axis, own.height, held);
+        for (row, cells) in needs.iter_mut().zip(of_rows) {
+            row[n] = [0, 1].map(|end| (div_ceil(cells[end], piece) * piece).min(whole[end]));
+        }
+    }
+    needs
 }
 
 /// How an axis is cut, for a base as asked for.
@@ -493,11 +544,7 @@ fn cut(
     }
     let halo = creep(scheme, layout, axis, height);
     // Bases begin where a patch does, so that its cells lie alike in all tiles.
-    let line = PIECE.min(own.patch);
-    let halo = match axis {
-        Axis::INNER => halo.map(|n| div_ceil(n, line) * line),
-        _ => halo,
-    };
+    let halo = halo.map(|n| div_ceil(n, own.piece) * own.piece);
     let room = cells - halo.iter().sum::<i64>();
     let base = asked.unwrap_or(room).min(extent);
     match room < base.max(1) {
@@ -509,9 +556,6 @@ fn cut(
         false => Ok(along(base, halo)),
     }
 }
-
-/// Cells that a thread loads and stores at a time, at most.
-pub(super) const PIECE: i64 = 4;
 
 /// The most ghosts along an axis, of all components that a stage updates, and of each one.
 pub fn exchanged(scheme: &Scheme, axis: Axis) -> usize {

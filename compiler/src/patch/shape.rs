@@ -8,6 +8,9 @@ pub const WARP: i64 = 32;
 /// The axes of a tile, in the order of triples of numbers. Along one that a scheme does not have a tile has one cell.
 pub const AXES: [Axis; 3] = Axis::ALL;
 
+/// Cells that a thread loads and stores at a time, at most.
+const PIECE: i64 = 4;
+
 /// Where a block keeps coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoefPlace {
@@ -79,6 +82,14 @@ impl Shape {
     pub fn is_whole(&self) -> bool {
         let all = self.all_threads();
         self.threads.iter().all(|n| *n >= 1) && WARP % self.threads[2] == 0 && all % WARP == 0
+    }
+
+    /// Cells of a patch along an axis that are accessed together, at most: several along the inner one.
+    pub fn piece(&self, n: usize) -> i64 {
+        match AXES[n] {
+            Axis::INNER => PIECE.min(self.patch[n]),
+            _ => 1,
+        }
     }
 
     /// Cells of a tile along the axes.

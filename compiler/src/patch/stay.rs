@@ -10,11 +10,11 @@
 //! Rims lie in two arrays beside those of the values, which exchanges use alternately. Who reads of a tile is waited
 //! for by it, too: so nobody still reads a rim when it is written anew two exchanges later.
 
-use super::program::{PIECE, PatchProgram};
+use super::program::PatchProgram;
 use super::shape::{AXES, Along, WARP};
-use crate::lattice::{Axis, div_ceil};
+use crate::lattice::div_ceil;
 use crate::layout::Layout;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tiles that a tile waits for, at most: a lane of a warp looks at each.
 pub const MOST_NEIGHBOURS: usize = WARP as usize;
@@ -25,8 +25,10 @@ pub const TIME_BLOCKS: u64 = 64;
 /// How tiles that stay exchange what they need of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staying {
-    /// Cells from the lower and the upper end of a base that others read, along the axes.
-    pub rims: [[i64; 2]; 3],
+    /// For each row, cells from the lower and the upper end of a base that others read, along the axes.
+    pub rims: Vec<[[i64; 2]; 3]>,
+    /// The same of states, as wide as halos are.
+    pub of_states: [[i64; 2]; 3],
     /// Whom each tile waits for: whose cells it has in its halo, and who has its own ones. Along the inner axis
     /// fastest.
     pub neighbours: Vec<Vec<u32>>,
@@ -53,14 +55,15 @@ impl Along {
         inside.then(|| [index / self.base, index % self.base])
     }
 
-    fn line(&self, extent: i64) -> Line {
+    /// With `halo` cells below and above each base.
+    fn line(&self, extent: i64, halo: [i64; 2]) -> Line {
         let mut line = Line {
             tiles: vec![BTreeSet::new(); self.tiles as usize],
             rim: [0; 2],
         };
         for (tile, seen) in (0..).zip(&mut line.tiles) {
             let own = self.halo[0]..self.halo[0] + self.base;
-            for cell in 0..self.needed() {
+            for cell in own.start - halo[0]..own.end + halo[1] {
                 let Some([owner, number]) = self.owner(self.origin(tile) + cell, extent) else {
                     continue;
                 };
@@ -79,7 +82,8 @@ impl Along {
 impl PatchProgram {
     /// Lets tiles stay; they do not where one of them would wait for too many others.
     pub fn stay(&mut self, layout: &Layout) {
-        let lines = [0, 1, 2].map(|n| self.along[n].line(layout.extent[AXES[n]]));
+        let line = |n: usize, halo| self.along[n].line(layout.extent[AXES[n]], halo);
+        let lines = [0, 1, 2].map(|n| line(n, self.along[n].halo));
         let mut neighbours = vec![BTreeSet::new(); self.tiles() as usize];
         for own in self.places() {
             let seen = |n: usize| lines[n].tiles[own[n] as usize].iter().copied();
@@ -97,16 +101,25 @@ impl PatchProgram {
             }
         }
         // Whole pieces, as they are stored.
-        let piece = |n: usize| match AXES[n] {
-            Axis::INNER => PIECE.min(self.shape.patch[2]),
-            _ => 1,
+        let whole = |n: usize, cells: i64| {
+            let piece = self.shape.piece(n);
+            (div_ceil(cells, piece) * piece).min(self.along[n].base)
         };
-        let whole =
-            |n: usize, cells: i64| (div_ceil(cells, piece(n)) * piece(n)).min(self.along[n].base);
-        let rims = [0, 1, 2].map(|n| lines[n].rim.map(|cells| whole(n, cells)));
+        let rim = |n: usize, own: &Line| own.rim.map(|cells| whole(n, cells));
+        let of_states = [0, 1, 2].map(|n| rim(n, &lines[n]));
+        let mut known = BTreeMap::new();
+        let mut of_row = |n: usize, halo: [i64; 2]| {
+            *known
+                .entry((n, halo))
+                .or_insert_with(|| rim(n, &line(n, halo)))
+        };
+        let rows = self.needs.iter();
+        let rims = rows.map(|row| [0, 1, 2].map(|n| of_row(n, row[n])));
+        let rims = rims.collect();
         let few = neighbours.iter().all(|all| all.len() <= MOST_NEIGHBOURS);
         self.stays = few.then(|| Staying {
             rims,
+            of_states,
             neighbours: neighbours
                 .into_iter()
                 .map(|all| all.into_iter().collect())

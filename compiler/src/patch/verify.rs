@@ -2,16 +2,18 @@
 //!
 //! 1. A time block is a whole number of rounds, at least one, and a round begins with the same time levels.
 //! 2. Bases cover the grid; each is in its tile with its halo. The halo is as wide as wrong values come, unless one
-//!    tile holds the whole axis and all that updates read beyond its ends.
+//!    tile holds the whole axis and all that updates read beyond its ends. Where rows are right in what they need of it
+//!    alone, rows that are held are right in the base after a time block.
 //! 3. A row that is read before a round has written it is held.
 //! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or
 //!    it was published before the first round and no stage has written it yet.
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
-//! 6. Where tiles stay, a cell of a halo is in the rim of the tile that has it in its base. A tile waits for those whose
-//!    cells it has in its halo, and for those that have its own ones.
+//! 6. Where tiles stay, a cell that a row needs of a halo is in the row's rim of the tile that has it in its base, and so
+//!    are states of all cells of halos. A tile waits for those whose cells it has in its halo, and for those that have its
+//!    own ones.
 //! 7. A tile with cells of a zone in which updates are amended has a room, which no other tile has.
 
-use super::creep::creep;
+use super::creep::{creep, creep_of_rows};
 use super::program::PatchProgram;
 use super::rooms::amended;
 use super::shape::AXES;
@@ -98,6 +100,23 @@ fn along(
             "wrong values come {wrong:?} cells along {axis}, and halos have {:?}",
             own.halo
         )
+    })?;
+    rule(program.needs.len() == program.held.len(), || {
+        "rows without what they need".to_owned()
+    })?;
+    let needs = program.needs.iter().map(|row| row[n]);
+    let before = |[lo, hi]: [i64; 2]| [below - lo, above - hi];
+    let before: Vec<[i64; 2]> = needs.map(before).collect();
+    rule(before.iter().flatten().all(|wrong| *wrong >= 0), || {
+        format!("a row needs more than a halo along {axis}")
+    })?;
+    let after = creep_of_rows(scheme, layout, axis, program.height, before);
+    let held = (0..after.len()).filter(|row| program.held[*row]);
+    held.into_iter().try_for_each(|row| {
+        let right = after[row][0] <= below && after[row][1] <= above;
+        rule(whole || right, || {
+            format!("r{row} is wrong in bases after a time block, along {axis}")
+        })
     })
 }
 
@@ -146,7 +165,7 @@ fn rooms(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(),
     Ok(())
 }
 
-/// All cells of all halos, tile by tile.
+/// What tiles that stay exchange.
 fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(), Fault> {
     rule(staying.neighbours.len() as i64 == program.tiles(), || {
         "tiles without a list of neighbours".to_owned()
@@ -154,12 +173,32 @@ fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(
     rule(staying.width() <= MOST_NEIGHBOURS, || {
         "more neighbours than lanes".to_owned()
     })?;
+    // What is exchanged, each with its halo and its rims: rows, and states.
+    let whole = program.along.each_ref().map(|along| along.halo);
+    let rows = program.needs.iter().zip(&staying.rims);
+    let rows = rows.zip(&program.held).filter(|(_, held)| **held);
+    let rows = rows.map(|((halo, rims), _)| (*halo, *rims));
+    let all: BTreeSet<_> = rows.chain([(whole, staying.of_states)]).collect();
+    rule(staying.rims.len() == program.held.len(), || {
+        "rows without rims".to_owned()
+    })?;
+    all.into_iter()
+        .try_for_each(|(halo, rims)| exchanged(layout, program, staying, [halo, rims]))
+}
+
+/// All cells of some halos, tile by tile.
+fn exchanged(
+    layout: &Layout,
+    program: &PatchProgram,
+    staying: &Staying,
+    [halo, rims]: [[[i64; 2]; 3]; 2],
+) -> Result<(), Fault> {
     // Along an axis: for a cell of a tile the tile that has it, and whether it is in its rim, or its own.
     let seen = |n: usize, tile: i64| {
         let own = &program.along[n];
-        let [below, above] = staying.rims[n];
-        let cells = 0..own.needed();
+        let [below, above] = rims[n];
         let base = own.halo[0]..own.halo[0] + own.base;
+        let cells = base.start - halo[n][0]..base.end + halo[n][1];
         cells.filter_map(move |cell| {
             let [owner, number] = own.owner(own.origin(tile) + cell, layout.extent[AXES[n]])?;
             let rim = number < below || number >= own.base - above;

@@ -2,7 +2,10 @@
 
 use torre_compiler::layout::Layout;
 use torre_compiler::patch::*;
-use torre_compiler::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
+use torre_compiler::scheme::{Boundary, Precision};
+use torre_compiler::testing::{
+    Limits, Rng, add_random_zones, bounded, maxwell, random_patches, random_scheme,
+};
 
 /// Schemes with one axis, two or three.
 fn limits(seed: u64) -> Limits {
@@ -12,10 +15,35 @@ fn limits(seed: u64) -> Limits {
     }
 }
 
+/// What a step of electric and magnetic fields reads beside a base, row by row: E is read at H's places and one farther
+/// on, and H at one place before.
+#[test]
+fn rows_need_what_a_time_block_reads_of_them() {
+    let scheme = maxwell(2, Precision::F32, [9, 10, 11]);
+    let mut scheme = bounded(scheme, [[Boundary::Periodic; 2]; 3]);
+    let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+    let rows = halos_of_rows(&scheme, &layout, 1);
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[0], [[1, 0], [1, 1], [1, 1]]);
+    assert_eq!(rows[1], [[1, 1], [1, 0], [1, 1]]);
+    assert_eq!(rows[3], [[0, 0], [1, 0], [1, 0]]);
+    assert_eq!(rows[5], [[1, 0], [1, 0], [0, 0]]);
+    // At mirrors there are the sources of ghosts, too.
+    scheme = bounded(scheme, [[Boundary::Pec; 2]; 3]);
+    let rows = halos_of_rows(&scheme, &layout, 1);
+    assert_eq!(rows[0], [[1, 1], [2, 2], [2, 2]]);
+    // The widest ones of two steps are as wide as wrong values come.
+    let rows = halos_of_rows(&scheme, &layout, 2);
+    for (n, axis) in AXES.into_iter().enumerate() {
+        let widest = [0, 1].map(|end| rows.iter().map(|row| row[n][end]).max());
+        assert_eq!(widest.map(Option::unwrap), creep(&scheme, &layout, axis, 2));
+    }
+}
+
 /// A rim that is too narrow, and a tile for which another one does not wait, are found.
 #[test]
 fn what_is_wrong_with_tiles_that_stay_is_found() {
-    let (mut programs, mut narrow, mut alone) = (0, 0, 0);
+    let (mut programs, mut narrow, mut of_rows, mut alone) = (0, 0, 0, 0);
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
         let scheme = random_scheme(&mut rng, &limits(seed));
@@ -37,8 +65,13 @@ fn what_is_wrong_with_tiles_that_stay_is_found() {
         for n in 0..3 {
             for end in 0..2 {
                 let mut other = staying.clone();
-                other.rims[n][end] = 0;
-                narrow += usize::from(staying.rims[n][end] > 0 && is_wrong(other));
+                other.of_states[n][end] = 0;
+                narrow += usize::from(staying.of_states[n][end] > 0 && is_wrong(other));
+                for row in 0..staying.rims.len() {
+                    let mut other = staying.clone();
+                    other.rims[row][n][end] = 0;
+                    of_rows += usize::from(staying.rims[row][n][end] > 0 && is_wrong(other));
+                }
             }
         }
         for tile in 0..staying.neighbours.len() {
@@ -50,15 +83,15 @@ fn what_is_wrong_with_tiles_that_stay_is_found() {
         }
     }
     assert!(
-        programs > 100 && narrow > 50 && alone > 100,
-        "{programs} {narrow} {alone}"
+        programs > 100 && narrow > 50 && of_rows > 60 && alone > 100,
+        "{programs} {narrow} {of_rows} {alone}"
     );
 }
 
 /// Each change of a program that could matter is found.
 #[test]
 fn what_is_wrong_with_a_program_is_found() {
-    let (mut programs, mut found) = (0, [0; 4]);
+    let (mut programs, mut needs, mut found) = (0, 0, [0; 4]);
     for seed in 0..400 {
         let mut rng = Rng::new(seed);
         let scheme = random_scheme(&mut rng, &limits(seed));
@@ -73,6 +106,12 @@ fn what_is_wrong_with_a_program_is_found() {
             narrow.along[n].halo[0] -= 1;
             // Halos are rounded to whole pieces, so that some are wider than they have to be.
             found[0] += usize::from(program.along[n].halo[0] > 0 && is_wrong(&narrow));
+            for row in 0..program.needs.len() {
+                let mut less = program.clone();
+                less.needs[row][n][0] -= 1;
+                // Along the inner axis they are rounded, too.
+                needs += usize::from(program.needs[row][n][0] > 0 && is_wrong(&less));
+            }
             let mut short = program.clone();
             short.along[n].tiles -= 1;
             assert!(is_wrong(&short), "seed {seed}");
@@ -89,6 +128,7 @@ fn what_is_wrong_with_a_program_is_found() {
     }
     let [narrow, published, silent, alone] = found;
     assert!(programs > 200 && narrow > 100, "{programs} {found:?}");
+    assert!(needs > 80, "{needs}");
     assert!(
         published > 100 && 2 * silent > published && alone > 100,
         "{found:?}"

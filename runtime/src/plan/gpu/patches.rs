@@ -1,7 +1,7 @@
 //! Pyramids that blocks of threads keep in registers: their shapes, what they need, and what they are expected to do.
 
 use super::shapes;
-use super::work::Work;
+use super::work::{LOW, Work};
 use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::Heights;
 use torre_compiler::cost::{Choice, Prediction};
@@ -12,8 +12,6 @@ use torre_compiler::scheme::Scheme;
 
 /// Steps of time blocks that `auto` tries.
 const HEIGHTS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
-/// Those that it tries with three axes.
-const LOW: [u64; 3] = [1, 2, 3];
 /// Blocks that a multiprocessor may hold.
 const RESIDENT: [u32; 4] = [4, 3, 2, 1];
 /// Programs that are made for `auto`, and for bases that are given.

@@ -5,8 +5,11 @@ use super::predict::arithmetic;
 use super::zones::InZones;
 use std::collections::BTreeMap;
 use torre_compiler::layout::Layout;
-use torre_compiler::patch::{AMENDED, AXES, CoefPlace, Shape};
+use torre_compiler::patch::{AMENDED, AXES, CoefPlace, Shape, halos_of_rows};
 use torre_compiler::scheme::{Op, Precision, Scheme, Update};
+
+/// Steps of time blocks that `auto` tries with three axes.
+pub(super) const LOW: [u64; 3] = [1, 2, 3];
 
 /// What a scheme does in a step, as far as it costs time.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub(super) struct Work {
     /// Rows, each in a stage, times cells beyond a patch that are read of them, along each axis.
     pub across: [f64; 3],
     pub stages: f64,
+    /// Of a scheme with three axes, for some heights: what each row that is held needs beside a base, along the axes.
+    pub needs: BTreeMap<u64, Vec<[[i64; 2]; 3]>>,
     /// Rows that are loaded and stored, and coefficients.
     pub held: f64,
     pub loaded_coefs: usize,
@@ -50,11 +55,25 @@ impl Work {
         words + self.beside + MORE * (words - LARGE).max(0.0)
     }
 
+    /// Values that a tile loads of others where it stays, of all rows that are held; `tile`: its cells.
+    pub fn halo(&self, base: [i64; 3], height: u64, tile: i64) -> f64 {
+        let stored = base.iter().product::<i64>();
+        let of_row = |row: &[[i64; 2]; 3]| {
+            let along = |n: usize| base[n] + row[n].iter().sum::<i64>();
+            ((0..3).map(along).product::<i64>() - stored) as f64
+        };
+        match self.needs.get(&height) {
+            Some(rows) => rows.iter().map(of_row).sum(),
+            None => (tile - stored) as f64 * self.held,
+        }
+    }
+
     pub fn new(scheme: &Scheme, layout: &Layout) -> Work {
         let mut work = Work {
             arithmetic: arithmetic(scheme) as f64,
             coefs: 0.0,
             across: [0.0; 3],
+            needs: BTreeMap::new(),
             stages: scheme.stages.len() as f64,
             held: 0.0,
             loaded_coefs: scheme.full_coefs(),
@@ -63,6 +82,10 @@ impl Work {
             beside: beside(scheme),
             zones: InZones::new(scheme),
         };
+        if scheme.grid.dimensions() == 3 {
+            let needs = LOW.map(|height| (height, halos_of_rows(scheme, layout, height)));
+            work.needs.extend(needs);
+        }
         let mut rows = Vec::new();
         for stage in scheme.stage_ids() {
             let updates = &scheme.stages[stage.index()].updates;

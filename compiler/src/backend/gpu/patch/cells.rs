@@ -109,8 +109,10 @@ impl<'a> InTile<'a> {
         lower.or(k, upper)
     }
 
-    /// Whether it lies in the base or the halo.
-    pub fn needed(&self, k: &mut Kernel<'_>, n: usize, cell: i64) -> Known {
-        self.within(k, n, cell, Interval::new(0, self.along[n].needed()))
+    /// Whether it lies in the base or so many cells below and above it.
+    pub fn near(&self, k: &mut Kernel<'_>, n: usize, cell: i64, [below, above]: [i64; 2]) -> Known {
+        let base = self.base_of(n);
+        let near = Interval::new(base.lo - below, base.hi + above);
+        self.within(k, n, cell, near)
     }
 }

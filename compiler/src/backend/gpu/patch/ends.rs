@@ -7,7 +7,7 @@ use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel};
 use crate::ghost::{AxisGhosts, Ghost};
 use crate::lattice::{Axis, Interval};
 use crate::patch::{Along, PatchProgram};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const AXES: [Axis; 3] = Axis::ALL;
 
@@ -108,6 +108,30 @@ fn cells_with(program: &PatchProgram, n: usize, index: i64) -> Vec<i64> {
         }
     }
     cells
+}
+
+/// The cells of a patch along an axis at which an update that acts in an interval does not, in some tile, though
+/// somebody may look at the row there: where it is stored or read. Whatever is beyond is read for nothing.
+pub(super) fn resting(
+    program: &PatchProgram,
+    n: usize,
+    acts: Interval,
+    seen: Interval,
+) -> Vec<i64> {
+    let all = 0..program.shape.patch[n];
+    if program.along[n].ring.is_some() {
+        return all.collect();
+    }
+    let below = seen.lo..acts.lo.min(seen.hi);
+    let above = acts.hi.max(seen.lo)..seen.hi;
+    let mut cells = BTreeSet::new();
+    for index in below.chain(above) {
+        cells.extend(cells_with(program, n, index));
+        if cells.len() as i64 == all.end {
+            break;
+        }
+    }
+    cells.into_iter().collect()
 }
 
 /// Where a value is that ghosts along an axis are made of.
@@ -371,5 +395,44 @@ impl Context<'_> {
                 values.rows[row][shape.number(*cell)] = k.get(*variable);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::PerAxis;
+    use crate::layout::Layout;
+    use crate::patch::{CoefPlace, Shape};
+    use crate::schedule::Pyramid;
+    use crate::scheme::Precision;
+    use crate::testing::maxwell;
+
+    /// The cells beside both ends, of the 16 of a patch.
+    #[test]
+    fn updates_rest_at_few_cells_of_a_patch() {
+        let scheme = maxwell(2, Precision::F32, [40, 9, 10]);
+        let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+        let pyramid = Pyramid {
+            height: 1,
+            base: PerAxis([Some(12), Some(9), Some(10)]),
+        };
+        let shape = Shape {
+            threads: [1, 4, 8],
+            patch: [16, 3, 2],
+            coefs: CoefPlace::Registers,
+            blocks: 1,
+        };
+        let program = PatchProgram::new(&scheme, &layout, &pyramid, shape).expect("a program");
+        let resting = |acts, seen| resting(&program, 0, acts, seen);
+        let grid = Interval::new(0, 40);
+        // Tiles begin at -1, 11, 23 and 35.
+        assert_eq!(resting(grid, Interval::new(-1, 41)), [0, 5]);
+        assert_eq!(resting(grid, Interval::new(-1, 40)), [0]);
+        assert_eq!(
+            resting(Interval::new(1, 40), Interval::new(0, 42)),
+            [1, 5, 6]
+        );
+        assert_eq!(resting(grid, grid), []);
     }
 }

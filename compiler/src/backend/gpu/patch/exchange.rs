@@ -94,13 +94,13 @@ impl Context<'_> {
         for row in held() {
             let to = Store {
                 array,
-                rims: Some(halo.staying.rims),
+                rims: Some(halo.staying.rims[row]),
                 surroundings: halo.surroundings,
             };
             self.store(k, patch, row, &values.rows[row], to);
         }
         if halo.surroundings == Surroundings::Ends {
-            let rims = Some(halo.staying.rims);
+            let rims = Some(halo.staying.of_states);
             let surroundings = halo.surroundings;
             self.store_states(
                 k,
@@ -133,7 +133,8 @@ impl Context<'_> {
         }
     }
 
-    /// Loads the cells of a tile that other tiles have in their bases, of all rows that are held; 0 beyond the grid.
+    /// Loads the cells of a tile that other tiles have in their bases, of all rows that are held, as far as a time
+    /// block needs them; 0 beyond the grid.
     fn load_halo(
         &self,
         k: &mut Kernel<'_>,
@@ -158,23 +159,28 @@ impl Context<'_> {
             .filter(|row| self.program.held[*row])
             .collect();
         let mut pointers: BTreeMap<[i64; 3], Operand> = BTreeMap::new();
-        let near: Vec<[Known; 2]> = (0..pz)
-            .step_by(lanes as usize)
-            .map(|j| [cells.needed(k, 2, j), cells.base(k, 2, j)])
-            .collect();
+        let mut known: BTreeMap<(usize, i64, [i64; 2]), Known> = BTreeMap::new();
+        let mut near = |k: &mut Kernel<'_>, n: usize, cell: i64, by: [i64; 2]| {
+            let found = known.entry((n, cell, by));
+            *found.or_insert_with(|| cells.near(k, n, cell, by))
+        };
         for [i, l] in self.lines() {
-            let mut line = [Known::Always; 2];
-            for (n, cell) in [i, l].into_iter().enumerate() {
-                let needed = cells.needed(k, n, cell);
-                let own = cells.base(k, n, cell);
-                line = [line[0].and(k, needed), line[1].and(k, own)];
-            }
-            for (j, [needed, own]) in (0..pz).step_by(lanes as usize).zip(&near) {
+            for j in (0..pz).step_by(lanes as usize) {
                 let cell = [i, l, j];
-                let needed = line[0].and(k, *needed);
-                let other = line[1].and(k, *own).not(k);
-                let foreign = needed.and(k, other);
-                if matches!(foreign, Known::Never) {
+                let mut within = |k: &mut Kernel<'_>, by: [[i64; 2]; 3]| {
+                    (0..3).fold(Known::Always, |all, n| {
+                        let along = near(k, n, cell[n], by[n]);
+                        all.and(k, along)
+                    })
+                };
+                let other = within(k, [[0; 2]; 3]).not(k);
+                let foreign = |row: &usize| {
+                    let needed = within(k, self.program.needs[*row]);
+                    (*row, needed.and(k, other))
+                };
+                let foreign: Vec<(usize, Known)> = held.iter().map(foreign).collect();
+                let is_loaded = |(_, foreign): &&(usize, Known)| !matches!(foreign, Known::Never);
+                if !foreign.iter().any(|own| is_loaded(&own)) {
                     continue;
                 }
                 // What is computed, and what is added to it.
@@ -191,8 +197,8 @@ impl Context<'_> {
                     self.pointer(k, array, RowId(0), place)
                 });
                 let by = self.line_bytes(rest[0], rest[1]) + rest[2] * self.bytes;
-                for row in &held {
-                    let number = self.program.shape.number(cell);
+                for (row, foreign) in foreign.iter().filter(is_loaded) {
+                    let (number, foreign) = (self.program.shape.number(cell), *foreign);
                     let by = by + first_row(*row);
                     let own = &mut values.rows[*row][number..][..lanes as usize];
                     let mut loaded = foreign;

@@ -1,7 +1,7 @@
 //! A stage of a round.
 
 use super::context::{Context, Surroundings, Values};
-use super::ends::{AXES, Coordinates};
+use super::ends::{AXES, Coordinates, resting};
 use super::memory::Store;
 use super::place::Patch;
 use crate::backend::gpu::abi::Patches;
@@ -74,10 +74,18 @@ impl Context<'_> {
         let updates = &self.scheme.stages[plan.stage.index()].updates;
         let mut reader = Reader::default();
         let mut new = vec![Vec::new(); plan.updates.len()];
+        let rests: Vec<[Vec<i64>; 3]> = plan
+            .updates
+            .iter()
+            .map(|own| match at {
+                Some(_) => self.rests(own, &updates[own.update]),
+                None => Default::default(),
+            })
+            .collect();
         let [px, py, pz] = self.program.shape.patch;
         let lines = |i| (0..py).flat_map(move |l| (0..pz).map(move |j| [i, l, j]));
         for i in 0..px {
-            for (own, new) in plan.updates.iter().zip(&mut new) {
+            for ((own, rests), new) in plan.updates.iter().zip(&rests).zip(&mut new) {
                 for cell in lines(i) {
                     let mut writer = Cell {
                         context: self,
@@ -85,6 +93,7 @@ impl Context<'_> {
                         values,
                         reader: &mut reader,
                         cell,
+                        rests,
                     };
                     let update = &updates[own.update];
                     let value = writer.update(k, own, update);
@@ -133,6 +142,17 @@ impl Context<'_> {
         }
     }
 
+    /// Along the axes, the cells of a patch at which an update may have to leave a value that somebody looks at.
+    fn rests(&self, own: &UpdatePlan, update: &Update) -> [Vec<i64>; 3] {
+        let seen = self.scheme.visible(own.component);
+        let mut rests: [Vec<i64>; 3] = Default::default();
+        for n in self.program.axes() {
+            let axis = AXES[n];
+            rests[n] = resting(self.program, n, update.region[axis], seen[axis]);
+        }
+        rests
+    }
+
     /// Writes what other rows of threads read of a row.
     pub(super) fn publish(&self, k: &mut Kernel<'_>, patch: &Patch, row: usize, values: &Values) {
         for (cell, slot) in self.program.slots.of_row(row) {
@@ -168,6 +188,8 @@ struct Cell<'s, 'a> {
     values: &'s Values,
     reader: &'s mut Reader,
     cell: [i64; 3],
+    /// Along the axes, the cells at which the update may not act.
+    rests: &'s [Vec<i64>; 3],
 }
 
 impl Cell<'_, '_> {
@@ -212,7 +234,7 @@ impl Cell<'_, '_> {
         k.choose(acts, value, old)
     }
 
-    /// The value in the region of the update, and what is elsewhere.
+    /// The value in the region of the update, and what is elsewhere, as far as anybody looks at it.
     fn where_it_acts(
         &mut self,
         k: &mut Kernel<'_>,
@@ -222,8 +244,13 @@ impl Cell<'_, '_> {
         at: Option<&mut Coordinates>,
     ) -> Operand {
         let Some(at) = at else { return value };
-        let region = AXES.map(|axis| update.region[axis]);
-        let acts = at.inside(k, self.cell, region);
+        let along = |n: &usize| self.rests[*n].contains(&self.cell[*n]);
+        let along = (0..3)
+            .filter(along)
+            .map(|n| at.within(k, n, self.cell[n], update.region[AXES[n]]));
+        let along: Vec<Operand> = along.collect();
+        let acts = along.into_iter().reduce(|a, b| k.int(IntOp::And, a, b));
+        let Some(acts) = acts else { return value };
         let elsewhere = match self.context.scheme.component(own.component).time_levels {
             1 => self.values.rows[own.target][self.number()],
             _ => Operand::real(self.context.real, 0),
