@@ -282,8 +282,15 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     };
     if let Some(slabs) = plan.slabs {
         let note = format!(
-            "{} overlapped slabs of {} of {} planes go through the GPU, {} steps at a time",
-            slabs.count, slabs.base, plan.planes, plan.steps,
+            "{} overlapped slabs of {} of {} planes go through {}, {} steps at a time",
+            slabs.count,
+            slabs.base,
+            plan.planes,
+            match plan.devices {
+                0 | 1 => "the GPU".to_owned(),
+                devices => format!("{devices} GPUs in turns"),
+            },
+            plan.steps,
         );
         return note + &written(plan, holding);
     }
@@ -405,14 +412,21 @@ fn write_slabs(out: &mut String, plan: &WindowPlan, slabs: &PlannedSlabs) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "  slabs     {:8} of {} of {} planes of {}; two buffers of {} planes; {} of the GPU's memory",
+        "  slabs     {:8} of {} of {} planes of {}; two buffers of {} planes; {} of {} memory",
         slabs.count,
         slabs.base,
         plan.planes,
         bytes(plan.plane_bytes),
         plan.how.places.unwrap_or(0),
         bytes(plan.bytes),
+        match plan.devices {
+            0 | 1 => "the GPU's",
+            _ => "each GPU's",
+        },
     );
+    if plan.devices > 1 {
+        let _ = writeln!(out, "  devices   {:8} take slabs in turns", plan.devices);
+    }
     let loaded = (plan.copied as f64 * slabs.loaded) as u64;
     let _ = writeln!(
         out,

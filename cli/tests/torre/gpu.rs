@@ -243,7 +243,12 @@ fn slabs_are_planned_without_a_gpu() {
         text.contains("  slabs ") && text.contains("  files ") && text.contains("  expected "),
         "{text}"
     );
-    let error = fail(1, &plan("slabs", "--devices 0,1"), &[&file]);
+    let two = plan("slabs", "--devices 0,1");
+    let text = succeed(&two, &[&file]);
+    assert!(text.contains("2 take slabs in turns"), "{text}");
+    let over = plan("{1}", "--devices 0,1");
+    let slabs = std::path::Path::new("slabs in ./files");
+    let error = fail(1, &over, &[file.as_path(), slabs]);
     assert!(
         error.contains("E0853") && error.contains("one GPU"),
         "{error}"

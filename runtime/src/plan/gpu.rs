@@ -396,7 +396,7 @@ impl<'a> DevicePlanner<'a> {
                 "allow more with `--memory`, or make the last two axes shorter".to_owned()
             }
             Refusal::Window(NoWindow::Slabs(NoSlabs::Devices)) => {
-                "use `--window host`, with which several GPUs take passes in turns".to_owned()
+                "use `--window DIR`, with which several GPUs go over files, or `--window slabs`, with which they go over the host's memory".to_owned()
             }
             Refusal::Window(NoWindow::Slabs(NoSlabs::Memory { .. })) => {
                 "use a smaller base or fewer steps, as in `--window \"slabs(base = 256, height = 16)\"`, allow more with `--memory`, or use `--window host`, which takes less".to_owned()

@@ -1,6 +1,6 @@
 //! From slabs to operations.
 
-use super::{BUFFERS, Slab, buffers, wide_enough};
+use super::{BUFFERS, Slab, buffers, queue_of, wide_enough};
 use crate::lattice::Interval;
 use crate::pipeline::list::List;
 use crate::pipeline::{Action, Fault, NoLayout, Op, OpId, Queue, Window};
@@ -35,7 +35,7 @@ struct Pending {
     writers: Vec<Use>,
 }
 
-/// Makes the list of operations of slabs. Queues of loads, stores and time blocks are those of the device, which both
+/// Makes the list of operations of slabs. Queues of loads, stores and time blocks are those of a device, which its
 /// buffers share.
 #[derive(Clone, Debug)]
 pub struct SlabBuilder {
@@ -46,26 +46,39 @@ pub struct SlabBuilder {
     slabs: u64,
     host: Vec<HostPlane>,
     /// Per buffer, by places: the operations of its slab, and of the one before.
-    uses: [Vec<Use>; BUFFERS],
-    left: [Vec<Use>; BUFFERS],
+    uses: Vec<Vec<Use>>,
+    left: Vec<Vec<Use>>,
     /// Per buffer, the last run of each block of the slab before: towers of a buffer say in common memory how far they
     /// are.
-    ended: [Vec<OpId>; BUFFERS],
+    ended: Vec<Vec<OpId>>,
     pending: Option<Pending>,
 }
 
 impl SlabBuilder {
-    /// For the planes of an array, in buffers of so many places; copies have so many planes at most.
+    /// For the planes of an array, in buffers of so many places of one device; copies have so many planes at most.
     pub fn new(planes: Interval, places: i64, in_flight: usize, piece: i64) -> SlabBuilder {
+        SlabBuilder::on(1, planes, places, in_flight, piece)
+    }
+
+    /// The same in buffers of several devices, which take slabs in turns.
+    pub fn on(
+        devices: usize,
+        planes: Interval,
+        places: i64,
+        in_flight: usize,
+        piece: i64,
+    ) -> SlabBuilder {
+        let devices = devices.max(1);
+        let of_buffers = BUFFERS * devices;
         SlabBuilder {
-            window: buffers(planes, places, in_flight),
+            window: buffers(devices, planes, places, in_flight),
             piece: piece.max(1),
-            list: List::new(2 + in_flight.max(1)),
+            list: List::new(devices * (2 + in_flight.max(1))),
             slabs: 0,
             host: vec![HostPlane::default(); planes.len().max(0) as usize],
-            uses: Default::default(),
-            left: Default::default(),
-            ended: Default::default(),
+            uses: vec![Vec::new(); of_buffers],
+            left: vec![Vec::new(); of_buffers],
+            ended: vec![Vec::new(); of_buffers],
             pending: None,
         }
     }
@@ -84,14 +97,6 @@ impl SlabBuilder {
         self.window.first_active(self.slabs)
     }
 
-    fn index(queue: Queue) -> usize {
-        match queue {
-            Queue::Loads => 0,
-            Queue::Stores => 1,
-            Queue::Blocks(n) => 2 + n,
-        }
-    }
-
     /// The plane number that lies at place 0 of the buffer of a slab.
     fn base(&self, number: u64, slab: &Slab) -> i64 {
         self.window.number(number, slab.held.lo)
@@ -105,7 +110,8 @@ impl SlabBuilder {
         queue: Queue,
         needed: Vec<OpId>,
     ) -> Op {
-        let (id, after) = self.list.add(number, SlabBuilder::index(queue), needed);
+        let index = queue_of(&self.window, number, queue);
+        let (id, after) = self.list.add(number, index, needed);
         Op {
             id,
             pass: number,

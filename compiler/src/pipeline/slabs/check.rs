@@ -6,10 +6,10 @@
 //! them before anything is there. Each plane of the host's array has the number of passes that it has been through: a
 //! slab loads it before its pass, and stores it once in a pass.
 
-use super::{BUFFERS, Slab};
+use super::{BUFFERS, Slab, queue_of};
 use crate::lattice::Interval;
 use crate::pipeline::order::Ordered;
-use crate::pipeline::{Action, Block, Fault, Op, OpId, Queue, Window};
+use crate::pipeline::{Action, Block, Fault, Op, OpId, Window};
 use std::collections::BTreeMap;
 
 /// What a place of a buffer holds.
@@ -58,7 +58,7 @@ pub fn check_slabs(window: &Window, slabs: &[Slab], ops: &[Op]) -> Result<(), Fa
     let mut checker = Checker {
         window,
         slabs,
-        order: Ordered::new(2 + window.in_flight.max(1)),
+        order: Ordered::new((window.devices / BUFFERS).max(1) * (2 + window.in_flight.max(1))),
         buffers: vec![BTreeMap::new(); window.devices.max(1)],
         host: vec![HostPlane::default(); window.planes.len().max(0) as usize],
         planes: vec![BTreeMap::new(); slabs.len()],
@@ -86,11 +86,7 @@ impl Checker<'_> {
         if op.pass >= self.slabs.len() as u64 {
             return Err(Fault::Order { op: op.id });
         }
-        let queue = match op.queue {
-            Queue::Loads => 0,
-            Queue::Stores => 1,
-            Queue::Blocks(n) => 2 + n,
-        };
+        let queue = queue_of(self.window, op.pass, op.queue);
         let first = self.window.first_active(op.pass);
         self.order.add(op, queue, first)
     }
@@ -200,7 +196,7 @@ impl Checker<'_> {
         runs.push(id);
         before.map_or(Ok(()), |before| self.ordered(before, id))?;
         // Towers of a buffer say in common memory how far they are.
-        let same = pass.checked_sub(BUFFERS as u64).into_iter();
+        let same = pass.checked_sub(self.window.devices as u64).into_iter();
         for other in same.flat_map(|same| self.runs.range((same, 0)..(same + 1, 0))) {
             for run in other.1 {
                 self.ordered(*run, id)?;

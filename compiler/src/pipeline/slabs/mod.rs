@@ -26,7 +26,7 @@
 //! first one are over before those of the second one begin.
 //!
 //! Slabs are numbered on over all passes, in the order in which they run, from high planes to low ones along the way of
-//! towers. In [`Op`]s that number stands for the pass, and the two buffers stand for devices that take slabs in turns.
+//! towers. In [`Op`]s that number stands for the pass, and the buffers stand for devices that take slabs in turns.
 
 mod build;
 mod check;
@@ -37,10 +37,11 @@ pub use build::{LaidOutSlabs, SlabBuilder};
 pub use check::check_slabs;
 pub use print::PrintedSlabs;
 
-use super::{Block, NoLayout, Pass, Planes, Window};
+use super::{Block, NoLayout, Pass, Planes, Queue, Window};
 use crate::lattice::Interval;
 
-/// Buffers of a device: slabs take them in turns.
+/// Buffers of a device. Slabs go to devices in turns, and on each device to its buffers in turns; so a buffer of the
+/// window belongs to the device of its number, modulo their count.
 pub const BUFFERS: usize = 2;
 
 /// A slab of a pass. Planes are those of the array, along the way.
@@ -106,16 +107,28 @@ pub fn wide_enough(slabs: &[Slab]) -> Result<(), NoLayout> {
     Ok(())
 }
 
-/// The window that stands for the buffers of slabs: so many places in each, and so many queues of time blocks.
-pub fn buffers(planes: Interval, places: i64, in_flight: usize) -> Window {
+/// The window that stands for the buffers of slabs on some devices: so many places in each, and so many queues of time
+/// blocks.
+pub fn buffers(devices: usize, planes: Interval, places: i64, in_flight: usize) -> Window {
     Window {
         planes,
         ring: None,
         places: Some(places),
         circular: false,
-        devices: BUFFERS,
+        devices: BUFFERS * devices,
         in_flight: in_flight.max(1),
         ahead: 0,
         spread: false,
     }
+}
+
+/// The number of a queue of the device of a slab among those of all devices.
+fn queue_of(window: &Window, slab: u64, queue: Queue) -> usize {
+    let device = window.device(slab) % (window.devices / BUFFERS).max(1);
+    let own = match queue {
+        Queue::Loads => 0,
+        Queue::Stores => 1,
+        Queue::Blocks(n) => 2 + n,
+    };
+    device * (2 + window.in_flight.max(1)) + own
 }

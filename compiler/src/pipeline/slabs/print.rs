@@ -1,6 +1,6 @@
 //! Slabs and their operations as text.
 
-use super::{LaidOutSlabs, Slab};
+use super::{BUFFERS, LaidOutSlabs, Slab};
 use crate::lattice::Interval;
 use crate::pipeline::Op;
 use crate::pipeline::footprint::along;
@@ -33,7 +33,13 @@ impl PrintedSlabs<'_> {
     }
 
     fn op(&self, f: &mut fmt::Formatter<'_>, op: &Op) -> fmt::Result {
-        write_op(f, op, &op.queue.to_string(), self.0.way)
+        let LaidOutSlabs { window, way, .. } = self.0;
+        let devices = (window.devices / BUFFERS).max(1);
+        let queue = match devices {
+            1 => op.queue.to_string(),
+            _ => format!("device {} {}", window.device(op.pass) % devices, op.queue),
+        };
+        write_op(f, op, &queue, *way)
     }
 }
 
@@ -42,9 +48,13 @@ impl fmt::Display for PrintedSlabs<'_> {
         let LaidOutSlabs {
             window, slabs, ops, ..
         } = self.0;
+        let several = match window.devices / BUFFERS {
+            0 | 1 => String::new(),
+            devices => format!(" on each of {devices} devices"),
+        };
         writeln!(
             f,
-            "planes {}, two buffers of {} planes, {} time blocks in flight",
+            "planes {}, two buffers of {} planes{several}, {} time blocks in flight",
             self.planes(window.planes),
             window.places.unwrap_or(0),
             window.in_flight

@@ -20,6 +20,7 @@ struct Case {
     passes: u64,
     in_flight: usize,
     piece: i64,
+    devices: usize,
 }
 
 impl Case {
@@ -81,6 +82,7 @@ impl Case {
             passes: rng.within(1, 3) as u64,
             in_flight: rng.within(1, 3) as usize,
             piece: rng.within(1, 9),
+            devices: rng.within(1, 3) as usize,
         })
     }
 
@@ -91,7 +93,7 @@ impl Case {
 
     fn laid_out(&self, places: i64) -> Result<LaidOutSlabs, NoLayout> {
         let held = self.footprints.held();
-        let builder = SlabBuilder::new(held, places, self.in_flight, self.piece);
+        let builder = SlabBuilder::on(self.devices, held, places, self.in_flight, self.piece);
         LaidOutSlabs::new(builder, &self.slabs, self.passes, self.footprints.way())
     }
 }
@@ -106,7 +108,7 @@ fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case, LaidOu
 
 #[test]
 fn slabs_of_random_schemes_have_no_fault() {
-    let (mut tried, mut several, mut down) = (0, 0, 0);
+    let (mut tried, mut several, mut down, mut devices) = (0, 0, 0, 0);
     for (seed, case, laid_out) in cases(0..600) {
         assert_eq!(laid_out.check(), Ok(()), "seed {seed}");
         let places = case.places();
@@ -115,10 +117,11 @@ fn slabs_of_random_schemes_have_no_fault() {
         tried += 1;
         several += usize::from(case.slabs.len() > 2);
         down += usize::from(case.footprints.way() < 0);
+        devices += usize::from(case.devices > 1 && case.slabs.len() > case.devices);
     }
     assert!(
-        tried > 40 && several > 15 && down > 10,
-        "{tried} {several} {down}"
+        tried > 40 && several > 15 && down > 10 && devices > 10,
+        "{tried} {several} {down} {devices}"
     );
 }
 

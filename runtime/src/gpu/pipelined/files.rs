@@ -26,6 +26,12 @@ impl<'a, T: Value> Pipelined<'a, T> {
     /// Goes over the files of a folder, whose current one is the memory of the calculation. Several devices do so in
     /// chains of passes.
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
+        if self.slabs.is_some() && self.devices.count() > 1 {
+            return Err(DeviceError::Failed {
+                what: "opening files",
+                message: "slabs over files are for one device".to_owned(),
+            });
+        }
         let kept = self.kept_planes()?;
         let mut chain = Chain::new(self.footprints.way());
         let layout = &self.calculation.layout;

@@ -167,7 +167,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         // The states of zones move with planes in a layout for that.
         let fixed = how.places.is_some() && !scheme.zones.is_empty() && !layout.windowed;
         let unfit = !interruptions.always.is_empty() || fixed;
-        let several = devices.count() > 1 && (how.places.is_none() || how.slabs.is_some());
+        let several = devices.count() > 1 && how.places.is_none();
         if unfit || several || !chosen.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
@@ -196,14 +196,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));
         let blocks = how.blocks.max(1);
         let slabs = how.places.zip(how.slabs).map(|(places, base)| {
-            let builder = SlabBuilder::new(footprints.held(), places, blocks, how.group);
+            let (count, held) = (devices.count(), footprints.held());
+            let builder = SlabBuilder::on(count, held, places, blocks, how.group);
             SlabRun::new(base, builder)
         });
-        // Both buffers of slabs are on one device.
-        let devices = match &slabs {
-            Some(_) => Devices::One(devices.device(0)),
-            None => devices,
-        };
         let window = match &slabs {
             Some(slabs) => slabs.builder.window().clone(),
             None => Window {
@@ -232,7 +228,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
             let device = devices.device(number);
             let needed = device_bytes(scheme, problem, &layout, towers.steps, how);
             let available = device.free_memory()?;
-            if needed > available && (slabs.is_none() || number == 0) {
+            let first = number.checked_sub(devices.count());
+            if needed > available && first.is_none() {
                 return Err(DeviceError::Memory { needed, available });
             }
             let Ok(volumes) = volumes::place(device, &injections, chosen)? else {
@@ -257,7 +254,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
                     true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
                     false => None,
                 },
-                queues: match units.first().filter(|_| slabs.is_some()) {
+                // Both buffers of a device have its queues.
+                queues: match first.and_then(|first| units.get(first)) {
                     Some(first) => first.queues.clone(),
                     None => DeviceQueues::new(device, window.in_flight)?,
                 },

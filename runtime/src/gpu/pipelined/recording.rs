@@ -52,12 +52,9 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(self)
     }
 
-    /// The device of an operation among those of the record, where both buffers of slabs belong to one.
+    /// The device of an operation among those of the record.
     fn recorded_device(&self, op: &Op) -> usize {
-        match self.slabs {
-            Some(_) => 0,
-            None => self.builder.window().device(op.pass),
-        }
+        self.devices.index(self.builder.window().device(op.pass))
     }
 
     /// Behind what an operation waits for.

@@ -1,6 +1,6 @@
 //! Passes by overlapped slabs: each slab is loaded with what its base depends on, goes through all time blocks of the
-//! pass, and stores its base. The two buffers of the device have units of their own, with the queues of the device in
-//! common.
+//! pass, and stores its base. The two buffers of a device have units of their own, with the queues of the device in
+//! common; several devices take slabs in turns.
 //!
 //! What slabs compute more than once acts once: a probe is recorded from the slab whose base it lies in, and a slice is
 //! put together from the planes of all bases.

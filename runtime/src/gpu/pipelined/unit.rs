@@ -12,7 +12,7 @@ use torre_compiler::pipeline::Queue;
 #[derive(Clone, Copy)]
 pub enum Devices<'a> {
     One(&'a dyn Queues),
-    /// They take passes in turns.
+    /// They take passes in turns, or slabs.
     InTurns(&'a dyn Peers),
 }
 
@@ -24,11 +24,17 @@ impl<'a> Devices<'a> {
         }
     }
 
+    /// The device of a unit: buffers of slabs have units of their own, those of all devices in turns.
     pub fn device(self, number: usize) -> &'a dyn Queues {
         match self {
             Devices::One(device) => device,
-            Devices::InTurns(peers) => peers.device(number),
+            Devices::InTurns(peers) => peers.device(self.index(number)),
         }
+    }
+
+    /// The number of the device of a unit.
+    pub(super) fn index(self, number: usize) -> usize {
+        number % self.count()
     }
 
     /// Lets a queue of a device wait for a signal.
@@ -38,16 +44,17 @@ impl<'a> Devices<'a> {
         queue: WorkQueue,
         signal: DeviceSignal,
     ) -> Result<(), DeviceError> {
+        let [own, other] = [number, signal.device].map(|number| self.index(number));
         match self {
-            Devices::InTurns(peers) if signal.device != number => {
-                peers.follow_peer(number, queue, signal.device, signal.signal)
+            Devices::InTurns(peers) if own != other => {
+                peers.follow_peer(own, queue, other, signal.signal)
             }
             _ => self.device(number).follow(queue, signal.signal),
         }
     }
 }
 
-/// A signal of a device, by its number.
+/// A signal of the device of a unit, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DeviceSignal {
     pub device: usize,

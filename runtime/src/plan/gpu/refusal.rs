@@ -94,7 +94,7 @@ pub enum NoWindow {
 /// Why a run is not by overlapped slabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSlabs {
-    /// Several devices have no slabs.
+    /// Several devices have no slabs over files.
     Devices,
     /// The height is no whole number of time blocks, or not of as many as are to be in flight.
     Height { height: u64, block: u64 },
@@ -107,7 +107,7 @@ pub enum NoSlabs {
 impl fmt::Display for NoSlabs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoSlabs::Devices => f.write_str("overlapped slabs are for one GPU"),
+            NoSlabs::Devices => f.write_str("overlapped slabs over files are for one GPU"),
             NoSlabs::Height { height, block } => write!(
                 f,
                 "slabs advance by whole time blocks, which have {block} steps, and a pass of {height} steps is none of up to 64 of them, or not of as many as `--in-flight` says"

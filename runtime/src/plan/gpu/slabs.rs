@@ -76,7 +76,7 @@ impl DevicePlanner<'_> {
         let Some(plan) = plan else {
             return refuse(NoWindow::Layerwise);
         };
-        if wanted.devices > 1 {
+        if wanted.devices > 1 && wanted.disk.is_some() {
             return refuse(NoWindow::Slabs(NoSlabs::Devices));
         }
         let block = plan.height().max(1);
@@ -229,10 +229,14 @@ impl DevicePlanner<'_> {
         let loaded: i64 = slabs.iter().map(|slab| slab.loaded.len()).sum();
         let passes = self.problem.steps.div_ceil(steps.max(1));
         let launches = self.launch_towers(plan, how.group).share();
-        let link = self.model.link_rate();
+        // Devices take slabs in turns; in the last round of a pass some may have none.
+        let devices = wanted.devices.max(1);
+        let rounds = slabs.len().div_ceil(devices);
+        let busy = slabs.len() as f64 / rounds.max(1) as f64;
+        let link = self.model.link_rate() * busy;
         let loaded = loaded as f64 / planes.max(1) as f64;
         let rates = Rates {
-            cells: wanted.cells * launches,
+            cells: wanted.cells * launches * busy,
             // What slabs have in common is read from files once.
             link: wanted
                 .disk
@@ -245,7 +249,7 @@ impl DevicePlanner<'_> {
             computed: towers as f64 / all.max(1) as f64,
             loaded,
             // A pass over files ends before the next one begins.
-            slabs: wanted.disk.map_or(passes, |_| 1) * slabs.len() as u64,
+            slabs: wanted.disk.map_or(passes, |_| 1) * rounds as u64,
         };
         // Planes that the next slab loads, too, of which memory of the host has a copy beside files.
         let common = slabs.iter().zip(slabs.iter().skip(1));
@@ -259,7 +263,7 @@ impl DevicePlanner<'_> {
         };
         WindowPlan {
             how,
-            devices: 1,
+            devices,
             steps,
             planes,
             least: places,
@@ -289,12 +293,18 @@ impl DevicePlanner<'_> {
     }
 
     /// The operations of two passes by slabs.
-    pub fn laid_out_slabs(&self, plan: &TowerPlan, how: InFlight) -> Option<LaidOutSlabs> {
+    pub fn laid_out_slabs(
+        &self,
+        plan: &TowerPlan,
+        how: InFlight,
+        devices: usize,
+    ) -> Option<LaidOutSlabs> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let mut footprints = self.footprints(plan, how);
         let heights = vec![plan.height(); how.blocks];
         let slabs = footprints.slabs(scheme, layout, &heights, how.slabs?)?;
-        let builder = SlabBuilder::new(footprints.held(), how.places?, how.blocks, how.group);
+        let held = footprints.held();
+        let builder = SlabBuilder::on(devices, held, how.places?, how.blocks, how.group);
         LaidOutSlabs::new(builder, &slabs, 2, footprints.way()).ok()
     }
 }

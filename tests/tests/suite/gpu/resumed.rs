@@ -19,6 +19,7 @@ enum By {
     /// A window of each of so many devices.
     Turns(usize),
     Slabs,
+    SlabsInTurns(usize),
 }
 
 struct Resumed<'a> {
@@ -53,6 +54,10 @@ impl Resumed<'_> {
                 (count, how)
             }
             By::Slabs => (1, slabs_of(scheme, towers, self.how, 8).expect("groups")),
+            By::SlabsInTurns(count) => {
+                let how = slabs_of(scheme, towers, self.how, 8).expect("groups");
+                (count, how)
+            }
         };
         let peers = InterpretedPeers::new(count);
         peers.reseed(count as u64);
@@ -126,7 +131,7 @@ fn runs_that_were_killed_go_on_with_other_devices() {
     let parts = [
         (By::Turns(2), By::Turns(3), 3, PASS),
         (By::Turns(3), By::Turns(2), 3, 2 * PASS),
-        (By::Turns(2), By::Slabs, 4, PASS),
+        (By::Turns(2), By::SlabsInTurns(2), 4, PASS),
         (By::Slabs, By::Turns(1), of_pass + 3, PASS),
         (By::Slabs, By::Turns(2), 2 * of_pass + 3, 2 * PASS),
     ];

@@ -44,7 +44,7 @@ pub(super) fn slabs_of(
     }
 }
 
-/// A run by slabs, with the bits of the reference; over files, too.
+/// A run by slabs, with the bits of the reference; over files and on several devices, too.
 pub(super) fn by_slabs(
     scheme: &Scheme,
     problem: &Problem,
@@ -72,15 +72,24 @@ pub(super) fn by_slabs(
     let device = Interpreted::new();
     device.reseed(base as u64 + 1);
     let folder = tempfile::tempdir().expect("a folder");
-    let over = Trial {
+    let trial = Trial {
         library,
         scheme,
         problem,
         towers,
         how,
-    }
-    .over_files(Devices::One(&device), folder.path());
+    };
+    let over = trial.over_files(Devices::One(&device), folder.path());
     over.expect("the bits of the reference");
+    // Several devices take slabs in turns, over the host's memory.
+    let peers = InterpretedPeers::new(2 + base as usize % 2);
+    peers.reseed(base as u64);
+    let several = Devices::InTurns(&peers);
+    trial.in_flight(several).expect("the bits of the reference");
+    assert!(peers.launches().iter().all(|launches| *launches > 4));
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = trial.over_files(several, folder.path());
+    assert!(refused.is_err_and(|error| error.contains("one device")));
     (done, how)
 }
 

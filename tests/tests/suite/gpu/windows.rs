@@ -201,9 +201,8 @@ fn compared<T: Value>(
         let slides = ops.filter(|op| op.kind == Kind::Slide).count();
         (timeline.devices.len(), slides as u64)
     });
-    let one = how.slabs.is_some();
-    let devices = if one { 1 } else { devices.count() };
-    let expected = recorded.then_some((devices, if one { 0 } else { run.slides() }));
+    let slides = how.slabs.map_or(run.slides(), |_| 0);
+    let expected = recorded.then_some((devices.count(), slides));
     assert_eq!(counted, expected);
     if let Some(timeline) = timeline {
         timelines::check(&timeline)?;
