@@ -18,7 +18,7 @@ use trial::Trial;
 
 /// `None`, with a word about it, where there is no LLVM.
 fn library() -> Option<&'static Library> {
-    Effort::Quick.choose();
+    Effort::Least.choose();
     Library::open()
         .inspect_err(|error| eprintln!("skipped: {error}"))
         .ok()

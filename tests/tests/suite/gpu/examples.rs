@@ -9,9 +9,11 @@ use torre_suite::small_example;
 /// The examples on small domains, by towers, too, where they fit.
 fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
     let Some(library) = library() else { return };
-    if precision == Precision::F32 {
-        Effort::Full.choose();
-    }
+    let effort = match precision {
+        Precision::F32 => Effort::Full,
+        Precision::F64 => Effort::Quick,
+    };
+    effort.choose();
     let paths = torre_suite::examples();
     let (mut in_blocks, mut in_pyramids) = (0, 0);
     for path in paths {
