@@ -171,6 +171,10 @@ impl ComponentGhosts {
         let mut all = vec![(at, false)];
         for &axis in axes {
             let ghosts: Vec<Ghost> = self.0[axis].of(at[axis]).collect();
+            // As of most cells.
+            if ghosts.is_empty() {
+                continue;
+            }
             let found = all.iter().flat_map(|&(cell, negated)| {
                 let moved = ghosts.iter().map(move |ghost| {
                     let mut there = cell;
