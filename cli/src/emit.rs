@@ -174,7 +174,7 @@ fn machine_code(
 ) -> Result<String, Failure> {
     let library = Library::open().map_err(CompileError::from)?;
     let (cpu, _) = program::target(library, choice)?;
-    let ir = emit_llvm(scheme, kernels, Shape::of(cpu.vector_bits));
+    let ir = emit_llvm(scheme, kernels, Shape::of(&cpu, scheme.precision));
     match stage {
         StageArg::Asm => {
             let asm = llvm::compile_to_asm(library, &ir, &cpu.target, &Options::CPU);

@@ -239,7 +239,7 @@ fn compile_llvm(
             host: Cpu::host(library).map_or_else(|_| String::new(), |host| host.target.cpu),
         });
     }
-    let shape = Shape::of(cpu.vector_bits);
+    let shape = Shape::of(&cpu, scheme.precision);
     let compiled = match set.kernels.is_empty() {
         true => None,
         false => {

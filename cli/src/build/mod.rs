@@ -54,7 +54,7 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     };
     let name = &problem.name;
     let prefix = &format!("{PREFIX}_{name}");
-    let ir = emit(scheme, &set, Shape::of(cpu.vector_bits))
+    let ir = emit(scheme, &set, Shape::of(&cpu, scheme.precision))
         .replace(&format!("@{PREFIX}_"), &format!("@{prefix}_"));
     let object =
         llvm::compile(library, &ir, &cpu.target, &Options::CPU).map_err(CompileError::from)?;

@@ -288,7 +288,7 @@ fn build(
         compile(library, ir, &cpu.target, &Options::CPU).unwrap_or_else(|e| panic!("{e}\n{ir}"))
     };
     let kernels = jobs.iter().enumerate().map(|(n, job)| {
-        let ir = emit(&job.scheme, &job.set, Shape::of(cpu.vector_bits));
+        let ir = emit(&job.scheme, &job.set, Shape::of(&cpu, job.scheme.precision));
         make(&ir.replace("@torre_", &format!("@torre{n}_")))
     });
     let objects = kernels.chain([make(&program(jobs, &emulated.calls))]);

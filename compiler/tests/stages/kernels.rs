@@ -175,15 +175,25 @@ impl Call {
 
 /// Runs all kernels over random parts of the domain, each on the memory that the ones before it left.
 fn compare(scheme: &Scheme, set: &KernelSet, rng: &mut Rng, special: u64) -> Result<(), String> {
-    let interp = Interp::new(scheme, set);
     let codes = compiled(scheme, set, rng);
+    compare_codes(scheme, set, &codes, rng, special)
+}
+
+fn compare_codes(
+    scheme: &Scheme,
+    set: &KernelSet,
+    codes: &[Box<dyn Code>],
+    rng: &mut Rng,
+    special: u64,
+) -> Result<(), String> {
+    let interp = Interp::new(scheme, set);
     let mut expected = Memory::new(&set.layout);
     expected.fill(rng, special);
     for (index, kernel) in set.kernels.iter().enumerate() {
         let call = Call::random(scheme, set, index, rng);
         let before = expected.clone();
         call.run(&interp, &mut expected);
-        for code in &codes {
+        for code in codes {
             let mut memory = before.clone();
             call.run(&**code, &mut memory);
             if let Some(i) = memory.difference(&expected) {
@@ -328,6 +338,49 @@ fn known_schemes_agree() {
     }
 }
 
+/// In vectors longer than those of the processor, too, which LLVM splits.
+#[test]
+fn tiny_values_become_zero() {
+    let host = Library::open().and_then(|library| Ok((library, Cpu::host(library)?)));
+    let (library, cpu) = match host {
+        Ok(host) => host,
+        Err(error) => return eprintln!("skipped: LLVM: {error}"),
+    };
+    for precision in [Precision::F32, Precision::F64] {
+        let mut scheme = maxwell(2, precision, [2, 3, 100]);
+        for (n, update) in scheme.stages[0].updates.iter_mut().enumerate() {
+            let read = Op::Read(Read {
+                component: ComponentId(n as u32),
+                offset: PerAxis([0, 0, 1]),
+                age: 0,
+            });
+            // Half of the values stay.
+            let most = Op::Const(2.0 * precision.flush_threshold());
+            update.body = Body {
+                ops: vec![read, most, Op::Mul(Value(0), Value(1)), Op::Flush(Value(2))],
+                result: Value(3),
+            };
+        }
+        let set = whole(&scheme);
+        let mut codes: Vec<Box<dyn Code>> = Vec::new();
+        for vector_bits in [128, 256, 512] {
+            for window in [false, true] {
+                let shape = Shape {
+                    vector_bits,
+                    window,
+                };
+                let code = LlvmCode::with_shape(library, &cpu, shape, &scheme, &set);
+                codes.push(Box::new(code.expect("valid IR")));
+            }
+        }
+        for seed in 0..12 {
+            let mut rng = Rng::new(seed);
+            let result = compare_codes(&scheme, &set, &codes, &mut rng, 2);
+            assert_eq!(result, Ok(()));
+        }
+    }
+}
+
 /// SSE has packed comparisons that want their operand in memory to be aligned.
 #[test]
 fn comparisons_of_rows_at_an_offset_agree() {
@@ -419,6 +472,24 @@ fn elementary_functions_agree() {
             }
         }
     }
+}
+
+/// In vectors of AVX2, shuffles for a value of f32 across two of them cost more than a load of it.
+#[test]
+fn vectors_of_avx2_are_loaded_at_their_offsets() {
+    let shuffles = |name, precision| {
+        let cpu = Cpu::named(name).expect("a known name");
+        let scheme = maxwell(4, precision, [4, 4, 64]);
+        let ir = emit(&scheme, &whole(&scheme), Shape::of(&cpu, precision));
+        let main = ir.split_once("\nmain1:").expect("a loop").1;
+        let main = main.split_once("\nbehind1:").expect("its end").0;
+        main.contains("shufflevector")
+    };
+    assert!(!shuffles("x86-64-v3", Precision::F32));
+    assert!(!shuffles("znver3", Precision::F32));
+    assert!(shuffles("znver3", Precision::F64));
+    assert!(shuffles("sapphirerapids", Precision::F32));
+    assert!(shuffles("x86-64-v2", Precision::F32));
 }
 
 /// One update, in the narrowest vectors.

@@ -21,6 +21,7 @@ mod bands;
 mod ends;
 mod part;
 mod powers;
+mod shape;
 mod streams;
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
@@ -30,29 +31,9 @@ use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, Scheme, Value};
 use bands::Banded;
+pub use shape::Shape;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
-
-/// How a kernel's loop is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// The width of a vector: 128, 256 or 512.
-    pub vector_bits: u32,
-    /// Whether offsets along the inner axis are taken from a window of registers that moves along the row, instead of
-    /// loads that cross cache lines. On Zen 5, Maxwell (4,2) gains 6 % in vectors of 128 bits, 15 % of 256 and 17 % of
-    /// 512 where the data come from a level-1 or level-2 cache; from memory it may lose 5 %.
-    pub window: bool,
-}
-
-impl Shape {
-    /// What measured best where the data lie in a cache.
-    pub fn of(vector_bits: u32) -> Shape {
-        Shape {
-            vector_bits,
-            window: true,
-        }
-    }
-}
 
 /// Compiled kernels.
 #[derive(Debug)]
@@ -73,7 +54,7 @@ impl LlvmCode {
         scheme: &Scheme,
         set: &KernelSet,
     ) -> Result<LlvmCode, Error> {
-        Self::with_shape(library, cpu, Shape::of(cpu.vector_bits), scheme, set)
+        Self::with_shape(library, cpu, Shape::of(cpu, scheme.precision), scheme, set)
     }
 
     /// Like [`LlvmCode::new`], with a shape to try.
