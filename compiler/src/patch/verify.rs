@@ -8,9 +8,9 @@
 //! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or
 //!    it was published before the first round and no stage has written it yet.
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
-//! 6. Where tiles stay, a cell that a row needs of a halo is in the row's rim of the tile that has it in its base, and so
-//!    are states of all cells of halos. A tile waits for those whose cells it has in its halo, and for those that have its
-//!    own ones.
+//! 6. Where tiles stay, a cell that a row needs of a halo is in the row's rim of the tile that has it in its base, and
+//!    so are states of all cells of halos. A tile waits for those whose cells it has in its halo, and for those that
+//!    have its own ones.
 //! 7. A tile with cells of a zone in which updates are amended has a room, which no other tile has.
 
 use super::creep::{creep, creep_of_rows};

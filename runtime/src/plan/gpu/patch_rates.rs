@@ -36,9 +36,9 @@ const START: f64 = 5.1e-6;
 /// grid: all wait for those at its ends. From 4 runs of heat on an H200, which it meets within 5 %.
 const EXCHANGE: f64 = 1.5e-6;
 const ENDS: f64 = 1.5;
-/// With three axes: seconds of an exchange, for each value that a tile holds, as most lanes of most warps have some that
-/// is stored or loaded alone, and for each byte of a halo; and how much longer stages take. From 15 runs of 9 shapes of
-/// FDTD(2,2) and FDTD(4,2) on an H200, which it meets within 12 % (root of the mean square).
+/// With three axes: seconds of an exchange, for each value that a tile holds, as some lanes of most warps store or load
+/// it alone, and for each byte of a halo; and how much longer stages take. From 15 runs of 9 shapes of FDTD(2,2) and
+/// FDTD(4,2) on an H200, which it meets within 12 % (root of the mean square).
 const EXCHANGE_IN_SPACE: f64 = 1.0e-6;
 const HELD: f64 = 0.173e-9;
 const RIMS: f64 = 1.0 / 60e9;
