@@ -32,7 +32,7 @@ const COLUMNS: [i64; 5] = [32, 16, 8, 4, 2];
 /// about 25 of 54 microseconds on an H100.
 const BETWEEN: f64 = 0.45;
 
-/// Columns of a launch that take as long as one more: a launch begins and ends each strip of towers anew. On H200s
+/// Columns by which a strip of towers takes longer in each launch, which begins and ends the strip anew. On H200s
 /// launches of 32 columns reached 0.952 to 0.98 of the rate of whole time blocks, and launches of 64 columns 0.976 to 1.
 const STRIP: f64 = 1.0;
 
@@ -44,7 +44,7 @@ fn considered(wanted: Wanted) -> Vec<i64> {
     wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n])
 }
 
-/// How much longer towers take in launches of two groups of so many columns than in whole time blocks.
+/// The time of towers in launches of two groups of these columns, as a multiple of that in whole time blocks.
 fn strips(columns: i64) -> f64 {
     1.0 + STRIP / (2 * columns.max(1)) as f64
 }
