@@ -426,12 +426,13 @@ mod tests {
         let program = PatchProgram::new(&scheme, &layout, &pyramid, shape).expect("a program");
         let resting = |acts, seen| resting(&program, 0, acts, seen);
         let grid = Interval::new(0, 40);
-        // Tiles begin at -1, 11, 23 and 35.
-        assert_eq!(resting(grid, Interval::new(-1, 41)), [0, 5]);
-        assert_eq!(resting(grid, Interval::new(-1, 40)), [0]);
+        let begins: Vec<i64> = (0..4).map(|tile| program.along[0].origin(tile)).collect();
+        assert_eq!(begins, [-2, 10, 22, 34]);
+        assert_eq!(resting(grid, Interval::new(-1, 41)), [1, 6]);
+        assert_eq!(resting(grid, Interval::new(-1, 40)), [1]);
         assert_eq!(
             resting(Interval::new(1, 40), Interval::new(0, 42)),
-            [1, 5, 6]
+            [2, 6, 7]
         );
         assert_eq!(resting(grid, grid), []);
     }
