@@ -309,7 +309,7 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     note + &written(plan, holding)
 }
 
-/// What is written to files.
+/// The bytes that a run writes to files, as a note.
 fn written(plan: &WindowPlan, holding: &Holding) -> String {
     let all = bytes(plan.copied);
     holding.folder().map_or(String::new(), |folder| {

@@ -157,7 +157,7 @@ fn windows_are_planned_without_a_gpu() {
         error.contains("E0853") && error.contains("goes around the first axis"),
         "{error}"
     );
-    // Over files, too, with several GPUs, and what a GPU has twice is not written twice.
+    // Over files, too, with several GPUs; planes that a GPU has twice are written once.
     let over = |devices: &str| plan(&format!("--memory 1.2GB --window ./files {devices}"));
     let written = |text: &str| {
         let line = text.lines().find(|line| line.contains("  files "));

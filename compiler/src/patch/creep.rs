@@ -20,7 +20,7 @@ pub fn creep(scheme: &Scheme, layout: &Layout, axis: Axis, steps: u64) -> [i64; 
     wrong.most
 }
 
-/// The same for each row, if so many cells of the rows were wrong before, and no states.
+/// The same for each row, where some cells of rows were wrong before, and no states.
 pub(super) fn creep_of_rows(
     scheme: &Scheme,
     layout: &Layout,

@@ -487,7 +487,7 @@ pub fn halos_of_rows(scheme: &Scheme, layout: &Layout, steps: u64) -> Vec<[[i64;
     own.filter(|(_, held)| *held).map(|(row, _)| row).collect()
 }
 
-/// What each row needs of a halo, along the inner axis in whole pieces.
+/// The part of a halo that each row needs, along the inner axis in whole pieces.
 fn needs(
     scheme: &Scheme,
     layout: &Layout,

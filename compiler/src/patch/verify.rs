@@ -165,7 +165,7 @@ fn rooms(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(),
     Ok(())
 }
 
-/// What tiles that stay exchange.
+/// The exchanges of tiles that stay.
 fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(), Fault> {
     rule(staying.neighbours.len() as i64 == program.tiles(), || {
         "tiles without a list of neighbours".to_owned()
@@ -173,7 +173,7 @@ fn stays(layout: &Layout, program: &PatchProgram, staying: &Staying) -> Result<(
     rule(staying.width() <= MOST_NEIGHBOURS, || {
         "more neighbours than lanes".to_owned()
     })?;
-    // What is exchanged, each with its halo and its rims: rows, and states.
+    // Rows and states are exchanged, each with its own halo and rims.
     let whole = program.along.each_ref().map(|along| along.halo);
     let rows = program.needs.iter().zip(&staying.rims);
     let rows = rows.zip(&program.held).filter(|(_, held)| **held);

@@ -78,7 +78,7 @@ impl Zigzag {
         })
     }
 
-    /// The columns of a group where so many are wanted: an even number.
+    /// The columns of a group where this number is wanted: an even number.
     pub fn even(columns: i64) -> i64 {
         (columns.max(1) + 1) / 2 * 2
     }

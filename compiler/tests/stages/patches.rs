@@ -15,8 +15,8 @@ fn limits(seed: u64) -> Limits {
     }
 }
 
-/// What a step of electric and magnetic fields reads beside a base, row by row: E is read at H's places and one farther
-/// on, and H at one place before.
+/// The cells that a step of electric and magnetic fields reads beside a base, row by row: E is read at H's places and
+/// one farther on, and H at one place before.
 #[test]
 fn rows_need_what_a_time_block_reads_of_them() {
     let scheme = maxwell(2, Precision::F32, [9, 10, 11]);

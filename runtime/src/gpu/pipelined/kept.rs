@@ -28,7 +28,7 @@ pub(super) struct SlabPlanes {
     each: i64,
 }
 
-/// What slabs of a pass load, in their order.
+/// The planes that slabs of a pass load, in their order.
 #[derive(Clone, Debug)]
 struct SlabOrder {
     way: i64,

@@ -34,7 +34,7 @@ pub(super) struct OverFiles {
     pub chain: Chain,
     /// Of the pass that runs: those that are read, and those that are written.
     pub pieces: [Pieces; 2],
-    /// What passes around a periodic first axis, or by slabs, keep in memory.
+    /// Planes that passes around a periodic first axis, or by slabs, keep in memory.
     pub kept: Option<KeptPlanes>,
     /// The piece that is being filled, and which part of it is.
     pub filling: Option<(u64, Range<u64>)>,

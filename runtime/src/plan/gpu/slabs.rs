@@ -237,7 +237,7 @@ impl DevicePlanner<'_> {
         let loaded = loaded as f64 / planes.max(1) as f64;
         let rates = Rates {
             cells: wanted.cells * launches * busy,
-            // What slabs have in common is read from files once.
+            // Planes that slabs have in common are read from files once.
             link: wanted
                 .disk
                 .map_or(link, |disk| link.min(disk / 2.0 * loaded)),

@@ -75,8 +75,8 @@ impl DevicePlanner<'_> {
         Some(NoDevices::Steps { period, every })
     }
 
-    /// The most that stripes of so many devices could do, known without their towers: all devices compute all the time,
-    /// but for what each launch loses when the next one goes on at once.
+    /// An upper bound on the rate of stripes, known without their towers: all devices compute all the time, but for the
+    /// loss at the end of each launch when the next one goes on at once.
     pub fn stripes_bound(&self, plan: &TowerPlan, devices: usize, wanted: Wanted) -> f64 {
         let bounds = considered(wanted).into_iter();
         let bounds = bounds.map(|columns| self.bound_of_columns(plan, devices, columns, wanted));
@@ -95,7 +95,7 @@ impl DevicePlanner<'_> {
         wanted.cells * share * devices as f64 / strips(Zigzag::even(columns))
     }
 
-    /// The towers of a launch of one of so many stripes, with groups of so many columns.
+    /// The towers of a launch of a stripe, one for each device, with groups of these columns.
     fn launch_of_stripe(&self, plan: &TowerPlan, devices: usize, columns: i64) -> LaunchTowers {
         let group = group_planes(plan.fit.towers(), Zigzag::even(columns));
         let all = self.launch_towers(plan, 2 * group);

@@ -384,8 +384,8 @@ fn windows_are_no_larger_than_domains() {
     }
 }
 
-/// Of all groups of columns those are taken whose operations take least time, though not all are looked at: larger ones
-/// in narrow stripes, where launches of small ones would have few towers.
+/// Stripes have the groups of columns whose operations take least time, though not all groups are looked at: larger
+/// groups in narrow stripes, where launches of small groups would have few towers.
 #[test]
 fn stripes_have_the_groups_that_take_least_time() {
     let model = h200();

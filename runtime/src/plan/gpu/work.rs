@@ -20,7 +20,7 @@ pub(super) struct Work {
     /// Rows, each in a stage, times cells beyond a patch that are read of them, along each axis.
     pub across: [f64; 3],
     pub stages: f64,
-    /// Of a scheme with three axes, for some heights: what each row that is held needs beside a base, along the axes.
+    /// Of a scheme with three axes, for some heights: the halo that each held row needs, along the axes.
     pub needs: BTreeMap<u64, Vec<[[i64; 2]; 3]>>,
     /// Rows that are loaded and stored, and coefficients.
     pub held: f64,

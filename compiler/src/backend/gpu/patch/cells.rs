@@ -109,7 +109,7 @@ impl<'a> InTile<'a> {
         lower.or(k, upper)
     }
 
-    /// Whether it lies in the base or so many cells below and above it.
+    /// Whether it lies in the base or at most these numbers of cells below and above it.
     pub fn near(&self, k: &mut Kernel<'_>, n: usize, cell: i64, [below, above]: [i64; 2]) -> Known {
         let base = self.base_of(n);
         let near = Interval::new(base.lo - below, base.hi + above);
