@@ -132,15 +132,7 @@ impl Question<'_> {
         let by_towers = choices
             .iter()
             .filter(|c| matches!(c.schedule, Schedule::Tiled(_)));
-        let asked = |plan: &DevicePlan| Wanted {
-            blocks: self.holding.in_flight.map(|n| n as usize),
-            columns: self.holding.columns.map(i64::from),
-            every: self.every,
-            available,
-            devices: self.devices,
-            disk: self.holding.folder().map(|_| DISK),
-            cells: plan.choice.prediction.rate * self.share,
-        };
+        let asked = |plan: &DevicePlan| self.wanted(plan, available);
         if *wanted == WindowArg::Device {
             if let (None, Some(choice)) = (&plan.towers, by_towers.clone().next()) {
                 *plan = planner.plan(choice.clone()).map_err(refused)?;
@@ -201,6 +193,19 @@ fn planned(
 }
 
 impl Question<'_> {
+    /// The holding that a run asks for, with the rate of a plan and the bytes that each GPU has for it.
+    fn wanted(&self, plan: &DevicePlan, available: u64) -> Wanted {
+        Wanted {
+            blocks: self.holding.in_flight.map(|n| n as usize),
+            columns: self.holding.columns.map(i64::from),
+            every: self.every,
+            available,
+            devices: self.devices,
+            disk: self.holding.folder().map(|_| DISK),
+            cells: plan.choice.prediction.rate * self.share,
+        }
+    }
+
     /// Stripes of several devices, with the schedule that is best for them; `None` where they have no memory for
     /// stripes, or axes do not allow any, and nothing else was asked for.
     fn stripes(
@@ -213,15 +218,7 @@ impl Question<'_> {
             scheme, problem, ..
         } = self.resolved;
         let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
-        let wanted = |plan: &DevicePlan| Wanted {
-            blocks: self.holding.in_flight.map(|n| n as usize),
-            columns: self.holding.columns.map(i64::from),
-            every: self.every,
-            available,
-            devices: self.devices,
-            disk: None,
-            cells: plan.choice.prediction.rate * self.share,
-        };
+        let wanted = |plan: &DevicePlan| self.wanted(plan, available);
         let stripes_of = |plan: &DevicePlan| match &self.holding.window {
             WindowArg::Auto | WindowArg::Device => {
                 planner.stripes(plan.towers.as_ref(), self.devices, wanted(plan))

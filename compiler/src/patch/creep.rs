@@ -101,8 +101,8 @@ impl Wrong {
     }
 }
 
-/// Cells below and above a base that have to be right in each row before so many steps, so that those rows that are
-/// held, and all states, are right in the base after them. As [`creep`] the other way round.
+/// Cells below and above a base that have to be right in each row before some steps, so that all states, and all rows
+/// that are held, are right in the base after these steps. As [`creep`] the other way round.
 pub fn needed(
     scheme: &Scheme,
     layout: &Layout,

@@ -1,5 +1,5 @@
-//! A calculation window over files, or slabs: each pass reads the array of one file and writes that of another one, and its end is
-//! a state from which a run goes on.
+//! A calculation window over files, or slabs: each pass reads the array of one file and writes the array of another
+//! one, and its end is a state from which a run goes on.
 
 use super::Pipelined;
 use super::chain::{Chain, Locked};
@@ -91,8 +91,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(())
     }
 
-    /// Planes that passes keep in memory, around a periodic first axis or by slabs: none has more of them than one of the
-    /// highest time blocks.
+    /// Planes that passes keep in memory, around a periodic first axis or by slabs: no pass has more of them than a
+    /// pass of the highest time blocks.
     fn kept_planes(&mut self) -> Result<Option<KeptPlanes>, DeviceError> {
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
         let heights = vec![self.towers.steps; self.builder.window().in_flight];

@@ -3,8 +3,8 @@
 //! them once more. So each plane comes to a pass once, from a file or from the pass before, and leaves it once.
 //!
 //! A pass begins below the planes that the one before has twice, so planes come to it in the order in which they leave
-//! that one, but for a few: the lowest planes of the one before, which it only reads. They are the first to leave it, as
-//! planes once around the ring higher, and the last to come to the next pass. That takes them from the memory of the
+//! that one, but for a few: the lowest planes of the one before, which it only reads. They are the first to leave it,
+//! as planes once around the ring higher, and the last to come to the next pass. That takes them from the memory of the
 //! pass before, which keeps them until the chain ends.
 
 use super::chain::Locked;
@@ -108,7 +108,8 @@ impl RingPasses {
         }
     }
 
-    /// Which planes of the memory of a pass are some of its planes, as the array counts them; or planes of the next one.
+    /// The planes of the memory of a pass that some of its planes are, as the array counts them; or planes of the next
+    /// pass.
     fn kept(&self, pass: usize, of: usize, planes: Interval) -> Interval {
         let RingPass { around, below } = self.all[pass];
         // Along the way.

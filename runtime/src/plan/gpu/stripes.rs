@@ -33,7 +33,7 @@ const COLUMNS: [i64; 5] = [32, 16, 8, 4, 2];
 const BETWEEN: f64 = 0.45;
 
 /// Columns by which a strip of towers takes longer in each launch, which begins and ends the strip anew. On H200s
-/// launches of 32 columns reached 0.952 to 0.98 of the rate of whole time blocks, and launches of 64 columns 0.976 to 1.
+/// launches of 32 columns reached 0.952 to 0.98 of the rate of whole time blocks, launches of 64 columns 0.976 to 1.
 const STRIP: f64 = 1.0;
 
 /// Time blocks have as many heights, about, for which there are tables.

@@ -88,27 +88,32 @@ problem p {
 }
 ";
 
+/// Ends of a periodic first axis of 80 cells, and sources and probes beside its seam.
+const POINTS: &str = "  boundary x: periodic, y: pec, z: pec | pmc
+  source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
+  source H.x at (77, 3, 2) += sin(t)
+  probe E.z at (0, 3, 3)
+  probe H.y at (79, 2, 2)
+";
+
 /// Points, slices across all axes and a volume; the domain is longer than the buffer, and passes come around.
 #[test]
 fn windows_go_around_the_first_axis() {
     if library().is_none() {
         return;
     }
-    let text = "use std::maxwell::maxwell42
-problem p {
+    let text = &format!(
+        "use std::maxwell::maxwell42
+problem p {{
   scheme maxwell42
   domain 80 x 7 x 6
-  boundary x: periodic, y: pec, z: pec | pmc
-  source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
-  source H.x at (77, 3, 2) += sin(t)
-  probe E.z at (0, 3, 3)
-  probe H.y at (79, 2, 2)
-  output slice E.z z = 3 every 6
+{POINTS}  output slice E.z z = 3 every 6
   output slice H.y x = 78 every 9
   output volume E.x every 9
   steps 18
-}
-";
+}}
+"
+    );
     for (circular, more) in [(None, 0), (Some(MAPPING), 0), (Some(MAPPING), 9)] {
         let case = Case {
             text,
@@ -265,21 +270,18 @@ fn chains_over_files_go_around_the_first_axis() {
     if library().is_none() {
         return;
     }
-    let points = "use std::maxwell::maxwell42
-problem p {
+    let points = &format!(
+        "use std::maxwell::maxwell42
+problem p {{
   scheme maxwell42
   domain 80 x 5 x 4
-  boundary x: periodic, y: pec, z: pec | pmc
-  source E.z at (3, 4, 3) += exp(-((t - 3)/2)^2)
-  source H.x at (77, 3, 2) += sin(t)
-  probe E.z at (0, 3, 3)
-  probe H.y at (79, 2, 2)
-  output slice E.z z = 3 every 14
+{POINTS}  output slice E.z z = 3 every 14
   output slice H.y x = 78 every 14
   output volume E.x every 22
   steps 22
-}
-";
+}}
+"
+    );
     let layers = "use std::maxwell::maxwell_media
 problem p {
   scheme maxwell_media
@@ -292,7 +294,7 @@ problem p {
 }
 ";
     let cases = [
-        (points, "torre(D = 2, TH = 2)", Precision::F32, 3),
+        (points.as_str(), "torre(D = 2, TH = 2)", Precision::F32, 3),
         (layers, "torre(D = 1, TH = 2)", Precision::F32, 2),
         (BLOCH, "torre(D = 1, TH = 2)", Precision::F64, 3),
     ];

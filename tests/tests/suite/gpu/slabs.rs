@@ -57,21 +57,6 @@ pub(super) fn by_slabs(
     let (plan, model) = plan_of(&device, scheme, problem, schedule);
     let towers = &compiled_for_window(library, scheme, plan, &model);
     let how = slabs_of(scheme, towers, how, base).expect("groups");
-    let device = Interpreted::new();
-    device.reseed(base as u64);
-    let done = Trial {
-        library,
-        scheme,
-        problem,
-        towers,
-        how,
-    }
-    .in_flight(Devices::One(&device))
-    .expect("the bits of the reference");
-    assert!(device.changes() > 20, "queues take turns");
-    let device = Interpreted::new();
-    device.reseed(base as u64 + 1);
-    let folder = tempfile::tempdir().expect("a folder");
     let trial = Trial {
         library,
         scheme,
@@ -79,6 +64,14 @@ pub(super) fn by_slabs(
         towers,
         how,
     };
+    let device = Interpreted::new();
+    device.reseed(base as u64);
+    let done = trial.in_flight(Devices::One(&device));
+    let done = done.expect("the bits of the reference");
+    assert!(device.changes() > 20, "queues take turns");
+    let device = Interpreted::new();
+    device.reseed(base as u64 + 1);
+    let folder = tempfile::tempdir().expect("a folder");
     let over = trial.over_files(Devices::One(&device), folder.path());
     over.expect("the bits of the reference");
     // Several devices take slabs in turns, over the host's memory.
@@ -193,8 +186,8 @@ problem p {
     by_slabs(scheme, problem, "torre(D = 1, TH = 2)", how, 9);
 }
 
-/// A run by slabs over files that the device gives up, after any number of launches, goes on with the last whole pass, by
-/// slabs or with windows of two devices, and ends with the same bits.
+/// A run by slabs over files that the device gives up, after any number of launches, goes on with the last whole pass,
+/// by slabs or with windows of two devices, and ends with the same bits.
 #[test]
 fn slabs_over_files_go_on_where_they_ended() {
     let Some(library) = library() else { return };
