@@ -21,7 +21,7 @@ pub struct WaveSlots {
     pub slots: u32,
 }
 
-/// Waves that are copied for a row: those of its sources have slots that follow each other.
+/// Waves that are copied for a row. The waves of its sources have consecutive slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaveCopy {
     pub row: RowUpdate,
@@ -37,7 +37,7 @@ pub const BESIDE: u32 = 2;
 const MOST_SOURCES: u32 = 16;
 const MOST_PLACES: u32 = 1 << 15;
 
-/// The waves that the sources need in a stage of a period, if slots of stages before have so many.
+/// The waves that the sources need in a stage of a period, in slots from `slot` on.
 pub(super) fn wave_copies(
     scheme: &Scheme,
     number: usize,
@@ -96,7 +96,7 @@ impl WaveSlots {
         })
     }
 
-    /// Bytes of the slots, and of what is known of each place.
+    /// Bytes of the slots, and of the words of each place.
     pub fn bytes(&self) -> u32 {
         let slots = self.slots.saturating_mul(self.places).saturating_mul(WAVE);
         let words = self.sources.saturating_mul(self.places + BESIDE);
@@ -109,7 +109,7 @@ impl WaveSlots {
         number as i64 * i64::from(self.places * WAVE)
     }
 
-    /// From the first slot to the words of a source, by its number among those whose waves are copied.
+    /// From the first slot to the words of a source, by its number among the sources whose waves are copied.
     pub fn words(&self, number: usize) -> i64 {
         let each = i64::from((self.places + BESIDE) * WORD);
         self.slot(self.slots as usize) + number as i64 * each
