@@ -212,11 +212,11 @@ fn is_uniform(scheme: &Scheme) -> bool {
         && !coefs.any(|coef| coef.only_axis == Some(Axis::OUTER))
 }
 
-/// A periodic outer axis in a calculation window: planes are counted on around the ring, each lies beside those that
-/// come before and after it, and none is the ghost of another one. The seam of a time block begins where that of the
-/// time block before has ended, or beyond. So in terms of planes that are counted on the seam never comes back, each
-/// event belongs to one plane, and time blocks are in flight as along an open axis: planes that the seam passes are
-/// loaded again, as planes below the lowest one, when all time blocks of a pass have left them.
+/// A periodic outer axis in a calculation window: planes are counted on around the ring, each lies between its
+/// predecessor and its successor, and none is the ghost of another one. The seam of a time block begins where that of
+/// the time block before has ended, or beyond. So in terms of planes that are counted on the seam never comes back,
+/// each event belongs to one plane, and time blocks are in flight as along an open axis: planes that the seam passes
+/// are loaded again, as planes below the lowest one, when all time blocks of a pass have left them.
 impl Towers {
     /// Whether the outer axis is periodic, and planes in arrays of a layout are counted on around it.
     pub fn is_unrolled(&self, layout: &Layout) -> bool {

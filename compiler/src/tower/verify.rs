@@ -11,13 +11,13 @@
 //! 5. A row is loaded from memory only if memory has its newest value: the tower has stored its own writes.
 //! 6. An updated row is committed exactly once, after sources have added to it, and published, stored or read in a
 //!    later stage only then.
-//! 7. A period leaves in registers and shared rows what the next one begins with, displaced by the advance; all else
-//!    that it wrote is in memory.
+//! 7. A period leaves in registers and shared rows the values with which the next one begins, displaced by the advance;
+//!    all else that it wrote is in memory.
 //! 8. Where ends may cut rows off, or lines are cut into z blocks, each update has the old value.
 //! 9. Faces of z blocks move as far as stages read.
 //! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
-//!     happens to it; rows that are amended together are different ones, by the same zone. What that needs of memory
-//!     was asked for once in the same stage, and after the wait where a step has one stage only.
+//!     happens to it; rows that are amended together are different ones, by the same zone. The values that an amendment
+//!     needs from memory were fetched once in the same stage, and after the wait where a step has one stage only.
 //! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no two
 //!     rows have the same slot, a period has two stages, and the block has all these slots.
 //!

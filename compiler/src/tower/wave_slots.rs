@@ -1,9 +1,9 @@
 //! Slots of shared memory for the corrections of rows far from faces of boxes of total fields.
 //!
-//! Threads near the faces across the inner axis add a wave to each such row. Waves are copied to shared memory while the
-//! stage before runs, as entering rows are, so that no thread that computes waits for memory, nor looks for them. There
-//! they lie in *slots*: one for each row of a period and each source that adds to it, with a wave for each *place*,
-//! which is an index along the inner axis near a face.
+//! Threads near the faces across the inner axis add a wave to each such row. Waves are copied to shared memory while
+//! the stage before runs, as entering rows are, so that no thread that computes waits for memory, nor looks for them.
+//! There they lie in *slots*: one for each row of a period and each source that adds to it, with a wave for each
+//! *place*, which is an index along the inner axis near a face.
 
 use super::allocate::{Allocation, StageAllocation};
 use super::residency::{RowUpdate, StageAt};
@@ -30,7 +30,7 @@ pub struct WaveCopy {
 
 /// Bytes of a wave.
 pub const WAVE: u32 = 8;
-/// Bytes of what is known of a place for a source, and such words of a source besides.
+/// Bytes of the word of a place for a source, and further words of a source.
 const WORD: u32 = 4;
 pub const BESIDE: u32 = 2;
 /// Sources of which a thread can know in a word, next to its place, whether they have waves for it; and such places.

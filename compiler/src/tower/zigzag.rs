@@ -51,7 +51,7 @@ impl StripeLaunch {
 const FAR: i64 = 1 << 12;
 
 impl Zigzag {
-    /// Borders near these indices along the middle axis, ascending, in groups of so many columns. The last group of a
+    /// Borders near `borders` along the middle axis, ascending, in groups of `columns` columns. The last group of a
     /// time block that ends with column `last` is whole, or lacks one: in a smaller one, the few towers would wait for
     /// each other. `None` where tiles do not advance along the axis, or stripes would be narrower than a border is
     /// wide.

@@ -153,7 +153,7 @@ mod tests {
     use crate::testing::{add_layers, maxwell};
     use std::collections::BTreeSet;
 
-    /// Values have places of their own, those beside ranges included; lines of ranges that a period may meet together,
+    /// Values have places of their own, values beside ranges included; lines of ranges that a period may meet together,
     /// and lines for which there is no room, are left out.
     #[test]
     fn values_have_places_of_their_own() {

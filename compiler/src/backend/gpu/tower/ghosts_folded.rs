@@ -72,8 +72,8 @@ pub(super) fn is_negated(
     Some(negated)
 }
 
-/// The index that the thread sees. It is the same for all rows, but there are no registers to keep what follows from
-/// it.
+/// The index that the thread reads. It is the same for all rows, but there are no registers to keep values that follow
+/// from it.
 fn seen(k: &mut Kernel<'_>, lane: &Lane, by: i64) -> Operand {
     let thread = k.again(lane.thread);
     k.int(IntOp::Add, thread, word(by))
