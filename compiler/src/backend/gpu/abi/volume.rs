@@ -21,13 +21,14 @@ pub struct VolumeBox {
 
 /// The corrections of an update in a box, as threads find them, in words of one table.
 ///
-/// The first word is the number that all places add to their waves' numbers, and the second one the pattern of rows
-/// that are far from faces across the first two axes, if they have all the same one. Two words say how far the number
-/// of a place of these is from its index along the inner axis, below the hole and above it, and one where the words of
-/// these places are: of each the number of its wave less the row's shift, or [`CorrectionTable::NONE`]. Rows at indices
-/// along the outer axis that have the same patterns are of one *class*, and so along the middle axis. A word for each
-/// index of the region along the outer axis follows, the place of the patterns of its class, then a word for each index
-/// along the middle axis, the number of its class, then the pattern of each pair of classes, then patterns.
+/// The first word is the number that all places add to their waves' numbers. The second word is the pattern of rows far
+/// from faces across the first two axes, if all such rows have the same one. For these rows, two words give the
+/// distance of a place's number from its index along the inner axis, below the hole and above it. One word more gives
+/// the position of the words of their places: for each place the number of its wave less the row's shift, or
+/// [`CorrectionTable::NONE`]. Rows at indices along the outer axis that have the same patterns are of one *class*; the
+/// same holds along the middle axis. A word for each index of the region along the outer axis follows, the place of the
+/// patterns of its class, then a word for each index along the middle axis, the number of its class, then the pattern
+/// of each pair of classes, then patterns.
 ///
 /// A pattern is negative where there are no corrections; otherwise it is twice its place in the table, and one more if
 /// it has no words for the hole. It has a word for each index of the region along the inner axis: the number of the
