@@ -151,7 +151,7 @@ impl Receivers {
         }
     }
 
-    /// What probe `index` has recorded, one value per step from step 1.
+    /// The record of probe `index`, one value per step from step 1.
     pub fn probe(&self, index: usize) -> Vec<f64> {
         lock(&self.probes[index].record).clone()
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The name of the file that is locked.
 const FILE: &str = ".torre.lock";
 
-/// What a run says about itself is no longer.
+/// The most bytes of a run's description of itself.
 const MAX_BYTES: u64 = 500;
 
 /// Files that others removed while they were being locked; more than a few are no accident.
@@ -124,7 +124,7 @@ impl Drop for Claim {
     }
 }
 
-/// What a run wrote about itself, without what could confuse a terminal.
+/// The description that a run wrote of itself, without characters that could confuse a terminal.
 fn description(file: &File) -> String {
     let mut text = Vec::new();
     // Without it there is less to say.

@@ -5,7 +5,7 @@ use super::colour::{ColourMap, NAN, Rgb, TABLE};
 /// Of the values of a frame, this part is left out of the range of colours, half of it at either end.
 const OUTERMOST: f64 = 1e-3;
 
-/// One sign is taken for none where its values are less than this part of those of the other sign.
+/// Values of one sign are ignored where they are less than this part of the values of the other sign.
 const SLIGHT: f64 = 0.01;
 
 /// Spans of ranges have to be numbers too.
