@@ -18,8 +18,8 @@
 //! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
 //!     happens to it; rows that are amended together are different ones, by the same zone. The values that an amendment
 //!     needs from memory were fetched once in the same stage, and after the wait where a step has one stage only.
-//! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no two
-//!     rows have the same slot, a period has two stages, and the block has all these slots.
+//! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no
+//!     two rows have the same slot, a period has two stages, and the block has all these slots.
 //!
 //! The check runs one period with values that have names instead of numbers: a period begins in any state that
 //! satisfies rule 7, so that it ends in such a state shows the rest by induction.
