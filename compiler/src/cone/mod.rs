@@ -91,7 +91,7 @@ pub enum Via {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dependence {
     pub kind: Kind,
-    /// The earlier event: the producer of a value, or the reader of what is overwritten.
+    /// The earlier event: the producer of a value, or the reader of a value that is overwritten.
     pub from: Site,
     /// The later event.
     pub to: Site,

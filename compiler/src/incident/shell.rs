@@ -139,7 +139,7 @@ impl<'a> Shell<'a> {
         parts_between(self.regions(component))
     }
 
-    /// The same with the neighbours of those places, of which some lie on both sides of each face.
+    /// The same with the neighbours of these places, of which some lie on both sides of each face.
     fn parts_around(&self, component: ComponentId) -> Vec<Region> {
         parts_between(self.regions_of(component, |axis| self.ranges_around(axis)))
     }

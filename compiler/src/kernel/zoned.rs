@@ -142,7 +142,7 @@ impl ZoneSplitter {
         !self.some || self.exact.is_bare(region)
     }
 
-    /// The runs over a range, runs in the same zones together; of the zones only those in `relevant` count. The runs'
+    /// The runs over a range, runs in the same zones together; only zones in `relevant` count. The runs'
     /// offsets count from group `origin`.
     pub fn split(
         &self,

@@ -112,7 +112,7 @@ impl Builder {
         match (same.next(), same.next()) {
             (None, _) => true,
             (Some(active), None) => {
-                // Numbers of planes go on below those of the highest pass, so one that has fewer ends first.
+                // Numbers of planes go on below the numbers of the highest pass, so one that has fewer ends first.
                 let around = active.pass.around;
                 let whole = around.is_none_or(|own| own.loaded.lo == self.window.planes.lo);
                 let begun = active.runs.is_empty() || active.next(0).is_none();

@@ -1,8 +1,8 @@
 //! Periods that ends of the grid cut: the rows of a tower, run in memory with a condition for each.
 //!
-//! The rows and stages are those of an interior period, with a barrier after each stage. A row that lies in the region
-//! of its update is computed from memory and stored together with its ghosts. Ghosts along the inner axis are left out
-//! where towers make them when they read them.
+//! The rows and stages are the same as in an interior period, with a barrier after each stage. A row that lies in the
+//! region of its update is computed from memory and stored together with its ghosts. Ghosts along the inner axis are
+//! left out where towers make them when they read them.
 
 use super::group::{Group, PerFace};
 use super::residency::{RowUpdate, StageAt, keeps_old};

@@ -3,7 +3,7 @@
 //!
 //! A period with a cell to which a source adds, or that a probe records, is run row by row in memory, as if an end of
 //! the grid cut it. After the rows of a stage, each thread looks whether a point acts on a value that it has just
-//! written. So the injections, their order and the ghosts are those of a run stage by stage.
+//! written. So the injections, their order and the ghosts are the same as in a run stage by stage.
 
 use super::group::Group;
 use super::residency::RowUpdate;

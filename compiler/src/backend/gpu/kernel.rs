@@ -2,7 +2,7 @@
 //!
 //! A kernel is a list of blocks. A block is begun by [`Kernel::place`] and ended by a jump; a block without one gets a
 //! jump to the next. Values that change are [`Variable`]s: LLVM turns them into registers, so loops need no phi nodes.
-//! No floating-point operation carries flags, so the bits are those of the operations as written.
+//! No floating-point operation carries flags, so the bits are the bits of the operations as written.
 
 mod assembly;
 mod barriers;

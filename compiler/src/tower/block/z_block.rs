@@ -20,7 +20,7 @@
 //!
 //! A thread has one index for the whole time block, from the z block's *base* on. A value in whose update it has no
 //! part, it keeps as memory has it. By the same rule, that is the version which threads beside it read. As faces lean,
-//! the threads of a z block overlap with those of the one before it. Of a row they load only the values that some
+//! the threads of a z block overlap with the threads of the one before it. Of a row they load only the values that some
 //! thread with a part needs while the tower has the row ([`ZBlocks::needed`]): its own value, or one that it reads at
 //! another index. They copy the values that are needed of any of the rows that enter together ([`ZBlocks::window`]).
 //! All other threads compute with the arbitrary contents of their registers and shared rows; no thread reads or stores

@@ -84,7 +84,7 @@ pub(super) struct VolumeCell {
 /// Which rows are corrected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Corrected {
-    /// All cells, also those near faces across the first two axes.
+    /// All cells, also cells near faces across the first two axes.
     All,
     /// Cells with indices outside of the holes of volumes.
     OutsideHoles,

@@ -1,6 +1,6 @@
 //! Boundary periods: row by row in memory, with a condition for each row.
 //!
-//! The rows, stages and barriers are those of an interior period. A row that lies in the region of its update is
+//! The rows, stages and barriers are the same as in an interior period. A row that lies in the region of its update is
 //! computed from memory and stored together with its ghosts. Where memory does not hold ghosts along the inner axis,
 //! they are not stored, and threads near an end read their sources.
 

@@ -152,7 +152,7 @@ impl Poller {
 pub(super) struct Waiting {
     /// The progress that the lane looks at.
     from: Operand,
-    /// Stages that neighbours must have done beyond those that the tower itself reads.
+    /// Stages that neighbours must have done beyond the stages that the tower itself reads.
     more: Option<Operand>,
 }
 
