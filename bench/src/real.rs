@@ -1,4 +1,4 @@
-//! What users put into a problem, beside the bare box: both run alternately with the same schedule.
+//! Parts that users put into a problem, beside the bare box: both run alternately with the same schedule.
 
 use crate::args::Args;
 use crate::cases::{Case, MAXWELL, MAXWELL42};
@@ -24,7 +24,7 @@ macro_rules! box_with {
     };
 }
 
-/// What users put into a problem.
+/// The parts that users put into a problem.
 #[derive(Debug)]
 pub struct RealProblem {
     pub name: &'static str,

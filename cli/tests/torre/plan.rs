@@ -1,5 +1,4 @@
-//! `torre plan`, `torre machine` and the later stages of `torre emit`: what is said about schedules without running
-//! them.
+//! `torre plan`, `torre machine` and the later stages of `torre emit`: texts about schedules without a run.
 
 use crate::support::*;
 use serde_json::Value;

@@ -1,10 +1,10 @@
-//! Running the `torre` command and looking at what it leaves behind.
+//! Running the `torre` command and looking at the files that it leaves.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The command under test; its code cache stays out of the user's, and no run changes what another one chooses.
+/// The command under test; its code cache stays out of the user's, and no run changes the choice of another one.
 pub fn torre() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_torre"));
     command
