@@ -43,7 +43,7 @@ impl Reads {
         self.mask
     }
 
-    /// Who reads.
+    /// The lanes that read.
     pub(crate) fn crew(&self) -> Crew<'_> {
         let view = &self.view;
         let actor = Actor {

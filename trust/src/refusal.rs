@@ -17,7 +17,7 @@ pub enum Refusal {
     },
 }
 
-/// What is wrong with a place.
+/// A fault of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It belongs to this user.
