@@ -1,6 +1,6 @@
 //! Clusters: blocks that run side by side, meet at a barrier of their own and see each other's shared memory.
 //!
-//! While a block runs, its cluster's other blocks lend what it can see of them.
+//! While a block runs, its cluster's other blocks lend the parts that it can see of them.
 
 use crate::alu::lanes;
 use crate::block::{Block, Shared};

@@ -104,7 +104,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
     }
 }
 
-/// What all calculations have.
+/// The common part of all calculations.
 struct OnGpu<'a> {
     scheme: &'a Scheme,
     problem: &'a Problem,
