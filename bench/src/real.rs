@@ -212,7 +212,7 @@ fn real_in<T: Real>(cells: &[i64], args: &Args, cores: &Cores) -> Result<Vec<Bes
                 for round in 0..=args.rounds {
                     let base = running.run(plain, threads, steps, cores);
                     let seconds = beside.run(tiles, threads, steps, cores);
-                    // Nobody wants the pictures, but they would fill memory.
+                    // The pictures are not used, but would fill memory.
                     drop(beside.calculation.take_pictures());
                     match round {
                         0 => {

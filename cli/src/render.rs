@@ -94,7 +94,7 @@ impl Voice {
     }
 
     fn write(&self, text: &str) {
-        // Nobody can be told that stderr is closed.
+        // A closed stderr cannot be reported.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 }

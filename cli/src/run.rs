@@ -454,7 +454,7 @@ impl<'a, T: Value> Run<'a, T> {
         counts.any(|count| count.largest != 0.0 || count.nan > 0 || count.infinite > 0)
     }
 
-    /// Where reductions go, if anyone will read them.
+    /// Where reductions go, if they will be read.
     fn series<'b>(&self, prepared: &'b Prepared<'_>) -> Result<Option<SeriesRecords<'b>>, Failure> {
         let Folders {
             outputs,

@@ -1,4 +1,4 @@
-//! Reads of memory that nobody has written in a launch: they race with nothing, and are only kept, in order, for the
+//! Reads of memory that was not written in a launch: they race with nothing, and are only kept, in order, for the
 //! first write.
 
 use crate::clock::View;

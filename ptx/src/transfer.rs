@@ -132,7 +132,7 @@ impl Transfers {
         &mut self.elements[thread]
     }
 
-    /// Whether copies will arrive without anybody's doing.
+    /// Whether copies will arrive without a wait of a thread.
     pub(crate) fn under_way(&self) -> bool {
         !self.flights.is_empty()
     }
@@ -328,7 +328,7 @@ impl Launch<'_> {
         Ok(Flow::Next)
     }
 
-    /// Nobody may touch these bytes until the copy has arrived.
+    /// No thread may touch these bytes until the copy has arrived.
     fn arriving(&self, block: &mut Block, at: usize, bytes: usize) -> Result<(), Fault> {
         let states = &mut block.shared.state[at..at + bytes];
         if states.iter().any(|state| state & OBJECT != 0) {
@@ -465,7 +465,7 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Copies to shared memory that nobody waits for and whose time has come arrive.
+    /// Copies to shared memory for which no thread waits and whose time has come arrive.
     pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
         let mut index = 0;
         while let Some(flight) = block.transfers.flights.get_mut(index) {

@@ -150,7 +150,7 @@ impl Cache {
         self.refusal.as_ref()
     }
 
-    /// The object of a key, if it is there, whole, and nobody else's.
+    /// The object of a key, if it is there, whole, and the user's.
     pub fn get(&self, key: Key) -> Option<Object> {
         let folder = self.folder.as_ref()?;
         let (file, bytes) = folder.read(&key.file_name(), self.limit).ok()?;

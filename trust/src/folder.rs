@@ -87,7 +87,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens a file for reading, if nobody else can have written it.
+    /// Opens a file for reading, if no other user can have written it.
     pub fn open(&self, name: &str) -> Result<File, Refusal> {
         self.check()?;
         let path = self.path.join(check_name(name, &self.path)?);
@@ -239,7 +239,7 @@ impl Folder {
             .map_err(|fault| Refusal::at(&self.path, fault))
     }
 
-    /// Whether an open file is a regular one of the user's, with one name, which nobody else can have written.
+    /// Whether an open file is a regular one of the user's, with one name, which no other user can have written.
     fn check_file(&self, fd: &OwnedFd, path: &Path) -> Result<(), Refusal> {
         let stat = fstat(fd).map_err(Refusal::io(path))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -266,7 +266,7 @@ impl Folder {
     fn at(&self, path: &Path, errno: Errno) -> Refusal {
         match errno {
             Errno::LOOP => Refusal::at(path, Fault::Link),
-            // A pipe or a socket that nobody listens to.
+            // A pipe or a socket without a listener.
             Errno::NXIO => Refusal::at(path, Fault::NoFile),
             errno => Refusal::io(path)(errno),
         }

@@ -65,7 +65,7 @@ impl User {
         Ok(User { id, system })
     }
 
-    /// Whether nobody but its owner can write to an open file or folder, according to its mode.
+    /// Whether only its owner can write to an open file or folder, according to its mode.
     pub fn check_writers(&self, fd: BorrowedFd<'_>, stat: &Stat) -> Result<(), Fault> {
         let mode = Mode::from_raw_mode(stat.st_mode);
         if mode.contains(Mode::WOTH) {
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(user(1000, "1000 1000 1\n"), alone);
         let ranges = "0 1000 1\n1 100000 65536\n";
         assert_eq!(user(65534, ranges).map(|user| user.system), Ok(0));
-        // Nobody is mapped: files of all users look like files of this one.
+        // No user is mapped: files of all users look like files of this one.
         assert!(user(65534, "").is_err() && user(65534, "0 1000 1\n").is_err());
         assert!(User::in_namespace(7, None, 65534).is_ok());
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 use torre_trust::{Fault, Folder, Refusal};
 
-/// A user ID that nobody has.
+/// An unused user ID.
 const FOREIGN: u32 = 54321;
 
 const NONE: Duration = Duration::ZERO;

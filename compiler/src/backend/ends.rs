@@ -65,7 +65,7 @@ impl RowEnds {
     /// Writes the ghosts of a range of a group's row.
     ///
     /// # Safety
-    /// The row with its ghosts lies in an array of elements of this type, and nobody else touches it meanwhile.
+    /// The row with its ghosts lies in an array of elements of this type, and no other thread touches it meanwhile.
     unsafe fn write<T: Real>(&self, group: *mut T, range: Interval) {
         // SAFETY: passed on.
         unsafe {

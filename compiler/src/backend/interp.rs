@@ -346,7 +346,7 @@ unsafe fn run_group<T: Real>(
         results.push((target, masked(result, update.mask, target)));
     }
     for (place, result) in results {
-        // SAFETY: the target's elements at these indices lie in the array, and no one else accesses them.
+        // SAFETY: the target's elements at these indices lie in the array, and no other thread accesses them.
         unsafe {
             let target = start(place).wrapping_offset((place.at + lo) as isize);
             std::ptr::copy_nonoverlapping(result.as_ptr(), target, length);

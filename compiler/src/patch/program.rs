@@ -65,7 +65,7 @@ pub struct StagePlan {
     pub updates: Vec<UpdatePlan>,
     /// Rows of which cells are published after it.
     pub publish: Vec<usize>,
-    /// Rows that are final in the round and not held beyond it: stored here, if anybody will look at them.
+    /// Rows that are final in the round and not held beyond it: stored here, if they will be read.
     pub leave: Vec<usize>,
     /// Whether all threads wait for each other after it.
     pub meets: bool,

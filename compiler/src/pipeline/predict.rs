@@ -94,7 +94,7 @@ impl WindowRate {
     pub fn in_turns(self, devices: usize, passes: u64, planes: i64, behind: i64) -> WindowRate {
         let (count, last) = (devices.max(1) as u64, passes.max(1) - 1);
         let [planes, behind] = [planes.max(1), behind.max(1)].map(|n| n as f64);
-        // A device begins its next pass when it has done the one before, and nobody overtakes another one.
+        // A device begins its next pass when it has done the one before, and no device overtakes another one.
         let begin = match count as f64 * behind <= planes {
             true => (last / count) as f64 * planes + (last % count) as f64 * behind,
             false => last as f64 * behind,

@@ -137,7 +137,7 @@ impl Resolver<'_> {
         let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();
         let slots = self.arguments(scope, &def.name.node, &names, args, place)?;
         self.add_sizes(&mut inner, axis);
-        // Where nobody has found how fast waves are, the layer is made for a usual step.
+        // Where the speed of waves is not known, the layer is made for a usual step.
         let speed = self
             .speed
             .unwrap_or(0.5 * self.graph.spacing[axis] / self.frame.dt);

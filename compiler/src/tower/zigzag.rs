@@ -4,7 +4,7 @@
 //! them within a launch. Towers are cut into groups of columns; in a group, a border keeps to one index along the first
 //! face or along the second one, in turns, and neighbouring borders do so in opposite turns. So a stripe becomes wider
 //! in one group, for which it needs the towers of both neighbours in that group, and narrower in the next one, for
-//! which it needs nobody. A *launch* is such a pair of groups:
+//! which it needs no neighbour. A *launch* is such a pair of groups:
 //!
 //! ```text
 //! columns    stripe 0  | stripe 1 |  stripe 2

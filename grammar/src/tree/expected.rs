@@ -60,7 +60,7 @@ impl Failure {
             }
         }
         if failure.wants.operator {
-            // Where an operator fits, these do so too and help nobody.
+            // Where an operator fits, these fit too, and do not help.
             found.retain(|(_, term)| !matches!(*term, "`::`" | "`(`" | "`[`"));
         }
         found.sort_unstable();

@@ -99,7 +99,7 @@ fn what_arrives_with_a_barrier_object_is_seen_by_those_who_wait_for_it() {
         FaultKind::Race,
         &format!("{VALUE}{GATHER}{EXPECT}{SEND}{GATHER}{SHOW}{END}"),
     );
-    // Nobody waits for bytes that are not expected, and phases that miss them never end.
+    // No thread waits for bytes that are not expected, and phases that miss them never end.
     fails(
         FaultKind::Deadlock,
         &format!("{VALUE}{GATHER}{SEND}{ARRIVE}{WAIT}{SHOW}{END}"),

@@ -124,7 +124,7 @@ fn copies_arrive_at_barrier_objects() {
     assert_eq!((counts.copied_in, counts.copies), (256, 64));
     let arrive = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];\n";
     let wait = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra WAIT;\n";
-    // Nobody has asked for the arrival of copies that come after.
+    // No thread has asked for the arrival of later copies.
     let later = BUNDLES
         .replace("], 4;\n", "], 4;\nLATER")
         .replace(arrive, "");

@@ -113,7 +113,7 @@ impl CudaDevice {
         torre_trust::check_library_path(&["libcuda.so", "libcuda64", "libnvcuda"])
             .map_err(DeviceError::Refused)?;
         // SAFETY: opening the driver's library runs its initialisers, which are made for that; it lies where the system
-        // or the user puts it, and nobody else could have put it there.
+        // or the user puts it, and no other user could have put it there.
         if !unsafe { sys::is_culib_present() } {
             return Err(DeviceError::NoDriver);
         }

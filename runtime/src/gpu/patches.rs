@@ -136,7 +136,7 @@ pub(super) struct Next {
     pub to: Address,
     pub waves: Address,
     pub records: Address,
-    /// Somebody may look at all time levels after it.
+    /// All time levels may be read after it.
     pub all: bool,
 }
 

@@ -67,7 +67,7 @@ pub trait Queues: Device {
     fn follow(&self, queue: WorkQueue, signal: Signal) -> Result<(), DeviceError>;
     /// Waits for a signal.
     fn arrive(&self, signal: Signal) -> Result<(), DeviceError>;
-    /// Says that nobody will ask for a signal again.
+    /// Says that a signal will not be asked for again.
     fn forget(&self, signal: Signal);
     /// Marks the time at which the operations in a queue up to now are done; [`Device::reach`] forgets it.
     fn mark_in(&self, queue: WorkQueue) -> Result<Mark, DeviceError>;

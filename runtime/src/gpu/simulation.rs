@@ -76,7 +76,7 @@ pub struct OnDevice<'a, T> {
     second: OnceLock<Option<Address>>,
     /// A copy of the array that is read while steps go on, once there was one.
     shadow: Option<Address>,
-    /// Steps done, as far as anybody sees.
+    /// Steps done, as callers see them.
     steps: u64,
     /// Steps that the device was asked for.
     asked: u64,

@@ -127,7 +127,7 @@ impl<'a> WaveStream<'a> {
         })
     }
 
-    /// Computes waves of steps before one, until nobody needs them.
+    /// Computes waves of steps before `last`, until they are not needed any more.
     fn go_ahead(&self, last: u64) {
         let _end = End(self);
         let most = (AHEAD / self.each.max(1)).max(STEPS[0]);

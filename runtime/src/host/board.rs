@@ -37,7 +37,7 @@ pub(super) struct Board<'a> {
 /// The parts of a strip's tiles on one sheet.
 #[repr(align(128))]
 struct Track {
-    /// Parts at places below are done; that of the next one, once anybody has looked.
+    /// Parts at places below are done; that of the next one, once a thread has looked.
     place: AtomicI64,
     /// A thread keeps it.
     taken: AtomicBool,

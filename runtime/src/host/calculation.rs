@@ -175,7 +175,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         }
         let from = self.steps;
         let engine = self.engine(set, code, until, progress);
-        // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.
+        // SAFETY: `&mut self` keeps all other threads away from the cells until the run's threads have ended.
         unsafe {
             match order {
                 Order::Layerwise => engine.run_layerwise(threads, from, until),

@@ -375,7 +375,7 @@ impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` stage by stage on some threads.
     ///
     /// # Safety
-    /// Nobody else touches the cells meanwhile.
+    /// No other thread touches the cells meanwhile.
     pub unsafe fn run_layerwise(
         &self,
         threads: usize,

@@ -62,7 +62,7 @@ impl Memory {
         self.map.len() as u64
     }
 
-    /// The bytes of all elements, while nobody writes.
+    /// The bytes of all elements, while no thread writes.
     pub fn content(&self) -> &[u8] {
         &self.map
     }
@@ -82,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// All elements, while nobody writes.
+    /// All elements, while no thread writes.
     pub fn elements<T: Real>(&self) -> &[T] {
         assert!(self.elements * size_of::<T>() <= self.map.len());
         // SAFETY: the map is page-aligned and at least this long (asserted); f32 and f64 have no invalid bits; `&self`
@@ -125,7 +125,7 @@ impl<T: Real> Cells<T> {
     /// `count` elements from `element` on.
     ///
     /// # Safety
-    /// Nobody writes them while they are looked at.
+    /// No thread writes them while they are read.
     pub unsafe fn row<'a>(self, element: i64, count: i64) -> &'a [T] {
         if count <= 0 {
             return &[];

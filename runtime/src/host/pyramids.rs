@@ -114,7 +114,7 @@ impl<T: Real> Calculation<'_, T> {
         };
         let arrays = [first, buffers.second.cells::<T>()];
         let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
-        // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
+        // SAFETY: `&mut self` keeps all other threads away from the arrays until the run's threads have ended.
         let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads], until) }?;
         if time_blocks % 2 == 1 {
             std::mem::swap(&mut self.memory, &mut buffers.second);
@@ -159,7 +159,7 @@ impl<T: Real> Work<'_, '_, T> {
     /// Runs all time blocks, from the first array to the second one and back; returns how many there were.
     ///
     /// # Safety
-    /// Nobody else touches the arrays meanwhile.
+    /// No other thread touches the arrays meanwhile.
     unsafe fn time_blocks(
         &self,
         arrays: [Cells<T>; 2],

@@ -20,7 +20,7 @@ const SLAB: i64 = 1 << 20;
 pub trait PlanesOnDemand: Sync {
     /// Waits until all planes below one are there; `false`: they will not be.
     fn need(&self, below: i64) -> bool;
-    /// Says that nobody needs planes below one any more, and that they are final.
+    /// Says that planes below one are not needed any more, and that they are final.
     fn done(&self, below: i64);
 }
 
@@ -74,7 +74,7 @@ impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` in one sweep on some threads; `false` where planes did not come, or values were none.
     ///
     /// # Safety
-    /// Nobody else touches planes that were needed and not said to be done. The first axis is not periodic.
+    /// No other thread touches planes that were needed and not said to be done. The first axis is not periodic.
     pub unsafe fn run_sweep(
         &self,
         over: SweepOver<'_>,

@@ -134,7 +134,7 @@ impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` tile by tile on some threads.
     ///
     /// # Safety
-    /// Nobody else touches the cells meanwhile.
+    /// No other thread touches the cells meanwhile.
     pub unsafe fn run_tiles(
         &self,
         program: &Checked<TileProgram>,

@@ -4,7 +4,7 @@
 //! A thread that sleeps leaves its core to others: to the thread that it waits for, where there are more threads than
 //! cores, to its neighbour on the same core, and to other processes. A thread is awake again some 5 to 50 microseconds
 //! after it is woken, and later where a virtual machine has given an idle core back to its host. So a thread that spins
-//! in vain yields its core between looks for a while: others that want it have it, and if nobody does, the thread goes
+//! in vain yields its core between looks for a while: others that want it have it, and if none does, the thread goes
 //! on without being woken.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};

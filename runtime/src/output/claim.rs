@@ -117,7 +117,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // While it is locked: nobody else can have it. Without locks somebody else may use the same file.
+        // While it is locked: no other process can have it. Without locks another process may use the same file.
         if self.locked {
             let _ = unwatch(&self.folder.join(FILE));
         }

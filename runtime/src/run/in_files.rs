@@ -184,7 +184,7 @@ impl Pass<'_> {
     /// Bytes of the array.
     ///
     /// # Safety
-    /// Nobody else touches them.
+    /// No other thread touches them.
     #[expect(clippy::mut_from_ref, reason = "fronts say whose bytes are")]
     unsafe fn bytes(&self, range: Range<u64>) -> &mut [u8] {
         let length = (range.end - range.start) as usize;
@@ -225,7 +225,7 @@ impl Pass<'_> {
             }
             drop(front);
             let end = piece.end;
-            // SAFETY: nobody touches the piece before it is said to be there.
+            // SAFETY: no thread touches the piece before it is said to be there.
             match self.files[0].read(piece.start, unsafe { self.bytes(piece) }) {
                 Ok(()) => self.change(|front| front.there = end),
                 Err(error) => return self.fail(error),
@@ -246,7 +246,7 @@ impl Pass<'_> {
             }
             drop(front);
             let end = piece.end;
-            // SAFETY: the piece is final, and nobody needs it any more.
+            // SAFETY: the piece is final, and not needed any more.
             let bytes = unsafe { self.bytes(piece.clone()) };
             if let Err(error) = self.files[1].write(piece.start, bytes) {
                 return self.fail(error);

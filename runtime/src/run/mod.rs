@@ -52,7 +52,7 @@ pub(crate) const WAITING_PICTURES: u64 = 256 << 20;
 pub struct Company<'a> {
     pub outputs: Option<&'a Outputs>,
     pub checkpoints: Option<&'a Checkpoints>,
-    /// Where reductions over time go; `None` if nobody wants them.
+    /// Where reductions over time go; `None` if they are not wanted.
     pub series: Option<&'a SeriesRecords<'a>>,
     /// Threads that count values at the end.
     pub threads: usize,

@@ -45,7 +45,7 @@ pub struct Variable {
 pub enum Access {
     /// As it comes.
     Plain,
-    /// Nobody writes this memory while the kernel runs, so the read may use the texture path and move across stores.
+    /// No thread writes this memory while the kernel runs, so the read may use the texture path and move across stores.
     ReadOnly,
     /// Others read and write it meanwhile: never moved, never kept.
     Volatile,

@@ -28,7 +28,7 @@ impl Clocks {
         Clocks { tracks: all }
     }
 
-    /// Nobody asks for tracks below this one any more.
+    /// Tracks below this one are not asked for any more.
     pub(super) fn forget_below(&mut self, track: usize) {
         for own in &mut self.tracks[..track] {
             own.done = Vec::new();

@@ -121,7 +121,7 @@ fn slopes_below_the_needed_are_refused_and_mostly_go_wrong() {
     let (mut versions, mut races) = (0, 0);
     for seed in seeds() {
         let mut case = Case::new(seed);
-        // Everywhere: a vector is met by somebody.
+        // Updates act everywhere, so that each vector has events.
         everywhere(&mut case.scheme);
         case.cones = cones(&case.scheme);
         case.frame = Frame::new(&case.scheme, &case.cones);

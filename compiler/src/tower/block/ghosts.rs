@@ -158,7 +158,7 @@ fn shown(
             continue;
         }
         let ghost = ghosts.iter().find(|(_, ghost)| ghost.index == index);
-        // Threads whose results nobody needs read, too.
+        // Threads whose results are not needed read, too.
         let threads = by.iter().map(|by| index - by);
         let threads = threads.filter(|thread| (0..length).contains(thread));
         let reader_of = |thread| {

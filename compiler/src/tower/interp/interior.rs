@@ -244,7 +244,7 @@ impl<T: Real> TowerInterp<'_, T> {
             RowOp::Publish { row, shared } => {
                 let line = lane.register(*row)?.clone();
                 if let Some(id) = self.layout.component_of(row.row) {
-                    // Other lanes see it when the stage is over; until then nobody knows whether it is there.
+                    // Other lanes see it when the stage is over; until then they may or may not find it.
                     let unknown = self.line();
                     let mut published = std::mem::replace(&mut lane.shared[*shared], unknown);
                     self.publish(id, &line, &mut published);

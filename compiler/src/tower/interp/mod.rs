@@ -2,7 +2,7 @@
 //!
 //! Towers of a time block run side by side, stage by stage in a random order that the rules for waiting allow, on a
 //! few *workers*, each with shared rows of its own. A value that has not been written is *unknown*: a shared row while
-//! a copy is under way, a register that nobody loaded, a ghost that towers do not keep up to date in memory, a value
+//! a copy is under way, a register that was not loaded, a ghost that towers do not keep up to date in memory, a value
 //! outside of a z block. Unknown values may be computed with, as threads do that have no part in a stage; one that
 //! would reach memory, or be recorded, is a fault of the program.
 

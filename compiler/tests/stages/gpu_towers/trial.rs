@@ -148,7 +148,7 @@ impl<'a> Trial<'a> {
             let step = time_block * steps;
             (step..step + steps).for_each(|n| expected.step(n));
             if report.makes_ghosts {
-                // Nobody reads them in memory.
+                // They are not read in memory.
                 let bytes = device.read(array).to_vec();
                 own.bytes().copy_from_slice(&bytes);
                 own.spoil_inner_ghosts(1e30);

@@ -170,8 +170,8 @@ impl<T: Value> Pipelined<'_, T> {
         let Slab { place, bytes, .. } = slab;
         let device = self.devices.device(self.builder.window().device(op.pass));
         let Some(over) = &mut self.over else {
-            // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
-            // store them are ordered.
+            // SAFETY: the planes lie in the host's array, which no other thread accesses while passes run; operations
+            // that store them are ordered.
             return unsafe { device.upload(queue, self.host.add(slab.offset), place, bytes) };
         };
         if let Some(memory) = slab.from {

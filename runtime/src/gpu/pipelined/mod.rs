@@ -99,7 +99,7 @@ pub struct Pipelined<'a, T> {
     passes: VecDeque<PassState>,
     first_pass: u64,
     signals: BTreeMap<OpId, DeviceSignal>,
-    /// Steps done, as far as anybody sees.
+    /// Steps done, as callers see them.
     steps: u64,
     /// Steps that passes have begun.
     asked: u64,

@@ -73,7 +73,7 @@ impl OverFiles {
             let slot = self.reading.full(number)?;
             let inside = (part.start - pieces.start(number)) as usize;
             let to = place.offset((part.start - range.start) as i64);
-            // SAFETY: the part lies in the slot, which nobody changes before it is released.
+            // SAFETY: the part lies in the slot, which no thread changes before it is released.
             unsafe {
                 let from = slot.add(inside);
                 device.upload(queue, from, to, part.end - part.start)
@@ -101,7 +101,7 @@ impl OverFiles {
             };
             let inside = (part.start - pieces.start(number)) as usize;
             let from = place.offset((part.start - range.start) as i64);
-            // SAFETY: the part lies in the slot, which is nobody else's before it is submitted.
+            // SAFETY: the part lies in the slot, which no other thread has before it is submitted.
             unsafe {
                 let to = slot.add(inside);
                 device.download(queue, from, to, part.end - part.start)

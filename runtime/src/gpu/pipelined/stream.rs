@@ -369,7 +369,7 @@ impl Stream {
     }
 }
 
-/// Waits for a signal that nobody else asks for.
+/// Waits for a signal for which no other thread asks.
 fn arrive(device: &dyn Queues, signal: Signal) -> Result<(), DeviceError> {
     let arrived = device.arrive(signal);
     device.forget(signal);

@@ -18,7 +18,7 @@ enum Did {
 /// A copy that was begun: to the device or from it, the memory's number, the place on the device, bytes.
 type Begun = (bool, usize, usize, usize);
 
-/// A bus that does nothing before somebody waits for it.
+/// A bus that does nothing before a wait for it.
 #[derive(Default)]
 struct Lazy {
     device: RefCell<Vec<u8>>,

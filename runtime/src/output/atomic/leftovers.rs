@@ -65,7 +65,7 @@ fn remove_those(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     removed
 }
 
-/// Locks a temporary file or folder that nobody writes any more; nothing where somebody may.
+/// Locks a temporary file or folder that no process writes any more; nothing where one may.
 fn left(path: &Path, temporary: &Temporary<'_>) -> Option<File> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() && !found.is_dir() {

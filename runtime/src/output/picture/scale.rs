@@ -103,7 +103,7 @@ impl Scale {
         }
     }
 
-    /// A range as somebody wants it: blue, white and red where 0 lies inside. None unless it is finite and goes upward.
+    /// A range as it was asked for: blue, white and red where 0 lies inside. None unless it is finite and goes upward.
     pub fn between(low: f64, high: f64) -> Option<Self> {
         let fits = low < high && low >= -MOST && high <= MOST && (high - low).is_normal();
         fits.then_some(Self {

@@ -203,7 +203,7 @@ fn the_layer_of_the_book_absorbs() {
     }
 }
 
-/// A layer is made for the fastest waves of the scheme, which nobody has to give.
+/// A layer is made for the fastest waves of the scheme, which users need not give.
 #[test]
 fn layers_know_how_fast_waves_are() {
     let text = |layer: &str| {

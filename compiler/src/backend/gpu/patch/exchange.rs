@@ -12,7 +12,7 @@ use crate::layout::RowId;
 use crate::patch::Staying;
 use std::collections::BTreeMap;
 
-/// Whom a warp waits for.
+/// The progress of the tile, and of the neighbour for which the lane waits.
 pub(super) struct Waiting {
     /// Where the tile publishes its progress.
     own: Operand,

@@ -142,7 +142,7 @@ impl Context<'_> {
         }
     }
 
-    /// Along the axes, the cells of a patch at which an update may have to leave a value that somebody looks at.
+    /// Along the axes, the cells of a patch at which an update may have to keep a value that is read.
     fn rests(&self, own: &UpdatePlan, update: &Update) -> [Vec<i64>; 3] {
         let seen = self.scheme.visible(own.component);
         let mut rests: [Vec<i64>; 3] = Default::default();

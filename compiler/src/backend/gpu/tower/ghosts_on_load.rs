@@ -143,7 +143,7 @@ impl GhostList<'_> {
         self.make(k, context, lane, &self.ghosts.stages[stage]);
     }
 
-    /// `None` where nobody makes ghosts. It is computed anew each time: there are no registers to keep it in.
+    /// `None` where no warp makes ghosts. It is computed anew each time: there are no registers to keep it in.
     fn share(&self, k: &mut Kernel<'_>, context: &Context<'_>, batch: &Batch) -> Option<Share> {
         let most = batch.iter().map(|part| part.count).max();
         let most = most.filter(|most| *most > 0)?;

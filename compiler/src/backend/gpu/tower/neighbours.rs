@@ -60,7 +60,7 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Makes the barrier objects, before anyone uses them: two lanes of each warp, one for either side.
+    /// Makes the barrier objects, before any warp uses them: two lanes of each warp, one for either side.
     pub fn initialise(&self, k: &mut Kernel<'_>) {
         let warp = self.warp(k);
         let lane = k.special(Special::Lane);

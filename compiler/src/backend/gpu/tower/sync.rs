@@ -50,7 +50,7 @@ impl Sync<'_> {
         }
     }
 
-    /// Waits until nobody needs the task before, shows the next one, and ends threads where there is none.
+    /// Waits until no thread needs the task before, shows the next one, and ends threads where there is none.
     pub fn begin(&self, k: &mut Kernel<'_>, words: Operand, show: impl FnOnce(&mut Kernel<'_>)) {
         self.meet_all(k);
         show(k);

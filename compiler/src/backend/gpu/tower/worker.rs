@@ -63,7 +63,7 @@ impl Lane {
             Some(first) => {
                 let mut within = k.int(IntOp::Sub, at, first);
                 if let Some((slabs, beyond)) = slabs.and_then(|s| Some((s, s.idle?))) {
-                    // Nobody keeps order with warps beyond the end of the line.
+                    // No warp synchronises with warps beyond the end of the line.
                     let idle = (slabs.last - 1) / WARP * WARP + WARP;
                     let idle = k.compare(IntCmp::Ge, local, Operand::i32(idle as i32));
                     let rank = rank(k);

@@ -146,7 +146,7 @@ impl Drop for Code {
         let api = &self.library.api;
         // SAFETY: the last handle is gone, so nothing looks symbols up or runs the code, and the session is ours.
         let result = unsafe { take_error(api, (api.LLVMOrcDisposeLLJIT)(self.raw)) };
-        // Memory that cannot be given back is lost; nobody could do anything about it.
+        // Memory that cannot be given back is lost; there is no remedy.
         drop(result);
     }
 }
