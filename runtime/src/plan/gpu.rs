@@ -51,8 +51,7 @@ use torre_compiler::tower::block::{Block, Division, Misfit};
 use torre_compiler::tower::{Adds, AllocatedTowers, Towers, Unfit, tally};
 use waves::HostWaves;
 
-/// The candidates of `auto`: sizes in units of twice the slope, of which it tries those in whole cells; and steps of a
-/// time block.
+/// Candidates of `auto`: sizes in units of twice the slope, if they are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
     [1, 1],
     [5, 4],
@@ -461,8 +460,7 @@ impl<'a> DevicePlanner<'a> {
         }
     }
 
-    /// Of blocks with several divisions of lines, the ones that are expected to be fastest in time blocks of some
-    /// height.
+    /// Of blocks with several divisions of lines, the ones with the best prediction in time blocks of some height.
     fn fastest<'f>(&self, fits: &'f [Fit], height: u64) -> Option<(&'f Fit, Prediction)> {
         let scheme = self.planner.scheme;
         let possible = fits.iter().filter(|fit| {

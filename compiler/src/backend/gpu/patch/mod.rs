@@ -5,7 +5,7 @@
 //! place           which tile, which patch; pointers                             place
 //! load            rows and coefficients into registers                          memory
 //!                 states into the tile's room                                   states
-//! rounds          stages: updates, amendments, sources, ghosts, cells          stage, amend, points, ends
+//! rounds          stages: updates, amendments, sources, ghosts, cells           stage, amend, points, ends
 //!                 that are published and read
 //! exchange        where tiles stay, between time blocks                         exchange
 //! store           the base                                                      memory
