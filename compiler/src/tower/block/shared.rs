@@ -6,7 +6,7 @@ use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
 /// Bytes that a copy from memory to a shared row moves at a time.
 pub const CHUNK: i64 = PIECE as i64;
 /// Index 0 of a shared row lies at a multiple of one of these numbers of bytes: the first one with which there is room.
-/// If it is that of rows in memory, parts of rows that arrive together stay together.
+/// If rows in memory have the same alignment, parts of rows that arrive together stay together.
 pub(super) const ALIGNMENTS: [i64; 4] = [GPU_ALIGNMENT as i64, 64, 32, CHUNK];
 
 /// The shape of a shared row, in elements. Values below index 0 and above the end of a row lie between it and the rows

@@ -138,7 +138,7 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(())
     }
 
-    /// Begins the next slab of a pass that ends after `until` steps.
+    /// Begins the next slab of a pass that ends after `step` steps.
     fn begin_slab(
         &mut self,
         mut slab: Slab,
