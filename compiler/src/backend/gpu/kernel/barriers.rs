@@ -30,7 +30,7 @@ impl Kernel<'_> {
         );
     }
 
-    /// The threads of a warp wait for each other, and see their writes.
+    /// The threads of a warp wait for each other, and see each other's writes.
     pub fn warp_barrier(&mut self) {
         self.call("llvm.nvvm.bar.warp.sync", &[Operand::i32(-1)]);
     }

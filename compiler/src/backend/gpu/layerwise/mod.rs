@@ -103,7 +103,7 @@ fn lanes(scheme: &Scheme) -> u32 {
     VECTOR_BYTES / scheme.precision.bytes() as u32
 }
 
-/// How to run a kernel of this shape over a box, on a device that needs at least some number of threads at a time.
+/// How to run a kernel of this shape over a box, on a device that needs at least `threads` threads at a time.
 /// `None` where the box is too large for one launch.
 pub fn start(
     scheme: &Scheme,
