@@ -26,7 +26,7 @@ const START: f64 = 2.0;
 pub enum Target {
     Gpu,
     Processor,
-    /// That which is expected to be done first.
+    /// The target that is expected to end first.
     Either,
 }
 

@@ -19,7 +19,7 @@ pub fn load(
     resolve::resolve(world, source, &ast, options)
 }
 
-/// All that is wrong with a source.
+/// All faults of a source.
 pub fn check(world: &dyn World, source: &Source, options: &Options) -> Diagnostics {
     match parse(source) {
         Ok(ast) => resolve::check(world, source, &ast, options),

@@ -74,7 +74,7 @@ impl Diagnostic {
     }
 }
 
-/// All that was found in one go, in the order of the text.
+/// All diagnostics of one pass, in the order of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

@@ -48,7 +48,7 @@ pub(crate) enum Ordinal {
 }
 
 impl Ordinal {
-    /// That of the node behind these.
+    /// The place of the node behind these.
     pub(crate) fn after<T>(nodes: &[T]) -> Ordinal {
         if nodes.is_empty() {
             Ordinal::First

@@ -216,7 +216,7 @@ fn evict(folder: &Folder, limit: u64) -> Result<(), Refusal> {
         if total <= limit {
             break;
         }
-        // One that vanishes meanwhile is the work of another process.
+        // Another process has removed a file that vanishes meanwhile.
         let _ = folder.remove(&entry.name);
         total -= entry.bytes;
     }

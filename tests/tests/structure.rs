@@ -327,7 +327,7 @@ impl Crate {
     }
 }
 
-/// All that can be reached from a module.
+/// All modules that can be reached from a module.
 fn reached<'a>(graph: &'a Graph, from: &'a Module) -> BTreeSet<&'a Module> {
     let mut found = BTreeSet::new();
     let mut next = vec![from];

@@ -195,7 +195,7 @@ impl Folder {
         for entry in self.entries()? {
             let old = now.duration_since(entry.modified).is_ok_and(|a| a > age);
             if old && temporary_of(&entry.name).is_some_and(&mine) {
-                // One that vanishes meanwhile was removed by another process.
+                // Another process has removed a file that vanishes meanwhile.
                 let _ = self.remove(&entry.name);
             }
         }

@@ -37,7 +37,7 @@ problem waves {
 struct Cache(tempfile::TempDir);
 
 impl Cache {
-    /// One in which this machine is known.
+    /// A folder of the user in which this machine is known.
     fn new() -> Self {
         let cache = Self(tempfile::tempdir().unwrap());
         cache.succeed(&["machine"], "learned");

@@ -428,6 +428,6 @@ problem media {
         }
     }
     println!("{count} damaged arrays, {refused} refused");
-    // All that were cut short, and some of the damaged headers.
+    // All files that were cut short, and some of the damaged headers.
     assert!(refused >= count / 6);
 }

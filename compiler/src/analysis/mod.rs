@@ -59,7 +59,7 @@ pub fn summary(scheme: &Scheme, files: &dyn Files) -> Result<Summary, NoStep> {
     })
 }
 
-/// All that is known of a scheme.
+/// All results about a scheme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     pub stability: Stability,

@@ -75,7 +75,7 @@ struct Driver {
 /// The factors that remain of a component's values at both ends.
 #[derive(Clone, Debug)]
 struct Ends {
-    /// That of the last update in a step, after which it is done.
+    /// The stage of the last update in a step, after which the ends absorb.
     stage: usize,
     /// By point.
     left: Vec<f64>,

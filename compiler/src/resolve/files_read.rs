@@ -11,7 +11,7 @@ pub enum Site {
     /// An expression that is not evaluated on a lattice of its own.
     #[default]
     Nowhere,
-    /// That of a declaration with this name and without a position.
+    /// The place of a declaration with this name and without a position.
     Unplaced(String),
     At(Position),
 }

@@ -149,7 +149,7 @@ impl Names {
 #[derive(Default)]
 pub struct Frame {
     pub name: String,
-    /// All that the scheme declares.
+    /// All declarations of the scheme.
     pub axes: Vec<(String, Axis)>,
     /// The axes along which the domain has no extent, so that nothing depends on them: the last ones.
     pub absent: Vec<Axis>,

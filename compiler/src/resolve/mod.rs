@@ -266,7 +266,7 @@ struct Guess {
     without_phases: bool,
 }
 
-/// All that is wrong in a file: every scheme, on a domain of its own where no problem uses it, and every problem.
+/// All faults of a file: every scheme, on a domain of its own where no problem uses it, and every problem.
 pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -> Diagnostics {
     let mut resolver = Resolver::new(world);
     let module = resolver

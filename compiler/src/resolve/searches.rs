@@ -11,9 +11,9 @@ use std::rc::Rc;
 pub struct Search {
     /// An item of the name that fits its place.
     pub fitting: Option<Elsewhere>,
-    /// One of the name that is something else.
+    /// An item of the name that is something else.
     pub other: Option<Elsewhere>,
-    /// One that fits and has nearly this name.
+    /// An item that fits and has nearly this name.
     pub near: Option<Elsewhere>,
 }
 

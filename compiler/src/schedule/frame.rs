@@ -45,9 +45,9 @@ pub struct Frame {
 pub struct Needed {
     /// In cells per stage, on average over a step.
     pub slope: Rational,
-    /// One that is as steep, or steeper than that: then one of the chain.
+    /// A dependence as steep as the slope, or a steeper one of the chain.
     pub dependence: Dependence,
-    /// A closed chain of dependences that moves up the form so fast.
+    /// A closed chain of dependences that moves up the form by the slope.
     pub chain: Vec<Dependence>,
 }
 

@@ -118,7 +118,7 @@ impl BoundaryRows {
 /// The part of lines that a block has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineParts {
-    /// All of them, or slabs.
+    /// Whole lines, or slabs.
     Slabs,
     ZBlocks,
 }

@@ -146,7 +146,7 @@ pub enum Operand {
     Register(RowRef),
     /// Its own, in a shared row; from here on it is in a register.
     Entering { row: RowRef, shared: usize },
-    /// That of an index so far away, in a shared row.
+    /// The value at an index `by` away, in a shared row.
     CrossLane { row: RowRef, shared: usize, by: i64 },
 }
 

@@ -115,7 +115,7 @@ pub trait Device: Send + Sync {
     /// Starts a kernel whose blocks wait for each other: all of them run at the same time, or none does.
     ///
     /// # Safety
-    /// That of [`Device::start`].
+    /// As for [`Device::start`].
     unsafe fn start_together(
         &self,
         function: Function,

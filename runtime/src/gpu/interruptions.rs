@@ -46,7 +46,7 @@ impl VolumeCost {
 /// The heights of time blocks, in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heights {
-    /// That of as many time blocks as possible.
+    /// The height of as many time blocks as possible.
     most: u64,
     /// All heights are multiples of it.
     period: u64,

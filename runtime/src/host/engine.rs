@@ -41,7 +41,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// That of a run that is to end where values become infinite, or none.
+    /// The progress of a run that is to end where values become infinite or NaN.
     pub fn guarded() -> Self {
         Self {
             guard: Guard::awake(),

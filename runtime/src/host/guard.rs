@@ -92,7 +92,7 @@ impl Default for Guard {
 }
 
 impl Guard {
-    /// One that looks.
+    /// A guard that looks.
     pub fn awake() -> Self {
         Self {
             looks: true,

@@ -85,7 +85,7 @@ impl Kind {
         (Kind::Stripes, "stripes"),
     ];
 
-    /// That of a schedule where all values are in memory, one time block at a time.
+    /// The kind of a schedule where all values are in memory, one time block at a time.
     pub fn of(schedule: &Schedule) -> Self {
         match schedule {
             Schedule::Layerwise => Kind::Layerwise,
@@ -138,7 +138,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// That of a scheme and its problem.
+    /// The subject of a scheme and its problem.
     pub fn of(scheme: &Scheme, problem: &Problem) -> Self {
         let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
         Self {

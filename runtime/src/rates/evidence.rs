@@ -60,7 +60,7 @@ pub struct Learned {
 }
 
 impl Evidence {
-    /// That of these records, which are of one computer.
+    /// The evidence of records of one computer.
     pub fn new(records: Vec<Record>) -> Self {
         let sure = records.iter().filter(|record| record.ratios.len() >= RUNS);
         Self {

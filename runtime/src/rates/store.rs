@@ -90,7 +90,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// That of a single run.
+    /// The record of a single run.
     pub fn new(computer: Computer, case: Case, ratio: f64) -> Self {
         Self {
             computer,
@@ -241,7 +241,7 @@ impl Store {
         Self(Folder::of_user(&["torre"]))
     }
 
-    /// That in the folder `torre` below another one, which is made if need be.
+    /// The store in the folder `torre` below another one, which is made if need be.
     pub fn below(base: &Path) -> Self {
         Self(Folder::below(base, &["torre"]))
     }

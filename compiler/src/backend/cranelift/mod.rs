@@ -42,7 +42,7 @@ impl std::error::Error for Error {}
 /// Which features of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Features {
-    /// All that it has.
+    /// All instructions that it has.
     Host,
     /// Instructions that every processor of the family has. Without a fused multiply-add each one is a call.
     Baseline,

@@ -74,7 +74,7 @@ impl Turns {
         })
     }
 
-    /// That of a pass, by the number of passes that the device has had before.
+    /// The place of a pass, by the number of passes that the device has had before.
     pub fn of(&self, turn: u64) -> Address {
         self.places[(turn % 2) as usize]
     }

@@ -42,7 +42,7 @@ impl Stream {
     }
 }
 
-/// All that a kernel loads.
+/// All loads of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Streams {
     pub list: Vec<Stream>,

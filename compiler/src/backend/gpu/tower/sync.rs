@@ -12,7 +12,7 @@ use crate::tower::block::{Roles, WARP};
 
 /// The barrier at the end of a stage.
 const STAGE: u32 = 1;
-/// That between two towers, where the poller is, too.
+/// The barrier between two towers, where the poller is, too.
 const TOWER: u32 = 2;
 
 /// How the threads of a block, or of a cluster, keep order.
