@@ -20,7 +20,7 @@ pub struct Footprint {
     pub stages: std::ops::Range<i64>,
 }
 
-/// Tiles without an end are shown so far, in cells.
+/// Tiles without an end are shown up to this distance, in cells.
 const FAR: f64 = 24.0;
 const PANELS_IN_ROW: usize = 2;
 

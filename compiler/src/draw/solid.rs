@@ -144,7 +144,7 @@ fn towers(
     tiles: &[Vec<i64>],
     stages: std::ops::Range<i64>,
 ) -> String {
-    /// Tiles without an end are shown so far, in cells.
+    /// Tiles without an end are shown up to this distance, in cells.
     const FAR: f64 = 30.0;
     let value = |c: &Cut, [x, y, time]: Place| {
         let mut at = PerAxis::splat(0.0);

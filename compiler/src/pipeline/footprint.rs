@@ -234,7 +234,8 @@ impl Footprints {
         (!list.tasks.is_empty()).then_some(list)
     }
 
-    /// Per group of time blocks of a height, the last group that has to be done of one that begins so far before.
+    /// Per group of time blocks of a height, the last group that has to be done of a time block that begins `between`
+    /// before.
     fn needs(&mut self, steps: u64, between: Between) -> Option<Arc<[i64]>> {
         if let Some(known) = self.needs.get(&(steps, between)) {
             return Some(known.clone());

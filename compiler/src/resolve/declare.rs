@@ -209,7 +209,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// The extents of a scheme that is checked without a problem: so large that nothing lies outside.
+    /// The extents of a scheme that is checked without a problem: large enough for all places.
     pub fn assume_extents(&mut self) {
         for (name, _) in self.frame.axes.clone() {
             let cells = self.scalar(ASSUMED as f64);

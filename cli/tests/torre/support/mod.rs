@@ -180,7 +180,7 @@ problem pond {
 }
 ";
 
-/// The calculation of [`POND`] on `size` times 70 cells, as a file in a folder.
+/// The calculation of `POND` on `size` times 70 cells, as a file in a folder.
 pub fn pond(folder: &Path, size: u32, steps: u32) -> PathBuf {
     let path = folder.join("pond.torre");
     let text = POND

@@ -175,7 +175,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// The thread's value in a shared row, or that of an index so far away.
+    /// The value in a shared row at the index `by` away from the thread's.
     pub fn shared(
         &self,
         k: &mut Kernel<'_>,

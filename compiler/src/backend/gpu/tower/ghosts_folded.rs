@@ -19,7 +19,7 @@ fn sides(folds: LineFolds) -> [Option<(i64, LineFold)>; 2] {
     ]
 }
 
-/// The folds that threads meet which read a component so far along the inner axis.
+/// The folds that threads meet which read a component at the offset `by` along the inner axis.
 pub(super) fn folds(context: &Context<'_>, id: ComponentId, by: i64) -> LineFolds {
     let length = context.layout.extent[Axis::INNER];
     let ghosts = context.ghosts();

@@ -43,7 +43,7 @@ impl Predicate {
         Predicate { at, plane }
     }
 
-    /// Whether a group so far from the origin lies in a box.
+    /// Whether the group at the distance `by` from the origin lies in a box.
     fn lies(
         &self,
         k: &mut Kernel<'_>,
