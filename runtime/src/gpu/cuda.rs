@@ -349,7 +349,7 @@ impl Device for CudaDevice {
         if bytes.len() <= SMALL {
             return self.in_order().send_plain(bytes, to);
         }
-        // Every copy through the stages is waited for before they are used again, after any failure.
+        // Every copy through the stages is waited for before they are used again, also after a failure.
         let mut stages = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         stages.upload(&self.in_order(), bytes, to)
     }

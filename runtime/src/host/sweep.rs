@@ -139,7 +139,7 @@ impl<T: Real> Engine<'_, T> {
                             // SAFETY: threads advance disjoint rows of a slab, a stage never reads a value that another
                             // row's update of the same stage writes (rule 4 of schemes), and ghosts belong to one
                             // source each. Barriers separate stages. A stage is far enough behind the one before that
-                            // this one has written all that it reads, and has read all that it overwrites.
+                            // the latter has written all that the former reads, and has read all that it overwrites.
                             unsafe {
                                 self.advance(*stage, step, block.updates, rows, &mut scratch)
                             };

@@ -1,4 +1,4 @@
-//! Passes by overlapped slabs: each slab is loaded with all rows on which its base depends, goes through all time
+//! Passes by overlapped slabs: each slab is loaded with all planes on which its base depends, goes through all time
 //! blocks of the pass, and stores its base. The two buffers of a device have units of their own, with the queues of the
 //! device in common; several devices take slabs in turns.
 //!

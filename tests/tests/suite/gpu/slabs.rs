@@ -1,4 +1,4 @@
-//! Overlapped slabs: domains that go through a device slab by slab, each with all rows on which its base depends.
+//! Overlapped slabs: domains that go through a device slab by slab, each with all planes on which its base depends.
 
 use super::turns::in_layers;
 use super::windows::{
