@@ -15,7 +15,7 @@ fn main() {
     }
 }
 
-/// What a command prints, without the space around it; nothing if it fails.
+/// The output of a command, without the space around it; nothing if it fails.
 fn output(program: &OsStr, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -31,9 +31,9 @@ fn sysroot() -> String {
 /// Libraries that `llvm-sys` links as shared ones after LLVM's archives.
 const ARCHIVES: [&str; 3] = ["stdc++", "z", "zstd"];
 
-/// Puts a library's archive before the shared library where the C compiler knows one. Rust's linker takes what it finds
-/// first and drops shared libraries that nothing is taken from, so that the executable needs the C library only; a
-/// linker that insists on the order takes the shared library.
+/// Puts a library's archive before the shared library where the C compiler knows one. Rust's linker takes the library
+/// that it finds first and drops shared libraries of which it takes nothing, so that the executable needs the C library
+/// only; a linker that insists on the order takes the shared library.
 fn offer_archive(name: &str) {
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
     // A compiler that knows no such file repeats its name.

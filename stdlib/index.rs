@@ -1,5 +1,5 @@
-/// The modules of the standard library with their texts, by name. This file is meant to be `include!`d by whoever
-/// embeds it.
+/// The modules of the standard library with their texts, by name. This file is meant to be `include!`d by crates that
+/// embed it.
 pub const MODULES: &[(&str, &str)] = &[
     ("acoustics", include_str!("acoustics.torre")),
     ("constants", include_str!("constants.torre")),

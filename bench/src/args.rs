@@ -89,7 +89,7 @@ impl Section {
     ];
 }
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 pub struct Args {
     pub sections: Vec<Section>,

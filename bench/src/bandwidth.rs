@@ -1,10 +1,10 @@
-//! What memory and caches can deliver.
+//! The bandwidth of memory and caches.
 
 use crate::args::Args;
 use crate::baseline::{Builder, pinned};
 use crate::machine::cache_bytes;
 
-/// Rates in GB/s of what a program reads and writes.
+/// Rates in GB/s of the bytes that a program reads and writes.
 #[derive(Clone, Debug)]
 pub struct Bandwidth {
     pub level: &'static str,

@@ -71,7 +71,7 @@ impl Builder {
         format!("{} {}", self.compiler, self.flags.join(" "))
     }
 
-    /// The first line of what the compiler says about itself.
+    /// The first line of the compiler's version text.
     pub fn version(&self) -> String {
         let output = Command::new(&self.compiler).arg("--version").output();
         let text = output.map_or(String::new(), |o| {

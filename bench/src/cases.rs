@@ -1,4 +1,4 @@
-//! What is measured: schemes of the standard library, and the C programs that compute the same.
+//! The cases: schemes of the standard library, and the C programs that compute the same.
 
 use torre_compiler::scheme::Precision;
 

@@ -1,4 +1,4 @@
-//! The rate of kernels in a level-2 cache: what a schedule that hides all memory could reach, per core.
+//! The rate of kernels in a level-2 cache: the bound of a schedule that hides all memory, per core.
 
 use crate::args::Args;
 use crate::baseline::Builder;

@@ -19,7 +19,7 @@ use torre_runtime::plan::Planner;
 
 const LAYERWISE: &str = "layerwise";
 
-/// What is added to the names of programs that start from a pulse instead of noise.
+/// The suffix of names of programs that start from a pulse instead of noise.
 const PULSE: &str = "pulse";
 
 /// Rounds in which a pulse is measured.
@@ -32,13 +32,13 @@ pub struct Rate {
     pub name: String,
     /// 1e9 cell-steps per second.
     pub gcells: Samples,
-    /// What the model expects of it, in the same unit.
+    /// The rate that the model expects, in the same unit.
     pub expected: Option<f64>,
     /// Whether the model looks at it where it is asked for the best.
     pub modelled: bool,
 }
 
-/// What a comparison found.
+/// The results of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     pub rates: Vec<Rate>,
@@ -50,7 +50,7 @@ pub struct Comparison {
 /// In bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryUse {
-    /// What the scheme's values take: cells times bytes per cell.
+    /// The bytes of the scheme's values: cells times bytes per cell.
     pub fields: u64,
     /// Torre's array.
     pub layout: u64,
@@ -207,7 +207,7 @@ fn compare_in<T: Real>(
     Ok(found)
 }
 
-/// What the model can say about programs.
+/// The model's predictions for programs.
 struct Expectations<'a> {
     planner: &'a Planner<'a>,
     tilings: &'a [Tiles],
@@ -215,7 +215,7 @@ struct Expectations<'a> {
 }
 
 impl Expectations<'_> {
-    /// A program by its name with what is expected of it.
+    /// A program by its name with its prediction.
     fn rate(&self, name: String, gcells: Samples) -> Rate {
         let tiles = self.tilings.iter().find(|t| t.name == name);
         let schedule = match name.as_str() {
@@ -290,7 +290,7 @@ fn in_rounds<T: Real>(
     }
     rates.push((LAYERWISE.to_string(), Vec::new()));
     rates.extend(tilings.iter().map(|t| (t.name.clone(), Vec::new())));
-    // What a pulse costs beside noise: layerwise and by the first tiling.
+    // The cost of a pulse beside noise: layerwise and by the first tiling.
     let beside: Vec<Option<&Tiles>> = [None]
         .into_iter()
         .chain(tilings.iter().map(Some))

@@ -2,7 +2,7 @@
 //!
 //! For each case there is a program in C that computes the same scheme the way a physicist would write it (`c/`), built
 //! when it is needed. It runs as a process of its own and alternates with Torre, round by round, on the same cores;
-//! what counts is the ratio of the medians. On small grids the results of both are compared first, so that they compute
+//! the result is the ratio of the medians. On small grids the results of both are compared first, so that they compute
 //! the same.
 
 pub mod args;

@@ -1,4 +1,4 @@
-//! What the measurements need to know of the machine.
+//! The data of the machine for measurements.
 
 use core_affinity::CoreId;
 use std::fs;

@@ -71,7 +71,7 @@ pub fn load_for(
     resolve(&Standard, &source, &ast, &options).map_err(|d| messages(&d))
 }
 
-/// What is wrong with a text, in a line.
+/// The errors of a text, in a line.
 pub fn messages(diagnostics: &Diagnostics) -> String {
     let messages = diagnostics.0.iter().map(|d| d.message.as_str());
     messages.collect::<Vec<_>>().join("; ")
@@ -145,7 +145,7 @@ pub fn kernels(scheme: &Scheme, tilings: &[Tiles]) -> Result<KernelSet, String> 
     Ok(KernelSet::new(scheme, layout, kernels))
 }
 
-/// What makes code of kernels.
+/// The back end that makes code of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     Llvm,
@@ -183,7 +183,7 @@ impl Backend {
     }
 }
 
-/// What a calculation starts from.
+/// The start values of a calculation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     Noise,

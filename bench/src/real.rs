@@ -1,4 +1,4 @@
-//! What users put into a problem, beside the bare box: both run alternately with the same schedule.
+//! Parts that users put into a problem, beside the bare box: both run alternately with the same schedule.
 
 use crate::args::Args;
 use crate::cases::{Case, MAXWELL, MAXWELL42};
@@ -24,7 +24,7 @@ macro_rules! box_with {
     };
 }
 
-/// What users put into a problem.
+/// The parts that users put into a problem.
 #[derive(Debug)]
 pub struct RealProblem {
     pub name: &'static str,
@@ -212,7 +212,7 @@ fn real_in<T: Real>(cells: &[i64], args: &Args, cores: &Cores) -> Result<Vec<Bes
                 for round in 0..=args.rounds {
                     let base = running.run(plain, threads, steps, cores);
                     let seconds = beside.run(tiles, threads, steps, cores);
-                    // Nobody wants the pictures, but they would fill memory.
+                    // The pictures are not used, but would fill memory.
                     drop(beside.calculation.take_pictures());
                     match round {
                         0 => {

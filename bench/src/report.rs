@@ -82,7 +82,7 @@ impl Table {
     }
 }
 
-/// All that was measured, by section.
+/// All measurements, by section.
 #[derive(Debug, Default)]
 pub struct Report(serde_json::Map<String, Value>);
 

@@ -1,7 +1,7 @@
 //! Tilings on the command line: `HEIGHT; CUT, CUT; CUT, CUT`, levels from the outermost in, each cut a form and a pitch
 //! in cells, such as `16; x+y:24, x-y:24; x+y:8, x-y:8`. Axes have the scheme's names; slopes are the smallest that the
 //! scheme allows. `auto` is the tiling that the model expects to be fastest on all cores of this machine, `every` all
-//! those that it looks at.
+//! tilings that it looks at.
 
 use torre_compiler::cone::{Form, Rational, cones};
 use torre_compiler::cost::predict;

@@ -17,7 +17,7 @@ const STEPS: u64 = 21;
 pub struct Agreement {
     /// The largest difference of C and Torre, relative to the largest value of the field.
     pub error: f64,
-    /// What rounding may account for.
+    /// The difference that rounding may explain.
     pub tolerance: f64,
     /// Whether every tiling gave the bits of the layerwise run.
     pub bitwise: bool,

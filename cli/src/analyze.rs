@@ -132,7 +132,7 @@ fn plot(scheme: &Scheme, found: &Dispersion) -> LinePlot {
     }
 }
 
-/// What was found, to be told.
+/// The findings, to be reported.
 struct Page<'a> {
     scheme: &'a Scheme,
     problem: &'a str,

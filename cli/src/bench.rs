@@ -1,7 +1,7 @@
 //! `torre bench`: schedules side by side on this machine.
 //!
-//! All schedules advance one calculation in turns: round by round, A B C A B C. So they see the same fields, and what
-//! else happens on the machine hits them alike. Nothing is recorded meanwhile; sources act.
+//! All schedules advance one calculation in turns: round by round, A B C A B C. So they see the same fields, and other
+//! work on the machine affects them alike. Nothing is recorded meanwhile; sources act.
 
 mod contest;
 mod device;
@@ -35,10 +35,10 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
 
 /// Whether a run of the problem would go to a GPU.
 fn is_for_gpu(args: &args::Bench, voice: &Voice) -> Result<bool, Failure> {
-    // What the program has to say is said when it is read to be measured.
+    // Messages about the program appear when it is read to be measured.
     let input = Input::read(&args.what, &Voice::new(true))?;
     let (source, resolved) = (&input.source, &input.resolved);
-    // What is measured does not depend on what ran before.
+    // Measurements do not depend on earlier runs.
     let rates = Rates::modelled();
     let planned = schedule::plan("auto", source, resolved, threads::available(), &rates)?;
     let asked = Asked {

@@ -76,7 +76,7 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
     }
 }
 
-/// Says what the step and the cells of a problem are, and what is wrong with them.
+/// Reports the step and the cells of a problem, and their faults.
 fn look(
     world: &FileWorld,
     source: &Source,

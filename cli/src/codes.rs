@@ -1,4 +1,4 @@
-//! The codes of what can go wrong outside of the program's text.
+//! The codes of errors outside of the program's text.
 
 use torre_grammar::diag::Code;
 

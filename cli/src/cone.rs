@@ -76,7 +76,7 @@ fn violation(wrong: &Option<Illegal>, cones: &Cones) -> Option<Dependence> {
     Some(*drawn.unwrap_or(&needed.dependence))
 }
 
-/// The schedule that is asked for; of sizes that are open, the first ones. `None` for what has no tiles.
+/// The schedule that is asked for; of sizes that are open, the first ones. `None` for a schedule without tiles.
 fn given(
     text: &str,
     source: &Source,
@@ -125,7 +125,7 @@ fn forms(scheme: &Scheme) -> Vec<Form> {
     forms
 }
 
-/// The slopes that the faces of tiles need, and what decides them.
+/// The slopes that the faces of tiles need, and the dependences that decide them.
 fn frame_text(scheme: &Scheme, frame: &Frame, cones: &Cones) -> String {
     let mut rows = vec![["face", "slope", "decided by"].map(str::to_owned)];
     for form in forms(scheme) {
@@ -161,7 +161,7 @@ fn frame_text(scheme: &Scheme, frame: &Frame, cones: &Cones) -> String {
     out
 }
 
-/// The faces of a tiling against what the scheme needs.
+/// The faces of a tiling against the needs of the scheme.
 fn faces_text(planner: &Planner<'_>, tiling: &Tiling) -> String {
     let Planner { frame, cones, .. } = planner;
     let head = ["level", "face", "slope", "needed", "pitch", ""];

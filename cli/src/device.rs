@@ -15,11 +15,11 @@ use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoPlan};
 use torre_runtime::program::TargetChoice;
 
-/// What code is made for where no device says it.
+/// The target of code where no device determines it.
 const USUAL: &str = "sm_90";
 
-/// Lets as many queues of a GPU run beside each other as its driver can. By default it has 8 connections for them, and a
-/// queue that waits holds up those that share its connection.
+/// Lets as many queues of a GPU run beside each other as its driver can. By default it has 8 connections for them, and
+/// a queue that waits holds up the queues that share its connection.
 pub fn connect_queues() {
     const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
     if std::env::var_os(CONNECTIONS).is_none() {
@@ -33,7 +33,7 @@ pub fn is_gpu(target: &TargetChoice) -> bool {
     matches!(target, TargetChoice::Named(name) if name.starts_with("sm_"))
 }
 
-/// The GPU that computes, with what planning knows of it; code for it or for another one whose code it runs.
+/// The GPU that computes, with its device model; code for it or for another one whose code it runs.
 pub fn opened(
     number: Option<usize>,
     choice: &TargetChoice,
@@ -47,7 +47,7 @@ pub fn opened(
     Ok((device, model))
 }
 
-/// The GPUs that compute together, with what planning knows of the first one; all are of its kind.
+/// The GPUs that compute together, with the device model of the first one; all are of its kind.
 pub fn all(numbers: &[usize], choice: &TargetChoice) -> Result<(CudaPeers, DeviceModel), Failure> {
     let (first, model) = opened(numbers.first().copied(), choice)?;
     let mut devices = vec![first];
@@ -69,7 +69,8 @@ pub fn all(numbers: &[usize], choice: &TargetChoice) -> Result<(CudaPeers, Devic
     Ok((CudaPeers::new(devices)?, model))
 }
 
-/// Bytes of memory that could be taken on each of some GPUs; those of one that has several numbers are shared out.
+/// Bytes of memory that could be taken on each of some GPUs; the bytes of a GPU that has several numbers are shared
+/// out.
 pub fn free_memory(devices: &CudaPeers, numbers: &[usize]) -> Result<u64, Failure> {
     let mut least = u64::MAX;
     for (device, number) in devices.devices().iter().zip(numbers) {
@@ -143,7 +144,7 @@ pub fn cuda(facts: &Facts) -> String {
     format!("{}.{}", facts.cuda / 1000, facts.cuda % 1000 / 10)
 }
 
-/// What is known about a device, for reports.
+/// The facts of a device, for reports.
 pub fn json(facts: &Facts, copy_rate: Option<f64>) -> Value {
     json!({
         "name": facts.name,

@@ -1,4 +1,4 @@
-//! `torre emit`: what a program is turned into.
+//! `torre emit`: the stages of the compilation of a program.
 
 use crate::args::{self, StageArg};
 use crate::codes;
@@ -100,7 +100,7 @@ impl Scheduled {
     }
 }
 
-/// What is run, where values lie, and which updates each kernel runs.
+/// The schedule, the places of values, and the updates of each kernel.
 fn plan_text(scheme: &Scheme, schedule: &str, kernels: &KernelSet) -> String {
     let mut text = format!("{schedule}\n\n");
     text.push_str(&memory(scheme, kernels));
@@ -184,8 +184,8 @@ fn machine_code(
     }
 }
 
-/// What a GPU runs: the plan, or the kernels as LLVM sees them or as the driver does. For towers these are the kernels
-/// of a time block.
+/// The program of a GPU: the plan, or the kernels as LLVM sees them or as the driver does. For towers these are the
+/// kernels of a time block.
 fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
     let source = input::source(&args.what.file)?;
     let resolved = input::inspected(&args.what, voice)?;
@@ -231,7 +231,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
         StageArg::Llvm => module().text(),
         _ => {
             let library = Library::open().map_err(CompileError::from)?;
-            // Kernels of towers may use what is specific to a GPU.
+            // Kernels of towers may use specific features of a GPU.
             let gpu = match plan.towers {
                 Some(_) => model.gpu,
                 None => model.gpu.portable(),

@@ -35,7 +35,7 @@ fn list() -> String {
     headings().map(|heading| format!("{heading}\n")).collect()
 }
 
-/// What the chapter says about a code.
+/// The section of the chapter about a code.
 fn section(code: &str) -> Option<String> {
     let heading = headings().find(|h| h.split(':').next() == Some(code))?;
     let (_, rest) = CHAPTER.split_once(&format!("\n### {heading}\n"))?;
@@ -88,7 +88,7 @@ fn unlinked(line: &str) -> String {
     text + rest
 }
 
-/// What stands before a link, its text, and what follows it.
+/// The text before a link, its own text, and the text behind it.
 fn next_link(line: &str) -> Option<(&str, &str, &str)> {
     let middle = line.find("](")?;
     let start = line[..middle].rfind('[')?;

@@ -1,4 +1,4 @@
-//! How a command fails: what to say, and the exit status.
+//! How a command fails: the message, and the exit status.
 
 use crate::codes;
 use torre_compiler::backend::llvm::library as llvm;

@@ -53,7 +53,7 @@ pub fn format(args: &args::Fmt, voice: &Voice) -> Result<(), Failure> {
     }
 }
 
-/// Replaces a file's text; a link stays a link, and who may read and write the file stays the same.
+/// Replaces a file's text; a link stays a link, and the permissions of the file stay the same.
 fn replace(path: &Path, text: &str) -> Result<(), FileError> {
     let file = path
         .canonicalize()

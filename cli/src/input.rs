@@ -20,7 +20,7 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
     })
 }
 
-/// What the command line says about the calculation.
+/// The options of the command line for the calculation.
 pub fn options(what: &What, memory: Option<u64>) -> Options {
     Options {
         problem: what.problem.clone(),

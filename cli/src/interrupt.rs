@@ -27,7 +27,7 @@ pub fn end_tidily() {
             return;
         }
         abandon();
-        // SAFETY: `_exit` takes any status. Destructors of what threads still compute with must not run.
+        // SAFETY: `_exit` takes any status. Destructors of data that threads still use must not run.
         unsafe { libc::_exit(128 + signal) }
     });
     if waiting.is_err() {

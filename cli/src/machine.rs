@@ -1,4 +1,4 @@
-//! `torre machine`: what Torre finds here.
+//! `torre machine`: the facts of this machine.
 
 use crate::args;
 use crate::codes;
@@ -56,7 +56,7 @@ pub fn machine(args: &args::Machine) -> Result<(), Failure> {
     }
 }
 
-/// What the model of schedules knows about a machine, for reports.
+/// The data of a machine for the model of schedules, for reports.
 pub fn json(machine: &Machine) -> Value {
     json!({
         "cpu": cpu_name(),
@@ -85,7 +85,7 @@ pub fn line(machine: &Machine) -> String {
     )
 }
 
-/// What was measured, in GB/s read and written together.
+/// The measured rates, in GB/s read and written together.
 fn measured_rates(machine: &Machine) -> String {
     let gb = |rate: f64| format!("{:.0}", rate * 1e-9);
     format!(

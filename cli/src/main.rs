@@ -81,7 +81,7 @@ fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
     }
 }
 
-/// Shows what went wrong, and gives the exit status.
+/// Shows the error, if there is one, and gives the exit status.
 fn end(voice: &Voice, outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! `torre plan`: the schedule, and what the model expects of it; runs nothing.
+//! `torre plan`: the schedule, and the prediction of the model; runs nothing.
 
 mod choices;
 
@@ -308,7 +308,7 @@ impl ShownOnDevice<'_> {
     }
 }
 
-/// What the incident fields of a problem take, if it has any.
+/// The cost of the incident fields of a problem, if it has any.
 fn incoming_text(sizes: &Sizes) -> String {
     if sizes.places == 0 {
         return String::new();
@@ -333,7 +333,7 @@ fn incoming_json(sizes: &Sizes) -> Option<Value> {
     })
 }
 
-/// What towers are and need, line by line.
+/// The shape and the needs of towers, line by line.
 pub fn towers_text(plan: &TowerPlan) -> String {
     let Fit {
         block,
@@ -389,7 +389,7 @@ pub fn towers_text(plan: &TowerPlan) -> String {
     out
 }
 
-/// What pyramids are and need, line by line.
+/// The shape and the needs of pyramids, line by line.
 pub fn patches_text(plan: &PatchPlan) -> String {
     let program = &plan.program;
     let mut out = String::new();

@@ -91,7 +91,7 @@ pub fn downward(name: Option<&str>, scheme: &Scheme) -> Result<Option<Axis>, Fai
     }
 }
 
-/// What ranges can be given for: outputs, and what they show.
+/// The names for which ranges can be given: outputs, and the fields that they show.
 fn names(scheme: &Scheme, problem: &Problem) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for output in &problem.outputs {

@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Lines follow each other in no less time than this, so that short runs have none.
 const LINES: Duration = Duration::from_secs(1);
 
-/// What a bar needs to know of a run.
+/// The extent of a run, for its bar.
 pub struct Extent {
     /// Cells of the domain.
     pub cells: u64,

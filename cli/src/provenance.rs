@@ -1,4 +1,4 @@
-//! What a report says of where results come from: all that is needed to repeat the run, and where values lie.
+//! The provenance of results in a report: all data that are needed to repeat the run, and the places of values.
 
 use crate::input::Input;
 use crate::machine;
@@ -83,7 +83,7 @@ fn source(source: &Source) -> Value {
     })
 }
 
-/// What cannot be read again has no hash.
+/// A file that cannot be read again has no hash.
 fn input(path: &Path) -> Value {
     let (bytes, sha256) = match hash_file(path) {
         Ok((bytes, hash)) => (Some(bytes), Some(hash)),
@@ -151,7 +151,7 @@ fn output(scheme: &Scheme, output: &Output) -> Value {
     fields
 }
 
-/// What does not change is of no component, and written once.
+/// A field that does not change belongs to no component, and is written once.
 fn static_output(scheme: &Scheme, output: &StaticOutput) -> Value {
     let mut fields = written(scheme, output.kind, output.position, output.region);
     fields["name"] = json!(output.name);
@@ -171,7 +171,7 @@ fn written(scheme: &Scheme, kind: OutputKind, position: Position, region: Region
     fields
 }
 
-/// The machine that the program runs on. What the system does not tell is null.
+/// The machine that the program runs on. Facts that the system does not give are null.
 fn host() -> Value {
     let told = |path: &str| {
         let text = std::fs::read_to_string(path).ok();

@@ -16,10 +16,10 @@ use torre_runtime::rates::{
     Case, Computer, Evidence, Found, Kind, Learned, Record, Store, Subject,
 };
 
-/// The variable that says what `--rates` says.
+/// The environment variable with the meaning of `--rates`.
 const VARIABLE: &str = "TORRE_RATES";
 
-/// What was learned on all computers, if it was asked for.
+/// The records of all computers, if they were asked for.
 pub struct Rates {
     store: Option<Store>,
     found: Found,
@@ -72,7 +72,7 @@ impl Rates {
         })
     }
 
-    /// What was learned on a computer, for a calculation.
+    /// The learned rates of a computer, for a calculation.
     pub fn learned_rates(&self, resolved: &Resolved, computer: Option<Computer>) -> LearnedRates {
         let records = computer.as_ref().map(|computer| self.found.of(computer));
         LearnedRates {
@@ -93,7 +93,7 @@ impl Rates {
     }
 }
 
-/// What was learned on one computer, for one calculation.
+/// The learned rates of one computer, for one calculation.
 #[derive(Clone, Debug)]
 pub struct LearnedRates {
     subject: Subject,
@@ -149,7 +149,7 @@ impl LearnedRates {
         }
     }
 
-    /// What is expected of a schedule that is executed in a way of some kind, with its modelled rate in cell-steps per
+    /// The expected rate of a schedule that is executed as `kind`, with its modelled rate in cell-steps per
     /// second.
     pub fn expected_as(&self, kind: Kind, taken: &Choice, modelled: f64) -> Expected {
         let case = self.subject.case(kind, &taken.schedule);
@@ -162,7 +162,7 @@ impl LearnedRates {
     }
 }
 
-/// What is expected of a run.
+/// The expectation for a run.
 #[derive(Clone, Debug)]
 pub struct Expected {
     pub case: Case,
@@ -194,7 +194,7 @@ impl Expected {
         Some(self.learned?.ratio * self.modelled)
     }
 
-    /// What runs say, and how many, if there were any.
+    /// The rate by earlier runs, and their number, if there were any.
     pub fn text(&self) -> Option<String> {
         let Learned { ratio, runs, alike } = self.learned?;
         let number = match runs {
@@ -208,7 +208,7 @@ impl Expected {
         ))
     }
 
-    /// What was taken and what the model likes best, if runs have changed the choice.
+    /// The choice and the best one by the model, if runs have changed the choice.
     pub fn change(&self, taken: &Choice) -> Option<String> {
         let instead = self.instead_of.as_ref()?;
         let rates = match (self.learned(), instead.learned) {
@@ -223,7 +223,7 @@ impl Expected {
         ))
     }
 
-    /// What runs say, and of which case, for reports; what is not known is `null`.
+    /// The rate by earlier runs, and its case, for reports; unknown values are `null`.
     pub fn json(&self) -> Value {
         let instead_of = self.instead_of.as_ref().map(|instead| {
             json!({

@@ -1,5 +1,4 @@
-//! What the user reads on stderr: diagnostics with their places in the source, notes, and nothing where they asked for
-//! quiet.
+//! The text for the user on stderr: diagnostics with their places in the source and notes; with `--quiet` only errors.
 
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan, ThemeCharacters,
@@ -95,7 +94,7 @@ impl Voice {
     }
 
     fn write(&self, text: &str) {
-        // Nobody can be told that stderr is closed.
+        // A closed stderr cannot be reported.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 }
@@ -110,7 +109,7 @@ fn in_a_line(note: &Diagnostic) -> String {
     format!("{place}note {}: {}\n", note.code.0, note.message)
 }
 
-/// The columns of the terminal on stderr, within what reads well.
+/// The columns of the terminal on stderr, within a readable width.
 fn terminal_width() -> usize {
     let mut size = libc::winsize {
         ws_row: 0,
@@ -237,7 +236,7 @@ fn is_in_long_line(label: &Label) -> bool {
     lines.any(|line| line.len() > LONGEST_LINE)
 }
 
-/// Where a label is, and what is there.
+/// The place of a label, and the text there.
 fn excerpt(label: &Label) -> String {
     let text = label.source.text();
     let [start, end] = ends(label);

@@ -1,4 +1,4 @@
-//! What a run reports: `report.json`, and the lines on stdout.
+//! The report of a run: `report.json`, and the lines on stdout.
 
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -10,11 +10,11 @@ use torre_runtime::run::{Count, Times};
 
 /// The outcome of a run.
 pub struct Report {
-    /// What is needed to repeat the run.
+    /// The data that are needed to repeat the run.
     pub provenance: Map<String, Value>,
-    /// What tells the run's results from those of others, if it wrote any.
+    /// The identity of the run's results among results of others, if it wrote any.
     pub identity: Option<Value>,
-    /// What it wrote outside of the folder of results.
+    /// Files that it wrote outside of the folder of results.
     pub files: Vec<PathBuf>,
     pub scheme: String,
     pub problem: String,
@@ -36,7 +36,7 @@ pub struct Report {
     pub devices: Vec<String>,
     /// The newest CUDA that the driver knows.
     pub cuda: Option<String>,
-    /// Stepping, and what goes with it.
+    /// Stepping, and the work that goes with it.
     pub times: Times,
     /// From the text to the resolved calculation.
     pub reading: Duration,
@@ -55,22 +55,22 @@ pub struct Report {
     /// Bytes of values of a thread on a GPU that registers do not hold.
     pub spilled: u64,
     pub peak_bytes: Option<u64>,
-    /// By level of memory; what is not known is left out.
+    /// By level of memory; unknown levels are left out.
     pub bytes_per_cell_step: Vec<(String, f64)>,
     pub predicted_gcells_per_s: Option<f64>,
-    /// What learned rates say, if there are any: as a rate, for programs, and in a line.
+    /// The learned rate, if there is one: as a rate, for programs, and in a line.
     pub learned_gcells_per_s: Option<f64>,
     pub learned: Value,
     pub learned_text: Option<String>,
-    /// What the GPU holds, where time blocks are in flight.
+    /// The planes that the GPU holds, where time blocks are in flight.
     pub window: Option<Value>,
-    /// What GPUs did and waited for, if that was recorded.
+    /// The work and the waits of GPUs, if they were recorded.
     pub timeline: Option<Value>,
-    /// What every value was compared with.
+    /// The calculation with which every value was compared.
     pub verified: Option<String>,
 }
 
-/// What was counted of a component.
+/// The counts of a component.
 fn counted(count: &Count) -> Value {
     json!({
         "component": count.component,

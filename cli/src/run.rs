@@ -79,7 +79,7 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
 /// Why towers do not run the sources and probes of a problem, found when they are attached.
 const TOO_MUCH: &str = "what sources and probes do is too much for the tables of a time block";
 
-/// What `--verify` compares with.
+/// The calculation with which `--verify` compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Reference,
@@ -103,14 +103,14 @@ struct Run<'a, T> {
     /// Passes over files, if the processor does that.
     sweep: Option<SweepPlan>,
     rates: Rates,
-    /// What is expected where there is a schedule, and the computer on which it is to be measured.
+    /// The expectation where there is a schedule, and the computer on which it is to be measured.
     expected: Option<(Expected, Option<Computer>)>,
     threads: usize,
     check: Option<Check>,
     precision: std::marker::PhantomData<T>,
 }
 
-/// What is there before the first step.
+/// The data that are there before the first step.
 struct Prepared<'a> {
     set: &'a KernelSet,
     files: &'a LoadedFiles,
@@ -127,7 +127,7 @@ struct Made {
     field_bytes: u64,
     /// Bytes of values of a thread on a GPU that registers do not hold.
     spilled: u64,
-    /// What computes.
+    /// The names of the processor or of the devices that compute.
     devices: Vec<String>,
     /// The schedule is executed as it was planned, on code that the model knows.
     as_planned: bool,
@@ -316,7 +316,7 @@ impl<'a, T: Value> Run<'a, T> {
         self.run_checked(&mut simulation, prepared, made)
     }
 
-    /// Runs beside what it is compared with.
+    /// Runs beside the calculation with which it is compared.
     fn run_checked(
         &self,
         simulation: &mut dyn Simulation<T>,
@@ -454,7 +454,7 @@ impl<'a, T: Value> Run<'a, T> {
         counts.any(|count| count.largest != 0.0 || count.nan > 0 || count.infinite > 0)
     }
 
-    /// Where reductions go, if anyone will read them.
+    /// Where reductions go, if they will be read.
     fn series<'b>(&self, prepared: &'b Prepared<'_>) -> Result<Option<SeriesRecords<'b>>, Failure> {
         let Folders {
             outputs,
@@ -485,13 +485,13 @@ impl<'a, T: Value> Run<'a, T> {
         cells.iter().map(|&n| n as u64).product()
     }
 
-    /// The schedule, and what is expected of it.
+    /// The schedule, and its prediction.
     fn choice(&self) -> Option<&Choice> {
         let on_gpu = || self.gpu.as_ref().map(|gpu| &gpu.plan.choice);
         self.plan.as_ref().map(|plan| &plan.choice).or_else(on_gpu)
     }
 
-    /// What the GPU holds, if that is said.
+    /// The values that the GPU holds, if they are stated.
     fn held(&self) -> Option<&Held> {
         self.gpu.as_ref()?.held.as_ref()
     }

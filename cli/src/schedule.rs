@@ -14,7 +14,8 @@ use torre_runtime::host::{SetupError, measure};
 use torre_runtime::plan::{Plan, PlanError, Planner};
 use torre_runtime::rates::Computer;
 
-/// What the user asked for, as a family of schedules: the name of a block of the program, or a schedule written out.
+/// The schedule that the user asked for, as a family of schedules: the name of a block of the program, or a schedule
+/// written out.
 pub fn template(
     text: &str,
     source: &Source,
@@ -34,12 +35,12 @@ pub fn template(
     }
 }
 
-/// What the model needs to know about this computer: measured when a choice or a prediction depends on it.
+/// The data of this computer for the model: measured when a choice or a prediction depends on it.
 pub fn machine(threads: usize) -> Machine {
     measure::machine(threads)
 }
 
-/// What a run on the processor does, and why.
+/// The plan of a run on the processor, and its reason.
 pub struct Planned {
     pub machine: Machine,
     pub plan: Plan,
@@ -65,7 +66,7 @@ pub fn plan(
     let machine = measured.machine;
     let choices = planner.choices(&template, &machine);
     let picked = choices.get(learned_rates.pick(&choices));
-    // What cannot be planned is no choice of runs.
+    // A schedule that cannot be planned is no choice of runs.
     let picked = picked.and_then(|choice| planner.plan(choice.clone()).ok());
     let plan = match picked {
         Some(plan) => plan,
@@ -142,7 +143,7 @@ pub fn text(choice: &Choice, planner: &Planner<'_>) -> Option<String> {
     notation::write(&choice.schedule, planner.scheme, &planner.frame)
 }
 
-/// What reports call a schedule.
+/// The name of a schedule in reports.
 pub fn title(choice: &Choice) -> String {
     match &choice.schedule {
         Schedule::Layerwise => "layerwise".to_owned(),

@@ -15,7 +15,7 @@ use torre_compiler::world::World;
 use torre_grammar::diag::{Diagnostic, Severity};
 use torre_grammar::source::Source;
 
-/// What happens to a calculation with an unstable step.
+/// The treatment of a calculation with an unstable step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unstable {
     Refused,
@@ -42,7 +42,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Says what the step and the cells are, and refuses an unstable step unless it is allowed.
+    /// Reports the step and the cells, and refuses an unstable step unless it is allowed.
     pub fn announce(&self, voice: &Voice, unstable: Unstable) -> Result<(), Diagnostic> {
         let scheme = &self.resolved.scheme;
         let found = summary(scheme, self.files);
@@ -131,7 +131,7 @@ impl<'a> Subject<'a> {
         largest_step(scheme.grid.dt, &mut with, self.files, &cells, Taken::Each)
     }
 
-    /// What keeps a scheme from being analysed, at its places in the text.
+    /// The obstacles to the analysis of a scheme, at their places in the text.
     pub fn obstacles(&self, error: &NoStep) -> Vec<Diagnostic> {
         let scheme = &self.resolved.scheme;
         let name = |target: ComponentId| &scheme.component(target).name;
@@ -238,7 +238,7 @@ pub fn cell(scheme: &Scheme, at: PerAxis<i64>) -> String {
     format!("cell ({})", indices.join(", "))
 }
 
-/// So many significant digits, without zeros at the end.
+/// A number with `digits` significant digits, without zeros at the end.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

@@ -21,12 +21,12 @@ use torre_runtime::rates::Computer;
 /// memory is measured, and code is compiled twice, to PTX and from there by the driver.
 const START: f64 = 2.0;
 
-/// What `--backend` leaves open.
+/// The targets that `--backend` leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Gpu,
     Processor,
-    /// That which is expected to be done first.
+    /// The target that is expected to end first.
     Either,
 }
 
@@ -51,7 +51,7 @@ impl OnGpu {
     }
 }
 
-/// A calculation and what was asked for it.
+/// A calculation and the options for it.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     pub how: &'a How,
@@ -75,7 +75,7 @@ impl How {
         self.devices.as_ref().map_or(&[0], |d| d.numbers())
     }
 
-    /// Where the calculation may go. Whoever names a device or a number of threads has chosen.
+    /// Where the calculation may go. A user who names a device or a number of threads has chosen.
     pub fn target(&self, threads: Option<u32>) -> Result<Target, Failure> {
         match (self.backend, &self.devices) {
             (BackendArg::Cuda, _) | (BackendArg::Auto, Some(_)) => Ok(Target::Gpu),
@@ -139,7 +139,7 @@ impl Asked<'_> {
     }
 
     /// The first GPU, if there is one and the run is expected to end earlier on it than on the processor, which does
-    /// `here` cell-steps per second. Says what was chosen where there was a choice.
+    /// `here` cell-steps per second. Reports the choice where there was one.
     pub fn faster(&self, here: f64, voice: &Voice) -> Option<OnGpu> {
         let work = self.work();
         // A driver takes its time to open, so that short runs do not ask for one.
@@ -186,7 +186,7 @@ impl Asked<'_> {
     }
 }
 
-/// What the choice between the processor and a GPU depends on.
+/// The data for the choice between the processor and a GPU.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     /// Cell-steps.
@@ -197,12 +197,12 @@ struct Case {
     there: f64,
     /// Bytes of the GPU's memory that the run needs.
     needed: u64,
-    /// Those that are free.
+    /// Bytes that are free.
     free: u64,
 }
 
 impl Case {
-    /// Whether the GPU is taken, and what is said about it.
+    /// Whether the GPU is taken, and the message.
     fn decide(&self, name: &str) -> (bool, String) {
         if self.needed > self.free {
             let [needed, free] = [self.needed, self.free].map(report::bytes);

@@ -1,4 +1,4 @@
-//! What GPUs hold: all values, a calculation window, or stripes.
+//! The values that GPUs hold: all, a calculation window, or stripes.
 
 use crate::args::{Holding, WindowArg};
 use crate::device;
@@ -20,7 +20,7 @@ use torre_runtime::rates::Kind;
 /// Where options of windows have no meaning.
 pub const ONLY_CUDA: &str = "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`, and `--window DIR` with the processor, too";
 
-/// What the GPU holds, where that is not simply all values with one time block at a time.
+/// The values that the GPU holds, where these are not simply all values with one time block at a time.
 #[derive(Clone, Debug)]
 pub enum Held {
     /// All values, with time blocks in flight.
@@ -48,7 +48,7 @@ impl Held {
         }
     }
 
-    /// What is expected of it with a schedule.
+    /// The expectation for it with a schedule.
     fn expected(&self, learned_rates: &LearnedRates, taken: &Choice) -> Expected {
         let (kind, modelled) = match self {
             Held::All(_) => (Kind::InFlight, taken.prediction.rate),
@@ -60,7 +60,7 @@ impl Held {
     }
 }
 
-/// What is expected of a plan, which is one of some that the model likes in this order.
+/// The expectation for a plan, one of several in the model's order.
 pub fn expected(
     held: Option<&Held>,
     learned_rates: &LearnedRates,
@@ -79,7 +79,7 @@ pub const DISK: f64 = 2.75e9;
 /// Schedules for which a window is planned.
 const CONSIDERED: usize = 8;
 
-/// What there is to decide with.
+/// The data of the decision.
 pub struct Question<'a> {
     pub holding: &'a Holding,
     pub resolved: &'a Resolved,
@@ -95,8 +95,9 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Decides what the GPU holds. A window needs towers: the plan becomes one by towers, the best of those that were
-    /// considered for a window, if it was chosen by the model. `None`: all values, with one time block at a time.
+    /// Decides which values the GPU holds. A window needs towers: the plan becomes one by towers, the best of the plans
+    /// that were considered for a window, if it was chosen by the model. `None`: all values, with one time block at a
+    /// time.
     pub fn decide(
         &self,
         plan: &mut DevicePlan,
@@ -149,7 +150,7 @@ impl Question<'_> {
         let rate = |window: &Result<WindowPlan, Refusal>| {
             window.as_ref().map_or(0.0, |window| window.rate.cells)
         };
-        // The most that each could do is known at once, and what a window takes only when its towers are.
+        // The most that each could do is known at once, and the cost of a window only when its towers are known.
         let bound = |other: &DevicePlan| {
             let towers = other.towers.as_ref();
             match wanted {

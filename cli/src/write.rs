@@ -31,7 +31,7 @@ pub fn stdout_failed(error: &io::Error) -> Failure {
     .into()
 }
 
-/// Writes a result to a file, in the place of an older one. What a killed process left of it is removed.
+/// Writes a result to a file, in the place of an older one. Files that a killed process left of it are removed.
 pub fn file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     remove_leftovers_of(path);
     Ok(write_file(path, bytes)?)
@@ -72,7 +72,7 @@ pub fn spare(written: &Path, read: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The folder of a path without links, with the name in it: what a new file of this path would replace.
+/// The folder of a path without links, with the name in it: the file that a new file of this path would replace.
 fn named(path: &Path) -> PathBuf {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -19,7 +19,7 @@ pub fn load(
     resolve::resolve(world, source, &ast, options)
 }
 
-/// All that is wrong with a source.
+/// All faults of a source.
 pub fn check(world: &dyn World, source: &Source, options: &Options) -> Diagnostics {
     match parse(source) {
         Ok(ast) => resolve::check(world, source, &ast, options),
@@ -39,7 +39,7 @@ pub fn problems(source: &Source) -> Vec<String> {
 
 /// A calculation that is resolved again with other numbers, in double precision.
 pub struct Variable<'a> {
-    /// The text without what [`without_places`] drops.
+    /// The text without the parts that [`without_places`] drops.
     program: Program<'a>,
     options: Options,
     base: Resolved,
@@ -77,7 +77,7 @@ impl<'a> Variable<'a> {
     }
 
     /// The scheme with other values of some parameters, as far as its waves go. Coordinates and the regions of updates
-    /// stay those of the calculation as it is, so that a cell keeps its medium and its updates where the cell size
+    /// stay as in the calculation itself, so that a cell keeps its medium and its updates where the cell size
     /// changes. `None` if it cannot be resolved with them, or has other updates.
     pub fn with(&self, values: &[(&str, f64)]) -> Option<Scheme> {
         self.resolved(values).map(|(scheme, _)| scheme)

@@ -35,7 +35,7 @@ pub fn evaluate_all<C, V: Copy>(
     values
 }
 
-/// What a row has at indices along the inner axis at which an update does not act.
+/// The values of a row at indices along the inner axis at which an update does not act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
     /// There is none.
@@ -46,7 +46,7 @@ pub enum Elsewhere {
     Old,
 }
 
-/// The indices along the inner axis at which an update acts, and what a row has at others of its extent.
+/// The indices along the inner axis at which an update acts, and the values of the row at other indices of its extent.
 pub fn range(scheme: &Scheme, update: &Update) -> (Interval, Elsewhere) {
     let position = scheme.component(update.target).position;
     let live = scheme.grid.live(position)[Axis::INNER];

@@ -40,7 +40,7 @@ impl Fold {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisGhosts {
     folds: [Option<Fold>; 2],
-    /// The indices that are stored, and those that are read, ghosts included.
+    /// The indices that are stored, and the indices that are read, ghosts included.
     extent: Interval,
     visible: Interval,
     /// The indices whose values are free: others lie on a plane about which they are odd, and are 0.
@@ -276,7 +276,7 @@ mod tests {
         assert!(ghosts > 1000 && held > ghosts, "{ghosts} {held}");
     }
 
-    /// Whatever part of the extent is asked for, what is left has no ghosts, and the cells beside it have some.
+    /// For each part of the extent, the part that is left has no ghosts, and the cells beside it have some.
     #[test]
     fn parts_without_ghosts_are_as_large_as_can_be() {
         let limits = Limits {

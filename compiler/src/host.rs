@@ -65,7 +65,7 @@ pub enum HostBinary {
     Or,
 }
 
-/// What a host expression can see.
+/// The values that a host expression can read.
 pub trait HostPoint {
     fn coordinate(&self, axis: Axis, by: HalfIndex) -> f64;
     fn time(&self) -> f64;

@@ -5,14 +5,14 @@ use crate::lattice::{Axis, HalfIndex, Offset};
 use crate::scheme::FileId;
 use std::f64::consts::{PI, TAU};
 
-/// All values from `lo` to `hi`. Bounds of results are those of exact arithmetic up to rounding, or wider.
+/// All values from `lo` to `hi`. Bounds of results are the bounds of exact arithmetic up to rounding, or wider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     pub lo: f64,
     pub hi: f64,
 }
 
-/// What an expression can see, with ranges for places.
+/// The values that an expression can read, with ranges for places.
 pub trait HostBox {
     fn coordinate(&self, axis: Axis, by: HalfIndex) -> Range;
     fn file(&self, file: FileId, offset: Offset) -> Range;
@@ -99,7 +99,7 @@ impl Range {
         }
     }
 
-    /// What has the same truth for all values, if that is known.
+    /// The range of a condition; `truth`: its value for all arguments, if that is known.
     fn of_truth(truth: Option<bool>) -> Self {
         match truth {
             Some(true) => Self::TRUE,
@@ -108,7 +108,7 @@ impl Range {
         }
     }
 
-    /// Whether all values are less than those of another range, or none is.
+    /// Whether all values are less than all values of another range, or none is.
     fn is_less(self, other: Self) -> Option<bool> {
         if self.hi < other.lo {
             Some(true)
@@ -119,7 +119,7 @@ impl Range {
         }
     }
 
-    /// Whether all values equal those of another range, or none does.
+    /// Whether all values equal the values of another range, or none does.
     fn is_equal(self, other: Self) -> Option<bool> {
         if self.hi < other.lo || other.hi < self.lo {
             Some(false)

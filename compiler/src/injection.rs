@@ -1,7 +1,7 @@
-//! Injections and receivers: what sources and probes do to single values, right after their updates.
+//! Injections and receivers: additions of sources to single values and records of them, right after their updates.
 //!
-//! This is the one table of places and the one arithmetic. Host, layerwise kernels and towers take from here in which
-//! cells which source acts, in which order, with which profile and wave; and after which stage a probe records. The
+//! This is the one table of places and the one arithmetic. Host, layerwise kernels and towers take from here which
+//! source acts in which cells, in which order, with which profile and wave; and after which stage a probe records. The
 //! reference evaluates sources by itself.
 
 use crate::incident::{CorrectedRows, Corrections, Gathered};
@@ -35,7 +35,7 @@ pub struct InjectionSource {
     pub cells: Vec<Injection>,
 }
 
-/// What injections of a step are multiplied with: the time function of a source, for all of its cells or for one of
+/// The factor of the injections of a step: the time function of a source, for all of its cells or for one of
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wave {
@@ -48,12 +48,12 @@ pub struct Wave {
 /// All injections of a problem.
 #[derive(Debug, Default)]
 pub struct Injections {
-    /// One for each source of the problem. Those to the same cell act in their order.
+    /// One for each source of the problem. Injections into the same cell act in their order.
     pub sources: Vec<InjectionSource>,
-    /// Those of the sources in a step; the waves of corrections follow them.
+    /// The waves of the sources in a step; the waves of corrections follow them.
     own: Vec<Wave>,
-    /// What is added at the faces of boxes of total fields, before the sources act. The waves of steps are computed one
-    /// after the other.
+    /// The corrections at the faces of boxes of total fields, which act before the sources. The waves of steps are
+    /// computed one after the other.
     corrections: Mutex<Corrections>,
     /// The waves of a step that they take.
     correction_waves: usize,
@@ -103,7 +103,7 @@ impl Injections {
         &self.corrected
     }
 
-    /// The number of the first wave of corrections: those of sources come before.
+    /// The number of the first wave of corrections: waves of sources come before.
     pub fn first_correction(&self) -> usize {
         self.own.len()
     }
@@ -135,8 +135,8 @@ impl Injections {
         waves
     }
 
-    /// Appends the waves of some steps, one step after the other, as devices read them; they are computed by some threads,
-    /// at most.
+    /// Appends the waves of some steps, one step after the other, as devices read them; they are computed by some
+    /// threads, at most.
     pub fn wave_bytes(
         &self,
         of: &Driven<'_>,
@@ -155,7 +155,7 @@ impl Injections {
         self.waves_by(of, steps, threads.min(busy).min(worth).max(1), bytes);
     }
 
-    /// The same by just so many threads.
+    /// The same by exactly `threads` threads.
     fn waves_by(&self, of: &Driven<'_>, steps: Range<u64>, threads: usize, bytes: &mut Vec<u8>) {
         let Driven { scheme, files, .. } = *of;
         let count = steps.end.saturating_sub(steps.start) as usize;
@@ -211,7 +211,7 @@ impl Injections {
         corrections.map_or(0, |own| self.operations_with(&own).iter().sum())
     }
 
-    /// Those that follow the ones of the step before, and others.
+    /// Operations that depend on the step before, and others.
     fn operations_with(&self, corrections: &Corrections) -> [u64; 2] {
         let [serial, parallel] = corrections.operations();
         [serial, parallel + self.own.len() as u64 * EVALUATION]
@@ -239,7 +239,7 @@ const PER_THREAD: u64 = 1 << 18;
 /// Steps that a thread takes at a time.
 const TOGETHER: usize = 8;
 
-/// What waves are computed from.
+/// The input of the computation of waves.
 #[derive(Clone, Copy)]
 pub struct Driven<'a> {
     pub scheme: &'a Scheme,
@@ -263,12 +263,12 @@ pub fn for_each_cell(
     });
 }
 
-/// What a source gives: the product is taken in double precision and rounded.
+/// The value of a source: the product is taken in double precision and rounded.
 pub fn given<T: Real>(profile: f64, wave: f64) -> T {
     T::from_f64(profile * wave)
 }
 
-/// What an injection makes of a value to which it adds: the sum is in the value's precision.
+/// The value after an injection: the sum is in the value's precision.
 pub fn inject<T: Real>(value: T, profile: f64, wave: f64) -> T {
     value.add(given(profile, wave))
 }

@@ -2,9 +2,9 @@
 //!
 //! A kernel runs some updates of one stage over a list of runs of consecutive groups and a range of the inner axis: for
 //! each group in turn, for each index of the range, all its updates. It contains no boundary conditions and no
-//! conditions on indices: which groups, ranges and updates are right is decided by who calls it, and ghosts
-//! ([`crate::scheme::Grid::ghosts`]) are kept in memory. A tile has many short runs, so one call takes all that share a
-//! set of updates.
+//! conditions on indices: the caller decides which groups, ranges and updates are right, and ghosts
+//! ([`crate::scheme::Grid::ghosts`]) are kept in memory. A tile has many short runs, so one call takes all runs that
+//! share a set of updates.
 
 mod bands;
 mod zoned;
@@ -53,15 +53,15 @@ impl UpdateSet {
     }
 }
 
-/// What one compiled function computes.
+/// The computation of one compiled function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKernel {
     pub stage: StageId,
     /// The step's number modulo [`Scheme::phases`].
     pub phase: u32,
     pub updates: UpdateSet,
-    /// The zones in which it runs, those that amend none of the updates left out; in those that lie in bands
-    /// ([`Bands`]) for a part of each row only.
+    /// The zones in which it runs, without zones that amend none of the updates. In zones that lie in bands ([`Bands`])
+    /// it runs for a part of each row only.
     pub zones: ZoneSet,
 }
 
@@ -111,8 +111,8 @@ pub struct KernelSet {
     /// Whether kernels write the ghosts along the inner axis of all that they compute. They do where the layout is that
     /// of the whole domain.
     pub ends: bool,
-    /// Whether kernels fetch what the next group of a run reads for the first time, while they compute a group: for
-    /// runs whose rows come from memory.
+    /// Whether kernels, while they compute a group, fetch the values that the next group of a run reads for the first
+    /// time: for runs whose rows come from memory.
     pub ahead: bool,
 }
 
@@ -201,8 +201,8 @@ impl Stream {
     }
 }
 
-/// Numbers of 8 bytes in a run of a zoned kernel: those of [`Run`], then where each stream begins, in bytes from the
-/// call's base.
+/// Numbers of 8 bytes in a run of a zoned kernel: the numbers of [`Run`], then where each stream begins, in bytes from
+/// the call's base.
 pub fn record_width(layout: &Layout) -> usize {
     2 + Stream::all(layout).count()
 }
@@ -231,7 +231,7 @@ pub struct Run {
 ///
 /// The caller guarantees that `lo..hi` lies in the extents of the targets, that all that the updates read and write at
 /// these groups and indices lies in the array of the layout, and that no other thread writes it meanwhile. Kernels may
-/// read up to two lines of [`crate::layout::ALIGNMENT`] bytes more to either side (and drop what they find); of places
+/// read up to two lines of [`crate::layout::ALIGNMENT`] bytes more to either side (and drop the values); of places
 /// beyond `lo..hi` they write only the ghosts along the inner axis of the values that they compute
 /// ([`KernelSet::ends`]).
 pub type RowFn =

@@ -148,7 +148,7 @@ impl fmt::Display for HalfIndex {
 /// Where a component lies in its cell: 0 or 1/2 along each axis.
 pub type Position = PerAxis<HalfIndex>;
 
-/// A distance in whole cells, from a target's cell index to that of what it reads.
+/// A distance in whole cells, from a target's cell index to the cell index of a value that it reads.
 pub type Offset = PerAxis<i32>;
 
 /// A half-open range `lo..hi` of cell indices; empty if `lo >= hi`.

@@ -14,9 +14,9 @@
 //! ([`ZoneLayout`]): as groups of rows again, one row for each state, so that the states of an update lie at constant
 //! displacements from each other.
 //!
-//! For a calculation window ([`Layout::for_window`]) planes across the outer axis hold all that moves with them: zones
-//! that are long along that axis have their states behind the groups of each plane. What is left lies *beside* the
-//! planes, and kernels find it by an address of its own.
+//! For a calculation window ([`Layout::for_window`]) planes across the outer axis hold all data that move with them:
+//! zones that are long along that axis have their states behind the groups of each plane. The remaining data lie
+//! *beside* the planes, and kernels find them by an address of their own.
 
 mod zones;
 
@@ -53,7 +53,7 @@ impl fmt::Display for RowId {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     pub element_bytes: usize,
-    /// Whether it is that of the whole domain, so that indices are those of the grid.
+    /// Whether it is the layout of the whole domain, so that indices are the grid's.
     pub whole: bool,
     /// Whether it is for a calculation window.
     pub windowed: bool,
@@ -91,8 +91,8 @@ enum CoefPlace {
     Axis(u32),
 }
 
-/// The coefficients that depend on one axis only: their values at index 0, then those at index 1, and so on; along the
-/// inner axis a row for each coefficient.
+/// The coefficients that depend on one axis only: their values at index 0, then their values at index 1, and so on;
+/// along the inner axis a row for each coefficient.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AxisCoefs {
     pub count: u32,
@@ -126,7 +126,7 @@ pub struct ZoneLayout {
 pub struct BoxLayout {
     /// Cell indices.
     pub region: Region,
-    /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of those of the
+    /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of rows of the
     /// grid.
     pub origin: i64,
 }
@@ -166,13 +166,13 @@ pub struct Lines {
 enum Planes {
     /// As they have groups.
     Whole,
-    /// As a stripe of so many indices has groups.
+    /// As many groups apart as a stripe of this number of indices has.
     Stripe(i64),
-    /// A little farther than they have groups and so many elements more.
+    /// A little farther apart than the groups of a plane and this number of elements more.
     Window(i64),
 }
 
-/// The sizes that were asked for exceed what can be addressed.
+/// The sizes that were asked for are too large for addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
@@ -181,14 +181,14 @@ impl Layout {
         Layout::aligned(scheme, ALIGNMENT)
     }
 
-    /// For a GPU: what its threads access together lies in as few lines of its caches as possible.
+    /// For a GPU: values that its threads access together lie in as few lines of its caches as possible.
     pub fn for_gpu(scheme: &Scheme) -> Result<Layout, TooLarge> {
         Layout::aligned(scheme, GPU_ALIGNMENT)
     }
 
-    /// For a GPU that computes a stripe of the grid and accesses no more than so many indices along the middle axis,
-    /// wherever these are: planes across the outer axis lie so many groups from each other, so that groups that are not
-    /// accessed lie where others are. All that is not in groups has its place behind those of any stripe.
+    /// For a GPU that computes a stripe of the grid and accesses no more than `indices` indices along the middle axis,
+    /// at any place. Planes across the outer axis lie that number of groups from each other, so that groups that are
+    /// not accessed have the places of others. All data that are not in groups lie behind the groups of any stripe.
     pub fn for_stripe(scheme: &Scheme, indices: i64) -> Result<Layout, TooLarge> {
         Layout::placed(scheme, GPU_ALIGNMENT, Planes::Stripe(indices))
     }
@@ -198,7 +198,7 @@ impl Layout {
         Layout::placed(scheme, GPU_ALIGNMENT, Planes::Window(0))
     }
 
-    /// With index 0 of every row at a multiple of so many bytes, a power of two that is at least [`PIECE`].
+    /// With index 0 of every row at a multiple of `alignment` bytes, a power of two that is at least [`PIECE`].
     fn aligned(scheme: &Scheme, alignment: usize) -> Result<Layout, TooLarge> {
         Layout::placed(scheme, alignment, Planes::Whole)
     }
@@ -224,7 +224,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Takes so many elements behind all others, from a line on.
+    /// Takes `elements` elements behind all others, from the start of a line on.
     fn append(&mut self, elements: i64, alignment: usize) -> Result<i64, TooLarge> {
         let line = (alignment / self.element_bytes) as i64;
         let origin = div_ceil(self.elements, line) * line;
@@ -264,7 +264,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Gives the boxes of zones their places: those in planes have displacements behind the groups of a plane up to
+    /// Gives the boxes of zones their places: boxes in planes have displacements behind the groups of a plane up to
     /// now.
     fn append_zones(&mut self, zones: Vec<ZoneLayout>, alignment: usize) -> Result<(), TooLarge> {
         let line = (alignment / self.element_bytes) as i64;
@@ -300,12 +300,12 @@ impl Layout {
         self.group(x, y) - below
     }
 
-    /// After the highest plane: what lies beside planes begins there.
+    /// After the highest plane: the data beside planes begin there.
     pub fn after_planes(&self) -> i64 {
         self.first_plane() + self.visible(Axis::OUTER).len() * self.stride[Axis::OUTER]
     }
 
-    /// Whether kernels find what lies beside planes by an address of its own.
+    /// Whether kernels find the data beside planes by an address of their own.
     pub fn has_beside(&self) -> bool {
         self.windowed && !self.zones.is_empty()
     }
@@ -347,7 +347,7 @@ impl Layout {
         own.origin + number * own.coef_stride + i * own.stride
     }
 
-    /// The number of a coefficient among those of its axis; `None` if it is stored in rows of groups.
+    /// The number of a coefficient among the coefficients of its axis; `None` if it is stored in rows of groups.
     pub fn axis_coef_number(&self, coef: CoefId) -> Option<u32> {
         match self.coefs[coef.index()] {
             CoefPlace::Row(_) => None,
@@ -402,7 +402,7 @@ impl Layout {
                 .checked_add(i64::from(below) + i64::from(above))
                 .ok_or(TooLarge)
         };
-        // What a row shows, rounded to pieces on both sides, so that pieces belong to one row.
+        // The visible indices of a row, rounded to pieces on both sides, so that pieces belong to one row.
         let piece = (PIECE / element_bytes) as i64;
         let [below, above] = reach[Axis::INNER].map(i64::from);
         let shown = extent[Axis::INNER].checked_add(above).ok_or(TooLarge)?;
@@ -475,7 +475,7 @@ impl Layout {
         self.elements as u64 * self.element_bytes as u64
     }
 
-    /// What planes across the outer axis have at some indices along the middle axis: rows of the grid, and after them
+    /// The data of planes across the outer axis at some indices along the middle axis: rows of the grid, and after them
     /// the states of each box of a zone there, in the order of boxes. Layouts of the same scheme for the same alignment
     /// have the same lines.
     pub fn part(&self, planes: Interval, rows: Interval) -> Vec<Lines> {
@@ -561,8 +561,8 @@ impl Layout {
         self.origin + x * self.stride[Axis::OUTER] + y * self.stride[Axis::MIDDLE]
     }
 
-    /// From the start of a target's group to what `read` sees at inner index 0, when `stage` runs in step `phase` (mod
-    /// phases).
+    /// From the start of a target's group to the value of `read` at inner index 0, when `stage` runs in step `phase`
+    /// (mod phases).
     pub fn displacement(&self, scheme: &Scheme, stage: StageId, phase: u32, read: &Read) -> i64 {
         let row = self.read_row(scheme, stage, phase, read);
         i64::from(row.0) * self.row_stride

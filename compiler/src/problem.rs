@@ -17,11 +17,12 @@ pub struct Problem {
     pub series: Vec<Series>,
     pub outputs: Vec<Output>,
     pub statics: Vec<StaticOutput>,
-    /// What varies over the grid, for pictures: results do not depend on it.
+    /// Media that vary over the grid, for pictures: results do not depend on them.
     pub media: Vec<Medium>,
 }
 
-/// Initial values of a component over its live region; what has none starts at 0. A later one replaces an earlier one.
+/// Initial values of a component over its live region; other components start at 0. A later one replaces an earlier
+/// one.
 #[derive(Clone, Debug)]
 pub struct Init {
     pub component: ComponentId,
@@ -61,8 +62,8 @@ pub struct Source {
     pub replaces: bool,
 }
 
-/// A field that comes from outside of the domain. In its boxes values are those of the total field, elsewhere those of
-/// the scattered one, which is the total less the incident one: [`crate::incident`] says how.
+/// A field that comes from outside of the domain. In its boxes values belong to the total field, elsewhere to the
+/// scattered one, which is the total less the incident one: [`crate::incident`] says how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incident {
     pub name: String,
@@ -82,7 +83,7 @@ pub enum IncidentField {
 pub struct PlaneWave {
     /// Where it goes, in cells: whole numbers without a common factor, not all 0; 0 along absent axes.
     pub direction: PerAxis<i64>,
-    /// What makes it, added in each step.
+    /// The drives that make it, added in each step.
     pub drives: Vec<Drive>,
     /// The largest rate at which the ends of its line absorb, per step.
     pub loss: f64,
@@ -140,7 +141,7 @@ pub enum Reduction {
     Max,
 }
 
-/// What is reduced at the places of one position.
+/// The expression that is reduced at the places of one position.
 #[derive(Clone, Debug)]
 pub struct SeriesTerm {
     pub position: Position,
@@ -148,7 +149,7 @@ pub struct SeriesTerm {
     pub region: Region,
     /// Only indices where this is not 0 count.
     pub condition: Option<HostExpr>,
-    /// In double precision, whatever that of the scheme is. Coefficients are those of the term.
+    /// In double precision, for any precision of the scheme. Coefficients are the term's.
     pub body: Body,
     pub coefs: Vec<HostExpr>,
 }
@@ -159,8 +160,8 @@ pub struct Output {
     /// Unique among the outputs; names the files.
     pub name: String,
     pub component: ComponentId,
-    /// What is written instead of the component: a state that its updates keep, which has the same positions and time.
-    /// It is 0 outside of its zone.
+    /// The state that is written instead of the component: a state that its updates keep, which has the same positions
+    /// and time. It is 0 outside of its zone.
     pub state: Option<StateId>,
     pub kind: OutputKind,
     /// The indices that are written, within the component's extent; of a slice, in its plane.
@@ -179,7 +180,7 @@ impl Problem {
 }
 
 impl Output {
-    /// What the values are, for people.
+    /// The name of the values for people.
     pub fn quantity<'a>(&self, scheme: &'a Scheme) -> &'a str {
         match self.state {
             Some(state) => &scheme.states[state.index()].name,
@@ -210,7 +211,7 @@ pub struct StaticOutput {
 pub struct Medium {
     /// As the user writes it: `eps`, or `k.x` for a part.
     pub name: String,
-    /// Where its values lie; what has no position of its own is looked at in the middle of cells.
+    /// Where its values lie; an expression without a position of its own is evaluated in the middle of cells.
     pub position: Position,
     pub value: HostExpr,
 }

@@ -2,7 +2,7 @@
 
 use crate::scheme::{Cmp, Precision};
 
-/// What turns exponents into numbers and back; all executors take the numbers from here.
+/// Constants that turn exponents into numbers and back; all executors take the numbers from here.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerBits {
     /// Bits below the exponent field.

@@ -136,7 +136,7 @@ fn for_each_line(region: Region, mut f: impl FnMut(Piece)) {
     });
 }
 
-/// What an update has computed.
+/// The values that an update has computed.
 struct Computed<T> {
     values: Vec<(Piece, Vec<T>)>,
     states: Vec<(StateId, Piece, Vec<T>)>,
@@ -258,7 +258,7 @@ impl<'a, T: Real> Reference<'a, T> {
         self.values[id.index()][time_level].set(at, value);
     }
 
-    /// What a probe has recorded, one value per step.
+    /// The record of a probe, one value per step.
     pub fn probe(&self, index: usize) -> &[T] {
         &self.probes[index]
     }
@@ -283,7 +283,7 @@ impl<'a, T: Real> Reference<'a, T> {
         let scheme = self.scheme;
         for id in scheme.stage_ids() {
             let stage = &scheme.stages[id.index()];
-            // All updates of a stage read what was there before it.
+            // All updates of a stage read values from before it.
             let computed: Vec<Computed<T>> =
                 stage.updates.iter().map(|u| self.compute(u)).collect();
             let corrections = self.corrections(id);
@@ -313,8 +313,8 @@ impl<'a, T: Real> Reference<'a, T> {
         }
     }
 
-    /// What is added at the faces of boxes of total fields after a stage. Incident fields are then those before the
-    /// next one.
+    /// The corrections at the faces of boxes of total fields after a stage. Incident fields are then the ones before
+    /// the next stage.
     fn corrections(&mut self, stage: StageId) -> Vec<(ComponentId, PerAxis<i64>, T)> {
         let when = When {
             scheme: self.scheme,
@@ -422,8 +422,8 @@ impl<'a, T: Real> Reference<'a, T> {
         }
     }
 
-    /// What a body reads. All cells of a piece that lie within the grid along the inner axis are stored in one line,
-    /// or nowhere.
+    /// The values that a body reads. All cells of a piece that lie within the grid along the inner axis are stored in
+    /// one line, or nowhere.
     fn read(&self, read: Read, piece: Piece, out: &mut Vec<T>) {
         let component = self.scheme.component(read.component);
         let version = self.versions[read.component.index()] + u64::from(component.time_levels)

@@ -1,10 +1,10 @@
-//! Reductions over the grid: the one definition of what a [`Series`] records.
+//! Reductions over the grid: the one definition of the values that a [`Series`] records.
 //!
 //! Values are taken exactly, the expression is evaluated in double precision, operation by operation, and sums are
 //! taken in two parts ([`Sum`]) in the order of the indices: along the inner axis, then the middle one; the sums of
-//! planes of the outer axis are added in their order. So a record depends on the values alone, and not on who computed
-//! them, in which order and on how many threads. The error of a sum is about 2^-100 of the sum of the magnitudes, then
-//! rounded once.
+//! planes of the outer axis are added in their order. So a record depends on the values alone, and not on the engine
+//! that computed them, its order or its number of threads. The error of a sum is about 2^-100 of the sum of the
+//! magnitudes, then rounded once.
 //!
 //! Minima and maxima are NaN where any value is.
 
@@ -50,7 +50,7 @@ impl Sum {
     }
 }
 
-/// What a plane across the outer axis adds to a record.
+/// The contribution of a plane across the outer axis to a record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Partial {
     Sum(Sum),
@@ -105,7 +105,7 @@ pub fn planes(series: &Series) -> Interval {
     ranges.reduce(Interval::hull).unwrap_or(Interval::new(0, 0))
 }
 
-/// What the record is after `step` steps, from all its planes in ascending order.
+/// The recorded value, from all its planes in ascending order.
 pub fn total(series: &Series, partials: impl IntoIterator<Item = Partial>) -> f64 {
     let nothing = Partial::nothing(series.reduction);
     let all = partials
@@ -117,7 +117,7 @@ pub fn total(series: &Series, partials: impl IntoIterator<Item = Partial>) -> f6
     }
 }
 
-/// What plane `x` adds, term after term.
+/// The contribution of plane `x`, term after term.
 pub fn plane(
     scheme: &Scheme,
     files: &dyn Files,

@@ -1,4 +1,4 @@
-//! Values on the grid that the host computes: coefficients, initial values, what sources add.
+//! Values on the grid that the host computes: coefficients, initial values, values of sources.
 
 use crate::host::{HostExpr, HostPoint};
 use crate::host_range::Range;

@@ -241,7 +241,7 @@ impl Svg {
         );
     }
 
-    /// What is drawn until `unclip` shows within a rectangle only.
+    /// Drawings until `unclip` show within a rectangle only.
     pub fn clip(&mut self, corner: Point, size: Point) {
         let n = self.clips;
         self.clips += 1;
@@ -260,7 +260,7 @@ impl Svg {
 pub struct Frame {
     pub corner: Point,
     pub size: Point,
-    /// What the left and right sides, and the bottom and top, stand for.
+    /// The coordinates of the left and right sides, and of the bottom and top.
     pub x: [f64; 2],
     pub y: [f64; 2],
 }

@@ -36,7 +36,7 @@ pub struct Point {
 pub struct Fault(pub String);
 
 impl Table {
-    /// Reads a column of a text: lines of numbers with commas, semicolons or blanks between them. Empty lines and those
+    /// Reads a column of a text: lines of numbers with commas, semicolons or blanks between them. Empty lines and lines
     /// that begin with `#` or `%` are skipped; the first other line may name the columns.
     pub fn read(
         name: &str,
@@ -133,7 +133,7 @@ impl Table {
 
     /// The smallest and the largest value at arguments from `lo` to `hi`.
     pub fn extremes(&self, lo: f64, hi: f64) -> [f64; 2] {
-        // Beyond the ends, values are those at `lo` or `hi`.
+        // Beyond the ends, values are the values at `lo` or `hi`.
         let ends = join(pair(self.value(lo)), pair(self.value(hi)));
         let first = self.points.partition_point(|p| p.at < lo);
         let last = self.points.partition_point(|p| p.at <= hi);
@@ -180,7 +180,7 @@ impl Extremes {
         Self(nodes)
     }
 
-    /// Those of the points from `first` up to the one before `last`.
+    /// The range of the points from `first` up to the one before `last`.
     fn within(&self, points: &[Point], first: usize, last: usize) -> [f64; 2] {
         let (mut low, mut high) = (first.div_ceil(BLOCK), last / BLOCK);
         if low >= high {

@@ -1,4 +1,4 @@
-//! What the compiler sees of the world outside: modules and the shapes of files. The only way out of this crate.
+//! The world outside, as the compiler sees it: modules and the shapes of files. The only way out of this crate.
 
 use torre_grammar::source::Source;
 

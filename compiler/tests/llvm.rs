@@ -467,7 +467,7 @@ fn optimised_ir_is_printed() {
     );
 }
 
-/// What the process does that `a_fatal_error_ends_the_process_with_a_message` starts.
+/// The task of the process that `a_fatal_error_ends_the_process_with_a_message` starts.
 const FATAL_CHILD: &str = "TORRE_TEST_FATAL";
 
 #[test]

@@ -1,4 +1,4 @@
-//! The syntax tree: what was written, names unresolved, every node with its span.
+//! The syntax tree: the program as written, names unresolved, every node with its span.
 //!
 //! Equality ignores spans, so that `parse(print(ast)) == ast` states that the formatter is the parser's inverse.
 
@@ -76,7 +76,7 @@ pub enum DefLine {
     },
 }
 
-/// `layer name(cells, ..) : wall { .. }`: what the difference along an axis is in a layer before a side.
+/// `layer name(cells, ..) : wall { .. }`: the difference along an axis in a layer before a side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
     pub def: Def,
@@ -127,7 +127,7 @@ pub enum SchemeStmt {
     Field(Field),
     Coef(Coef),
     Region(Region),
-    /// `boundary free: S odd`: a kind of side, with what is odd or even about it.
+    /// `boundary free: S odd`: a kind of side, with the fields that are odd or even about it.
     Side {
         name: Name,
         parities: Vec<SideParity>,
@@ -211,7 +211,7 @@ pub enum StepStmt {
 /// `where c { ... }`, `else where c { ... }`, `else { ... }`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
-    /// Those around `else`; the first branch's are the statement's.
+    /// Comments around `else`; comments of the first branch are the statement's.
     pub comments: Comments,
     /// Absent: `else`
     pub condition: Option<Expr>,
@@ -379,12 +379,12 @@ pub enum ProblemStmt {
     Steps(Steps),
 }
 
-/// What an incident field is.
+/// A line of an incident field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum IncidentLine {
     /// `direction (1, 2)`
     Direction(Vec<Expr>),
-    /// `drive E.z = sin(t)`: what makes the plane wave.
+    /// `drive E.z = sin(t)`: the drive that makes the plane wave.
     Drive { target: Target, value: Expr },
     /// `E.z = sin(t - x)`: the field itself.
     Given { target: Target, value: Expr },
@@ -436,7 +436,7 @@ pub enum Place {
     At(Vec<Expr>),
     /// `at x = 3.05, y = 1`: lengths; axes left out are whole.
     Near(Vec<(Name, Expr)>),
-    /// `in x = a..b, y = c, disc`: what lies in all of these.
+    /// `in x = a..b, y = c, disc`: the intersection of all of these.
     In(Vec<Within>),
     /// `where cond`
     Where(Expr),

@@ -1,4 +1,4 @@
-//! Diagnostics as plain data: what is wrong, where, and what helps. Rendering is the command line's.
+//! Diagnostics as plain data: the error, its place, and a remedy. The command line renders them.
 
 use crate::source::{Source, Span};
 
@@ -10,7 +10,7 @@ pub struct Code(pub &'static str);
 pub enum Severity {
     Error,
     Warning,
-    /// Says what was made of something that leaves a choice.
+    /// States the choice where a text leaves one.
     Note,
 }
 
@@ -30,7 +30,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The first is the main place. Empty for errors of the command line or of the machine.
     pub labels: Vec<Label>,
-    /// What to do about it.
+    /// A remedy.
     pub hint: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Diagnostic {
     }
 }
 
-/// All that was found in one go, in the order of the text.
+/// All diagnostics of one pass, in the order of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

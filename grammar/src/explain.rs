@@ -1,4 +1,4 @@
-//! What a failure of the grammar means to the user: a message, a place and a hint.
+//! The meaning of a failure of the grammar for the user: a message, a place and a hint.
 
 use crate::codes;
 use crate::diag::{Code, Diagnostic};
@@ -76,7 +76,7 @@ const PROBLEM_FORMS: [(&str, &str); 15] = [
     ("allow", "`allow W0301`"),
 ];
 
-/// What stands where the grammar failed.
+/// The text where the grammar failed.
 struct Found<'s> {
     kind: Option<TokenKind>,
     word: &'s str,
@@ -139,8 +139,8 @@ fn found<'s>(source: &'s Source, layout: &Layout, at: usize) -> Found<'s> {
     found
 }
 
-/// The place right behind what precedes `at`, without the comment there: a caret under a line end would point at
-/// nothing.
+/// The place right behind the text that precedes `at`, without the comment there: a caret under a line end would point
+/// at nothing.
 fn caret(layout: &Layout, at: usize) -> Span {
     let before = layout.text.get(..at).unwrap_or("");
     let end = before.trim_end_matches([' ', '\t']).len();
@@ -239,7 +239,7 @@ fn form(layout: &Layout, at: usize) -> Option<String> {
     })
 }
 
-/// What helps against the common mistakes.
+/// Remedies against the common mistakes.
 fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
     let wants = failure.wants;
     let line_end = matches!(found.kind, None | Some(TokenKind::Separator));
@@ -318,7 +318,7 @@ fn is_update(after: &str) -> bool {
     matches!(after, "=" | "+=" | "-=" | "." | "@")
 }
 
-/// Torre's word for what other languages call otherwise.
+/// Torre's word for a word of other languages.
 fn elsewhere(word: &str) -> Option<&'static str> {
     Some(match word {
         "import" | "include" | "from" | "using" => "use",

@@ -1,7 +1,7 @@
 //! The scan before the parser: finds tokens, comments, blank lines and the items' extents, and makes the text that the
 //! grammar reads, in which comments and the line ends that end nothing are spaces at the same offsets.
 //!
-//! It also refuses what would overflow a stack later: the grammar recurses only where a bracket opens or an `if`
+//! It also refuses texts that would overflow a stack later: the grammar recurses only where a bracket opens or an `if`
 //! begins, and their depth is bounded here, before the grammar sees the text.
 
 mod scan;
@@ -39,7 +39,7 @@ pub struct Token {
     pub span: Span,
 }
 
-/// What lies between the tokens, as far as it is kept.
+/// The text between the tokens, as far as it is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trivia {
     Comment(String),
@@ -110,7 +110,7 @@ impl Layout {
             token.span.start as usize >= pos
                 && matches!(token.kind, TokenKind::Separator | TokenKind::Close(b'}'))
         };
-        // An error at a statement's end belongs to what stands before it.
+        // An error at a statement's end belongs to the token before it.
         if here >= tokens.len() || (tokens.get(here).is_some_and(at_end) && here > 0) {
             here = here.checked_sub(1)?;
         }

@@ -31,7 +31,7 @@ pub fn print_expr(value: &Expr) -> String {
     expr(value).flat()
 }
 
-/// Whether a blank line stands between two items whatever the author wrote.
+/// Whether a blank line stands between two items, with or without one in the source.
 pub(crate) fn stands_apart(previous: &Item, item: &Item) -> bool {
     has_block(&previous.kind) || has_block(&item.kind)
 }
@@ -333,7 +333,7 @@ fn listed(names: &[Name]) -> Doc {
     Doc::Listed(names.iter().map(named).collect())
 }
 
-/// What follows `region`.
+/// The parts behind `region`.
 fn region_parts(region: &Region) -> Vec<Doc> {
     let mut parts = vec![named(&region.name)];
     if let Some(position) = &region.position {
@@ -441,7 +441,8 @@ enum ValuePlace {
     Clause,
 }
 
-/// A schedule's value. Behind a word, what begins with a name would be the next word, so it stands in parentheses.
+/// A schedule's value. Behind a word, a value that begins with a name would be the next word, so it stands in
+/// parentheses.
 fn value_doc(value: &ScheduleValue, place: ValuePlace) -> Doc {
     let begins_with_name = |doc: &Doc| {
         doc.flat()

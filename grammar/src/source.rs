@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Source(Arc<SourceData>);
 
 struct SourceData {
-    /// What the user calls the file: a path as given, or a module such as `std::curl`.
+    /// The user's name of the file: a path as given, or a module such as `std::curl`.
     name: String,
     text: String,
 }

@@ -23,7 +23,7 @@ pub(crate) use expected::Failure;
 #[grammar = "torre.pest"]
 struct Torre;
 
-/// How deep an expression's tree may be. A chain of operators is as deep as it is long, and whoever walks the tree
+/// How deep an expression's tree may be. A chain of operators is as deep as it is long, and code that walks the tree
 /// recurses.
 pub const MAX_EXPRESSION: u32 = 256;
 
@@ -40,7 +40,7 @@ pub(crate) struct Builder<'s> {
     diagnostics: &'s mut Diagnostics,
 }
 
-/// A node's place among those of its block. Blank lines before the first one are dropped.
+/// A node's place among the nodes of its block. Blank lines before the first one are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ordinal {
     First,
@@ -48,7 +48,7 @@ pub(crate) enum Ordinal {
 }
 
 impl Ordinal {
-    /// That of the node behind these.
+    /// The place of the node behind these.
     pub(crate) fn after<T>(nodes: &[T]) -> Ordinal {
         if nodes.is_empty() {
             Ordinal::First
@@ -147,7 +147,7 @@ impl<'s> Builder<'s> {
         self.diagnostics.push(error);
     }
 
-    /// The comments before a node that begins at `start`. Blank lines collapse; those at a block's beginning are
+    /// The comments before a node that begins at `start`. Blank lines collapse; blank lines at a block's beginning are
     /// dropped.
     fn before(&mut self, start: usize, ordinal: Ordinal) -> Comments {
         let mut before = Vec::new();
@@ -175,8 +175,8 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Takes the comments inside of a node up to `end` and the one behind it on the same line. Those that do not trail
-    /// join those before the node.
+    /// Takes the comments inside of a node up to `end` and the one behind it on the same line. Comments that do not
+    /// trail join the comments before the node.
     fn within(&mut self, trailing: Trailing, end: usize, comments: &mut Comments) {
         while let Some((at, trivia)) = self.trivia.get(self.taken) {
             if *at >= end {
@@ -198,7 +198,7 @@ impl<'s> Builder<'s> {
         self.behind(end, comments);
     }
 
-    /// Takes the comment right behind `end`, on its line, if there is one. If one trails already, it joins those
+    /// Takes the comment right behind `end`, on its line, if there is one. If one trails already, it joins the comments
     /// before.
     fn behind(&mut self, end: usize, comments: &mut Comments) {
         if let Some((at, Trivia::Comment(text))) = self.trivia.get(self.taken) {

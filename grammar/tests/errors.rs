@@ -1,4 +1,4 @@
-//! Wrong texts, one error a line where possible, and what is said about them.
+//! Wrong texts, one error a line where possible, and their messages.
 
 use std::fmt::Write;
 use torre_grammar::diag::{Diagnostic, Diagnostics};

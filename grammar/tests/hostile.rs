@@ -6,7 +6,7 @@ use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
 use torre_grammar::{parse, parse_expr, print};
 
-/// Less than what a thread has by default.
+/// Less than a thread has by default.
 const STACK: usize = 1 << 20;
 
 fn on_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -17,7 +17,7 @@ fn on_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     thread.join().expect("no panic")
 }
 
-/// Reads a text, and prints and drops what comes of it, all on the small stack.
+/// Reads a text, and prints and drops the result, all on the small stack.
 #[track_caller]
 fn codes(text: String) -> Vec<&'static str> {
     on_small_stack(move || {
@@ -143,7 +143,7 @@ fn sums_of_products_are_read() {
     );
 }
 
-/// What a bound on each kind of nesting would leave: brackets full of long chains.
+/// Texts that a bound on each kind of nesting alone would allow: brackets full of long chains.
 #[test]
 fn depth_is_bounded_over_brackets() {
     let wide = " + a".repeat(20) + ")";

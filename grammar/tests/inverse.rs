@@ -181,7 +181,7 @@ fn target() -> impl Strategy<Value = Target> {
         })
 }
 
-/// What a probe or an output names.
+/// The target of a probe or an output.
 fn seen() -> impl Strategy<Value = Target> {
     (target(), option::of(name())).prop_map(|(target, state)| Target { state, ..target })
 }

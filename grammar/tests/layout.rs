@@ -1,4 +1,4 @@
-//! What the formatter makes of texts.
+//! Texts as the formatter prints them.
 
 use torre_grammar::source::Source;
 use torre_grammar::{parse, print};

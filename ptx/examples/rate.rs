@@ -1,7 +1,7 @@
 //! How many instructions of threads are interpreted in a second: `rate FILE KERNEL BLOCKS THREADS WORDS SHARED
 //! [U32|F32]...`
 //!
-//! The first argument of the kernel is a buffer of so many words for each block; the others follow.
+//! The first argument of the kernel is a buffer of WORDS words for each block; the others follow.
 
 use std::time::Instant;
 use torre_ptx::{Device, Module, Options, Param};

@@ -194,7 +194,7 @@ impl Launch<'_> {
         self.add_traffic(place, kind, bytes, counts);
     }
 
-    /// Adds an access of a warp that takes so many pieces, and at best so many.
+    /// Adds an access of a warp, with the pieces that it takes and the least possible number.
     pub(crate) fn add_traffic(
         &mut self,
         place: Place,

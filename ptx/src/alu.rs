@@ -1,7 +1,7 @@
 //! Arithmetic on rows: the same operation for all lanes of a mask.
 //!
-//! Floats are those of IEEE 754 as Rust computes them, without flushing and contraction; fused operations round once.
-//! The bits of a NaN that an operation makes are those of the host.
+//! Floats follow IEEE 754 as Rust computes them, without flushing and contraction; fused operations round once. The
+//! bits of a NaN that an operation makes are the host's.
 
 use crate::convert::convert;
 use crate::op::{
@@ -37,7 +37,7 @@ pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether the processor has what vectors of 32 bytes, multiply-adds and counts of bits take.
+/// Whether the processor has instructions for vectors of 32 bytes, multiply-adds and counts of bits.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn has_vectors() -> bool {
@@ -157,7 +157,8 @@ impl<const VECTORS: bool> Lanes<'_, VECTORS> {
             return self.one_by_one(dst, src, &f);
         }
         let (sources, result) = self.rows.places(src, dst);
-        // The result may be one of the sources. What is read before a part is written fits into vector registers.
+        // The result may be one of the sources. The values that are read before a part is written fit into vector
+        // registers.
         for first in (0..LANES).step_by(PART) {
             let active = self.mask >> first & ALL;
             if active == 0 {
@@ -189,7 +190,7 @@ impl<const VECTORS: bool> Lanes<'_, VECTORS> {
         }
     }
 
-    /// What is rarely executed, lane by lane.
+    /// An operation that is rarely executed, lane by lane.
     #[inline(always)]
     fn rarely<const N: usize>(&mut self, f: impl Fn([u64; N]) -> u64) {
         let mut sources = [0; N];

@@ -21,7 +21,7 @@ pub(crate) struct Group {
     pub(crate) mask: u32,
 }
 
-/// What lanes wait for.
+/// The reason for which lanes wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// A barrier of the block.
@@ -55,17 +55,17 @@ pub(crate) struct Warp {
     /// Instructions since it tested something that others have to change.
     pub(crate) since_poll: u32,
     pub(crate) poll: Poll,
-    /// All lanes of the warp, and those that have ended.
+    /// All lanes of the warp, and the lanes that have ended.
     pub(crate) lanes: u32,
     pub(crate) exited: u32,
     /// Local memory of lane after lane, and which of its bytes are written.
     pub(crate) local: Vec<u8>,
     pub(crate) local_written: Vec<bool>,
-    /// The time of what its lanes do now.
+    /// The time of the present accesses of its lanes.
     pub(crate) clock: u32,
-    /// What each lane knows to have happened before.
+    /// The accesses that each lane knows to have happened before.
     pub(crate) views: Vec<View>,
-    /// What each lane keeps for fences.
+    /// The state that each lane keeps for fences.
     pub(crate) ties: Vec<Ties>,
     /// Lanes that have arrived at the cluster's barrier and not waited yet, and its phase then.
     pub(crate) arrived: u32,
@@ -76,7 +76,7 @@ pub(crate) struct Warp {
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) bytes: Vec<u8>,
-    /// What is known of each byte: the bits below.
+    /// The state of each byte: the bits below.
     pub(crate) state: Vec<u8>,
     pub(crate) shadow: Option<Box<Shadow>>,
 }
@@ -158,8 +158,8 @@ fn coordinates(index: u32, extents: [u32; 3]) -> [u32; 3] {
 }
 
 impl Block {
-    /// A block before its first instruction. `addresses` are those of the module's variables, `fixed` the rows that all
-    /// warps share.
+    /// A block before its first instruction. `addresses` are the addresses of the module's variables, `fixed` the rows
+    /// that all warps share.
     pub(crate) fn new(
         index: u32,
         shape: &Shape,

@@ -15,7 +15,7 @@ use crate::race::MOST_INSTRUCTIONS;
 /// The most registers that a kernel may have.
 const MOST_REGISTERS: u32 = 1 << 20;
 
-/// What a name stands for, other than a register.
+/// The meaning of a name other than a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     Param(u32),

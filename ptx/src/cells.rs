@@ -1,7 +1,7 @@
 //! Cells of shadow memory, eight together: lanes that access neighbouring places are checked at once.
 //!
-//! The fields of eight cells lie side by side, so that the compiler turns the checks into vector instructions. What
-//! they leave over is checked cell by cell ([`crate::race`]).
+//! The fields of eight cells lie side by side, so that the compiler turns the checks into vector instructions. The
+//! remaining cells are checked one by one ([`crate::race`]).
 
 use crate::clock::{Floors, MOST_WARPS};
 use crate::race::Stamp;
@@ -36,9 +36,9 @@ impl Truth for bool {
 /// Which weak reads are kept at once, as they are in order with all writes before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// Those that are known to come after the last writes.
+    /// Reads that are known to come after the last writes.
     Known,
-    /// Those of what nobody has written.
+    /// Reads of memory that was never written.
     Unwritten,
 }
 
@@ -96,7 +96,7 @@ impl Stamps {
     }
 }
 
-/// Who accesses cells, and what all of them know.
+/// The lanes that access cells, and the knowledge that all of them have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Who<'a> {
     /// The stamp of the access, but for the lanes.
@@ -115,7 +115,7 @@ pub(crate) struct Lanes<'a> {
     pub(crate) active: Eight,
 }
 
-/// What is known of eight neighbouring pieces of memory.
+/// The state of eight neighbouring pieces of memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cells {
     write: Stamps,

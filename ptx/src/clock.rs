@@ -1,11 +1,12 @@
-//! Vector clocks: what a thread knows to have happened before what it does now (Lamport 1978; Mattern 1989).
+//! Vector clocks: the accesses that a thread knows to have happened before its present one (Lamport 1978; Mattern
+//! 1989).
 //!
-//! Copies in bulk see memory through a proxy of their own: a thread also knows what a proxy fence has made visible to
-//! it.
+//! Copies in bulk see memory through a proxy of their own: a thread also knows the writes that a proxy fence has made
+//! visible to it.
 //!
-//! Every warp has a time, which grows when one of its threads publishes what it has done. A thread knows for each
-//! other thread a time up to which that one's accesses come before its own. Within a block all times are kept; other
-//! blocks are known only if something of them was heard. Threads that met at a barrier share what they know.
+//! Every warp has a time, which grows when one of its threads publishes its accesses. A thread has for each other
+//! thread a time up to which that one's accesses come before its own. Within a block all times are kept; times of other
+//! blocks are kept only if a value of them was read. Threads that met at a barrier share their knowledge.
 
 use std::rc::Rc;
 
@@ -60,7 +61,7 @@ impl Times {
         })
     }
 
-    /// The later time of each thread; one of the two where it is that one already, so that what is equal is shared.
+    /// The later time of each thread; one of the two where it is that one already, so that equal times are shared.
     fn join(this: &Rc<Times>, other: &Rc<Times>) -> Rc<Times> {
         if Rc::ptr_eq(this, other) {
             return Rc::clone(this);
@@ -99,7 +100,7 @@ fn order(this: &[u32], other: &[u32]) -> (bool, bool) {
 /// The latest times of several lists. A list is made only where no single one of them has them all.
 struct Latest {
     shared: Rc<Times>,
-    /// The times, where they differ from those of `shared`.
+    /// The times, where they differ from the times of `shared`.
     times: Vec<u32>,
 }
 
@@ -141,7 +142,7 @@ impl Latest {
 
 type Others = Rc<Vec<(u32, Rc<Times>)>>;
 
-/// What is known of the own block and of others, ascending by block.
+/// The known times of the own block and of others, ascending by block.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     own: Rc<Times>,
@@ -149,7 +150,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What is known of a block, seen from block `own`.
+    /// The known times of a block, seen from block `own`.
     fn times(&self, own: u32, block: u32) -> Option<&Times> {
         if own == block {
             return Some(&self.own);
@@ -165,7 +166,7 @@ impl Known {
     }
 }
 
-/// What a thread knows. Most threads of a block know the same, and share it.
+/// The knowledge of a thread. Most threads of a block have the same, and share it.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     parts: Rc<Parts>,
@@ -176,7 +177,7 @@ struct Parts {
     known: Known,
     /// The part of it that copies in bulk see.
     bulk: Known,
-    /// What is known of accesses to shared memory, where that can be more: in clusters.
+    /// The known times of accesses to shared memory, where these can be later: in clusters.
     near: Option<Known>,
     /// The least time up to which all threads of the own block are known.
     floor: u32,
@@ -194,7 +195,7 @@ pub(crate) enum Sight {
 }
 
 impl View {
-    /// Of a block of so many warps, nothing.
+    /// No knowledge, in a block of `warps` warps.
     pub(crate) fn new(warps: u32) -> View {
         let times = vec![0; (warps as usize + 1) * LANES];
         let known = Known {
@@ -216,20 +217,20 @@ impl View {
         View { parts }
     }
 
-    /// The same in a cluster: what is known of accesses to shared memory may become more.
+    /// The same in a cluster: the known times of accesses to shared memory may become later.
     pub(crate) fn in_cluster(self) -> View {
         let Parts { known, bulk, .. } = &*self.parts;
         View::of(known.clone(), bulk.clone(), Some(known.clone()))
     }
 
-    /// Nothing but what is known of accesses to shared memory.
+    /// Only the known times of accesses to shared memory.
     pub(crate) fn of_shared(&self, warps: u32) -> View {
         let nothing = View::new(warps).parts;
         let near = self.parts.near.clone();
         View::of(nothing.known.clone(), nothing.bulk.clone(), near)
     }
 
-    /// What is known of a block, seen from block `own`.
+    /// The known times of a block, seen from block `own`.
     pub(crate) fn times(&self, own: u32, block: u32, sight: Sight) -> Option<&Times> {
         let parts = &self.parts;
         let known = match sight {
@@ -263,7 +264,7 @@ impl View {
         Rc::ptr_eq(&self.parts, &other.parts) || self.parts.same(&other.parts)
     }
 
-    /// Makes all that is known visible to copies in bulk, with what the thread has done.
+    /// Makes all known accesses visible to copies in bulk, with the thread's own.
     pub(crate) fn fence_proxy(&mut self, published: &Published) {
         let Parts { known, near, .. } = &*self.parts;
         let bulk = published.view.parts.known.clone();
@@ -281,14 +282,15 @@ impl Parts {
     }
 }
 
-/// What a thread of a block has published.
+/// The knowledge that a thread of a block has published.
 #[derive(Clone, Debug)]
 pub(crate) struct Published {
     pub(crate) block: u32,
     pub(crate) view: View,
 }
 
-/// What a thread may publish later: what it knew and had done at a time. Its times are copied when they are needed.
+/// Knowledge that a thread may publish later: its knowledge and its own accesses at a time. Its times are copied when
+/// they are needed.
 #[derive(Debug)]
 pub(crate) struct Promise {
     view: View,
@@ -307,7 +309,7 @@ impl Promise {
         }
     }
 
-    /// The same each time, so that who knows it sees that at once.
+    /// The same object each time, so that equal knowledge is found at once.
     pub(crate) fn published(&mut self, block: u32) -> Published {
         let make = || Published::new(block, &self.view, self.thread, self.time);
         self.made.get_or_insert_with(make).clone()
@@ -315,7 +317,7 @@ impl Promise {
 }
 
 impl Published {
-    /// What a thread knows and has done itself up to a time.
+    /// The knowledge of a thread and its own accesses up to a time.
     pub(crate) fn new(block: u32, view: &View, thread: usize, time: u32) -> Published {
         let done = |known: &Known| {
             let mut times = known.own.times.clone();
@@ -347,7 +349,7 @@ impl Published {
     }
 }
 
-/// What a thread of a block knows after it has read what was published.
+/// The knowledge of a thread of a block after it has read published knowledge.
 pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
     let (parts, heard) = (&view.parts, &news.view.parts);
     let near = parts.near.as_ref().map(|near| {
@@ -359,7 +361,7 @@ pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
         join(block, &parts.bulk, news.block, &heard.bulk),
         near,
     );
-    // What says the same is one, so that it is seen at once.
+    // Equal knowledge is one object, so that it is found at once.
     for same in [view, &news.view] {
         if learned.parts.same(&same.parts) {
             return same.clone();
@@ -368,7 +370,7 @@ pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
     learned
 }
 
-/// What a thread of a block knows after what was known in another block was added.
+/// The knowledge of a thread of a block with the knowledge of another block added.
 fn join(block: u32, known: &Known, from: u32, news: &Known) -> Known {
     let mut own = Rc::clone(&known.own);
     if from == block {
@@ -419,7 +421,7 @@ fn same_others(these: &[(u32, Rc<Times>)], those: &[(u32, Rc<Times>)]) -> bool {
     these.len() == those.len() && pairs.all(|(a, b)| a.0 == b.0 && Rc::ptr_eq(&a.1, &b.1))
 }
 
-/// What several threads of a block know together.
+/// The common knowledge of several threads of a block: the latest times.
 fn join_all<'a>(block: u32, mut all: impl Iterator<Item = &'a Known>) -> Option<Known> {
     let first = all.next()?;
     let mut own = Latest::new(&first.own);
@@ -444,7 +446,7 @@ fn join_all<'a>(block: u32, mut all: impl Iterator<Item = &'a Known>) -> Option<
 /// Threads that arrived where others wait for them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Arrivals {
-    /// What they knew; views that follow each other differ.
+    /// Their knowledge; consecutive views differ.
     views: Vec<View>,
     /// Warp, lanes and time.
     stamps: Vec<(u32, u32, u32)>,
@@ -467,7 +469,7 @@ impl Arrivals {
         self.views.push(view);
     }
 
-    /// What all that arrived know together, with what they have done.
+    /// The joined knowledge of all threads that arrived, with their own accesses.
     pub(crate) fn meet(&self, block: u32) -> Option<View> {
         let parts = || self.views.iter().map(|view| &*view.parts);
         let near = parts().map(|parts| parts.near.as_ref().unwrap_or(&parts.known));

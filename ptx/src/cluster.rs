@@ -1,6 +1,6 @@
 //! Clusters: blocks that run side by side, meet at a barrier of their own and see each other's shared memory.
 //!
-//! While a block runs, its cluster's other blocks lend what it can see of them.
+//! While a block runs, its cluster's other blocks lend the parts that it can see of them.
 
 use crate::alu::lanes;
 use crate::block::{Block, Shared};
@@ -15,7 +15,7 @@ use crate::place::Place;
 use crate::race::Actor;
 use crate::transfer::Transfers;
 
-/// What the blocks of a cluster see of each other.
+/// The part of a block that the others of its cluster see.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) index: u32,
@@ -26,13 +26,13 @@ pub(crate) struct Peer {
 /// The barrier of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
-    /// Threads that have not ended, and those of them that have arrived.
+    /// Threads that have not ended, and the ones of them that have arrived.
     live: u32,
     arrived: u32,
     phase: u32,
     /// By block.
     arrivals: Vec<(u32, Arrivals)>,
-    /// What all knew that arrived last time.
+    /// The knowledge of all threads that arrived last time.
     done: Option<Published>,
 }
 
@@ -62,7 +62,7 @@ impl Launch<'_> {
         self.clusters.insert(cluster, gathering);
     }
 
-    /// The cluster's other blocks lend a block what it sees of them.
+    /// The cluster's other blocks lend a block the parts that it sees of them.
     pub(crate) fn lend(&mut self, blocks: &mut [Block], index: usize) {
         let count = self.shape.cluster;
         if count == 1 {
@@ -257,7 +257,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Stores that a barrier object beside the destination counts: whoever sees its phase completed sees them.
+    /// Stores that a barrier object beside the destination counts: threads that see its phase completed see them.
     pub(crate) fn store_async(
         &mut self,
         block: &mut Block,

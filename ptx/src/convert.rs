@@ -86,7 +86,7 @@ fn integral(value: f64, round: Round) -> f64 {
     }
 }
 
-/// A value of the float type `from`. Those outside of the range give its end; a NaN gives zero or, where 64 bits take
+/// A value of the float type `from`. Values outside of the range give its end; a NaN gives zero or, where 64 bits take
 /// part, the bits of the least number of the signed type.
 fn float_to_int(value: f64, to: Ty, from: Ty, round: Round) -> u64 {
     if value.is_nan() {

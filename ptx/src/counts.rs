@@ -1,4 +1,4 @@
-//! What a launch did, counted.
+//! Counts of the work of a launch.
 
 use std::collections::BTreeMap;
 
@@ -28,10 +28,10 @@ pub struct Traffic {
     pub ideal: u64,
 }
 
-/// What a launch did.
+/// The work of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All instructions; those that the guard disables count for warps only.
+    /// All instructions; instructions that the guard disables count for warps only.
     pub instructions: Executed,
     /// By opcode as written, such as `fma.rn.f32`.
     pub opcodes: BTreeMap<String, Executed>,
@@ -59,7 +59,7 @@ pub struct Counts {
     pub phases: u64,
     /// Branches where lanes of a warp parted.
     pub divergences: u64,
-    /// Turns of warps that ended where they look for what others do: at sleeps, tests that failed, strong loads
+    /// Turns of warps that ended where they wait for others: at sleeps, tests that failed, strong loads
     /// that the turn has been at before, and atomic operations that changed nothing.
     pub polls: u64,
 }
@@ -130,7 +130,7 @@ pub(crate) fn sectors_of(
     count
 }
 
-/// Passes over the banks of shared memory and those without conflicts, of lanes in runs with their addresses.
+/// Passes over the banks of shared memory and passes without conflicts, of lanes in runs with their addresses.
 #[inline(always)]
 pub(crate) fn bank_passes_of<R: Iterator<Item = (LaneRun, u64)>>(
     pattern: &Pattern,
@@ -144,7 +144,7 @@ pub(crate) fn bank_passes_of<R: Iterator<Item = (LaneRun, u64)>>(
         16 => 8,
         bytes => return bank_passes(&addresses(), mask, bytes),
     };
-    // Which lanes are served together, and the banks that those met so far need.
+    // Which lanes are served together, and the banks that the lanes met so far need.
     let (mut part, mut banks, mut parts) = (usize::MAX, 0u32, 0);
     let words = pattern.bytes / 4;
     for (run, address) in runs() {

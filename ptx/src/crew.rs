@@ -1,4 +1,4 @@
-//! Accesses of all active lanes of a warp at once, checked against those before them.
+//! Accesses of all active lanes of a warp at once, checked against earlier accesses.
 
 use crate::alu::{LANES, lanes};
 use crate::block::Block;
@@ -13,7 +13,7 @@ use crate::race::{Conflict, Crew, Release, Run, Views};
 use crate::shadow::Shadow;
 
 impl Launch<'_> {
-    /// Checks a weak access of all active lanes to one region against those before it, and keeps it.
+    /// Checks a weak access of all active lanes to one region against earlier accesses, and keeps it.
     #[inline(always)]
     pub(crate) fn touch_together(
         &mut self,
@@ -51,7 +51,7 @@ impl Launch<'_> {
         region: &Region,
         touch: Touch,
     ) -> Result<(), (usize, (Conflict, FaultKind))> {
-        // Nobody may write what is read as constant.
+        // No thread may write memory that is read as constant.
         let kept = match touch {
             Touch::Read(access) if access.constant => Kept::Unwritten,
             _ => Kept::Known,
@@ -167,7 +167,7 @@ impl Launch<'_> {
         let pieces =
             |lane: usize| self.pieces(region.offsets[lane] as usize, region.bytes as usize);
         let may_read = lanes(region.active).all(|lane| shadow.may_read(pieces(lane), &crew));
-        // What was published to lanes, those together that read the same.
+        // The knowledge that was published to lanes, with lanes that read the same together.
         let mut published: Vec<(Release, u32)> = Vec::new();
         for lane in lanes(if may_read { region.active } else { 0 }) {
             let Some(release) = shadow.release(pieces(lane).start) else {

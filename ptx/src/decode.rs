@@ -30,7 +30,7 @@ impl<'a> Modifiers<'a> {
             .map(|(_, value)| *value)
     }
 
-    /// Takes what a predicate holds for.
+    /// Takes the modifiers for which a predicate holds.
     pub(crate) fn drop_all(&mut self, drop: impl Fn(&str) -> bool) {
         self.parts.retain(|part| !drop(part));
     }
@@ -42,7 +42,7 @@ impl<'a> Modifiers<'a> {
         Ty::parse(self.parts.remove(at)).ok_or_else(|| "no type".to_string())
     }
 
-    /// The next modifier, whatever it is.
+    /// The next modifier, of any kind.
     pub(crate) fn first(&mut self) -> Option<&'a str> {
         if self.parts.is_empty() {
             None
@@ -59,7 +59,7 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// An instruction as written, and what becomes of it.
+/// An instruction as written, and the decoded one.
 pub(crate) struct Statement<'b, 'a> {
     pub(crate) body: &'b mut Body<'a>,
     pub(crate) mods: Modifiers<'a>,
@@ -89,7 +89,7 @@ impl Statement<'_, '_> {
         Ok(())
     }
 
-    /// Takes a source, and what is added to it, from an operand that is an address.
+    /// Takes a source, and the offset, from an operand that is an address.
     pub(crate) fn address(
         &mut self,
         source: usize,
@@ -481,7 +481,7 @@ fn comparison(mods: &mut Modifiers<'_>) -> Result<Comparison, String> {
     })
 }
 
-/// What a comparison writes: predicates (`setp`), or a number of a type (`set`).
+/// The result of a comparison: predicates (`setp`), or a number of a type (`set`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Truth {
     Predicates,

@@ -115,7 +115,7 @@ fn whole(operand: &Operand<'_>) -> Result<i64, String> {
     Err(format!("expected a whole number, found {operand:?}"))
 }
 
-/// Hints on caches do not change what is computed.
+/// Hints on caches do not change results.
 fn is_hint(part: &str) -> bool {
     part.starts_with("L1::")
         || part.starts_with("L2::") && part != "L2::cache_hint"
@@ -212,7 +212,7 @@ fn store_async(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
     }))
 }
 
-/// What becomes of the value that an atomic operation finds: `atom` returns it, `red` does not.
+/// The use of the value that an atomic operation finds: `atom` returns it, `red` does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OldValue {
     Returned,

@@ -1,4 +1,4 @@
-//! What can go wrong: a text that is not understood, and a launch that does what it must not.
+//! Errors: a text that is not understood, and a launch with a fault.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Error {
     /// Counted from one.
     pub line: u32,
-    /// What is wrong.
+    /// The error.
     pub message: String,
     /// The line itself, without surrounding blanks.
     pub text: String,
@@ -59,11 +59,11 @@ pub enum FaultKind {
     UninitialisedRegister,
     /// Memory that is read before it is written.
     UninitialisedMemory,
-    /// A write to constants or parameters, or a read through the read-only path of what the launch writes.
+    /// A write to constants or parameters, or a read through the read-only path of memory that the launch writes.
     ReadOnly,
-    /// Two accesses to the same bytes, one of them a write, that nothing orders.
+    /// Two accesses to the same bytes, one of them a write, that are not ordered.
     Race,
-    /// A bulk copy of what threads wrote, without a fence between that makes it visible to such copies.
+    /// A bulk copy of values that threads wrote, without a fence between that makes it visible to such copies.
     ProxyFence,
     /// Memory that an asynchronous copy may still read or write.
     AsyncPending,
@@ -108,7 +108,7 @@ impl fmt::Display for FaultKind {
 pub struct Fault {
     /// The kind, for tests to match on.
     pub kind: FaultKind,
-    /// What happened, in words.
+    /// The fault in words.
     pub message: String,
     /// The line of the instruction; 0 if the fault belongs to none.
     pub line: u32,

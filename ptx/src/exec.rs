@@ -27,7 +27,7 @@ pub(crate) enum Flow {
     Next,
     /// The next one, after others had their turn.
     Yield,
-    /// The next one; after others had their turn if the warp comes around to what it has looked at.
+    /// The next one; after others had their turn if the warp comes around to a value that it has looked at.
     Looked,
     /// The same one again, after others had their turn.
     Again,
@@ -146,7 +146,7 @@ impl Launch<'_> {
         })
     }
 
-    /// Another group gets the next turn, for it may be what this one waits for.
+    /// Another group gets the next turn, for this one may wait for it.
     fn polled(&mut self, block: &mut Block, warp: usize) {
         let state = &mut block.warps[warp];
         state.since_poll = 0;
@@ -247,7 +247,7 @@ impl Launch<'_> {
         Ok(flow)
     }
 
-    /// Checks that what an instruction reads has values in these lanes.
+    /// Checks that the sources of an instruction have values in these lanes.
     fn sources_defined(
         &mut self,
         block: &Block,
@@ -266,7 +266,7 @@ impl Launch<'_> {
         }
     }
 
-    /// What an instruction writes has values in these lanes from now on.
+    /// The results of an instruction have values in these lanes from now on.
     fn define_results(&self, block: &mut Block, warp: usize, inst: &Inst, mask: u32) {
         for slot in [inst.dst, inst.dst2] {
             if slot != NONE {
@@ -371,7 +371,7 @@ fn truth(row: &Row) -> u32 {
     lanes.fold(0, |bits, (lane, value)| bits | (*value as u32 & 1) << lane)
 }
 
-/// Chooses the group that runs next: lanes that are at the same instruction join, and those that are least far go
+/// Chooses the group that runs next: lanes that are at the same instruction join, and lanes that are least far go
 /// first, so that all meet again where ways join.
 fn pick(warp: &mut crate::block::Warp) {
     if warp.current >= warp.groups.len() {

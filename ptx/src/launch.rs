@@ -107,11 +107,11 @@ pub(crate) struct Launch<'a> {
     pub(crate) progress: bool,
     /// No thread went on in the last round.
     pub(crate) idle: bool,
-    /// Accesses to memory are followed in pieces of so many bytes, as a power of two.
+    /// Accesses to memory are followed in pieces of this number of bytes, as a power of two.
     pub(crate) piece: u32,
     /// Global memory that bulk copies under way read or write.
     pub(crate) claims: Vec<Claim>,
-    /// What the running block sees of its cluster, by rank.
+    /// The parts of its cluster that the running block sees, by rank.
     pub(crate) peers: Vec<Option<Peer>>,
     /// The barriers of clusters that are under way, by number.
     pub(crate) clusters: BTreeMap<u32, Gathering>,
@@ -218,7 +218,7 @@ fn shape(
             "blocks of {block:?} are not what `.reqntid` says"
         )));
     }
-    // The start of shared memory is aligned to anything, so offsets are what is aligned.
+    // The start of shared memory is aligned to anything, so offsets have the alignment.
     debug_assert!(SHARED_BASE.is_multiple_of(1024));
     let dynamic_at = entry.static_shared.next_multiple_of(entry.shared_align);
     let shared = dynamic_at

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Names, opcodes, directives and numbers: letters, digits, `_`, `$`, `%`, `.` and `::`.

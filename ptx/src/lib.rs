@@ -5,12 +5,13 @@
 //! (Device, Entry, grid, block, arguments) --launch--> Counts    or the first Fault
 //! ```
 //!
-//! It runs what LLVM's NVPTX back end prints, and the instructions for barriers and asynchronous copies that kernels of
-//! compute capability 9.0 use. Floats have the bits of IEEE 754; what would make bits depend on the assembler (`.ftz`,
-//! `.approx`, unrounded `add.f32`) is refused when the text is parsed. Faults that a device lets pass are found:
-//! accesses out of bounds or misaligned, reads of what was never written, races in shared and global memory, data read
-//! while an asynchronous copy may still bring it, barriers that not all can reach, deadlocks. Blocks of a cluster run
-//! side by side; what barrier objects with the scope of a block order between two blocks is their shared memory alone.
+//! It runs the output of LLVM's NVPTX back end, and the instructions for barriers and asynchronous copies that kernels
+//! of compute capability 9.0 use. Floats have the bits of IEEE 754; instructions whose bits would depend on the
+//! assembler (`.ftz`, `.approx`, unrounded `add.f32`) are refused when the text is parsed. Faults that a device lets
+//! pass are found: accesses out of bounds or misaligned, reads of memory that was never written, races in shared and
+//! global memory, data read while an asynchronous copy may still bring it, barriers that not all can reach, deadlocks.
+//! Blocks of a cluster run side by side; barrier objects with the scope of a block order only the shared memory between
+//! two blocks.
 //!
 //! The functions that take most of the time are compiled a second time for processors with vectors of 32 bytes; others
 //! do the same lane by lane.

@@ -9,15 +9,15 @@ pub(crate) const SHARED_BASE: u64 = 1024;
 pub(crate) const LOCAL_BASE: u64 = 4096;
 /// The address of the first byte of the parameters.
 pub(crate) const PARAM_BASE: u64 = 4096;
-/// What generic addresses of shared memory begin with.
+/// The beginning of generic addresses of shared memory.
 pub(crate) const SHARED_WINDOW: u64 = 1 << 56;
-/// What generic addresses of local memory begin with.
+/// The beginning of generic addresses of local memory.
 pub(crate) const LOCAL_WINDOW: u64 = 2 << 56;
-/// What generic addresses of parameters begin with.
+/// The beginning of generic addresses of parameters.
 pub(crate) const PARAM_WINDOW: u64 = 3 << 56;
 
 impl Space {
-    /// The space of an address, and what its generic addresses begin with: 0 where it is no such address, or one of
+    /// The space of an address, and the beginning of its generic addresses: 0 where it is no such address, or one of
     /// global memory.
     pub(crate) fn of(self, address: u64) -> (Space, u64) {
         if self != Space::Generic {
@@ -58,7 +58,7 @@ impl Buffer {
     }
 }
 
-/// Bytes and what is known of them.
+/// Bytes and their state.
 #[derive(Debug, Default)]
 pub(crate) struct Allocation {
     pub(crate) base: u64,

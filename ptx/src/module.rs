@@ -44,7 +44,7 @@ pub(crate) struct Parameter {
     pub(crate) bytes: u32,
 }
 
-/// What the row of a slot holds when a warp starts.
+/// The contents of the row of a slot when a warp starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A register: nothing yet.
@@ -94,7 +94,7 @@ pub struct Entry {
     /// Slots of vector operands and targets of tables.
     pub(crate) lists: Vec<u32>,
     pub(crate) slots: Vec<Content>,
-    /// What rows hold that are the same in all warps: those of slots from [`crate::rows::FIXED`] on.
+    /// The contents of rows that are the same in all warps: rows of slots from [`crate::rows::FIXED`] on.
     pub(crate) fixed: Vec<Content>,
     /// Names of the slots that are registers.
     pub(crate) slot_names: Vec<String>,

@@ -18,7 +18,7 @@ pub(crate) const OBJECT_BYTES: usize = 8;
 /// The largest count of arrivals and of bytes.
 const MOST_PENDING: i64 = (1 << 20) - 1;
 
-/// Accesses as race detection sees them: ordinary, and those of barrier objects.
+/// Accesses as race detection sees them: ordinary ones, and accesses of barrier objects.
 pub(crate) const WEAK: Access = access(Order::Weak);
 pub(crate) const STRONG: Access = access(Order::Relaxed);
 
@@ -39,7 +39,7 @@ const fn access(order: Order) -> Access {
 /// A barrier object.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// Arrivals that complete a phase, and those that this one still needs.
+    /// Arrivals that complete a phase, and arrivals that this one still needs.
     expected: i64,
     pending: i64,
     /// Bytes that are announced and have not arrived.
@@ -47,7 +47,7 @@ pub(crate) struct Object {
     /// The number of the present phase.
     phase: u64,
     arrivals: Arrivals,
-    /// What is known to those that see a completed phase.
+    /// The knowledge of threads that see a completed phase.
     done: Option<Published>,
     pub(crate) agent: Agent,
 }
@@ -374,7 +374,7 @@ impl Object {
         self.arrive(arrival.count)
     }
 
-    /// A thread arrives with what it knew when it asked for that.
+    /// A thread arrives with its knowledge at the time when it asked for that.
     pub(crate) fn arrive_with(&mut self, view: Option<Published>) -> Result<(), Fault> {
         if let Some(known) = view {
             self.arrivals.add_view(known.view);

@@ -1,4 +1,4 @@
-//! Decoded instructions: what they do, on which registers.
+//! Decoded instructions: operations and their registers.
 //!
 //! Registers, constants and special registers are rows ("slots") of one value for each lane of a warp. A value is kept
 //! as the bits of its type, extended by zeros to 64 bits; predicates are 0 or 1.
@@ -103,7 +103,7 @@ pub(crate) fn mask(bits: u32) -> u64 {
     }
 }
 
-/// A value of so many bits extended by its sign.
+/// A value of `bits` bits extended by its sign.
 pub(crate) fn sign_extend(value: u64, bits: u32) -> i64 {
     let shift = 64 - bits.clamp(1, 64);
     ((value << shift) as i64) >> shift
@@ -169,7 +169,7 @@ pub(crate) enum Tri {
     SelectSign,
 }
 
-/// Comparisons; those of unsigned order on integers follow from the type.
+/// Comparisons; comparisons in unsigned order on integers follow from the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cmp {
     Eq,
@@ -182,7 +182,7 @@ pub(crate) enum Cmp {
     Nan,
 }
 
-/// What a comparison with a NaN gives: false (`lt`), or true (`ltu`).
+/// The result of a comparison with a NaN: false (`lt`), or true (`ltu`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FloatOrder {
     Ordered,
@@ -211,7 +211,7 @@ impl Polarity {
     }
 }
 
-/// What a conversion makes of values out of range: with `.sat` their nearest neighbour in it, 0 to 1 for floats.
+/// The result of a conversion for values out of range: with `.sat` their nearest neighbour in it, 0 to 1 for floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Saturation {
     Off,
@@ -245,7 +245,7 @@ pub(crate) enum Space {
     Param,
 }
 
-/// What an access orders.
+/// The order of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Weak,
@@ -281,7 +281,7 @@ pub(crate) enum Strength {
     Strong,
 }
 
-/// What an access does to memory.
+/// The effect of an access on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessKind {
     Read,
@@ -344,7 +344,7 @@ pub(crate) enum Shuffle {
     Index,
 }
 
-/// What a vote returns.
+/// The result of a vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vote {
     All,
@@ -370,7 +370,7 @@ pub(crate) enum WarpAlignment {
     Aligned,
 }
 
-/// What threads do at a barrier: arrive and wait for the others, or arrive only.
+/// The mode of threads at a barrier: they arrive and wait for the others, or arrive only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BarrierMode {
     Sync,
@@ -407,7 +407,7 @@ pub(crate) enum MBarrier {
 /// The kinds of asynchronous copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copy {
-    /// `cp.async`: so many bytes; operand 2, if any, says how many of them are read.
+    /// `cp.async` with this number of bytes; operand 2, if any, says how many of them are read.
     Element(u8),
     /// `cp.async.bulk` to shared memory; a barrier object counts its bytes.
     BulkLoad,
@@ -431,7 +431,7 @@ pub(crate) enum CopyKind {
     Bulk,
 }
 
-/// What a thread waits for that has issued copies.
+/// The copies for which a thread waits that has issued copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyWait {
     /// `cp.async.wait_all`: the open group is closed, and all arrive.
@@ -444,7 +444,7 @@ pub(crate) enum CopyWait {
     BulkGroupRead,
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Nop,

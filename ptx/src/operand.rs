@@ -26,7 +26,7 @@ pub(crate) struct Guard<'a> {
     pub(crate) polarity: Polarity,
 }
 
-/// What stands before a number.
+/// The sign before a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
     Plus,

@@ -1,4 +1,4 @@
-//! What orders accesses, and the check of each access against it.
+//! The order of accesses, and the check of each access against it.
 
 use crate::alu::{LANES, lanes};
 use crate::block::Block;
@@ -33,14 +33,14 @@ impl<'a> Touch<'a> {
     }
 }
 
-/// A copy that a barrier object counts: who stands for it, and what the thread knew that issued it.
+/// A copy that a barrier object counts: the agent that stands for it, and the knowledge of the thread that issued it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copier<'a> {
     pub(crate) agent: Agent,
     pub(crate) known: &'a Published,
 }
 
-/// Checks an access against those before it, and keeps it.
+/// Checks an access against earlier ones, and keeps it.
 #[inline(always)]
 pub(crate) fn access_shadow(
     shadow: &mut Shadow,
@@ -67,14 +67,14 @@ pub(crate) fn access_shadow(
     result.map_err(|conflict| (conflict, FaultKind::Race))
 }
 
-/// What a lane keeps for fences.
+/// The state that a lane keeps for fences.
 #[derive(Debug, Default)]
 pub(crate) struct Ties {
-    /// What its strong writes publish since a fence, and to whom.
+    /// The knowledge that its strong writes publish since a fence, and the scope.
     fence: Option<(Promise, Scope)>,
-    /// What its strong reads saw, which a fence makes known.
+    /// The knowledge that its strong reads found, which a fence adds to its own.
     pending: Option<Published>,
-    /// What it learned last.
+    /// The knowledge that it learned last.
     seen: Option<Published>,
 }
 
@@ -107,7 +107,7 @@ impl Launch<'_> {
         at >> self.piece..(at + bytes).div_ceil(1 << self.piece)
     }
 
-    /// Checks an access of a lane against those before it, and keeps it.
+    /// Checks an access of a lane against earlier ones, and keeps it.
     pub(crate) fn touch(
         &mut self,
         block: &mut Block,
@@ -138,7 +138,7 @@ impl Launch<'_> {
         result.map_err(|(conflict, fault)| self.conflict(conflict, fault, touch.kind()))
     }
 
-    /// Lanes read what was published, and know it at once or after a fence.
+    /// Lanes read published knowledge, and have it at once or after a fence.
     pub(crate) fn hear(
         &mut self,
         block: &mut Block,
@@ -157,7 +157,7 @@ impl Launch<'_> {
             self.learn(block, warp, mask, news);
             return;
         }
-        // What lanes had heard before, and what becomes of it.
+        // The knowledge that lanes had heard before, and the joined one.
         let mut last: Option<(Published, Published)> = None;
         for lane in lanes(mask) {
             let pending = &mut block.warps[warp].ties[lane].pending;
@@ -263,7 +263,7 @@ impl Launch<'_> {
         }
     }
 
-    /// What a lane has done and knows; what it does from now on is not part of it.
+    /// The knowledge of a lane with its own accesses; its later accesses are not part of it.
     fn publish(&mut self, block: &mut Block, warp: usize, lane: usize) -> Published {
         let state = &mut block.warps[warp];
         let thread = warp * LANES + lane;
@@ -272,7 +272,7 @@ impl Launch<'_> {
         published
     }
 
-    /// Lanes learn what was published.
+    /// Lanes learn published knowledge.
     pub(crate) fn learn(&mut self, block: &mut Block, warp: usize, mask: u32, news: &Published) {
         let index = block.index;
         let state = &mut block.warps[warp];
@@ -296,7 +296,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Lanes arrive where others wait for them, and publish what they have done.
+    /// Lanes arrive where others wait for them, and publish their accesses.
     pub(crate) fn arrive(
         &mut self,
         block: &mut Block,
@@ -312,7 +312,7 @@ impl Launch<'_> {
         state.clock += 1;
     }
 
-    /// What those that arrived know together.
+    /// The joined knowledge of the lanes that arrived.
     pub(crate) fn meet(&mut self, block: &Block, arrivals: &Arrivals) -> Option<Published> {
         arrivals.meet(block.index).map(|view| Published {
             block: block.index,
@@ -320,7 +320,7 @@ impl Launch<'_> {
         })
     }
 
-    /// Orders what lanes did before with what they do after, through strong accesses on either side.
+    /// Orders earlier accesses of lanes before their later ones, through strong accesses on either side.
     pub(crate) fn fence(&mut self, block: &mut Block, warp: usize, scope: Scope) {
         if !self.options.races {
             return;
@@ -353,13 +353,13 @@ impl Launch<'_> {
         }
     }
 
-    /// What a lane has done and knows, for a copy that it issues.
+    /// The knowledge of a lane with its own accesses, for a copy that it issues.
     pub(crate) fn known(&mut self, block: &mut Block, warp: usize) -> Option<Published> {
         let lane = self.at.lane as usize;
         self.options.races.then(|| self.publish(block, warp, lane))
     }
 
-    /// Makes what the active lanes did and know visible to copies in bulk.
+    /// Makes the accesses and the knowledge of the active lanes visible to copies in bulk.
     pub(crate) fn fence_proxy(&mut self, block: &mut Block, warp: usize) {
         if !self.options.races {
             return;
@@ -370,8 +370,8 @@ impl Launch<'_> {
         }
     }
 
-    /// Checks, when a copy is issued, that what it will write is used by nobody that is not known to have finished, and
-    /// that a copy in bulk sees what threads wrote.
+    /// Checks, when a copy is issued, that all uses of the memory that it will write are known to have finished, and
+    /// that a copy in bulk sees the writes of threads.
     pub(crate) fn check_copy(
         &mut self,
         block: &mut Block,

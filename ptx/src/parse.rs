@@ -364,7 +364,7 @@ impl<'a> Parser<'a> {
                 "`{word}` is no type of parameters that is interpreted"
             )));
         };
-        // What a pointer points to is not checked: buffers know their bounds.
+        // The target of a pointer is not checked: buffers know their bounds.
         while self.peek().is_some_and(|token| token.text.starts_with('.')) {
             if self.word()? == ".align" {
                 self.size()?;

@@ -29,7 +29,7 @@ pub(crate) struct Region {
     pub(crate) active: u32,
     /// Bytes that a lane accesses.
     pub(crate) bytes: u32,
-    /// Lanes that access what follows the place of the lane before.
+    /// Lanes whose place follows the place of the lane before.
     joined: u32,
     /// All active lanes access the same place.
     pub(crate) alike: bool,

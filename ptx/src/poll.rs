@@ -1,7 +1,7 @@
 //! Polls: a warp that keeps finding the same values sleeps until one of them changes.
 //!
 //! A warp may be delayed at any time, so that sleeping changes no outcome, only the time that interpretation takes.
-//! Where no thread goes on, all poll in every round: kernels that give up after some polls end, and those that do not
+//! Where no thread goes on, all poll in every round: kernels that give up after some polls end, and kernels that do not
 //! are found.
 
 use crate::access::number;
@@ -39,7 +39,7 @@ pub(crate) struct Poll {
 }
 
 impl Warp {
-    /// Keeps what a poll by the instruction `pc` has read.
+    /// Keeps the values that a poll by the instruction `pc` has read.
     pub(crate) fn keep_poll(&mut self, pc: u32, values: &[Polled]) {
         let last = &mut self.poll;
         last.repeated = !values.is_empty() && last.pc == pc && last.values == values;

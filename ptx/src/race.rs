@@ -1,4 +1,4 @@
-//! Who accesses memory, and whether an access comes after one before it.
+//! The threads that access memory, and whether an access is known to come after an earlier one.
 //!
 //! An access is a race if the thread does not know of an access before it and one of the two writes; accesses that are
 //! both strong (atomic, relaxed, acquire, release or volatile) never race with each other.
@@ -7,7 +7,7 @@ use crate::cells::{EIGHT, Lanes, Truth, Who, each as eight};
 use crate::clock::{Floors, MOST_WARPS, Published, Sight, View};
 use crate::op::{AccessKind, Scope, Strength};
 
-/// An access: by which lanes of a warp, at what time of the warp, by which instruction.
+/// An access: the lanes of a warp, the time of the warp, and the instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamp {
     pub(crate) block: u32,
@@ -42,14 +42,15 @@ impl Stamp {
     }
 }
 
-/// Who stands for the copies that a barrier object counts: a lane of the warp after a block's last one, and its time.
+/// The agent that stands for the copies that a barrier object counts: a lane of the warp after a block's last one, and
+/// its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agent {
     pub(crate) lane: u32,
     pub(crate) time: u32,
 }
 
-/// Who makes an access, and what it knows.
+/// The thread that makes an access, and its knowledge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Actor<'a> {
     pub(crate) block: u32,
@@ -61,7 +62,7 @@ pub(crate) struct Actor<'a> {
     /// It goes to shared memory.
     pub(crate) near: bool,
     pub(crate) view: &'a View,
-    /// The time up to which it knows all threads of its block, of whatever memory.
+    /// The time up to which it knows all threads of its block, for all memory.
     pub(crate) floor: u32,
     /// The warp of copies.
     pub(crate) agents: u32,
@@ -90,7 +91,7 @@ impl Actor<'_> {
         self.knows_by(stamp, sight)
     }
 
-    /// Whether a read is known to be over: whatever came after it saw its value, so that what orders shared memory is
+    /// Whether a read is known to be over: all later accesses saw its value, so that an order of shared memory is
     /// enough.
     pub(crate) fn knows_over(&self, stamp: &Stamp) -> bool {
         self.knows_by(stamp, Sight::Shared)
@@ -139,7 +140,7 @@ pub(crate) struct Conflict {
     pub(crate) kind: AccessKind,
 }
 
-/// What lanes of a warp know: all of them the same, or each its own.
+/// The knowledge of lanes of a warp: the same for all, or one for each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Views<'a> {
     One(&'a View),
@@ -152,7 +153,7 @@ pub(crate) struct Crew<'a> {
     /// One of them.
     pub(crate) actor: Actor<'a>,
     pub(crate) views: Views<'a>,
-    /// The least of what all of them know of each warp of their block.
+    /// The least time that all of them know of each warp of their block.
     pub(crate) floors: &'a Floors,
 }
 
@@ -237,7 +238,7 @@ impl Run {
     }
 }
 
-/// What strong writes to a place have published.
+/// The knowledge that strong writes to a place have published.
 #[derive(Clone, Debug)]
 pub(crate) struct Release {
     pub(crate) published: Published,

@@ -1,4 +1,4 @@
-//! Reads of memory that nobody has written in a launch: they race with nothing, and are only kept, in order, for the
+//! Reads of memory that was not written in a launch: they race with nothing, and are only kept, in order, for the
 //! first write.
 
 use crate::clock::View;
@@ -43,7 +43,7 @@ impl Reads {
         self.mask
     }
 
-    /// Who reads.
+    /// The lanes that read.
     pub(crate) fn crew(&self) -> Crew<'_> {
         let view = &self.view;
         let actor = Actor {

@@ -1,8 +1,8 @@
-//! Which rows registers share: those of a kernel's text are thousands, as LLVM numbers values, and few of them have a
-//! value that is still needed at a time.
+//! The rows that registers share: a kernel's text has thousands of registers, as LLVM numbers values, and few of them
+//! have a value that is still needed at a time.
 //!
 //! Lanes of a warp may be at different instructions, but each has its own places in all rows, and goes one of the ways
-//! that control may take. So what holds on all ways holds for each lane: two registers share a row if no way passes a
+//! that control may take. So a property of all ways holds for each lane: two registers share a row if no way passes a
 //! place where the values of both are needed, and a register that every way writes before it reads is never found
 //! without a value. All others have rows of their own, and reads of them are checked.
 
@@ -83,7 +83,7 @@ struct Registers<'a> {
 }
 
 impl Registers<'_> {
-    /// Finds what an instruction uses.
+    /// Finds the registers that an instruction uses.
     fn used(&self, inst: &Inst, used: &mut Used) {
         used.reads.clear();
         used.writes.clear();
@@ -144,7 +144,7 @@ impl Registers<'_> {
         firsts.iter().enumerate().map(stretch).collect()
     }
 
-    /// Finds what each stretch needs, from the last one to the first one until nothing changes.
+    /// Finds the registers that each stretch needs, from the last one to the first one until nothing changes.
     fn needs(&self, stretches: &mut [Stretch]) {
         let empty: Set = vec![0; self.count.div_ceil(64)];
         for stretch in stretches.iter_mut() {
@@ -153,7 +153,7 @@ impl Registers<'_> {
             stretch.given = vec![u64::MAX; empty.len()];
         }
         let mut used = Used::default();
-        // What a stretch reads before it writes it, and what it writes for all lanes.
+        // The registers that a stretch reads before it writes them, and the registers that it writes for all lanes.
         let own: Vec<(Set, Set)> = stretches
             .iter()
             .map(|stretch| {
@@ -335,7 +335,7 @@ fn rows(registers: &Registers, stretches: &[Stretch]) -> Vec<Row> {
     rows
 }
 
-/// Gives registers their rows, and leaves out those that no instruction uses.
+/// Gives registers their rows, and leaves out registers that no instruction uses.
 fn renumber(entry: &mut Entry, numbers: &[Option<usize>], rows: &[Row]) {
     let shared = rows.iter().map(|row| match row {
         Row::Shared(row) => row + 1,

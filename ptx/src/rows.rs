@@ -1,4 +1,4 @@
-//! The rows of a warp: its own, and those that all warps of a launch share.
+//! The rows of a warp: its own, and the rows that all warps of a launch share.
 
 use std::ops::{Index, IndexMut};
 use std::rc::Rc;

@@ -1,8 +1,8 @@
-//! Shadow memory: who read and wrote each piece of memory last, and whether the next access comes after.
+//! Shadow memory: the last reads and writes of each piece of memory, and whether the next access comes after.
 //!
 //! Each piece has its last write and the reads since (Flanagan and Freund, FastTrack, 2009; see [`crate::race`]).
 //!
-//! Of memory that nobody has written in the launch, reads are kept as they come; with the first write to a page they
+//! Of memory that was not written in the launch, reads are kept as they come; with the first write to a page they
 //! are put into its cells.
 
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ type Page = [Cells; PAGE / EIGHT];
 /// The shadow of a buffer or of a block's shared memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
-    /// Those of memory that was written in the launch, or read too often to keep each read.
+    /// The pages of memory that was written in the launch, or read too often to keep each read.
     pages: Vec<Option<Box<Page>>>,
     /// The reads of other pages.
     reads: Vec<Vec<Reads>>,
@@ -156,7 +156,7 @@ impl Shadow {
         }
     }
 
-    /// A read. Strong ones are not kept: who writes weakly where others read strongly is found by their next read.
+    /// A read. Strong ones are not kept: a weak write where others read strongly is found by their next read.
     pub(crate) fn read(
         &mut self,
         pieces: std::ops::Range<usize>,
@@ -232,7 +232,7 @@ impl Shadow {
         }
     }
 
-    /// Weak reads by the lanes of a run; `left` does those that are not kept at once.
+    /// Weak reads by the lanes of a run; `left` handles the reads that are not kept at once.
     #[inline(always)]
     pub(crate) fn read_run<E>(
         &mut self,
@@ -408,7 +408,7 @@ impl Shadow {
         })
     }
 
-    /// A write; what was before is forgotten, for who comes after this comes after that.
+    /// A write; earlier accesses are forgotten, for an access that comes after this one comes after them.
     pub(crate) fn write(
         &mut self,
         pieces: std::ops::Range<usize>,
@@ -483,7 +483,7 @@ impl Shadow {
         })
     }
 
-    /// What the last write to a piece has published, if it was strong.
+    /// The knowledge that the last write to a piece has published, if it was strong.
     pub(crate) fn release(&mut self, piece: usize) -> Option<Release> {
         if self.releases.is_empty() || self.written_at(piece).strength() == Strength::Weak {
             return None;
@@ -491,7 +491,7 @@ impl Shadow {
         self.releases.get(&piece).map(|release| (**release).clone())
     }
 
-    /// Adds what a strong update of a piece publishes to what was published there.
+    /// Adds the knowledge that a strong update of a piece publishes to the knowledge that was published there.
     pub(crate) fn add_release(&mut self, piece: usize, release: Option<Release>) {
         let all = match (self.release(piece), release) {
             (Some(old), Some(new)) => {
@@ -510,7 +510,7 @@ impl Shadow {
         self.set_release(piece, all);
     }
 
-    /// Sets what a strong write to a piece publishes.
+    /// Sets the knowledge that a strong write to a piece publishes.
     pub(crate) fn set_release(&mut self, piece: usize, release: Option<Release>) {
         match release {
             Some(release) => match self.releases.get_mut(&piece) {

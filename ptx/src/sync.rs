@@ -107,7 +107,7 @@ impl Launch<'_> {
         })
     }
 
-    /// All have arrived: those that wait go on, knowing what all have done before.
+    /// All have arrived: the threads that wait go on, and know the earlier accesses of all.
     fn open(&mut self, block: &mut Block, number: u32) {
         let barrier = std::mem::take(&mut block.barriers[number as usize]);
         let view = self.meet(block, &barrier.arrivals);
@@ -307,7 +307,7 @@ fn source(mode: Shuffle, lane: u32, offset: u64, clamp: u64) -> (u32, bool) {
     (if inside { from & 31 } else { lane }, inside)
 }
 
-/// What an operation on memory stores in place of the old value.
+/// The value that an operation on memory stores in place of the old one.
 pub(crate) fn combine(rmw: Rmw, ty: Ty, old: u64, value: u64) -> u64 {
     let signed = |value| crate::op::sign_extend(value, ty.bits());
     match rmw {

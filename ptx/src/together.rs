@@ -1,7 +1,7 @@
-//! Loads and stores of a warp whose lanes all access one region of memory: what holds for the region is found once, and
+//! Loads and stores of a warp whose lanes all access one region of memory: properties of the region are found once, and
 //! lanes that access neighbouring places are served together.
 //!
-//! Whatever is special about a lane is left to the accesses lane by lane ([`crate::access`]), which say what is wrong.
+//! Lanes with a special case are left to the accesses lane by lane ([`crate::access`]), which report faults.
 
 use crate::access::number;
 use crate::alu::{LANES, Row, has_vectors, lanes};
@@ -93,8 +93,8 @@ impl Launch<'_> {
         fits.then(|| Region::new(place, base, addresses, active, bytes as u32))
     }
 
-    /// Whether every byte of a region is as it is for most accesses, so that nothing has to be said of any lane: of its
-    /// state in shared memory, these bits are those of a byte that was written, or any.
+    /// Whether every byte of a region is as it is for most accesses, so that no lane needs a report: of the state of a
+    /// byte in shared memory, the bits `looked_at` equal `needed`.
     #[inline(always)]
     fn plain(&self, block: &Block, region: &Region, looked_at: u8, needed: u8) -> bool {
         let mut spans = region.spans();
@@ -145,7 +145,7 @@ impl Launch<'_> {
         Ok(Some(region.place))
     }
 
-    /// Brings what lies in a region to registers.
+    /// Brings the values of a region to registers.
     #[inline(always)]
     fn fill(&self, block: &mut Block, warp: usize, access: &Access, region: &Region) {
         let size = access.ty.bytes() as usize;
@@ -250,7 +250,7 @@ impl Launch<'_> {
         self.add_traffic(region.place, kind, region.bytes, [pieces, ideal]);
     }
 
-    /// A strong load of one place by all active lanes, if nothing has to be said of any lane; what was read.
+    /// A strong load of one place by all active lanes, if no lane needs a report; gives the value.
     pub(crate) fn load_alike(
         &mut self,
         block: &mut Block,
@@ -305,7 +305,7 @@ impl Launch<'_> {
         })
     }
 
-    /// A strong load of several places, in the same case; what was read.
+    /// A strong load of several places, in the same case; gives the values.
     pub(crate) fn load_apart(
         &mut self,
         block: &mut Block,
@@ -386,7 +386,7 @@ fn gather<const N: usize>(row: &mut Row, memory: &[u8], region: &Region, skip: u
     }
 }
 
-/// Values of a row as N bytes, those of later lanes last.
+/// Values of a row as N bytes, values of later lanes last.
 #[inline(always)]
 fn scatter<const N: usize>(row: &Row, memory: &mut [u8], region: &Region, skip: usize) {
     if region.bytes as usize == N {

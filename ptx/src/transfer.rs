@@ -1,8 +1,8 @@
 //! Asynchronous copies.
 //!
 //! A copy's data arrive as late as they may: copies of a thread when it waits for their group, bulk copies to shared
-//! memory some time after their issue. Until then, their places in memory must not be touched; what arrives counts as
-//! written by the thread that waited, or by the barrier object that counted it.
+//! memory some time after their issue. Until then, their places in memory must not be touched; data that arrive count
+//! as written by the thread that waited, or by the barrier object that counted it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::op::{AccessKind, Copy, CopyKind, CopyWait, Inst, NONE, Space};
 use crate::order::{Copier, Touch};
 use crate::place::Place;
 
-/// What a copy reads.
+/// The source of a copy.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     place: Place,
@@ -83,12 +83,12 @@ impl<T> Groups<T> {
     }
 }
 
-/// What arrives in shared memory at a barrier object without a thread's waiting for it.
+/// Data that arrive in shared memory at a barrier object without a wait of a thread.
 #[derive(Debug)]
 struct Flight {
     cargo: Cargo,
     object: usize,
-    /// What the thread knew that asked for it.
+    /// The knowledge of the thread that asked for it.
     view: Option<Published>,
     warp: usize,
     lane: u32,
@@ -132,7 +132,7 @@ impl Transfers {
         &mut self.elements[thread]
     }
 
-    /// Whether copies will arrive without anybody's doing.
+    /// Whether copies will arrive without a wait of a thread.
     pub(crate) fn under_way(&self) -> bool {
         !self.flights.is_empty()
     }
@@ -180,7 +180,7 @@ impl Launch<'_> {
                 Copy::BulkStore => (Space::Global, Space::Shared),
                 _ => (Space::Shared, Space::Global),
             };
-            // Bytes of an element beyond those that are read become zero.
+            // Bytes of an element beyond the bytes that are read become zero.
             let read = match (copy, inst.src[3]) {
                 (Copy::Element(_), slot) if slot != NONE => {
                     (block.warps[warp].rows[slot as usize][lane] as usize).min(bytes)
@@ -190,7 +190,7 @@ impl Launch<'_> {
             let to_place = self.resolve(block, to_space, to, bytes)?;
             let kind = copy.kind();
             let (mut data, mut few, mut source) = (Vec::new(), [0; WIDEST], None);
-            // What is not read may lie anywhere.
+            // A source that is not read may lie anywhere.
             if read > 0 {
                 let place = self.resolve(block, from_space, from, read)?;
                 let found = self.bytes(block, warp, place, read);
@@ -328,7 +328,7 @@ impl Launch<'_> {
         Ok(Flow::Next)
     }
 
-    /// Nobody may touch these bytes until the copy has arrived.
+    /// No thread may touch these bytes until the copy has arrived.
     fn arriving(&self, block: &mut Block, at: usize, bytes: usize) -> Result<(), Fault> {
         let states = &mut block.shared.state[at..at + bytes];
         if states.iter().any(|state| state & OBJECT != 0) {
@@ -359,7 +359,7 @@ impl Launch<'_> {
         Flow::Next
     }
 
-    /// Waits until at most so many groups of a lane are under way: the others' copies arrive now.
+    /// Waits until at most a given number of groups of a lane are under way: the others' copies arrive now.
     pub(crate) fn wait(
         &mut self,
         block: &mut Block,
@@ -465,7 +465,7 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Copies to shared memory that nobody waits for and whose time has come arrive.
+    /// Copies to shared memory for which no thread waits and whose time has come arrive.
     pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
         let mut index = 0;
         while let Some(flight) = block.transfers.flights.get_mut(index) {
@@ -537,7 +537,7 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// Threads end: what they copy must not need the block any more.
+    /// Threads end: their copies must not need the block any more.
     pub(crate) fn left(&mut self, block: &mut Block, warp: usize, mask: u32) -> Result<(), Fault> {
         for lane in lanes(mask) {
             self.at.lane = lane as u32;

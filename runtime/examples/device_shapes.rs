@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! device_shapes emit PROGRAM PRECISION TARGET DIR     writes the PTX of each shape to DIR; needs LLVM, and no GPU
-//! device_shapes run PROGRAM PRECISION DIR STEPS       measures what is there; needs a GPU, and no LLVM
+//! device_shapes run PROGRAM PRECISION DIR STEPS       measures PTX from DIR; needs a GPU, and no LLVM
 //! ```
 
 use std::error::Error;
@@ -23,7 +23,7 @@ use torre_runtime::world::{FileWorld, read_source};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What is tried, best guess first.
+/// The shapes that are tried, best guess first.
 fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for (ahead, unroll, blocks) in [

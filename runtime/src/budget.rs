@@ -1,4 +1,4 @@
-//! How much memory a run may take: what the machine has left, and what the process's control group allows.
+//! How much memory a run may take: the free memory of the machine, and the limit of the process's control group.
 
 use std::fs;
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Available {
     pub bytes: u64,
-    /// What sets the bound.
+    /// The origin of the bound.
     pub bound: Bound,
 }
 
-/// Who sets the bound.
+/// The origin of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// The memory of the machine that is free or can be freed.
@@ -46,7 +46,7 @@ fn available_under(root: &Path) -> Option<Available> {
         .min_by_key(|a| a.bytes)
 }
 
-/// What the group of a line of `/proc/self/cgroup` and those above it leave.
+/// Memory that the group of a line of `/proc/self/cgroup` and the groups above it leave.
 fn group(root: &Path, line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

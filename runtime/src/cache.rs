@@ -2,9 +2,9 @@
 //!
 //! The cache is never needed: where it cannot be relied on, read or written, code is compiled anew; `torre machine`
 //! says why. One object is one file, named by a hash of everything its code depends on. Files appear under their names
-//! when they are complete, so that processes which share the folder see whole files only; whatever else may have
-//! happened to a file shows in its checksum. What is loaded is executed, so the folder and its files are the user's
-//! alone (`torre_trust`); the checksum is no protection, since anyone can compute it.
+//! when they are complete, so that processes which share the folder see whole files only; any other damage to a file
+//! shows in its checksum. A loaded object is executed, so the folder and its files are the user's alone
+//! (`torre_trust`); the checksum is no protection, since anyone can compute it.
 
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -16,10 +16,10 @@ use torre_compiler::backend::llvm::library::{
 };
 use torre_trust::{Folder, Refusal};
 
-/// What the user's cache may take on disk, in bytes: some thousands of kernels.
+/// The most bytes of the user's cache on disk: some thousands of kernels.
 pub const USER_LIMIT: u64 = 256 << 20;
 
-/// The first bytes of every file; the digit changes with the layout of the file or with what a key covers.
+/// The first bytes of every file; the digit changes with the layout of the file or with the fields that a key covers.
 const MAGIC: [u8; 16] = *b"torre object 2\n\0";
 
 /// Bytes of a SHA-256.
@@ -39,7 +39,7 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 pub struct Key([u8; HASH_BYTES]);
 
 impl Key {
-    /// The key of what this Torre makes of IR text with an LLVM of this version.
+    /// The key of the object that this Torre makes of IR text with an LLVM of this version.
     pub fn new(version: Version, ir: &str, target: &Target, options: &Options) -> Self {
         let mut hash = Sha256::new();
         for field in [
@@ -150,19 +150,19 @@ impl Cache {
         self.refusal.as_ref()
     }
 
-    /// The object of a key, if it is there, whole, and nobody else's.
+    /// The object of a key, if it is there, whole, and the user's.
     pub fn get(&self, key: Key) -> Option<Object> {
         let folder = self.folder.as_ref()?;
         let (file, bytes) = folder.read(&key.file_name(), self.limit).ok()?;
         let object = decode(key, bytes)?;
-        // The time of the last use decides what is evicted; without it the time of writing does.
+        // The time of the last use decides which objects are evicted; without it the time of writing does.
         let _ = file.set_modified(SystemTime::now());
-        // SAFETY: `put` wrote these bytes from an object under this key: the file is the user's, nobody else could
+        // SAFETY: `put` wrote these bytes from an object under this key: the file is the user's, no other user could
         // write it, and the checksum says that it is whole.
         Some(unsafe { Object::from_bytes(object) })
     }
 
-    /// Keeps an object, if that is possible, and removes those unused for longest where the limit is exceeded.
+    /// Keeps an object, if that is possible, and removes the objects unused for longest where the limit is exceeded.
     pub fn put(&self, key: Key, object: &Object) {
         let Some(folder) = &self.folder else {
             return;
@@ -188,7 +188,7 @@ fn encode(key: Key, object: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The object in a file of the cache, if the file is what [`encode`] gives for this key.
+/// The object in a file of the cache, if the file is the output of [`encode`] for this key.
 fn decode(key: Key, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     let (header, object) = bytes.split_at_checked(HEADER_BYTES)?;
     let (magic, header) = header.split_at(16);
@@ -201,8 +201,8 @@ fn decode(key: Key, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     whole.then(|| bytes.split_off(HEADER_BYTES))
 }
 
-/// Removes the objects unused for longest until the rest is within the limit, and temporary files that nobody writes
-/// any more. Other files are left alone, whoever put them there.
+/// Removes the objects unused for longest until the rest is within the limit, and temporary files that no process
+/// writes any more. All other files are left alone.
 fn evict(folder: &Folder, limit: u64) -> Result<(), Refusal> {
     folder.remove_abandoned(is_object, ABANDONED)?;
     let mut objects = folder.entries()?;
@@ -216,7 +216,7 @@ fn evict(folder: &Folder, limit: u64) -> Result<(), Refusal> {
         if total <= limit {
             break;
         }
-        // One that vanishes meanwhile is the work of another process.
+        // Another process has removed a file that vanishes meanwhile.
         let _ = folder.remove(&entry.name);
         total -= entry.bytes;
     }

@@ -1,4 +1,4 @@
-//! What runs calculations, compiled here for both formats of numbers.
+//! The types that run calculations, compiled here for both formats of numbers.
 //!
 //! Each crate that runs a calculation compiles this for itself, which is half of the time that the command and the
 //! suite take. At low levels of optimisation they take it from this crate where it is there: in builds of tests.

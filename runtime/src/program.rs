@@ -19,7 +19,7 @@ use torre_compiler::scheme::{FileId, Scheme, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::stage_blocks;
 
-/// What turns kernels into something that runs.
+/// The back end that turns kernels into code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// Machine code by LLVM.
@@ -49,7 +49,7 @@ pub enum BackendChoice {
     Only(Backend),
 }
 
-/// What code is compiled for.
+/// The target for which code is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetChoice {
     /// The processor that this process runs on.

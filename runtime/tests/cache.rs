@@ -1,5 +1,5 @@
-//! The cache of compiled objects: what is found, what is refused, and what is removed; how others may try to have their
-//! code run or the user's files removed.
+//! The cache of compiled objects: objects that are found, refused and removed; and how other users may try to have
+//! their code run or the user's files removed.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -42,7 +42,7 @@ fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Sets the time of the last change so many seconds back.
+/// Sets the time of the last change `seconds` seconds back.
 fn age(path: &Path, seconds: u64) {
     let file = File::options().write(true).open(path).unwrap();
     let time = SystemTime::now() - Duration::from_secs(seconds);
@@ -190,7 +190,7 @@ fn the_objects_unused_for_longest_are_removed() {
     for i in [0, 2, 3] {
         assert_eq!(cache.get(key(i)), Some(object(i as u8, 1000)), "{i}");
     }
-    // What is larger than the whole cache does not push the others out.
+    // An object that is larger than the whole cache does not evict the others.
     cache.put(key(4), &object(4, 4000));
     assert_eq!(files(&directory).len(), 3);
 }
@@ -243,7 +243,8 @@ fn users_of_one_directory_see_whole_objects_only() {
     }));
 }
 
-/// A folder that has another object, `object(9, 10)`, under `key(1)`: what an attacker would like to have loaded.
+/// A folder that has another object, `object(9, 10)`, under `key(1)`: an object that an attacker would like to have
+/// loaded.
 fn planted(directory: &Path) -> PathBuf {
     Cache::below(directory, LIMIT).put(key(1), &object(9, 10));
     directory.join("objects")
@@ -365,7 +366,7 @@ fn a_parent_that_is_swapped_runs_nothing_foreign() {
     let directory = scratch();
     let at = |name: &str| directory.path().join(name);
     Cache::below(&at("torre"), LIMIT).put(key(1), &object(1, 10));
-    // What an attacker puts in the place of the cache: a link, and folders that others may write to.
+    // Things that an attacker puts in the place of the cache: a link, and folders that others may write to.
     let foreign = at("foreign");
     planted(&foreign);
     fs::create_dir(at("link")).unwrap();

@@ -34,7 +34,7 @@ pub struct InterpretedPeers {
     devices: Vec<Interpreted>,
 }
 
-/// Launches of a function in which races are looked for: the first ones, and some of those after them. That takes half
+/// Launches of a function in which races are looked for: the first ones, and some of the later ones. That takes half
 /// of the time of a launch, and later launches run the same code at other times.
 const ALL_CHECKED: u64 = 4;
 const LATER_CHECKED: u64 = 5;
@@ -50,7 +50,7 @@ struct State {
     launches: u64,
     /// Of each function.
     started: Vec<u64>,
-    /// No kernel can be started after so many.
+    /// No kernel can be started after this number of launches.
     last: Option<u64>,
     /// Readings that have begun: from where, and how many bytes. They are done as late as possible.
     readings: BTreeMap<u64, (Address, u64)>,
@@ -59,8 +59,8 @@ struct State {
     readings_together: usize,
 }
 
-/// Queues of work beside the device's own. What they were asked for is done when somebody waits, one piece of work
-/// after the other, of any queue whose next piece is ready.
+/// Queues of work beside the device's own. Their operations run when a thread waits, one after the other, from any
+/// queue whose next operation is ready.
 #[derive(Debug, Default)]
 struct Queued {
     /// Each with the number of its device.
@@ -93,7 +93,7 @@ enum Work {
 #[derive(Clone, Copy, Debug)]
 struct Host(*mut u8);
 
-// SAFETY: a plain address; who asks for copies keeps others from what they access until they are done.
+// SAFETY: a plain address; the caller of copies keeps others from the memory that they access until they are done.
 unsafe impl Send for Host {}
 
 /// Buffers of a device among peers, about, before it reaches addresses of the next one.
@@ -116,7 +116,7 @@ impl Interpreted {
         Interpreted::with_memory(MEMORY)
     }
 
-    /// One that has so many bytes of memory.
+    /// A device with `memory` bytes of memory.
     pub fn with_memory(memory: u64) -> Interpreted {
         Interpreted {
             facts: Facts {
@@ -144,7 +144,7 @@ impl Interpreted {
         self.machine().devices[self.number].readings_together
     }
 
-    /// Lets no kernel be started after so many.
+    /// Lets no kernel be started after `launches` launches.
     pub fn fail_after(&self, launches: u64) {
         self.machine().devices[self.number].last = Some(launches);
     }
@@ -169,14 +169,14 @@ impl Interpreted {
         machine.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with what this device has.
+    /// Does something with the state of this device.
     fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         act(&mut self.machine().devices[self.number])
     }
 }
 
 impl InterpretedPeers {
-    /// So many devices. None has memory where another one has some.
+    /// `count` devices. None has memory where another one has some.
     pub fn new(count: usize) -> InterpretedPeers {
         let one = Interpreted::new();
         let mut machine = Machine::default();
@@ -211,7 +211,7 @@ impl InterpretedPeers {
         self.devices[0].changes()
     }
 
-    /// Lets a device start no kernel after so many.
+    /// Lets a device start no kernel after `launches` launches.
     pub fn fail_after(&self, number: usize, launches: u64) {
         self.devices[number].fail_after(launches);
     }
@@ -342,12 +342,12 @@ impl Machine {
                 device.start(function, threads, &arguments, LaunchKind::Ordinary)
             }
             Work::Upload(Host(from), to, bytes) => {
-                // SAFETY: who asked for it promised that there are so many, and that nobody writes them.
+                // SAFETY: the caller promised that there are `bytes` bytes, and that no thread writes them.
                 let bytes = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
                 device.write(to, bytes)
             }
             Work::Download(from, Host(to), bytes) => {
-                // SAFETY: who asked for it promised that there are so many, and that nobody else accesses them.
+                // SAFETY: the caller promised that there are `bytes` bytes, and that nothing else accesses them.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(to, bytes as usize) };
                 device.read(from, bytes)
             }

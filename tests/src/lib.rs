@@ -1,4 +1,4 @@
-//! The test suite over the whole of Torre: what tests in `tests/` share.
+//! The test suite over the whole of Torre: the code that tests in `tests/` share.
 
 mod circle;
 pub mod interpreted;

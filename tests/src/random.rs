@@ -236,7 +236,7 @@ pub fn add_random_incident(rng: &mut Rng, scheme: &Scheme, problem: &mut Problem
     false
 }
 
-/// Makes the outputs of a problem, four at most, slices across the axes in turns, each due every so many steps, and
+/// Makes the outputs of a problem, four at most, slices across the axes in turns, each due after a number of steps, and
 /// adds a volume of the first of them.
 pub fn slices_and_a_volume(problem: &mut Problem, scheme: &Scheme, slices: [u64; 2], volume: u64) {
     for (n, output) in problem.outputs.iter_mut().enumerate() {

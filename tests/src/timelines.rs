@@ -1,12 +1,12 @@
-//! What is true of every timeline.
+//! Properties of every timeline.
 
 use torre_runtime::timeline::{Timeline, chrome_json, csv, summary};
 
-/// Seconds by which times of devices may be wrong: half of what it takes to ask for an origin.
+/// Seconds by which times of devices may be wrong: half of the time of a request for an origin.
 const EXACT: f64 = 1e-4;
 
-/// Checks that no operation begins before those that it waits for are over, that all times of a device are accounted
-/// for, and that files have all operations; or says what is wrong.
+/// Checks that no operation begins before the operations for which it waits are over, that all times of a device are
+/// accounted for, and that files have all operations; or gives the fault.
 pub fn check(timeline: &Timeline) -> Result<(), String> {
     let ops = &timeline.operations;
     for (number, op) in ops.iter().enumerate() {
@@ -27,7 +27,7 @@ pub fn check(timeline: &Timeline) -> Result<(), String> {
     for times in summary(timeline) {
         let causes = times.causes.iter().map(|cause| cause.seconds);
         let waiting = times.before + times.after + causes.sum::<f64>();
-        // Causes overlap gaps by what times are wrong.
+        // Causes overlap gaps by the errors of times.
         let most = EXACT * (1 + times.launches) as f64;
         let accounted = (waiting - times.waiting).abs() < most;
         if !accounted || (times.computing + times.waiting - times.all).abs() > EXACT {

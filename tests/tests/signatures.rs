@@ -1,4 +1,4 @@
-//! Calls say what they ask for: a flag or a tuple among the arguments of a function says nothing at the call.
+//! Calls are clear by themselves: a flag or a tuple among the arguments of a function has no meaning at the call.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Parameters that may be of type `bool`: conditions that are tested, and a flag of the command line.
 const FLAGS: usize = 3;
 
-/// What is found in signatures, by the names of functions.
+/// The findings in signatures, by the names of functions.
 #[derive(Default)]
 struct Found {
     flags: Vec<String>,
@@ -79,7 +79,7 @@ impl Found {
         let colon = (0..parameter.len()).find(|&at| is_punct(&parameter[at], ':') && is_single(at));
         let Some(colon) = colon else { return };
         let (pattern, ty) = parameter.split_at(colon);
-        // References are the same as what they refer to.
+        // References count as the types to which they refer.
         let plain = |tree: &&TokenTree| {
             let word = tree.to_string();
             !matches!(word.as_str(), ":" | "&" | "'" | "mut" | "_" | "a")

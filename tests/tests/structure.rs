@@ -1,4 +1,4 @@
-//! Files and folders have an order: what a file takes from others leads to no circle.
+//! Files and folders have an order: the names that files take from each other make no circle.
 //!
 //! An arrow goes from a file to each file that defines a name which the first one uses. A name that a module only hands
 //! on (`pub use`) leads to the file that defines it, and is no arrow of the module itself. Tests are left out.
@@ -13,7 +13,7 @@ const MOST: usize = 2;
 /// A module by its path from the root of the crate.
 type Module = Vec<String>;
 
-/// Who may take a name that a module brings in: anyone (`pub use`), or the module alone.
+/// The visibility of a name that a module imports: for all (`pub use`), or for the module alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visibility {
     Private,
@@ -28,7 +28,7 @@ struct Import {
     visibility: Visibility,
 }
 
-/// What a file defines and uses.
+/// The names that a file defines and uses.
 #[derive(Default)]
 struct File {
     defined: BTreeSet<String>,
@@ -218,7 +218,7 @@ impl Crate {
         Crate { files }
     }
 
-    /// The file that defines what a path in a module names, or the last module on the way.
+    /// The file that defines the item of a path in a module, or the last module on the way.
     fn resolve(&self, from: &Module, path: &[String], depth: usize) -> Option<Module> {
         let mut rest = path.iter().map(String::as_str).peekable();
         let mut at = match *rest.peek()? {
@@ -327,7 +327,7 @@ impl Crate {
     }
 }
 
-/// All that can be reached from a module.
+/// All modules that can be reached from a module.
 fn reached<'a>(graph: &'a Graph, from: &'a Module) -> BTreeSet<&'a Module> {
     let mut found = BTreeSet::new();
     let mut next = vec![from];
@@ -341,7 +341,7 @@ fn reached<'a>(graph: &'a Graph, from: &'a Module) -> BTreeSet<&'a Module> {
     found
 }
 
-/// The circles of more than so many, with the names that tie them.
+/// The circles of more than `most` files, with the names that tie them.
 fn circles(graph: &Graph, most: usize) -> Vec<String> {
     let reach: BTreeMap<_, _> = graph.keys().map(|m| (m, reached(graph, m))).collect();
     let meet = |a: &Module, b: &Module| {

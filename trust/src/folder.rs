@@ -26,7 +26,7 @@ const OPEN: OFlags = OFlags::NOFOLLOW
 /// For the user alone.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// What all but the owner may do.
+/// The permissions of all but the owner.
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
 /// New temporary names that are tried: the ID of a process may be that of one in another container.
@@ -62,7 +62,7 @@ impl Folder {
     }
 
     /// The folder with these names, one below the other, below `base`, which may be reached through links of the
-    /// user's. What is missing is made.
+    /// user's. Missing folders are made.
     pub fn below(base: &Path, names: &[&str]) -> Result<Self, Refusal> {
         let user = User::of_process()?;
         let walk = Walk {
@@ -87,7 +87,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens a file for reading, if nobody else can have written it.
+    /// Opens a file for reading, if no other user can have written it.
     pub fn open(&self, name: &str) -> Result<File, Refusal> {
         self.check()?;
         let path = self.path.join(check_name(name, &self.path)?);
@@ -122,7 +122,7 @@ impl Folder {
     }
 
     /// Writes a file that appears under its name when it is complete. The disk is not waited for, unlike for a result:
-    /// whoever reads the file later has to see whether it is whole.
+    /// readers of the file have to check whether it is whole.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Refusal> {
         self.check()?;
         let path = self.path.join(check_name(name, &self.path)?);
@@ -159,7 +159,7 @@ impl Folder {
         Err(Refusal::io(path)(failed))
     }
 
-    /// The regular files of the user's; what else lies in the folder is not listed.
+    /// The regular files of the user's; other entries of the folder are not listed.
     pub fn entries(&self) -> Result<Vec<Entry>, Refusal> {
         self.check()?;
         let mut found = Vec::new();
@@ -168,7 +168,7 @@ impl Folder {
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
-            // What vanishes meanwhile is the work of another process.
+            // Another process has removed an entry that vanishes meanwhile.
             let Ok(stat) = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -184,7 +184,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// Removes temporary files that nobody writes any more: those that would have become a file with a name that is
+    /// Removes temporary files that no process writes any more: files that would have become a file with a name that is
     /// `mine`, and were not written to for `age`.
     pub fn remove_abandoned(
         &self,
@@ -195,7 +195,7 @@ impl Folder {
         for entry in self.entries()? {
             let old = now.duration_since(entry.modified).is_ok_and(|a| a > age);
             if old && temporary_of(&entry.name).is_some_and(&mine) {
-                // One that vanishes meanwhile was removed by another process.
+                // Another process has removed a file that vanishes meanwhile.
                 let _ = self.remove(&entry.name);
             }
         }
@@ -239,7 +239,7 @@ impl Folder {
             .map_err(|fault| Refusal::at(&self.path, fault))
     }
 
-    /// Whether an open file is a regular one of the user's, with one name, which nobody else can have written.
+    /// Whether an open file is a regular one of the user's, with one name, which no other user can have written.
     fn check_file(&self, fd: &OwnedFd, path: &Path) -> Result<(), Refusal> {
         let stat = fstat(fd).map_err(Refusal::io(path))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -266,7 +266,7 @@ impl Folder {
     fn at(&self, path: &Path, errno: Errno) -> Refusal {
         match errno {
             Errno::LOOP => Refusal::at(path, Fault::Link),
-            // A pipe or a socket that nobody listens to.
+            // A pipe or a socket without a listener.
             Errno::NXIO => Refusal::at(path, Fault::NoFile),
             errno => Refusal::io(path)(errno),
         }

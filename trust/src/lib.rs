@@ -1,16 +1,16 @@
 //! Which files may be relied on: objects whose code is run, libraries that are opened, measurements that are believed.
 //!
-//! A place is relied on if nobody but the user and the system can change what is found there:
+//! A place is relied on if only the user and the system can change its contents:
 //!
 //! 1. Every folder from the root down belongs to the user or to the system. No other user may write to it, except
-//!    where it is sticky as `/tmp` is: there, others cannot rename or remove what is the user's, and the next folder
+//!    where it is sticky as `/tmp` is: there, others cannot rename or remove files of the user, and the next folder
 //!    on the path must be the user's or the system's too.
 //! 2. A symbolic link on the way to the user's cache folder is followed if the user or the system made it. Torre's own
 //!    folders and files below are never reached through one.
 //! 3. Torre's own folders belong to the user and have mode 0700. A file in them belongs to the user, is regular, has
-//!    one name, and may be written by nobody else.
+//!    one name, and no other user may write it.
 //! 4. A library and the folders above it belong to the user, to the system, or to the owner of the running
-//!    executable. Where the user names a library, naming it says that its owner is trusted, whoever that is.
+//!    executable. Where the user names a library, its owner is trusted by that, any user.
 //!
 //! Folders are opened one below the other, each relative to the descriptor of the one above it, and everything is
 //! checked on the open descriptor; later uses go through it too. So a folder that is replaced between two steps is

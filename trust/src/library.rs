@@ -12,22 +12,23 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Who chose a library.
+/// The origin of the choice of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A search found it: its owner has to be relied on.
     BySearch,
     /// The user named it, and so says that its owner is relied on.
     ByUser,
-    /// It belongs to the toolchain that built the program: all who may replace it could have changed the program.
+    /// It belongs to the toolchain that built the program: every user who may replace it could have changed the
+    /// program.
     ByBuild,
 }
 
 /// Checks a library, and returns the path without links by which it may be opened.
 ///
-/// The path may be used after the check: what could be replaced meanwhile can only be replaced by owners who are
+/// The path may be used after the check: files that could be replaced meanwhile can only be replaced by owners who are
 /// relied on. The library may itself open others beside it and in the `lib` beside its folder (`$ORIGIN/../lib`, the
-/// run path of Rust's LLVM), so nobody else may make files there either.
+/// run path of Rust's LLVM), so no other user may make files there either.
 pub fn check_library(file: &Path, named: Named) -> Result<PathBuf, Refusal> {
     let file = fs::canonicalize(file).map_err(|error| Refusal::from_std(file, &error))?;
     if named == Named::ByBuild {
@@ -73,8 +74,9 @@ fn walk(user: &User, named: Named) -> Walk<'_> {
     }
 }
 
-/// Checks what the loader would find of a library in the folders of `LD_LIBRARY_PATH`, which the user names; the other
-/// places that it searches are the system's. `starts` are the beginnings of the names that the library may have.
+/// Checks the files that the loader would find for a library in the folders of `LD_LIBRARY_PATH`, which the user names;
+/// the other places that it searches are the system's. `starts` are the beginnings of the names that the library may
+/// have.
 pub fn check_library_path(starts: &[&str]) -> Result<(), Refusal> {
     match env::var_os("LD_LIBRARY_PATH") {
         Some(places) => check_places(&places, starts),
@@ -184,7 +186,7 @@ mod tests {
         refused(&file, &scratch, Fault::Shared);
         chmod(&scratch, 0o755);
         assert!(check_library(&file, Named::BySearch).is_ok());
-        // The `lib` beside a library's folder is searched for what it needs.
+        // The `lib` beside a library's folder is searched for libraries that it needs.
         let other = scratch.join("other");
         fs::create_dir(&other).unwrap();
         let copy = other.join("libx.so.1");

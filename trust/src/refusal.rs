@@ -17,16 +17,16 @@ pub enum Refusal {
     },
 }
 
-/// What is wrong with a place.
+/// A fault of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It belongs to this user.
     Owner(u32),
     /// Members of this group may write to it.
     Group(u32),
-    /// Everybody may write to it.
+    /// All users may write to it.
     Everyone,
-    /// Everybody may make files in it, as in `/tmp`, where only the user's should be.
+    /// All users may make files in it, as in `/tmp`, where only the user's should be.
     Shared,
     /// It is a symbolic link, where none is followed.
     Link,

@@ -1,4 +1,4 @@
-//! Who the user is, and who else may write to what.
+//! The user, and the other users who may write to a place.
 
 use crate::refusal::{Fault, Refusal};
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -65,7 +65,7 @@ impl User {
         Ok(User { id, system })
     }
 
-    /// Whether nobody but its owner can write to an open file or folder, according to its mode.
+    /// Whether only its owner can write to an open file or folder, according to its mode.
     pub fn check_writers(&self, fd: BorrowedFd<'_>, stat: &Stat) -> Result<(), Fault> {
         let mode = Mode::from_raw_mode(stat.st_mode);
         if mode.contains(Mode::WOTH) {
@@ -96,8 +96,8 @@ fn text(path: &str) -> Option<String> {
 }
 
 /// Whether a group is the one that many systems make for each user: with the user's name, as the user's own group,
-/// without members, and nobody else's own group. `users` and `groups` are texts like `/etc/passwd` and `/etc/group`.
-/// A group of a user who is not in these files is not taken for private: who else is in it is not known.
+/// without members, and no other user's own group. `users` and `groups` are texts like `/etc/passwd` and `/etc/group`.
+/// A group of a user who is not in these files is not taken for private: its other members are not known.
 fn is_private(user: u32, group: u32, users: &str, groups: &str) -> bool {
     let mut name = None;
     for line in users.lines() {
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(user(1000, "1000 1000 1\n"), alone);
         let ranges = "0 1000 1\n1 100000 65536\n";
         assert_eq!(user(65534, ranges).map(|user| user.system), Ok(0));
-        // Nobody is mapped: files of all users look like those of this one.
+        // No user is mapped: files of all users look like files of this one.
         assert!(user(65534, "").is_err() && user(65534, "0 1000 1\n").is_err());
         assert!(User::in_namespace(7, None, 65534).is_ok());
     }

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 /// Symbolic links that are followed on one way, as many as the system itself follows.
 const MAX_LINKS: usize = 40;
 
-/// Opens a folder or file to be looked at and to be walked through, whatever it is; a link itself, not its target.
+/// Opens a folder or file of any kind to be looked at and to be walked through; a link itself, not its target.
 pub(crate) const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Whose folders are relied on, besides the user's and the system's.
@@ -99,7 +99,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Opens what has a name in a folder. A folder that is made here may be replaced before it is opened; it is
+    /// Opens the entry with a name in a folder. A folder that is made here may be replaced before it is opened; it is
     /// checked like any other.
     fn open(&self, folder: &Reached, name: &OsStr, path: &Path) -> Result<OwnedFd, Refusal> {
         match openat(&folder.fd, name, LOOK, Mode::empty()) {
@@ -127,7 +127,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a folder's mode lets nobody replace what is in it; true where others can make files in it.
+    /// Whether a folder's mode lets no other user replace its entries; true where others can make files in it.
     fn check_folder(&self, fd: &OwnedFd, stat: &Stat, path: &Path) -> Result<bool, Refusal> {
         let sticky = Mode::from_raw_mode(stat.st_mode).contains(Mode::SVTX);
         match self.user.check_writers(fd.as_fd(), stat) {
@@ -138,7 +138,7 @@ impl Walk<'_> {
     }
 }
 
-/// Puts the names of a path on the list of those ahead.
+/// Puts the names of a path on the list of names ahead.
 fn push(ahead: &mut Vec<OsString>, path: &Path) {
     let names = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),

@@ -1,4 +1,4 @@
-//! What a folder of Torre's own takes, and what it refuses.
+//! Files that a folder of Torre's own takes, and files that it refuses.
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fs::{self, File, Permissions};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 use torre_trust::{Fault, Folder, Refusal};
 
-/// A user ID that nobody has.
+/// An unused user ID.
 const FOREIGN: u32 = 54321;
 
 const NONE: Duration = Duration::ZERO;
@@ -94,14 +94,14 @@ fn the_way_to_a_folder_is_the_users_and_the_systems() {
         (&base, 0o702, Fault::Everyone),
         (&inner, 0o777, Fault::Everyone),
         (&inner.join("torre"), 0o777, Fault::Everyone),
-        // What was planted while it was open stays refused: it does not help to be sticky.
+        // An entry that was planted while it was open stays refused: it does not help to be sticky.
         (&inner.join("torre"), 0o1777, Fault::Everyone),
     ] {
         chmod(path, others);
         assert_eq!(fault(open(), path), expected);
         chmod(path, 0o700);
     }
-    // As below `/tmp`: others cannot replace what is the user's.
+    // As below `/tmp`: others cannot replace files of the user.
     chmod(&inner, 0o1777);
     open().unwrap();
     chmod(&inner, 0o700);
@@ -150,7 +150,8 @@ fn a_user_of_an_access_control_list_is_another_user() {
     if Folder::below(&base, &["torre"]).is_err() {
         return println!("skipped: the group of this user has other members");
     }
-    // Entries: tag, permissions, ID. The mask (16) gives the user 54321 (tag 2) what the mode says of the group.
+    // Entries: tag, permissions, ID. The mask (16) gives the user 54321 (tag 2) the permissions of the group in the
+    // mode.
     let anyone = u32::MAX;
     let entries = [
         (1, 7, anyone),
@@ -223,7 +224,7 @@ fn links_are_followed_above_the_own_folders_only() {
     assert_eq!(fault(folder.open("link"), &link), Fault::Link);
     assert_eq!(fault(folder.lock("link", NONE), &link), Fault::Link);
     assert!(folder.entries().unwrap().is_empty());
-    // Writing replaces the link, and not what it leads to.
+    // Writing replaces the link, and not its target.
     folder.write("link", b"own").unwrap();
     assert_eq!(text(&folder, "link").unwrap(), "own");
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
@@ -351,7 +352,7 @@ fn while_swapping(a: &Path, b: &Path, work: impl FnOnce()) {
     });
 }
 
-/// Fills a folder below `base` with what must never be read, and returns the folder that `base` stands for.
+/// Fills a folder below `base` with a file that must never be read, and returns the folder that `base` stands for.
 fn planted(base: &Path, kind: &str) -> Option<()> {
     let real = match kind {
         "link" => base.with_extension("real"),

@@ -8,9 +8,9 @@ use torre_compiler::tower::Order;
 /// `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, and `,shared` where coefficients lie in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Those that the model expects to be fastest.
+    /// The schedules that the model expects to be fastest.
     Auto,
-    /// All that it looks at and the device can run.
+    /// All schedules that it looks at and the device can run.
     Every,
     These {
         /// The pitch of both faces in cells.

@@ -1,4 +1,4 @@
-//! What is measured on GPUs.
+//! The cases on GPUs.
 
 use crate::cases::{ELASTIC3D, MAXWELL22, MAXWELL42, WAVE3D_2, WAVE3D_8};
 use crate::program::messages;
@@ -22,7 +22,7 @@ pub struct GpuCase {
     pub grids: [(Precision, &'static [&'static [i64]]); 2],
     /// The sources of the text act; else none do.
     pub sources: bool,
-    /// Where stored coefficients are noise: its least and its largest value. Else they are what the text says.
+    /// Where stored coefficients are noise: its least and its largest value. Else they have the values of the text.
     pub coefs: Option<[f64; 2]>,
 }
 
@@ -30,7 +30,7 @@ pub struct GpuCase {
 #[derive(Clone, Debug)]
 pub enum Text {
     Here(&'static str),
-    /// Its text and the file that it is from, beside which what it uses is looked up; its own domain, and parameters of
+    /// Its text and the file that it is from, beside which its modules are looked up; its own domain, and parameters of
     /// the command line.
     File {
         source: Source,
@@ -226,7 +226,7 @@ const SOURCES: [(Precision, &[&[i64]]); 2] = [
 
 const MAXWELL: Option<(&str, &[&str])> = Some(("maxwell.cu", &[]));
 
-/// All cases, those that matter most first.
+/// All cases, the most important ones first.
 pub const GPU_CASES: &[GpuCase] = &[
     GpuCase {
         name: Cow::Borrowed("maxwell42"),

@@ -1,7 +1,7 @@
 //! GPUs: the baseline in CUDA, Torre layerwise and by towers or pyramids, one after the other on the same device.
 //!
 //! ```text
-//! open                device and compiler, or what is missing
+//! open                device and compiler, or the missing part
 //!   copies              the driver's, for the rate that memory allows
 //!   point               a case in a precision on a grid                          points
 //!     baseline            a process of its own, timed by events                  nvcc
@@ -26,7 +26,7 @@ use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{CudaDevice, Device};
 use torre_runtime::plan::gpu as plan;
 
-/// Tiny grids for `--quick`, and those that `--check` takes: no multiples of anything.
+/// Tiny grids for `--quick`, and the grids of `--check`: no multiples of anything.
 fn tiny(axes: usize) -> Vec<i64> {
     match axes {
         1 => vec![4096],
@@ -43,7 +43,7 @@ fn checked(axes: usize) -> Vec<i64> {
     }
 }
 
-/// What to measure: programs in files, if there are any, else cases.
+/// The points to measure: programs in files, if there are any, else cases.
 pub fn all_points(args: &Args) -> Result<Vec<Point>, String> {
     let mut points = Vec::new();
     let mut cases: Vec<GpuCase> = Vec::new();

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The programs, and what they include.
+/// The programs, and the files that they include.
 const SOURCES: [(&str, &str); 5] = [
     ("common.cuh", include_str!("../../cuda/common.cuh")),
     ("heat.cu", include_str!("../../cuda/heat.cu")),
@@ -43,7 +43,7 @@ struct Nvcc {
     folder: Folder,
 }
 
-/// Where a compiler may be, best first: `named`, or what the environment says.
+/// Where a compiler may be, best first: `named`, or the places that the environment names.
 fn places(named: Option<&str>, variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     if let Some(named) = named {
         return vec![PathBuf::from(named)];
@@ -61,7 +61,7 @@ fn places(named: Option<&str>, variable: impl Fn(&str) -> Option<OsString>) -> V
 }
 
 impl Programs {
-    /// Programs from a folder, or else from `nvcc`; says what is missing.
+    /// Programs from a folder, or else from `nvcc`; or the missing part.
     pub fn find(
         built: Option<&str>,
         named: Option<&str>,
@@ -98,7 +98,7 @@ impl Programs {
         found.clone()
     }
 
-    /// What a program answers, a line of JSON.
+    /// The answer of a program, a line of JSON.
     pub fn run(&mut self, file: &'static str, words: &[String]) -> Result<Value, String> {
         let program = self.program(file)?;
         let output = answer(Command::new(&program).args(words), &program)?;

@@ -21,7 +21,7 @@ pub const LAYERWISE: &str = "layerwise";
 /// Fewer rounds have no median worth the name.
 const LEAST_ROUNDS: usize = 3;
 
-/// What all points of a device share.
+/// The setting that all points of a device share.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     pub args: &'a Args,
@@ -50,7 +50,7 @@ impl Point {
         self.cells.iter().map(|&n| n as f64).product()
     }
 
-    /// What the baseline is told first: the grid and the precision.
+    /// The first arguments of the baseline: the grid and the precision.
     fn words(&self, cells: &[i64]) -> Vec<String> {
         let cells = match *cells {
             [x, z] => vec![x, 1, z],
@@ -69,7 +69,7 @@ impl Point {
     }
 }
 
-/// What a program did on a point, in 1e9 cell-steps per second.
+/// The rate of a program on a point, in 1e9 cell-steps per second.
 #[derive(Clone, Debug)]
 pub struct Rate {
     pub name: String,
@@ -105,7 +105,7 @@ pub fn json(point: &Point, rates: &[Rate]) -> Vec<Json> {
     rates.iter().map(one).collect()
 }
 
-/// The baseline, layerwise kernels and towers, in this order. What does not fit into memory has no rates.
+/// The baseline, layerwise kernels and towers, in this order. Points that do not fit into memory have no rates.
 pub fn measure(
     point: &Point,
     setting: Setting<'_>,
@@ -249,7 +249,7 @@ fn in_rounds<T: Value>(
     Ok([sorted[0], samples.median(), sorted[sorted.len() - 1]])
 }
 
-/// What the baseline says about itself.
+/// The answer of the baseline.
 fn baseline(answer: &Json) -> Result<Rate, String> {
     let three = |key: &str| -> Option<[f64; 3]> {
         let values = answer.get(key)?.as_array()?;

@@ -26,7 +26,7 @@ use torre_runtime::plan::gpu::{DevicePlanner, PatchPlan, Refusal, TowerPlan};
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Simulation, Value};
 
-/// A problem, without its probes and outputs, and without its sources unless they are what is measured, with its
+/// A problem, without its probes and outputs, and without its sources unless they are measured, with its
 /// layerwise kernels.
 pub struct Prepared {
     pub resolved: Resolved,
@@ -50,11 +50,11 @@ pub struct Scheduled {
     /// How lines are divided.
     division: Option<Division>,
     order: Option<Order>,
-    /// What the model expects, in cell-steps per second.
+    /// The rate that the model expects, in cell-steps per second.
     pub expected: Option<f64>,
 }
 
-/// What a time block consists of.
+/// The tiles of a time block.
 #[derive(Clone, Debug, PartialEq)]
 enum Tiles {
     Towers(Tiling),
@@ -68,7 +68,7 @@ pub struct TimeBlock {
     pub blocks: CompiledBlocks,
     /// Its steps.
     pub steps: u64,
-    /// What it consists of.
+    /// Its tiles in words.
     pub notes: String,
     /// Seconds for it.
     pub compiling: f64,
@@ -155,8 +155,8 @@ impl Prepared {
         Ok(planner)
     }
 
-    /// The towers that are asked for; those that the model chooses are ones that the device can run. `division`: how
-    /// lines are divided, if it is not what the model chooses.
+    /// The towers that are asked for; the model chooses only towers that the device can run. `division`: the division
+    /// of lines, if it is not the model's choice.
     pub fn schedules(
         &self,
         asked: &[Asked],

@@ -1,4 +1,4 @@
-//! Schedules that advance one calculation in turns, and what is said of their rates.
+//! Schedules that advance one calculation in turns, and the report of their rates.
 
 use crate::args;
 use crate::codes;
@@ -24,8 +24,8 @@ const BEST: usize = 3;
 /// The share of a turn that a first run takes at least, from which the steps of a turn are found.
 const TRIAL: f64 = 0.2;
 
-/// The layerwise schedule, and the members of the families that are asked for; `members` lists those of a schedule as
-/// it is written, the best first.
+/// The layerwise schedule, and the members of the families that are asked for; `members` lists the members of a
+/// schedule as it is written, the best first.
 pub fn contestants(
     args: &args::Bench,
     layerwise: Vec<Choice>,
@@ -63,7 +63,7 @@ pub fn contestants(
     Ok(found)
 }
 
-/// The problem without what is recorded, with steps enough.
+/// The problem without records, with enough steps.
 pub fn quiet(problem: &Problem, steps: u64) -> Problem {
     Problem {
         steps: problem.steps.max(steps),
@@ -74,7 +74,7 @@ pub fn quiet(problem: &Problem, steps: u64) -> Problem {
     }
 }
 
-/// What is said where a schedule gives other bits than layerwise.
+/// The error where a schedule gives other bits than layerwise.
 pub fn differs(choice: &Choice, difference: &Difference) -> Failure {
     let name = schedule::title(choice);
     Diagnostic::error(
@@ -97,7 +97,7 @@ pub struct Contestant {
 
 /// A calculation that all contestants advance in turns.
 pub trait Field {
-    /// Advances so many steps by a contestant and returns the time.
+    /// Advances `steps` steps by a contestant and returns the time.
     fn advance(&mut self, contestant: usize, steps: u64) -> Result<Duration, Failure>;
 }
 
@@ -114,11 +114,11 @@ pub struct Bench<'a> {
     /// In short, and with versions.
     pub backend: String,
     pub code: String,
-    /// What is known about what computes: its key in reports, and facts.
+    /// The facts of the processor or device: its key in reports, and facts.
     pub machine: (&'static str, Value),
 }
 
-/// What was measured of one contestant.
+/// The measurements of one contestant.
 struct Outcome {
     contestant: usize,
     /// In each round.
@@ -157,7 +157,7 @@ impl Outcome {
 }
 
 impl Bench<'_> {
-    /// Measures all contestants and writes what came out.
+    /// Measures all contestants and writes the results.
     pub fn run(&self, field: &mut dyn Field) -> Result<(), Failure> {
         let results = self.measure(field)?;
         if !write::report(self.args.report.as_deref(), &self.json(&results))? {
@@ -194,7 +194,7 @@ impl Bench<'_> {
         Ok(outcomes)
     }
 
-    /// The steps that take about so many seconds: whole time blocks, at least one.
+    /// The steps that take about the wanted seconds: whole time blocks, at least one.
     fn steps_of_turn(
         &self,
         field: &mut dyn Field,

@@ -24,7 +24,7 @@ use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::program::{CompileError, LoadedFiles};
 use torre_runtime::run::{Simulation, Value as Number, verify};
 
-/// No measurement comes to an end of so many steps.
+/// No measurement reaches this number of steps.
 const STEPS: u64 = 1 << 48;
 
 pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
@@ -104,7 +104,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
     }
 }
 
-/// What all calculations have.
+/// The common part of all calculations.
 struct OnGpu<'a> {
     scheme: &'a Scheme,
     problem: &'a Problem,

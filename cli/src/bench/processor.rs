@@ -84,7 +84,7 @@ pub fn bench(args: &args::Bench, voice: &Voice, backend: BackendChoice) -> Resul
     }
 }
 
-/// Refuses what does not fit before any memory is taken.
+/// Refuses calculations that do not fit, before any memory is taken.
 fn check_memory(
     args: &args::Bench,
     resolved: &Resolved,
@@ -164,7 +164,7 @@ impl Codes {
     }
 }
 
-/// What all calculations have.
+/// The common part of all calculations.
 struct OnProcessor<'a> {
     scheme: &'a Scheme,
     problem: &'a Problem,

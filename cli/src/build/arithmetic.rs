@@ -1,4 +1,4 @@
-//! Functions of a header in C that evaluate what expressions of the host need.
+//! Functions of a header in C that evaluate operations of expressions of the host.
 
 use super::expr::triple;
 use super::names::comment;

@@ -9,7 +9,7 @@ use torre_compiler::table::Table;
 
 /// C for an expression at a point of a component: `x`, `y`, `z` are cell indices, `t` is the time.
 pub struct Expressions<'a> {
-    /// What all names start with.
+    /// The prefix of all names.
     pub prefix: &'a str,
     /// The position of the component in its cell.
     pub stagger: PerAxis<HalfIndex>,

@@ -1,5 +1,5 @@
 //! The C header of a built calculation: it takes memory, fills it, steps the scheme layerwise with the kernels of the
-//! object, and gives access to values. It does what `torre run` does, with the same bits.
+//! object, and gives access to values. It computes the same as `torre run`, with the same bits.
 
 use super::expr::{Expressions, number, triple};
 use super::names::comment;
@@ -16,17 +16,17 @@ use torre_compiler::statics::init_of;
 use torre_compiler::table::Table;
 use torre_compiler::tile::{Block, row_region, stage_blocks};
 
-/// What a header is made of.
+/// The input of a header.
 pub struct Header<'a> {
     pub scheme: &'a Scheme,
     pub problem: &'a Problem,
     pub tables: Vec<Arc<Table>>,
     pub set: &'a KernelSet,
-    /// What all names start with; a C identifier.
+    /// The prefix of all names; a C identifier.
     pub prefix: &'a str,
     /// The name of each component, behind the prefix.
     pub components: Vec<String>,
-    /// What the object was compiled for.
+    /// The target of the object.
     pub target: &'a str,
 }
 
@@ -393,7 +393,7 @@ impl Header<'_> {
         Ok(())
     }
 
-    /// What sources do after a stage.
+    /// The code of sources after a stage.
     fn sources(&self, out: &mut String, stage: StageId) -> Result {
         for (i, source) in self.problem.sources.iter().enumerate() {
             if source.stage == stage {
@@ -524,7 +524,7 @@ impl Header<'_> {
         }
     }
 
-    /// Sources, then ghosts, of what a stage has computed.
+    /// Sources, then ghosts, of the values that a stage has computed.
     fn finish_stage(&self, out: &mut String, stage: StageId, phase: u32, argument: &str) -> Result {
         let (p, scheme) = (self.prefix, self.scheme);
         let row = |id| self.set.layout.target_row(scheme, stage, phase, id).0;

@@ -22,7 +22,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::host::SetupError;
 use torre_runtime::program::{self, CompileError, TargetChoice};
 
-/// What all names start with, in the IR too. Built ones go on with the problem's name, so that several fit into one
+/// The prefix of all names, in the IR too. Built ones go on with the problem's name, so that several fit into one
 /// program.
 const PREFIX: &str = "torre";
 

@@ -226,8 +226,8 @@ impl Picture<'_> {
         Ok(solid(self.scheme, self.cones, &Solid { axes, subject }))
     }
 
-    /// A tile and those beside it; `None` if the tiles are no towers: if they are not cut, or if they open and close in
-    /// time.
+    /// A tile and the tiles beside it; `None` if the tiles are no towers: if they are not cut, or if they open and
+    /// close in time.
     fn towers(&self, [ax, ay]: [Axis; 2], cuts: &[Cut]) -> Option<Vec<Vec<i64>>> {
         let tile = self.middle_tile(cuts);
         let beside: &[&[i64]] = match cuts {
@@ -274,7 +274,7 @@ impl Picture<'_> {
         cuts.iter().map(index).collect()
     }
 
-    /// So many steps, or as many as keep the past of a value small.
+    /// `most` steps, or as many as keep the past of a value small.
     fn steps(&self, most: u32) -> u32 {
         let values = |steps: u32| {
             let wide = |axis: Axis| {
@@ -348,8 +348,8 @@ impl Picture<'_> {
         })
     }
 
-    /// The component that waits against the order, or else the one of those that the last stage computes whose reads go
-    /// farthest along an axis; of equals the last.
+    /// The component that waits against the order, or else the component of the last stage whose reads go farthest
+    /// along an axis; of equals the last.
     fn telling_component(&self, axis: Axis) -> ComponentId {
         if let Some(wrong) = self.wrong {
             return wrong.to.component;

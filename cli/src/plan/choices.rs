@@ -63,7 +63,7 @@ pub fn alternatives(
     others.map(json).collect()
 }
 
-/// A schedule and what the model expects of it, for reports.
+/// A schedule and its prediction, for reports.
 pub fn choice_json(choice: &Choice) -> Value {
     let Prediction {
         rate,
@@ -82,7 +82,7 @@ pub fn choice_json(choice: &Choice) -> Value {
     })
 }
 
-/// What runs say of a plan, and whether they have changed the choice, in lines, if there were any.
+/// The learned rate of a plan, and whether they have changed the choice, in lines, if there were any.
 pub fn learned_text(expected: &Expected, taken: &Choice) -> String {
     let lines = [expected.text(), expected.change(taken)];
     let lines = lines.into_iter().flatten();

@@ -75,7 +75,7 @@ impl<T: Value> Run<'_, T> {
         self.run_checked(&mut simulation, prepared, made)
     }
 
-    /// The diagnostic for what keeps several devices from towers.
+    /// The diagnostic for the reason that keeps several devices from towers.
     fn no_devices(
         &self,
         model: &DeviceModel,

@@ -48,7 +48,7 @@ impl<T: Value> Run<'_, T> {
             .note("the file system has no direct access, so files go through the system's cache");
     }
 
-    /// Refuses what cannot be with the files of a folder, before anything is written.
+    /// Refuses options that are not possible with the files of a folder, before anything is written.
     pub(super) fn check_files(&self, layout: &Layout) -> Result<(), Failure> {
         let args = self.args;
         let Some(folder) = args.holding.folder() else {

@@ -1,4 +1,4 @@
-//! The folders that a run writes to: they belong to it, and what it may not write is known before the first step.
+//! The folders that a run writes to: they belong to it, and it checks before the first step that it may write them.
 
 use super::Run;
 use crate::args;
@@ -49,7 +49,7 @@ impl Folders {
 }
 
 impl<T: Value> Run<'_, T> {
-    /// Claims the folders, and tries what will be written at the end.
+    /// Claims the folders, and tries the files that will be written at the end.
     pub(super) fn claim(&self) -> Result<Vec<Claim>, Failure> {
         if let Some(file) = args::report_file(self.args.report.as_deref()) {
             write::try_later(file)?;
@@ -75,7 +75,7 @@ impl<T: Value> Run<'_, T> {
         Ok(claims)
     }
 
-    /// Prepares the folders for this run, and says what they will lack.
+    /// Prepares the folders for this run, and says which results they will lack.
     pub(super) fn folders(
         &self,
         claims: Vec<Claim>,
@@ -169,7 +169,7 @@ impl<T: Value> Run<'_, T> {
         ));
     }
 
-    /// Refuses results in the place of what the run reads.
+    /// Refuses results in the place of files that the run reads.
     fn spare_inputs(&self, folder: &Path, files: &LoadedFiles) -> Result<(), Failure> {
         let source = self.args.what.file.as_path();
         let tables = self.input.tables().map(|(path, _)| path);

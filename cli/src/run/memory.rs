@@ -15,11 +15,11 @@ use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::memory::{Manner, Needs, acting, anywhere, in_boxes};
 use torre_runtime::run::{Literal, Value};
 
-/// A part of what a run takes, in bytes.
+/// A part of the memory of a run, in bytes.
 struct Part {
     bytes: u64,
     what: &'static str,
-    /// What helps if the run fits without it.
+    /// A remedy if the run fits without it.
     hint: &'static str,
 }
 
@@ -80,7 +80,7 @@ impl<T: Value> Run<'_, T> {
         Err(Diagnostic::error(codes::MEMORY, message).hint(hint).into())
     }
 
-    /// What the run takes, those parts first that are given up most easily.
+    /// The parts of the memory of the run; the parts that are given up most easily come first.
     fn parts(&self, cells: &dyn Fn(&Source) -> u64, files: u64) -> Result<Vec<Part>, Failure> {
         let layout = Layout::new(self.scheme).map_err(SetupError::from)?;
         let more = self.plan.as_ref();

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 use torre_runtime::timeline::{DeviceTimes, Format, Timeline, summary};
 
-/// What has operations that are recorded.
+/// Calculations with operations that are recorded.
 const RECORDED: &str = "`--timeline` records time blocks in flight on GPUs: it goes with `--backend cuda` and `--window device`, `host`, `slabs` or a folder, or with several `--devices`";
 
 /// Causes of waiting that are shown.
@@ -53,7 +53,7 @@ pub fn write(args: &args::Run, timeline: Option<&Timeline>) -> Result<(), Failur
     }
 }
 
-/// What a report has of a timeline.
+/// The entries of a report for a timeline.
 pub fn json(timeline: &Timeline) -> Json {
     let devices = summary(timeline).into_iter().map(|times| {
         let copies = times.copying.iter();
@@ -84,7 +84,7 @@ pub fn json(timeline: &Timeline) -> Json {
     })
 }
 
-/// For people: a line for what each device did, and one for what it waited for.
+/// For people: a line for the work of each device, and one for its waits.
 pub fn text(timeline: &Timeline) -> String {
     let mut out = String::new();
     for times in summary(timeline) {

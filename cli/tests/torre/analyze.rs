@@ -1,4 +1,4 @@
-//! `torre analyze`, and what `check` and `run` take from it.
+//! `torre analyze`, and its results in `check` and `run`.
 
 use crate::support::*;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `torre bench`: which schedules are measured, and what is reported. What is measured is not tested: it depends on the
+//! `torre bench`: the schedules that are measured, and the report. The rates are not tested: they depend on the
 //! machine.
 
 use crate::support::*;
@@ -84,7 +84,7 @@ fn schedules_that_are_named_are_measured_once_each() {
     let sizes = |more: &[&str]| names(&command(&[&["--schedule", open], more].concat())).len();
     assert_eq!(sizes(&[]), 2);
     assert_eq!(sizes(&["--count", "2"]), 3);
-    // Two widths and two heights; three of those with layerwise.
+    // Two widths and two heights; three of them with layerwise.
     let all = sizes(&["--all"]);
     assert!((3..=17).contains(&all), "{all}");
     // Rates of the schedules that take steps in time blocks count whole time blocks.

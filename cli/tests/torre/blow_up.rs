@@ -1,4 +1,4 @@
-//! Runs whose values become infinite end, whatever computes them, and say where that was.
+//! Runs whose values become infinite end, with any back end, and report the place.
 
 use crate::support::*;
 use std::path::{Path, PathBuf};

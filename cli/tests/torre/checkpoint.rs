@@ -1,4 +1,4 @@
-//! Runs that are stopped, killed and continued end with the same files as those that are not.
+//! Runs that are stopped, killed and continued end with the same files as other runs.
 
 use crate::support::*;
 use std::process::Stdio;
@@ -32,7 +32,7 @@ fn a_resumed_run_gives_the_same_files() {
             );
             let (whole, mut parts) = (results(&whole), results(&parts));
             if format == "zarr" {
-                // A run that may be continued keeps what a longer one makes its store of.
+                // A run that may be continued keeps the files of which a longer one makes its store.
                 parts.retain(|name, _| !(name.starts_with("volumes/") && name.ends_with(".npy")));
             }
             assert_same_files(&whole, &parts, format);

@@ -68,7 +68,7 @@ fn pictures_show_the_tiles_of_the_schedule() {
     let [section, footprint, solid] = all("torre(D = 1, TH = 4)");
     let [wide, wide_footprint, wide_solid] = all("torre(D = 2, TH = 4)");
     assert!(section != wide && footprint != wide_footprint && solid != wide_solid);
-    // What is drawn by default.
+    // The default picture.
     assert_eq!(
         draw(&file, &[MAXWELL]),
         draw(

@@ -1,4 +1,4 @@
-//! Every example gives the same files, bit by bit, whatever runs it.
+//! Every example gives the same files, bit by bit, on every back end.
 
 use crate::support::*;
 

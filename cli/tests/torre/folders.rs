@@ -59,7 +59,7 @@ fn a_folder_belongs_to_one_run_at_a_time() {
         let expected = format!("another run writes to it (pond.torre, process {id}");
         assert!(error.replace("\n  | ", " ").contains(&expected), "{error}");
     }
-    // Whatever comes of the process, its lock ends with it.
+    // The lock of a process ends with it, however it ends.
     drop(running);
     assert!(out.join(".torre.lock").exists());
     succeed(

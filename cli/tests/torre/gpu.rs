@@ -127,7 +127,7 @@ fn windows_are_planned_without_a_gpu() {
         window["device_memory_bytes"].as_u64().unwrap() <= 1_200_000_000,
         "{window}"
     );
-    // What there can be no window for.
+    // Problems for which there can be no window.
     let refused = |more: &str| {
         let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
         fail(1, &plan, &[&file])
@@ -483,7 +483,7 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
         long.contains("a thread for each of the 20000 values"),
         "{long}"
     );
-    // The scheme's own limits come before those of the GPU.
+    // The scheme's own limits come before the limits of the GPU.
     let slow = QUIET.replace("lean +x", "slope 1");
     std::fs::write(&file, slow).unwrap();
     assert!(fail(1, &format!("{plan} towers"), &[&file]).contains("E0852"));

@@ -178,7 +178,7 @@ fn c_programs_compute_the_same_bits() {
     }
 }
 
-/// What the host computes beyond arithmetic: tables, files in expressions, regions and branches.
+/// Expressions that the host computes beyond arithmetic: tables, files in expressions, regions and branches.
 const BODY: &str = "
 scheme heat {
   axes x, y

@@ -1,4 +1,4 @@
-//! What cannot be done is said before it is begun, or at once when it fails; nothing hangs or panics.
+//! Errors are reported before the work begins, or at once when it fails; nothing hangs or panics.
 
 use crate::support::*;
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -174,8 +174,7 @@ fn threads_that_cannot_be_started_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let source = program(folder.path(), "  domain 5000 x 20\n  steps 3");
     for schedule in ["layerwise", "auto"] {
-        // Each thread takes 300 MB of addresses for its stack, so that enough is left for what a thread needs beside
-        // it.
+        // Each thread takes 300 MB of addresses for its stack, so that enough is left for the other memory of a thread.
         let output = Command::new("sh")
             .args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""])
             .arg(env!("CARGO_BIN_EXE_torre"))
@@ -322,7 +321,7 @@ fn results_never_take_the_place_of_what_is_read() {
         "run {0} --quiet --out {1}",
         &[&again, &folder.path().join("other")],
     );
-    // A table there: what the probes of an earlier run recorded.
+    // A table there: the records of the probes of an earlier run.
     fs::write(out.join("probes.csv"), "0, 0\n1, 0.5\n").unwrap();
     let driven = format!("{body}\n  source u at (9, 9) += table(\"out/probes.csv\")");
     let driven = program(folder.path(), &driven);

@@ -1,5 +1,4 @@
-//! `torre plan`, `torre machine` and the later stages of `torre emit`: what is said about schedules without running
-//! them.
+//! `torre plan`, `torre machine` and the later stages of `torre emit`: texts about schedules without a run.
 
 use crate::support::*;
 use serde_json::Value;
@@ -296,7 +295,7 @@ fn a_folder_of_others_is_not_relied_on_and_the_command_says_so() {
         let mode = std::fs::metadata(place).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{}", place.display());
     }
-    // A measurement that anyone may have planted.
+    // A measurement that any user may have planted.
     let planted = std::fs::read_to_string(made.join("machine.txt")).unwrap();
     let planted: String = planted
         .lines()

@@ -1,4 +1,4 @@
-//! What `report.json` says of a run is enough to repeat it, and results say where and when their values are.
+//! The entries of `report.json` are enough to repeat a run, and results state the places and times of their values.
 
 use crate::support::*;
 use serde_json::Value;
@@ -195,7 +195,7 @@ fn step_0_is_written_and_files_sort_by_their_steps() {
             }
         }
     }
-    // The start values are those of the program: in double precision to the last bit.
+    // The start values are the program's: in double precision to the last bit.
     let options = "run {0} --backend interp --precision f64 --save-initial --overwrite --out {1} --checkpoint {2} --every 5";
     succeed(options, &[&source, &out, &state]);
     let values = fs::read(out.join("volumes/u-00000000.npy")).unwrap();

@@ -1,4 +1,4 @@
-//! Learned rates: what runs record, and what commands make of it.
+//! Learned rates: the records of runs, and their use in commands.
 
 use crate::support::*;
 use serde_json::Value;
@@ -10,7 +10,7 @@ const LARGE: &str = "domain=3000x2500";
 /// One on which a run takes about a second.
 const SMALL: &str = "domain=600x500";
 
-/// What was measured of a machine that nobody disturbed.
+/// Measurements of an undisturbed machine.
 const MACHINE: &str = "l2 1048576
 l3 33554432
 l2_rate 2e11
@@ -37,7 +37,7 @@ problem waves {
 struct Cache(tempfile::TempDir);
 
 impl Cache {
-    /// One in which this machine is known.
+    /// A folder of the user in which this machine is known.
     fn new() -> Self {
         let cache = Self(tempfile::tempdir().unwrap());
         cache.succeed(&["machine"], "learned");

@@ -1,4 +1,4 @@
-//! What a run writes: probes at some steps, parts of fields, coefficients.
+//! The results of a run: probes at some steps, parts of fields, coefficients.
 
 use crate::support::*;
 use std::path::Path;
@@ -289,7 +289,7 @@ fn parts_and_coefficients_are_written() {
     assert_eq!(line["axes"][0]["count"], 4);
     assert!(line["component"].is_null() && line["every"].is_null());
     assert_eq!((&line["across"], &line["index"]), (&"y".into(), &2.into()));
-    // Of each record only what is due; 10 steps in all.
+    // Of each record only the values that are due; 10 steps in all.
     let csv = String::from_utf8(found["probes.csv"].clone()).unwrap();
     let lines: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
     assert_eq!(lines[0], ["t", "drive", "line_8", "line_9"]);
@@ -301,7 +301,7 @@ fn parts_and_coefficients_are_written() {
             due,
             "{line:?}"
         );
-        // What a source puts there is what a probe finds.
+        // A probe finds the value that a source puts there.
         let time = 0.25 * step as f64;
         assert_eq!(line[1].parse::<f32>().unwrap(), time.sin() as f32);
     }

@@ -1,5 +1,5 @@
-//! Kills at system calls and at instants, damaged checkpoints and damaged arrays: nothing is lost or taken for what it
-//! is not.
+//! Kills at system calls and at instants, damaged checkpoints and damaged arrays: no data are lost or mistaken for
+//! others.
 //!
 //! `TORRE_TEST_SOAK=1000` does a thousand of each, instead of a few.
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How many of each are done: so many, or what the environment says.
+/// How many of each are done: `usual`, or the number in the environment.
 fn count(usual: u64) -> u64 {
     let asked = std::env::var("TORRE_TEST_SOAK").ok();
     asked.and_then(|n| n.parse().ok()).unwrap_or(usual)
@@ -33,7 +33,7 @@ impl Numbers {
 /// How a traced process ended.
 #[derive(Debug, PartialEq)]
 enum Ended {
-    /// By itself, with a status, after so many calls.
+    /// By itself, with a status, after a number of calls.
     Exited {
         status: i32,
         calls: u64,
@@ -41,7 +41,7 @@ enum Ended {
     Killed,
 }
 
-/// System calls that change what is on the disk, or lock it.
+/// System calls that change files on the disk, or lock them.
 const CALLS: [libc::c_long; 15] = [
     libc::SYS_openat,
     libc::SYS_write,
@@ -81,7 +81,7 @@ fn traced(command: &mut Command, kill_before: Option<u64>) -> Option<Ended> {
         Err(error) => panic!("{error}"),
     };
     let pid = child.id() as libc::pid_t;
-    // Threads of the process, and none of those that other tests started from other threads.
+    // Threads of the process, and no threads that other tests started from other threads.
     let wait = |id| {
         let mut status = 0;
         // SAFETY: `status` is a number that may be written.
@@ -143,7 +143,7 @@ fn changes_files(thread: libc::pid_t) -> bool {
     // SAFETY: it is plain numbers, for which zeros are valid.
     let mut info: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
     let size = size_of::<libc::ptrace_syscall_info>();
-    // SAFETY: the thread is stopped, and traced by this one; there is room for what is written.
+    // SAFETY: the thread is stopped, and traced by this one; there is room for the result.
     let got = unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, thread, size, &raw mut info) };
     if got <= 0 || info.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
         return false;
@@ -224,7 +224,7 @@ fn kills_lose_nothing() {
             assert!(output.status.success(), "{format} {number}: {error}");
             let mut found = results(&out);
             if format == "zarr" {
-                // A run that may be continued keeps what a longer one makes its store of.
+                // A run that may be continued keeps the files of which a longer one makes its store.
                 found.retain(|name, _| whole.contains_key(name) || !name.starts_with("volumes/"));
             }
             assert_same_files(&whole, &found, &format!("{format} {number}"));
@@ -317,7 +317,7 @@ const DAMAGES: [Damage; 6] = [
 fn damaged(bytes: &[u8], earlier: &[u8], damage: Damage, numbers: &mut Numbers) -> Vec<u8> {
     loop {
         let mut own = bytes.to_vec();
-        // Half of them at the beginning, where what the rest means is written.
+        // Half of them at the beginning, where the meaning of the rest is written.
         let span = [bytes.len(), bytes.len().min(200)][numbers.below(2) as usize];
         let at = numbers.below(span as u64) as usize;
         match damage {
@@ -428,6 +428,6 @@ problem media {
         }
     }
     println!("{count} damaged arrays, {refused} refused");
-    // All that were cut short, and some of the damaged headers.
+    // All files that were cut short, and some of the damaged headers.
     assert!(refused >= count / 6);
 }

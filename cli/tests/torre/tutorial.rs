@@ -1,4 +1,4 @@
-//! The tutorial works as it stands: its programs are written to files, its commands are run, and what they say is
+//! The tutorial works as it stands: its programs are written to files, its commands are run, and their output is
 //! compared. A line that ends in `...` is the beginning of one, and `...` alone stands for any lines.
 
 use crate::support::*;
@@ -103,7 +103,7 @@ fn every_step_of_the_tutorial_works() {
     }
 }
 
-/// The times at which halves of the bump pass, with their signs, are those that the chapter states.
+/// The times at which halves of the bump pass, with their signs, are as the chapter states.
 fn passes_the_ear(file: &Path) {
     let text = std::fs::read_to_string(file).unwrap();
     let mut lines = text.lines();
@@ -146,7 +146,7 @@ fn new_programs_are_laid_out_say_nothing_and_run() {
         let run = format!("run {{0}} --threads 1 --set steps={steps} --out {{1}}");
         succeed(&run, &[&file, &results]);
         assert!(results.join("probes.png").exists(), "{name}");
-        // What is there is not written over.
+        // An existing file is not overwritten.
         let text = std::fs::read_to_string(&file).unwrap();
         let error = fail(1, "new {0}", &[&file]);
         assert!(error.contains("E0802"), "{error}");

@@ -1,4 +1,4 @@
-//! What the command says, and the status that it ends with.
+//! The output of the command, and its exit status.
 
 use crate::support::*;
 use std::path::Path;

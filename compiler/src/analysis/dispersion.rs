@@ -1,7 +1,7 @@
-//! How far waves on the lattice are from those of the equations: orders of accuracy, numerical dispersion, anisotropy.
+//! How far waves on the lattice are from waves of the equations: orders of accuracy, numerical dispersion, anisotropy.
 //!
-//! The waves of the equations are those of the same scheme with cells and steps that tend to 0, extrapolated from 1/8,
-//! 1/16 and 1/32 (L. F. Richardson, Phil. Trans. A 226 (1927) 299-361). Where a scheme's cells or steps cannot be
+//! The waves of the equations are the waves of the same scheme with cells and steps that tend to 0, extrapolated from
+//! 1/8, 1/16 and 1/32 (L. F. Richardson, Phil. Trans. A 226 (1927) 299-361). Where a scheme's cells or steps cannot be
 //! changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave
 //! number.
 
@@ -43,7 +43,7 @@ pub struct Direction {
     pub unit: PerAxis<f64>,
 }
 
-/// What waves are compared with.
+/// The waves with which waves are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
     /// The same waves on finer and finer lattices.
@@ -69,7 +69,7 @@ pub struct Sample {
     /// Phase velocity over that of the equations; of waves that do not move, the rate of decay over that of the
     /// equations.
     pub ratio: f64,
-    /// The factor that remains of an amplitude after one period beyond what the equations have; 1 for waves that do
+    /// The factor that remains of an amplitude after one period relative to the equations; 1 for waves that do
     /// not move.
     pub remains: f64,
 }
@@ -151,7 +151,7 @@ impl Sized {
     }
 }
 
-/// Compares the waves of a scheme at a cell with those of the equations. `None` where it cannot be analysed.
+/// Compares the waves of a scheme at a cell with waves of the equations. `None` where it cannot be analysed.
 pub fn dispersion(
     scheme: &Scheme,
     files: &dyn Files,
@@ -359,7 +359,7 @@ fn convergence(values: &[Complex64]) -> Order {
     }
 }
 
-/// Frequencies on the lattice against those of the equations.
+/// Frequencies on the lattice against frequencies of the equations.
 struct Compare<'a> {
     present: &'a Sized,
     fine: Option<[&'a Sized; 3]>,

@@ -43,9 +43,9 @@ pub type WithStep<'a> = &'a mut dyn FnMut(f64) -> Option<Scheme>;
 /// Which coefficients of some cells are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// Those of each cell.
+    /// The coefficients of each cell.
     Each,
-    /// The largest ones of all cells at once.
+    /// The largest coefficients of all cells at once.
     Combined,
 }
 

@@ -37,8 +37,8 @@ pub struct Nonlinear {
     pub components: BTreeSet<ComponentId>,
 }
 
-/// The values that a body reads, each with its weight in the result; what does not depend on field values is left out.
-/// `coefs` are the values of the scheme's coefficients. A nonlinear operation whose result has no weight does not
+/// The values that a body reads, each with its weight in the result; terms that do not depend on field values are left
+/// out. `coefs` are the values of the scheme's coefficients. A nonlinear operation whose result has no weight does not
 /// count.
 pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear> {
     let known = known_values(body, coefs);
@@ -59,7 +59,7 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
             })
         };
         match *op {
-            // What amendments add is not part of the analysis.
+            // Additions of amendments are not part of the analysis.
             Op::Const(_) | Op::Coef(_) | Op::Base | Op::State(_) => {}
             Op::Read(read) => match reads.iter_mut().find(|(r, _)| *r == read) {
                 Some((_, sum)) => *sum += weight,
@@ -120,7 +120,7 @@ pub fn choices(body: &Body, coefs: &[f64]) -> Vec<bool> {
     body.ops.iter().filter_map(choice).collect()
 }
 
-/// A product is known where a factor is 0, whatever the other one.
+/// A product is known where a factor is 0, for any other factor.
 fn product(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a * b),

@@ -1,4 +1,4 @@
-//! What a scheme's own taps say about its stability and accuracy: von Neumann's analysis.
+//! Stability and accuracy of a scheme from its own taps: von Neumann's analysis.
 //!
 //! ```text
 //! Body          --linear--> weights of the values that an update reads
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Powers of G have to stay bounded for all phases theta: |lambda| <= 1 for its eigenvalues, and no growth of another
-//! kind but as a polynomial of the number of steps. Such growth is what equations have, too: uniform values of u_tt =
-//! c^2 u_xx grow in proportion to time, and what is summed up over time does. So eigenvalues decide, and polynomials
-//! are told ([`Analysis::drift`]).
+//! kind but as a polynomial of the number of steps. Equations have such growth, too: uniform values of u_tt = c^2 u_xx
+//! grow in proportion to time, and so do sums over time. So eigenvalues decide, and polynomials are reported
+//! ([`Analysis::drift`]).
 
 mod dispersion;
 mod draw;
@@ -59,20 +59,20 @@ pub fn summary(scheme: &Scheme, files: &dyn Files) -> Result<Summary, NoStep> {
     })
 }
 
-/// All that is known of a scheme.
+/// All results about a scheme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     pub stability: Stability,
     pub pace: Option<Pace>,
-    /// Where stability ends, with the coefficients of any cell taken for those everywhere; `None` if the step cannot
+    /// Where stability ends, with the coefficients of any one cell used everywhere; `None` if the step cannot
     /// be changed.
     pub limit: Option<Limit>,
     /// The same with the largest absolute values of all coefficients at once, where no cell has them all.
     pub safe_limit: Option<Limit>,
     /// The degree of the polynomial by which uniform values, and others, may grow.
     pub drift: [u32; 2],
-    /// Axes with a mirror boundary that the scheme is not symmetric about: what happens there is not part of the
-    /// analysis.
+    /// Axes with a mirror boundary that the scheme is not symmetric about: the neighbourhood of such ends is not part
+    /// of the analysis.
     pub unmirrored: Vec<Axis>,
     pub dispersion: Option<Dispersion>,
 }

@@ -80,7 +80,7 @@ pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace>
                         coefficient,
                         number: coefficient * grid.dt / smallest.powi(power),
                     };
-                    // Where some move and others decay, those that move count.
+                    // Where some waves move and others decay, the moving ones count.
                     let rank = |p: &Pace| (p.moves, p.number);
                     if best.is_none_or(|b| rank(&found) > rank(&b)) {
                         best = Some(found);

@@ -23,7 +23,7 @@ const ZONES: usize = 64;
 /// Cells per axis of the blocks that the extremes of files are kept for.
 const BLOCK: i64 = 16;
 
-/// A place with what acts there.
+/// A place with the coefficients and the updates that act there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     pub at: PerAxis<i64>,
@@ -111,7 +111,7 @@ pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
         }
         combined.extend(extreme_settings(&found[first..]));
     }
-    // What acts in a few cells only is no medium that waves could be in, unless there is nothing else.
+    // Coefficients and updates of a few cells only are no medium for waves, unless there is nothing else.
     let (thick, dropped): (Vec<Place>, Vec<Place>) = found
         .iter()
         .cloned()
@@ -163,7 +163,7 @@ pub fn extreme_settings(places: &[Place]) -> Vec<Setting> {
     extremes
 }
 
-/// The boxes that the ends of the updates' regions cut the domain into, without those that are thinner than twice the
+/// The boxes that the ends of the updates' regions cut the domain into, without boxes that are thinner than twice the
 /// reach of reads.
 fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
     let grid = &scheme.grid;
@@ -349,7 +349,7 @@ impl Search<'_> {
             .collect();
         match Step::new(self.scheme, &Setting { coefs, active }) {
             Ok(step) => step.vigour(),
-            // What is not linear is found out later.
+            // Nonlinear updates are found later.
             Err(_) => f64::NAN,
         }
     }

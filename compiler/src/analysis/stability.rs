@@ -13,14 +13,14 @@ const RESOLVED: f64 = 0.2;
 /// A cell of the domain.
 pub type Cell = PerAxis<i64>;
 
-/// What is known about the growth of waves.
+/// The growth of waves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stability {
     /// The wave that grows most over all places, or the one that comes nearest to growth.
     pub worst: Growth,
-    /// Where: the cell whose coefficients are taken for those everywhere.
+    /// Where: the cell whose coefficients are used everywhere.
     pub at: Cell,
-    /// ln of the factor per step by which uniform values grow of themselves, as those of an equation u_t = a u do; 0
+    /// ln of the factor per step by which uniform values grow of themselves, as values of an equation u_t = a u do; 0
     /// if they do not.
     pub own: f64,
     /// The wave that grows most if all coefficients have their largest values at one place; none where there is such a
@@ -135,7 +135,7 @@ impl Media {
         })
     }
 
-    /// The wave that grows most among those of some phases, and where.
+    /// The wave that grows most among the waves of some phases, and where.
     pub fn worst(&self, phases: &[Phase]) -> Option<(Cell, Growth)> {
         let mut worst: Option<(Cell, Growth)> = None;
         for (at, step, blocks) in &self.list {
@@ -207,7 +207,7 @@ impl Media {
         blocks.fold(0.0, f64::max)
     }
 
-    /// The largest absolute value of the eigenvalues of some waves, without those whose powers grow as polynomials:
+    /// The largest absolute value of the eigenvalues of some waves, without waves whose powers grow as polynomials:
     /// their eigenvalues are not exact.
     pub fn radius(&self, phases: &[Phase]) -> f64 {
         let mut radius = 0.0_f64;

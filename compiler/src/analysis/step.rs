@@ -1,11 +1,11 @@
 //! One time step with constant coefficients, and its amplification matrix.
 //!
-//! With the coefficients that a scheme has at one place taken for those everywhere, a step maps a wave onto itself
-//! times a matrix. The state of a cell is all versions that are kept of all components ([`Slot`]); a wave exp(i theta
-//! . x), `x` in cells, has an amplitude for each. A read from a distance of `s` half cells multiplies by exp(i theta .
-//! s / 2), the half-cell stagger of the components included; a stage replaces the newest version of its targets and
-//! moves the older ones on. The product over all stages is the amplification matrix G(theta) (J. G. Charney, R.
-//! Fjortoft and J. von Neumann, Tellus 2 (1950) 237-254, for one component).
+//! With the coefficients of one place used everywhere, a step maps a wave onto itself times a matrix. The state of a
+//! cell is all versions that are kept of all components ([`Slot`]); a wave exp(i theta . x), `x` in cells, has an
+//! amplitude for each. A read from a distance of `s` half cells multiplies by exp(i theta . s / 2), the half-cell
+//! stagger of the components included; a stage replaces the newest version of its targets and moves the older ones on.
+//! The product over all stages is the amplification matrix G(theta) (J. G. Charney, R. Fjortoft and J. von Neumann,
+//! Tellus 2 (1950) 237-254, for one component).
 
 use super::linear::{self, Nonlinear};
 use super::matrix::Matrix;
@@ -39,7 +39,7 @@ pub struct Row {
     pub taps: Vec<Tap>,
 }
 
-/// What the coefficients are, and which updates act.
+/// The coefficients, and which updates act.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// By coefficient.
@@ -84,7 +84,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     pub slots: Vec<usize>,
-    /// What the amplitude of each is divided by, so that all are of one size whatever their units.
+    /// The divisor of the amplitude of each, so that all are of one size in any units.
     scale: Vec<f64>,
 }
 
@@ -196,8 +196,8 @@ impl Step {
     }
 
     /// The parts of the state that determine its growth: strongly connected parts of the graph "enters into" over one
-    /// step. In the order of these parts every amplification matrix is block triangular, so its eigenvalues are those
-    /// of the parts.
+    /// step. In the order of these parts every amplification matrix is block triangular, so its eigenvalues are the
+    /// eigenvalues of the parts.
     pub fn blocks(&self) -> Vec<Block> {
         let n = self.slots.len();
         let reaches = closure(&self.majorant, n);

@@ -51,7 +51,7 @@ fn state(scheme: &Scheme, run: &Reference<f64>) -> Vec<f64> {
         .collect()
 }
 
-/// A step of the whole grid as a matrix: what the reference makes of each unit vector, less what it makes of zeros.
+/// A step of the whole grid as a matrix: the result of the reference for each unit vector, less its result for zeros.
 fn operator(scheme: &Scheme) -> Matrix {
     let run = |init: Vec<Init>| {
         let problem = Problem {

@@ -7,12 +7,12 @@ use num_complex::Complex64;
 
 /// The longest wave that is looked at, in cells.
 const LONGEST: f64 = 512.0;
-/// Phases per step below which a long wave stands still; what lacks an eigenvector is off by 2e-8.
+/// Phases per step below which a long wave stands still; an eigenvalue that lacks an eigenvector is off by 2e-8.
 const STILL: f64 = 3e-8;
 /// How far exponents may be off whole numbers.
 const SLACK: f64 = 0.1;
 
-/// A step with what its phases mean.
+/// A step with the meaning of its phases.
 pub struct Medium<'a> {
     pub step: &'a Step,
     pub blocks: &'a [Block],
@@ -39,9 +39,9 @@ impl Branch {
 /// All kinds of waves along a direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Branches {
-    /// The fastest first; of waves that move those with positive frequencies.
+    /// The fastest first; of moving waves only the ones with positive frequencies.
     pub list: Vec<Branch>,
-    /// Kinds that stand still, however short the waves are.
+    /// Kinds that stand still, for all lengths of waves.
     pub still: usize,
     /// Kinds of which not even long waves are resolved in time: products of the scheme, not of the equations.
     pub spurious: usize,
@@ -104,7 +104,7 @@ impl Branches {
     /// Takes in a curve of eigenvalues.
     fn sort_in(&mut self, curve: Vec<Complex64>, dt: f64, wave_numbers: &[f64]) {
         let first = curve[0];
-        // What is forgotten within a step is no wave.
+        // A value that is forgotten within a step is no wave.
         if first.norm() < 0.1 {
             return;
         }

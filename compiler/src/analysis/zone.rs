@@ -11,9 +11,9 @@ use super::step::{Block, Step};
 use crate::lattice::{Axis, PerAxis};
 use std::f64::consts::PI;
 
-/// ln of the growth per step up to which powers count as bounded: a factor of e in a million steps. It lies above what
-/// coefficients in single precision make of a step that conserves (1e-7), and above the rounding of eigenvalues that
-/// lack an eigenvector (2e-8).
+/// ln of the growth per step up to which powers count as bounded: a factor of e in a million steps. It lies above the
+/// growth that coefficients in single precision give to a conserving step (1e-7), and above the rounding of eigenvalues
+/// that lack an eigenvector (2e-8).
 pub const TOLERANCE: f64 = 1e-6;
 
 /// Phases per cell along the axes.
@@ -39,7 +39,7 @@ pub struct Waves<'a> {
     exchanged: Vec<(Axis, Axis)>,
 }
 
-/// What a search costs at most.
+/// The greatest cost of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// Multiplications in products of matrices on the grid.
@@ -65,7 +65,7 @@ impl Effort {
     };
     /// Products of matrices that one point of the grid takes.
     const PRODUCTS: f64 = 35.0;
-    /// What else a point takes, as multiplications per product.
+    /// Further cost of a point, as multiplications per product.
     const OVERHEAD: f64 = 60.0;
 }
 

@@ -1,4 +1,4 @@
-//! Ghosts along the inner axis, which kernels write after each row: those of the values that they have just computed.
+//! Ghosts along the inner axis, which kernels write after each row: ghosts of the values that they have just computed.
 //!
 //! A source that acts on a value afterwards has to write its ghosts again.
 
@@ -45,7 +45,7 @@ impl RowEnds {
         (ends.zero || !ends.ghosts.is_empty()).then_some(ends)
     }
 
-    /// Those of the rows that a kernel computes; none where the kernels of the set leave them alone.
+    /// The ends of the rows that a kernel computes; none where the kernels of the set do not write ghosts.
     pub fn of_kernel(scheme: &Scheme, set: &KernelSet, kernel: &RowKernel) -> Vec<RowEnds> {
         if !set.ends {
             return Vec::new();
@@ -65,7 +65,7 @@ impl RowEnds {
     /// Writes the ghosts of a range of a group's row.
     ///
     /// # Safety
-    /// The row with its ghosts lies in an array of elements of this type, and nobody else touches it meanwhile.
+    /// The row with its ghosts lies in an array of elements of this type, and no other thread touches it meanwhile.
     unsafe fn write<T: Real>(&self, group: *mut T, range: Interval) {
         // SAFETY: passed on.
         unsafe {

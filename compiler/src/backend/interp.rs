@@ -294,8 +294,8 @@ unsafe fn run_group<T: Real>(
 ) {
     let length = (hi - lo) as usize;
     let start = |operand: Operand| operand.stream.map_or(group, |s| streams[s]);
-    // SAFETY: the caller guarantees that what the updates read lies in the array, and that nobody writes it meanwhile.
-    // Nothing is written before the copies are made.
+    // SAFETY: the caller guarantees that the values that updates read lie in the array, and that no thread writes them
+    // meanwhile. Nothing is written before the copies are made.
     let load = |operand: Operand| unsafe {
         let start = start(operand).wrapping_offset(operand.at as isize);
         match operand.uniform {
@@ -346,7 +346,7 @@ unsafe fn run_group<T: Real>(
         results.push((target, masked(result, update.mask, target)));
     }
     for (place, result) in results {
-        // SAFETY: the target's elements at these indices lie in the array, and no one else accesses them.
+        // SAFETY: the target's elements at these indices lie in the array, and no other thread accesses them.
         unsafe {
             let target = start(place).wrapping_offset((place.at + lo) as isize);
             std::ptr::copy_nonoverlapping(result.as_ptr(), target, length);
@@ -355,7 +355,7 @@ unsafe fn run_group<T: Real>(
 }
 
 /// An operation on whole rows. One without operands gives an empty row. Iterators over references are inlined at all
-/// levels of optimisation, those of copied values are not.
+/// levels of optimisation, iterators over copied values are not.
 fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
     let of = |v: crate::scheme::Value| values[v.index()].iter();
     match *op {

@@ -1,9 +1,10 @@
-//! Row programs: what a kernel computes for one index, as one straight line of operations for all its updates.
+//! Row programs: the computation of a kernel for one index, as one straight line of operations for all its updates.
 //!
-//! This is the common ground of the code generators: rows have become displacements in memory, what is read twice is
-//! loaded once, and a mask has become a choice between the new and the old value. The order of operations within an
-//! update is that of its body. No update of a stage reads what another one writes (rule 4 of [`crate::scheme`]), so all
-//! loads of an index may come before all its stores, and those of other indices may come before or after them.
+//! This is the common ground of the code generators: rows have become displacements in memory, a value that is read
+//! twice is loaded once, and a mask has become a choice between the new and the old value. The order of operations
+//! within an update is the order in its body. No update of a stage reads a value that another one writes (rule 4 of
+//! [`crate::scheme`]), so all loads of an index may come before all its stores, and loads and stores of other indices
+//! may come before or after them.
 
 use super::ends::RowEnds;
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
@@ -20,12 +21,12 @@ pub struct RowProgram {
     pub symbol: String,
     /// Operands come before their users; none appears twice, and all are used.
     pub ops: Vec<RowOp>,
-    /// So many of the operations are those that `stores` need; the others are for bands.
+    /// The number of operations that `stores` need; the operations behind them are for bands.
     pub common: usize,
     pub stores: Vec<Store>,
     /// Instead of `stores` where a zone lies in a band ([`crate::kernel::Bands`]); empty if none does.
     pub in_bands: Vec<Store>,
-    /// What is read and written beside the group's rows.
+    /// The streams that are read and written beside the group's rows.
     pub streams: Vec<StreamUse>,
     /// From a run to the next one in the list, in bytes.
     pub record: i64,
@@ -162,7 +163,7 @@ impl RowOp {
         }
     }
 
-    /// What it is computed from.
+    /// The values from which it is computed.
     pub fn operands(&self) -> [Option<Value>; 4] {
         match *self {
             RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => [None; 4],
@@ -289,7 +290,7 @@ impl RowProgram {
         })
     }
 
-    /// What is loaded where no zone lies in a band.
+    /// The places that are loaded where no zone lies in a band.
     pub fn loads(&self) -> impl Iterator<Item = Place> + '_ {
         self.ops[..self.common].iter().filter_map(|op| match op {
             RowOp::Load(place) => Some(*place),

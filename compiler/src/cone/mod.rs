@@ -9,11 +9,11 @@
 //!   version v.
 //! - **output**: A and B write to the same memory, B later: versions v and v + L of one value.
 //!
-//! The *dependence vector* is the position of B minus that of A, in half cells, and the number of stages from A to B.
-//! It is the same for all places, so a scheme has a finite set of them. They follow from the scheme alone.
+//! The *dependence vector* is the position of B minus the position of A, in half cells, and the number of stages from A
+//! to B. It is the same for all places, so a scheme has a finite set of them. They follow from the scheme alone.
 //!
-//! What the set covers:
-//! - Anti-dependences inside of one stage are those of an update that reads the value that it overwrites, at the same
+//! The set covers:
+//! - Anti-dependences inside of one stage come from an update that reads the value that it overwrites, at the same
 //!   place (rule 4 of [`crate::scheme`]). They order nothing, and are left out. So every vector spans at least one
 //!   stage.
 //! - A region or mask limits where an update acts, not its vectors. Where it does not act, the old version passes on:
@@ -91,7 +91,7 @@ pub enum Via {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dependence {
     pub kind: Kind,
-    /// The earlier event: the producer of a value, or the reader of what is overwritten.
+    /// The earlier event: the producer of a value, or the reader of a value that is overwritten.
     pub from: Site,
     /// The later event.
     pub to: Site,

@@ -123,7 +123,8 @@ impl Cones {
         table(f, head, rows.collect())
     }
 
-    /// A set of displacements: those on an axis by axis, the others in brackets, or as a box if there are many.
+    /// A set of displacements: displacements along one axis by axis, the others in brackets, or as a box if there are
+    /// many.
     fn compress(&self, spaces: &BTreeSet<PerAxis<HalfIndex>>) -> String {
         let mut parts = Vec::new();
         let count = |p: &PerAxis<HalfIndex>| p.0.iter().filter(|h| h.0 != 0).count();

@@ -1,7 +1,7 @@
 //! The model for pyramids and boxes.
 //!
 //! A pyramid does more work than its base has cells, and moves its input once and its base back: the higher it is, the
-//! fewer bytes and the more work. A box moves what a sweep moves; only its rows may be shorter.
+//! fewer bytes and the more work. A box moves as many bytes as a sweep; only its rows may be shorter.
 
 use super::{
     CACHE_SHOWS, MEMORY_SHOWS, Machine, OWN, Prediction, RUN, SHARED, USABLE, compute_time,

@@ -1,4 +1,4 @@
-//! What the compiler knows about a computer: data, measured by the runtime.
+//! The data of a computer for the compiler, measured by the runtime.
 
 /// A computer, as the model of [`super`] sees it. Rates are for reading and writing together.
 #[derive(Clone, Debug, PartialEq)]

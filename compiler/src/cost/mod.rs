@@ -1,11 +1,11 @@
 //! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
 //!
-//! Time per cell-step = computing + runs of rows + what shows of the time for bytes between caches and from main
-//! memory. The parts are added, since a tile's loads come in bursts at its front, where less is computed meanwhile. The
-//! factors are fitted to some 400 measured schedules of five schemes on a Zen 5 with two threads: 7 % off on average,
-//! 32 % at most. Bytes follow from walking a tile in the middle of the grid for two steps: the rows that the first step
-//! touches, and those that each further step adds at the tile's front. A tile whose rows fit a cache loads each of them
-//! once.
+//! Time per cell-step = computing + runs of rows + the part that is not hidden of the time for bytes between caches and
+//! from main memory. The parts are added, since a tile's loads come in bursts at its front, where less is computed
+//! meanwhile. The factors are fitted to some 400 measured schedules of five schemes on a Zen 5 with two threads: 7 %
+//! off on average, 32 % at most. Bytes follow from walking a tile in the middle of the grid for two steps: the rows
+//! that the first step touches, and the rows that each further step adds at the tile's front. A tile whose rows fit a
+//! cache loads each of them once.
 
 mod blocks;
 pub mod machine;
@@ -35,14 +35,14 @@ const USABLE: f64 = 0.6;
 const WORTHWHILE: f64 = 1.2;
 /// Operations in the time of a vector multiply-add.
 const EFFICIENCY: f64 = 1.1;
-/// The same, relative to it, where few rows are read, and a level-1 cache holds those that neighbours share: on two
+/// The same, relative to it, where few rows are read, and a level-1 cache holds the rows that neighbours share: on two
 /// axes, or by a stage of one short update.
 const FEW_ROWS: f64 = 1.2;
-/// What one long chain of operations costs, which leaves the processor waiting.
+/// The cost of one long chain of operations, which leaves the processor waiting.
 const CHAIN: f64 = 1.3;
 /// Operations from which a chain is long.
 const LONG: usize = 12;
-/// What the start and the end of a row cost, in vectors.
+/// The cost of the start and the end of a row, in vectors.
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
 const RUN: f64 = 21e-9;
@@ -50,13 +50,13 @@ const RUN: f64 = 21e-9;
 /// computing.
 const CACHE_SHOWS: f64 = 0.58;
 const MEMORY_SHOWS: f64 = 0.68;
-/// Share of what an outermost tile moves that still comes from main memory where the shared cache holds what its
-/// neighbour left.
+/// Share of the traffic of an outermost tile that still comes from main memory where the shared cache holds the rows
+/// that its neighbour left.
 const BESIDE: f64 = 0.75;
 /// Share of the time for bytes between caches that sweeps, where loads run ahead, do not hide behind computing.
 const NOT_HIDDEN: f64 = 0.6;
 
-/// What a schedule is expected to do.
+/// The prediction for a schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Cell-steps per second, all threads.
@@ -104,7 +104,7 @@ impl fmt::Display for Prediction {
     }
 }
 
-/// What a tile touches, in elements.
+/// The elements that a tile touches.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
     /// By the first step, and by each further step anew.
@@ -270,8 +270,9 @@ fn predict_tiling(
     let (own, towers) = (micro_tile.first * bytes, micro_tile.traffic(height) * bytes);
     let gone = lost(own, machine.l2, OWN);
     let cache_bytes = towers + gone * (layerwise - towers).max(0.0);
-    // Inner tiles run one after the other through the whole height, so each finds what its neighbours left only if all
-    // the rows of the outer tile are still there; else it loads them for itself, if at least the rows of a step stay.
+    // Inner tiles run one after the other through the whole height, so each finds the rows that its neighbours left
+    // only if all rows of the outer tile are still there; else it loads them for itself, if at least the rows of a step
+    // stay.
     let whole = layout.bytes() as f64;
     let memory_bytes = if whole < USABLE * machine.l3 as f64 {
         0.0
@@ -376,7 +377,7 @@ impl Seen {
     }
 }
 
-/// Counts what a tile touches in two steps.
+/// Counts the elements that a tile touches in two steps.
 fn touched(scheme: &Scheme, layout: &Layout, program: &TileProgram, tile: &Tile) -> Touched {
     let per_step = program.stages_per_step();
     let numbers = Interval::new(0, 2 * per_step);
@@ -454,7 +455,7 @@ fn predict_with(
     match schedule {
         Schedule::Layerwise => layerwise(),
         Schedule::Tiled(tiling) => predict_tiling(scheme, layout, frame, tiling, machine, measured),
-        // One whose tiles exceed what can be addressed is refused when it is planned.
+        // One whose tiles are too large for addresses is refused when it is planned.
         Schedule::Pyramids(pyramid) => {
             predict_pyramids(scheme, layout, pyramid, machine).unwrap_or_else(layerwise)
         }
@@ -462,7 +463,7 @@ fn predict_with(
     }
 }
 
-/// A schedule with what is expected of it.
+/// A schedule with its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// The sizes that were chosen, for people.

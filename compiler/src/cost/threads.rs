@@ -103,7 +103,7 @@ fn tiles(
 #[derive(Default)]
 struct Tasks {
     cells: Vec<u64>,
-    /// How many others each still waits for, and who waits for it.
+    /// For how many others each still waits, and which ones wait for it.
     waits: Vec<usize>,
     followers: Vec<Vec<usize>>,
 }
@@ -165,7 +165,7 @@ fn simulate(block: &Block, threads: usize) -> f64 {
     let mut tasks = Tasks::new(block);
     let first = (0..tasks.cells.len()).filter(|task| tasks.waits[*task] == 0);
     let mut ready: BinaryHeap<Reverse<usize>> = first.map(Reverse).collect();
-    // What runs, by its end.
+    // The running tasks, by their ends.
     let mut running: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let (mut now, mut free) = (0, threads);
     loop {

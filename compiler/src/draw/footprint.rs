@@ -1,4 +1,4 @@
-//! What a tile computes in each stage, seen from above: one panel per stage.
+//! The places that a tile computes in each stage, seen from above: one panel per stage.
 
 use super::shape::{Plane, cut};
 use super::{Cut, groups, names, tiles};
@@ -8,7 +8,7 @@ use crate::svg::{
     FAINT, Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, TILE_EDGE, fill, pale, stroke,
 };
 
-/// What the panels show.
+/// The contents of the panels.
 #[derive(Clone, Debug)]
 pub struct Footprint {
     /// To the right and upwards.
@@ -20,7 +20,7 @@ pub struct Footprint {
     pub stages: std::ops::Range<i64>,
 }
 
-/// Tiles without an end are shown so far, in cells.
+/// Tiles without an end are shown up to this distance, in cells.
 const FAR: f64 = 24.0;
 const PANELS_IN_ROW: usize = 2;
 

@@ -1,6 +1,6 @@
 //! Pictures of cones and tiles, as SVG.
 //!
-//! All coordinates are in cells and stages; what is drawn comes from [`Cones`], [`crate::cone::past`] and faces, never from a
+//! All coordinates are in cells and stages; drawings come from [`Cones`], [`crate::cone::past`] and faces, never from a
 //! formula of its own.
 
 mod footprint;
@@ -82,13 +82,13 @@ impl Overlap {
     }
 }
 
-/// What a stage of a picture computes, for its legend: components with one mark.
+/// A group of components of a stage with one mark, for the legend of a picture.
 struct Group {
     stage: u32,
     components: Vec<ComponentId>,
 }
 
-/// The components of each stage, those together that `key` does not tell apart.
+/// The components of each stage, grouped by equal `key`.
 fn groups<K: PartialEq>(scheme: &Scheme, key: impl Fn(ComponentId) -> K) -> Vec<Group> {
     let mut out: Vec<Group> = Vec::new();
     for stage in scheme.stage_ids() {

@@ -8,7 +8,7 @@ use crate::scheme::{ComponentId, Scheme};
 use crate::svg::{Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, fill, pale, stroke};
 use std::collections::BTreeSet;
 
-/// What a section shows.
+/// The contents of a section.
 #[derive(Clone, Debug)]
 pub struct Section {
     /// The value whose past is drawn: the newest one after `steps` steps, at cell index 0.
@@ -29,7 +29,7 @@ pub struct Section {
     pub stressed: Option<Dependence>,
 }
 
-/// The colour of what is against the order.
+/// The colour of dependences against the order.
 const WRONG: &str = "#c1121f";
 
 /// The section as an SVG document. Past values are projected along the other axes.
@@ -127,7 +127,7 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
         );
     }
     let at = |h: i64, time: i64| frame.place(HalfIndex(h).as_f64(), time as f64);
-    // What the value reads by itself.
+    // The reads of the value itself.
     let reads = cones
         .dependences
         .iter()
@@ -273,7 +273,7 @@ impl Tile {
         [places().min().unwrap_or(0), places().max().unwrap_or(0)]
     }
 
-    /// Draws what lies within the slopes below the tile.
+    /// Draws the area within the slopes below the tile.
     fn draw_cone(&self, svg: &mut Svg, frame: &Frame, [down, up]: [f64; 2]) {
         let mut sides = [Vec::new(), Vec::new()];
         for time in (-1..=self.top).rev() {
@@ -369,8 +369,8 @@ fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, 
     }
 }
 
-/// The overlapped tiles that the frame shows, those with cell 0 stressed, of one time block if it is `held`. The values
-/// of a cell lie at its index and half a cell on.
+/// The overlapped tiles that the frame shows, the ones with cell 0 stressed, of one time block if it is `held`. The
+/// values of a cell lie at its index and half a cell on.
 fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap, held: Option<i64>) {
     let ([left, right], [bottom, high]) = (frame.x, frame.y);
     let height = overlap.stages.len().max(1) as i64;

@@ -9,7 +9,7 @@ use crate::scheme::{ComponentId, Scheme};
 use crate::svg::{Label, Mark, PALETTE, Point, Svg, fill, stroke};
 use std::collections::BTreeSet;
 
-/// What a view shows.
+/// The contents of a view.
 #[derive(Clone, Debug)]
 pub struct Solid {
     /// To the right, and away from the viewer.
@@ -19,9 +19,9 @@ pub struct Solid {
 
 #[derive(Clone, Debug)]
 pub enum Subject {
-    /// The past of the newest value after so many steps.
+    /// The past of the newest value after `steps` steps.
     Cone { component: ComponentId, steps: u32 },
-    /// Tiles by their numbers along each cut, from one time index to another. Those with the same sum of numbers form a
+    /// Tiles by their numbers along each cut, from one time index to another. Tiles with the same sum of numbers form a
     /// column, and look alike.
     Towers {
         cuts: Vec<Cut>,
@@ -144,7 +144,7 @@ fn towers(
     tiles: &[Vec<i64>],
     stages: std::ops::Range<i64>,
 ) -> String {
-    /// Tiles without an end are shown so far, in cells.
+    /// Tiles without an end are shown up to this distance, in cells.
     const FAR: f64 = 30.0;
     let value = |c: &Cut, [x, y, time]: Place| {
         let mut at = PerAxis::splat(0.0);
@@ -207,7 +207,7 @@ fn towers(
     svg.finish(&format!("Towers of {}", scheme.name))
 }
 
-/// A tower from its outline below to that above, with a line per stage, stronger where a step (so many stages) begins.
+/// A tower from its outline below to the outline above, with a line per stage, stronger where a step begins.
 fn prism(
     svg: &mut Svg,
     camera: &Camera,

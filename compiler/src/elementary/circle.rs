@@ -60,7 +60,7 @@ impl Writer {
         Angle { quarters, rest }
     }
 
-    /// The sine of a rest and so many quarter turns.
+    /// The sine of a rest and `quarters` quarter turns.
     fn quadrant(&mut self, rest: Double, quarters: Value) -> Value {
         let (sin, cos) = self.sin_cos(rest);
         let half = self.times(0.5, quarters);
@@ -100,7 +100,7 @@ impl Writer {
         (sin, cos)
     }
 
-    /// NaN for arguments beyond those that are reduced.
+    /// NaN for arguments beyond the range that is reduced.
     fn within_range(&mut self, x: Value, result: Value) -> Value {
         let magnitude = self.abs(x);
         let most = self.number(self.table.largest_angle);

@@ -138,7 +138,7 @@ impl Writer {
         let larger = self.mul(factor, x);
         let normal = self.select(Cmp::Lt, [x, small], [larger, x]);
         let places = self.select(Cmp::Lt, [x, small], [places, zero]);
-        // A quarter of the root of 2: whole powers begin at the root of 1/2, and stay within what is normal.
+        // A quarter of the root of 2: whole powers begin at the root of 1/2, and stay within normal numbers.
         let quarter = self.times(0.25 * std::f64::consts::SQRT_2, normal);
         let power = self.push(Op::Exponent(quarter));
         let minus = self.neg(power);

@@ -6,7 +6,7 @@
 //!
 //! Methods: an argument is reduced by multiples of a constant in two or three parts, whose products are exact or have
 //! their rounding error carried along (W. J. Cody and W. Waite, Software Manual for the Elementary Functions, 1980);
-//! what is left goes into a polynomial through Chebyshev points of the interval. The lowest bits come from sums and
+//! the rest goes into a polynomial through Chebyshev points of the interval. The lowest bits come from sums and
 //! products in two parts (T. J. Dekker, Numer. Math. 18, 1971). Errors are measured by the tests and stated in the
 //! book.
 

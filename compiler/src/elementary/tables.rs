@@ -11,7 +11,7 @@ pub(super) struct Table {
     pub ln_2_short: [f64; 2],
     /// A quarter turn in three parts.
     pub quarter_turn: [f64; 3],
-    /// What angles are reduced up to.
+    /// The largest angle that is reduced.
     pub largest_angle: f64,
     pub two_thirds: [f64; 2],
     /// Below and above, the exponential function is 0 and infinite.

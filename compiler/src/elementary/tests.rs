@@ -146,7 +146,7 @@ fn to_f64(x: &BigFloat) -> f64 {
     }
 }
 
-/// A number exactly; those that are not normal by way of larger ones.
+/// A number exactly; subnormal numbers by way of larger ones.
 fn big(x: f64) -> BigFloat {
     let scale = 128f64.exp2();
     match x.abs() < 1e-290 {
@@ -162,7 +162,7 @@ fn big(x: f64) -> BigFloat {
 /// The error of a result in units of the last place.
 fn error(precision: Precision, exact: &BigFloat, result: f64) -> f64 {
     if result.is_infinite() {
-        // What is too large for the format is infinite.
+        // A number that is too large for the format is infinite.
         let right = precision.round(to_f64(exact)) == result;
         return if right { 0.0 } else { f64::INFINITY };
     }
@@ -184,7 +184,7 @@ fn exact(op: H, x: f64, consts: &mut Consts) -> BigFloat {
     }
 }
 
-/// What the book says.
+/// The bound in the book.
 fn bound(op: H) -> f64 {
     match op {
         H::Exp | H::Sin | H::Cos => 1.0,

@@ -11,7 +11,7 @@ use crate::scheme::{ComponentId, Update};
 use crate::statics::Files;
 use std::rc::Rc;
 
-/// What was found at one place; no weights where the update does not act.
+/// The weights that were found at one place; no weights where the update does not act.
 #[derive(Clone, Debug)]
 struct Seen {
     at: PerAxis<i64>,

@@ -4,7 +4,7 @@ use crate::analysis::Nonlinear;
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::{ComponentId, Scheme, ZoneId};
 
-/// What is wrong with an incident field or one of its boxes.
+/// A fault of an incident field or one of its boxes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// The box has no faces.
@@ -62,7 +62,7 @@ pub struct Refusal {
 }
 
 impl Fault {
-    /// What is wrong, for people.
+    /// The message for people.
     pub fn describe(&self, scheme: &Scheme) -> String {
         let grid = &scheme.grid;
         let axis_name = |axis: Axis| grid.axis_name(axis).to_string();
@@ -139,7 +139,7 @@ impl Fault {
         }
     }
 
-    /// What helps.
+    /// A remedy.
     pub fn hint(&self) -> &'static str {
         match self {
             Fault::NoFaces => "let it end within the domain along some axis",

@@ -25,7 +25,7 @@ pub struct Given {
 }
 
 impl Field {
-    /// The field before the first step. The index of a box goes with what is wrong with it.
+    /// The field before the first step. A fault comes with the index of its box.
     pub fn new(
         scheme: &Scheme,
         incident: &Incident,
@@ -74,7 +74,7 @@ impl Field {
         }
     }
 
-    /// Runs a stage of a step: the values are then those before the next one.
+    /// Runs a stage of a step: the values are then the ones before the next stage.
     pub fn advance(&mut self, at: &When<'_>) {
         if let Field::Plane(line) = self {
             line.advance(at.scheme, at.files, at.stage.index(), at.step);
@@ -93,7 +93,7 @@ pub struct When<'a> {
 }
 
 impl Given {
-    /// The steps after which the version that a term reads in a stage is the newest one, less those done before.
+    /// The steps after which the version that a term reads in a stage is the newest one, less the steps done before.
     /// `None`: it is 0.
     pub fn lag(&self, scheme: &Scheme, stage: StageId, term: &Term) -> Result<Option<i64>, Fault> {
         let component = term.component;
@@ -111,7 +111,7 @@ impl Given {
         }
     }
 
-    /// The value of a component `lag` steps later than those that are done.
+    /// The value of a component `lag` steps later than the steps that are done.
     pub fn value(&self, at: &When<'_>, id: ComponentId, lag: i64, place: PerAxis<i64>) -> f64 {
         let value = self.values[id.index()].as_ref();
         value.map_or(0.0, |value| {

@@ -24,7 +24,7 @@ use std::ops::Range;
 /// The depth of an absorbing end, in the smallest cell size.
 const DEPTH: f64 = 100.0;
 
-/// What is smaller at an absorbing end is 0: numbers below the normal ones are slow.
+/// Smaller values at an absorbing end become 0: subnormal numbers are slow.
 const SMALLEST: f64 = 1e-200;
 
 /// The most points of a line.
@@ -55,7 +55,7 @@ impl Row {
     }
 }
 
-/// What an update reads at the points of a medium.
+/// The reads of an update at the points of a medium.
 #[derive(Clone, Debug)]
 struct Layer {
     /// The number m . I of the point at which the next one begins.
@@ -72,10 +72,10 @@ struct Driver {
     parts: [(usize, f64); 2],
 }
 
-/// What is left of a component's values at both ends.
+/// The factors that remain of a component's values at both ends.
 #[derive(Clone, Debug)]
 struct Ends {
-    /// That of the last update in a step, after which it is done.
+    /// The stage of the last update in a step, after which the ends absorb.
     stage: usize,
     /// By point.
     left: Vec<f64>,
@@ -95,7 +95,7 @@ impl Ends {
         }
     }
 
-    /// Takes from the values of a version what is lost; what is smaller than normal numbers is 0.
+    /// Takes the loss from the values of a version; values smaller than normal numbers become 0.
     fn absorb(&self, values: &mut [f64]) {
         let Range { start, end } = self.whole;
         for range in [0..start, end..values.len()] {
@@ -107,7 +107,7 @@ impl Ends {
     }
 }
 
-/// Adds weighted values to sums, those of one tap after those of the one before.
+/// Adds weighted values to sums, tap after tap.
 pub(super) fn add_weighted<'v>(sums: &mut [f64], mut taps: impl Iterator<Item = (&'v [f64], f64)>) {
     // Several taps at a time, so that sums stay in registers from one to the next.
     loop {
@@ -152,8 +152,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a wave before the first step, long enough for some boxes. The index of a box goes with what is wrong
-    /// with it.
+    /// The line of a wave before the first step, long enough for some boxes. A fault comes with the index of its box.
     pub fn new(
         scheme: &Scheme,
         wave: &PlaneWave,
@@ -208,7 +207,7 @@ impl Line {
         Ok(line)
     }
 
-    /// The taps of an update, equal ones merged. What remains of a sum by rounding is 0.
+    /// The taps of an update, equal ones merged. The rest of a sum by rounding is 0.
     fn taps(&self, weights: &[(crate::scheme::Read, f64)]) -> Vec<Tap> {
         let mut taps: Vec<Tap> = Vec::new();
         let mut sizes: Vec<f64> = Vec::new();
@@ -366,7 +365,7 @@ impl Line {
         ((taps + self.slots.len()) * length) as u64
     }
 
-    /// Bytes of the values, and of what is left of them at the ends.
+    /// Bytes of the values, and of the factors at the ends.
     pub fn bytes(&self) -> u64 {
         let arrays = self.slots.len() + self.ends.len();
         (arrays * self.slots.first().map_or(0, Vec::len) * size_of::<f64>()) as u64

@@ -9,18 +9,18 @@
 //! read(q) = stored(q) + ([p in] - [q in]) F(q)
 //! ```
 //!
-//! where F is the incident field of the version that is read. Updates near faces are linear in what they read across
-//! them, so this is a number that is added to the update's result: the sum of `weight * ([p in] - [q in]) * F(q)` over
-//! all q, the *correction* of p. It is computed in double precision, in the order of the update's weights
+//! where F is the incident field of the version that is read. Updates near faces are linear in the values that they
+//! read across them, so this is a number that is added to the update's result: the sum of `weight * ([p in] - [q in]) *
+//! F(q)` over all q, the *correction* of p. It is computed in double precision, in the order of the update's weights
 //! ([`crate::analysis::weights`]), rounded to the scheme's precision and added right after the update, before sources
-//! act: in that precision, as sources add; what is so small that updates would flush it is 0. A q beyond a mirror is
+//! act: in that precision, as sources add; a sum that updates would flush is 0. A q beyond a mirror is
 //! the value that is read instead, with the mirror's sign.
 //!
 //! F is given as an expression, or it is a plane wave of the scheme itself ([`line`]): along the direction m all its
 //! values are f(m . I) of the cell index I, so that one array for each component, to which the same updates are
 //! applied, has them all. With its numerical dispersion and polarisation nothing but rounding errors leaves the box (T.
-//! Tan and M. Potter, IEEE Trans. Antennas Propag. 58 (2010) 2641-2648, for Maxwell's equations; here for whatever a
-//! scheme's updates are).
+//! Tan and M. Potter, IEEE Trans. Antennas Propag. 58 (2010) 2641-2648, for Maxwell's equations; here for any updates
+//! of a scheme).
 //!
 //! ```text
 //! shell      the places near faces, and where reads across them find their values
@@ -29,7 +29,7 @@
 //! line       a plane wave
 //! field      an incident field, step by step
 //! table      corrections of a whole problem, places with equal ones together
-//! waves      what they are in a step
+//! waves      their values in a step
 //! rows       where they act, row by row
 //! size       how large the tables are
 //! fault      why there is no such field
@@ -62,7 +62,7 @@ use crate::problem::Problem;
 use crate::scheme::Scheme;
 use crate::statics::Files;
 
-/// Checks the incident fields of a problem: `files` are those of the scheme.
+/// Checks the incident fields of a problem: `files` are the files of the scheme.
 pub fn check(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Result<(), Refusal> {
     Corrections::new(scheme, problem, files).map(|_| ())
 }
@@ -75,7 +75,7 @@ pub fn settled(scheme: &Scheme, sum: f64) -> f64 {
     }
 }
 
-/// What can be said without the values of coefficients: where boxes lie.
+/// The checks that need no values of coefficients: where boxes lie.
 pub fn check_places(scheme: &Scheme, problem: &Problem) -> Result<(), Refusal> {
     for (number, incident) in problem.incidents.iter().enumerate() {
         for (total, of) in incident.boxes.iter().enumerate() {

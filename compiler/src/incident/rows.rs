@@ -82,7 +82,7 @@ impl CorrectedRows {
         places.sum()
     }
 
-    /// Bytes of what says where corrections act.
+    /// Bytes of the tables of places of corrections.
     pub(super) fn bytes(&self) -> u64 {
         let places = self.patterns.iter().map(Vec::len).sum::<usize>();
         (self.of_row.len() * size_of::<u32>() + places * size_of::<RowPlace>()) as u64
@@ -104,7 +104,7 @@ impl CorrectedRows {
         xs.contains(x) && ys.contains(y)
     }
 
-    /// The face that a row is near, which is not far: the lower and the upper one across the outer axis, then those
+    /// The face that a row is near, which is not far: the lower and the upper one across the outer axis, then the faces
     /// across the middle one.
     pub fn nearest_face(&self, [x, y]: [i64; 2]) -> usize {
         let [xs, ys] = self.far;

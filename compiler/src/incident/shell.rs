@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The most places at faces: numbers of them are words.
 pub const MOST_PLACES: u64 = 1 << 30;
 
-/// A box with what its scheme reads across its faces.
+/// A box with the reads of its scheme across its faces.
 #[derive(Clone, Copy, Debug)]
 pub struct Shell<'a> {
     pub scheme: &'a Scheme,
@@ -139,7 +139,7 @@ impl<'a> Shell<'a> {
         parts_between(self.regions(component))
     }
 
-    /// The same with the neighbours of those places, of which some lie on both sides of each face.
+    /// The same with the neighbours of these places, of which some lie on both sides of each face.
     fn parts_around(&self, component: ComponentId) -> Vec<Region> {
         parts_between(self.regions_of(component, |axis| self.ranges_around(axis)))
     }
@@ -273,7 +273,7 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
-    /// Calls `f` for those of a row.
+    /// Calls `f` for the places of a row.
     pub fn for_each_of_row<E>(
         &self,
         component: ComponentId,
@@ -453,7 +453,7 @@ pub enum FarRows {
     Bare,
 }
 
-/// What a problem's incident fields may correct, in the order in which they do.
+/// The updates that a problem's incident fields may correct, in the order of the corrections.
 pub fn corrected_updates(scheme: &Scheme, problem: &Problem) -> Vec<CorrectedUpdate> {
     let mut all = Vec::new();
     for incident in &problem.incidents {
@@ -522,7 +522,7 @@ pub fn shells<'a>(
     })
 }
 
-/// The most places that the incident fields of a problem correct, with those of several boxes counted for each.
+/// The most places that the incident fields of a problem correct, with places of several boxes counted for each.
 pub fn places(scheme: &Scheme, problem: &Problem) -> u64 {
     let volumes = shells(scheme, problem).map(|(.., part)| part.volume());
     volumes.fold(0, u64::saturating_add)

@@ -15,9 +15,9 @@ pub struct Sizes {
     pub places: u64,
     /// Different corrections in a step.
     pub waves: u64,
-    /// What says where they act and what they are made of.
+    /// Bytes of the tables of their places and of their terms.
     pub bytes: u64,
-    /// Multiplications of a step that follow those of the step before, and others.
+    /// Multiplications of a step that depend on the step before, and others.
     pub operations: [u64; 2],
     /// These are counts, not upper bounds.
     pub exact: bool,

@@ -28,12 +28,12 @@ pub struct Group {
 /// The corrections of a problem and its incident fields, at some step.
 #[derive(Clone, Debug, Default)]
 pub struct Corrections {
-    /// Those of different updates and boxes at one place act in their order.
+    /// Corrections of different updates and boxes at one place act in their order.
     pub rows: Vec<CorrectedRows>,
     fields: Vec<Field>,
     /// By field.
     points: Vec<Vec<GivenPoint>>,
-    /// Of the rows with the same index: those of [`corrected_updates`](super::corrected_updates).
+    /// Of the rows with the same index: of [`corrected_updates`](super::corrected_updates).
     waves: Vec<Waves>,
     /// Fields before the first step.
     start: Vec<Field>,
@@ -95,7 +95,7 @@ impl Corrections {
         self.waves.is_empty()
     }
 
-    /// Bytes of what says where corrections act and what they are made of.
+    /// Bytes of the tables of places of corrections and of their terms.
     pub fn bytes(&self) -> u64 {
         let of = |count: usize, each: usize| (count * each) as u64;
         let waves = self.waves.iter().map(Waves::bytes);
@@ -116,8 +116,8 @@ impl Corrections {
         summing.sum(scheme, files, &gathered, out);
     }
 
-    /// What gathers from a step on, counted from 0, and what makes waves of it. Steps that follow the last one that was
-    /// gathered take the least time: others have to be gone through.
+    /// The [`Gathering`] from a step on, counted from 0, and the [`Summing`] that makes waves of it. A step that
+    /// follows the last one that was gathered takes the least time: all steps in between have to be run.
     pub fn from_step(
         &mut self,
         scheme: &Scheme,
@@ -149,7 +149,7 @@ impl Corrections {
         (gathering, summing)
     }
 
-    /// Multiplications of a step that follow those of the step before, and others.
+    /// Multiplications of a step that depend on the step before, and others.
     pub fn operations(&self) -> [u64; 2] {
         let serial = self.fields.iter().map(|field| match field {
             Field::Plane(line) => line.operations(),
@@ -211,7 +211,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Looks at each row, or at one of those that are alike; waves have numbers from `first` on.
+    /// Looks at each row, or at one of equal rows; waves have numbers from `first` on.
     fn find(
         mut self,
         sites: &mut Sites<'_>,
@@ -352,7 +352,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// A range cut into single indices, but for those that are alike.
+/// A range cut into single indices, except a range of equal ones.
 fn runs(all: Interval, alike: Option<Interval>) -> Vec<Interval> {
     let mut runs = Vec::new();
     let mut at = all.lo;

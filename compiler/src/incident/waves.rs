@@ -1,5 +1,5 @@
-//! The waves of corrections, step by step. What depends on the steps before is gathered in the order of steps; the rest may
-//! be done for several steps at the same time.
+//! The waves of corrections, step by step. Values that depend on earlier steps are gathered in the order of steps; the
+//! rest may be done for several steps at the same time.
 
 use super::field::{Field, Given, When};
 use super::line::{Line, Slot, add_weighted};
@@ -21,7 +21,7 @@ pub(super) struct Part {
 /// Places that read across faces in the same way.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
-    /// Where its parts end among those of all kinds; they begin where those of the kind before end.
+    /// Where its parts end in the parts of all kinds; they begin where the parts of the kind before end.
     pub(super) parts: u32,
     /// The points of the line at which they lie: one wave for each.
     pub(super) points: Interval,
@@ -41,10 +41,10 @@ struct Stretch {
 pub(super) struct Waves {
     field: usize,
     stage: StageId,
-    /// What they are made of, where the field is a plane wave.
+    /// The stretches of which they are made, where the field is a plane wave.
     stretches: Vec<Stretch>,
     kinds: Vec<Kind>,
-    /// Those of all kinds.
+    /// The parts of all kinds.
     parts: Vec<Part>,
     /// How many there are.
     pub(super) count: usize,
@@ -58,14 +58,14 @@ pub(super) struct GivenPoint {
     pub(super) at: PerAxis<i64>,
 }
 
-/// What the waves of a step are made of, as far as it depends on the steps before: values of stretches of lines.
+/// The input of the waves of a step that depends on earlier steps: values of stretches of lines.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
     step: u64,
     values: Vec<f64>,
 }
 
-/// Makes waves of what was gathered, in any order of steps.
+/// Makes waves of gathered values, in any order of steps.
 #[derive(Clone, Debug)]
 pub struct Summing<'a> {
     pub(super) waves: &'a [Waves],
@@ -74,7 +74,7 @@ pub struct Summing<'a> {
     pub(super) given: Vec<Option<&'a Given>>,
 }
 
-/// Goes from step to step, and gathers what waves are made of.
+/// Goes from step to step, and gathers the input of waves.
 #[derive(Debug)]
 pub struct Gathering<'a> {
     pub(super) waves: &'a [Waves],
@@ -87,7 +87,7 @@ pub struct Gathering<'a> {
 pub(super) const POINT: u64 = 50;
 
 impl Gathering<'_> {
-    /// Gathers what the waves of the next step are made of.
+    /// Gathers the input of the waves of the next step.
     pub fn gather(&mut self, scheme: &Scheme, files: &dyn Files, out: &mut Gathered) {
         out.step = *self.step;
         out.values.clear();
@@ -206,7 +206,7 @@ impl Waves {
         }
     }
 
-    /// Bytes of what they are made of.
+    /// Bytes of their terms.
     pub(super) fn bytes(&self) -> u64 {
         let kinds = self.kinds.len() * size_of::<Kind>();
         (kinds + self.parts.len() * size_of::<Part>()) as u64
@@ -244,7 +244,7 @@ impl Waves {
         }
     }
 
-    /// From the values of all stretches, one after the other; gives what follows them.
+    /// From the values of all stretches, one after the other; gives the rest of the values.
     fn of_stretches<'v>(&self, values: &'v [f64], out: &mut [f64]) -> &'v [f64] {
         let mut rest = values;
         let stretches = self.stretches.iter().map(|stretch| {

@@ -1,4 +1,4 @@
-//! What updates near faces read across them, with which weights.
+//! The reads of updates across faces, with their weights.
 
 use super::fault::Fault;
 use super::shell::Shell;
@@ -21,7 +21,7 @@ pub struct Weigher<'a> {
     used: Vec<CoefId>,
     /// Whether they are the same at all places that are looked at.
     fixed: bool,
-    /// Coefficients of the place before, with what follows from them.
+    /// Coefficients of the place before, with the weights that follow from them.
     coefs: Vec<f64>,
     known: Option<Option<Weights>>,
 }
@@ -182,7 +182,7 @@ impl<'a> Sites<'a> {
         self.weigher.fixed
     }
 
-    /// Calls `f` for those of a row, in ascending order.
+    /// Calls `f` for the places of a row, in ascending order.
     pub fn of_row(
         &mut self,
         row: [i64; 2],

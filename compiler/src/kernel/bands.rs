@@ -2,7 +2,8 @@
 //! axis do.
 //!
 //! Cutting rows there would leave pieces of a vector or two. So rows are not cut at bands: a kernel of a zone in bands
-//! takes whole rows, and amends values in the bands only. What it reads of the zone's states elsewhere means nothing.
+//! takes whole rows, and amends values in the bands only. Values that it reads as the zone's states elsewhere have no
+//! meaning.
 
 use super::{Stream, record_width};
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
@@ -25,7 +26,7 @@ pub struct Bands {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     pub range: Interval,
-    /// From the states of a group in the zone's first band to those in this one, in elements.
+    /// From the states of a group in the zone's first band to its states in this one, in elements.
     pub apart: i64,
 }
 
@@ -92,7 +93,7 @@ impl Bands {
         own.fold(ZoneSet::default(), |set, zone| set.union(ZoneSet::of(zone)))
     }
 
-    /// Zones as a map knows them where rows are not cut at bands: those in bands take all of the inner axis.
+    /// Zones as a map knows them where rows are not cut at bands: zones in bands take all of the inner axis.
     pub(super) fn uncut(&self, zones: &[Zone]) -> Vec<Zone> {
         let mut zones = zones.to_vec();
         for (number, zone) in zones.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Runs of kernels in zones: how they are cut at the ends of zones, and what their records say.
+//! Runs of kernels in zones: how they are cut at the ends of zones, and their records.
 
 use super::{Bands, Code, Run, Stream, run_axis};
 use crate::lattice::{Axis, Group, Interval, PerAxis, Region};
@@ -64,7 +64,7 @@ impl ZoneParts {
         self.all[..self.used].iter()
     }
 
-    /// The number of the part in some zones, of those after the first `first`; a new one if there is none.
+    /// The number of the part in some zones, of the parts after the first `first`; a new one if there is none.
     fn of(&mut self, first: usize, zones: ZoneSet, range: Interval) -> usize {
         let own = &self.all[first..self.used];
         let known = own.iter().position(|part| part.zones == zones);
@@ -97,7 +97,7 @@ impl ZoneParts {
 pub struct ZoneSplitter {
     /// All zones as they are.
     exact: ZoneMap,
-    /// Those in bands take all of the inner axis.
+    /// Zones in bands take all of the inner axis.
     map: ZoneMap,
     bands: Bands,
     axis: Axis,
@@ -142,7 +142,7 @@ impl ZoneSplitter {
         !self.some || self.exact.is_bare(region)
     }
 
-    /// The runs over a range, those in the same zones together; of the zones only those in `relevant` count. The runs'
+    /// The runs over a range, runs in the same zones together; only zones in `relevant` count. The runs'
     /// offsets count from group `origin`.
     pub fn split(
         &self,
@@ -229,7 +229,7 @@ mod tests {
 
     type Records = BTreeMap<(ZoneSet, i64), (Vec<Run>, Vec<i64>)>;
 
-    /// What a split finds, by zones and range.
+    /// The records of a split, by zones and range.
     fn records(
         split: &ZoneSplitter,
         layout: &Layout,

@@ -4,12 +4,12 @@ use crate::lattice::Axis;
 use crate::layout::Layout;
 use crate::scheme::{Scheme, Update};
 
-/// Cells from the lower and the upper end of a tile along an axis that are wrong after so many steps, at most, in any
-/// row, if all cells were right before, and nothing is known of what lies beyond the tile. Where the axis has a mirror,
+/// Cells from the lower and the upper end of a tile along an axis that are wrong after `steps` steps, at most, in any
+/// row, if all cells were right before, and cells beyond the tile are unknown. Where the axis has a mirror,
 /// the larger of both on both sides.
 ///
-/// A state is wrong where an update that keeps it is, and what reads it is wrong where it is: [`Scheme::states`] lie at
-/// the places of their updates.
+/// A state is wrong where an update that keeps it is wrong, and a value that reads it is wrong where the state is:
+/// [`Scheme::states`] lie at the places of their updates.
 ///
 /// At a mirror, a ghost that is right has a source that is right: if `k` cells beyond the lower end are right, the tile
 /// reaches at least as far above its base as below it, and the source is at most `k` cells above the end.

@@ -15,7 +15,7 @@ const CELL: f64 = 5.4;
 type Span = [f64; 2];
 
 /// The tile of a program with two axes as an SVG document, in cells from the first cell of its base. Boundaries are
-/// those of the interior: no end of the grid is near.
+/// interior ones: no end of the grid is near.
 pub fn picture(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> String {
     let [outer, inner] = [0, 2].map(|n| &program.along[n]);
     let [lines, _, cells] = program.shape.tile();

@@ -9,16 +9,17 @@
 //! row           threads beside each other along the inner axis: a warp, or a half, a quarter ... of one
 //! block         rows beside each other along the outer axis, and along the middle one of schemes with three axes
 //! ```
-//! Updates of most cells of a patch read what the thread has itself. What another thread of the row has comes by a
-//! shuffle; cells of another row by shared memory, where each thread *publishes* the cells of its patch that others
-//! read, one *slot* each.
+//! Updates of most cells of a patch read values of the thread itself. Values of another thread of the row come by a
+//! shuffle, and values of another row by shared memory, where each thread *publishes* the cells of its patch that
+//! others read, one *slot* each.
 //!
-//! All cells of a tile are computed in all stages. What reads beyond the tile is wrong from there on, and wrong values
-//! come nearer to the base with each stage: the halo is as wide as they come in a time block. Beyond an end of the grid
-//! cells hold what updates read there, zeros or ghosts; a periodic axis goes on beyond its end.
+//! All cells of a tile are computed in all stages. Values that read beyond the tile are wrong from there on, and wrong
+//! values come nearer to the base with each stage: the halo is as wide as they come in a time block. Beyond an end of
+//! the grid cells hold the values that updates read there, zeros or ghosts; a periodic axis goes on beyond its end.
 //!
-//! A tile with cells of zones has a *room*, memory of its own for their states: those of its halo are computed
-//! redundantly, as values are. It loads states into its room before a time block, and stores those of its base after it.
+//! A tile with cells of zones has a *room*, memory of its own for their states: states of its halo are computed
+//! redundantly, as values are. It loads states into its room before a time block, and stores the states of its base
+//! after it.
 //!
 //! Where all tiles run at the same time they may stay on the chip: a launch has many time blocks then, between which
 //! tiles exchange the rims of their bases. With three axes they run in no other way.

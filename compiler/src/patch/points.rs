@@ -9,7 +9,7 @@ use crate::injection::{Injection, InjectionSource, Injections, Receiver};
 use crate::lattice::{Interval, PerAxis, div_ceil};
 use crate::scheme::{ComponentId, Scheme, StageId};
 
-/// What happens to the cells of an entry.
+/// The operation on the cells of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// The product of profile and wave is added.
@@ -68,13 +68,13 @@ struct Act {
     widths: [i64; 3],
 }
 
-/// Corrections near the faces of boxes of total fields, as sources: those of each face by themselves, since a table has
-/// a box of cells.
+/// Corrections near the faces of boxes of total fields, as sources: corrections of each face by themselves, since a
+/// table has a box of cells.
 fn corrections(injections: &Injections) -> Vec<InjectionSource> {
     let first = injections.first_correction() as u32;
     let mut sources: Vec<InjectionSource> = Vec::new();
     for rows in injections.corrected() {
-        // Both faces across the inner axis, then those across the other ones.
+        // Both faces across the inner axis, then the faces across the other ones.
         let mut of_faces: [Vec<Injection>; 6] = Default::default();
         for row in rows.rows() {
             let own = rows.is_whole(row).then(|| rows.nearest_face(row));
@@ -132,7 +132,7 @@ impl Lists {
                 widths,
             });
         }
-        // A receiver sees what sources have done.
+        // A receiver sees values after the sources.
         for (number, receiver) in receivers.iter().enumerate() {
             let update = receiver
                 .stage
@@ -186,7 +186,7 @@ impl Lists {
                 self.of_tile.push(None);
                 continue;
             }
-            // The order of those of an update stays.
+            // The order of the entries of an update stays.
             own.sort_by_key(|(update, _)| *update);
             let first = self.entries.len();
             let begin = |update: usize| first + own.partition_point(|(u, _)| *u < update);
@@ -232,9 +232,9 @@ fn table(source: &InjectionSource, lo: [i64; 3], widths: [i64; 3]) -> CellTable 
 /// A tile that something acts in, as far as an axis tells.
 struct Met {
     tile: i64,
-    /// Cells of the box that come before those in the tile.
+    /// Cells of the box that come before the cells in the tile.
     before: i64,
-    /// Those in the tile, counted from its first cell.
+    /// The cells in the tile, counted from its first cell.
     cells: Interval,
 }
 
@@ -244,7 +244,7 @@ fn places(along: &Along, cells: i64, act: &Act, n: usize) -> Vec<Met> {
     for tile in 0..along.tiles {
         let origin = along.origin(tile);
         let seen = match act.kind {
-            // Who stores it records it.
+            // The tile that stores a cell records it.
             EntryKind::Record(_) => Interval::new(tile * along.base, (tile + 1) * along.base),
             _ => Interval::new(origin, origin + cells),
         };

@@ -1,4 +1,4 @@
-//! The program: which rows a block holds, and what a stage does.
+//! The program: the rows that a block holds, and the work of a stage.
 
 use super::creep::{creep, needed};
 use super::rooms::{AMENDED, Rooms, acts};
@@ -27,9 +27,9 @@ pub struct UpdatePlan {
     pub component: ComponentId,
     /// The row that it writes.
     pub target: usize,
-    /// For each operation of its body, what it reads of a component.
+    /// For each operation of its body, its read of a component.
     pub reads: Vec<Option<Read>>,
-    /// Those of the update, in their order.
+    /// The amendments of the update, in their order.
     pub amendments: Vec<AmendmentPlan>,
 }
 
@@ -37,12 +37,12 @@ pub struct UpdatePlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AmendmentPlan {
     pub zone: ZoneId,
-    /// For each operation of its body, what it reads of a component.
+    /// For each operation of its body, its read of a component.
     pub reads: Vec<Option<Read>>,
 }
 
 impl UpdatePlan {
-    /// What it reads of components, in zones too.
+    /// Its reads of components, in zones too.
     pub fn all_reads(&self) -> impl Iterator<Item = &Read> {
         let amended = self.amendments.iter().flat_map(|a| &a.reads);
         self.reads.iter().chain(amended).flatten()
@@ -50,7 +50,7 @@ impl UpdatePlan {
 }
 
 impl StagePlan {
-    /// What its updates read of components, in zones too.
+    /// The reads of its updates of components, in zones too.
     pub fn all_reads(&self) -> impl Iterator<Item = &Read> {
         self.updates.iter().flat_map(UpdatePlan::all_reads)
     }
@@ -65,25 +65,25 @@ pub struct StagePlan {
     pub updates: Vec<UpdatePlan>,
     /// Rows of which cells are published after it.
     pub publish: Vec<usize>,
-    /// Rows that are final in the round and not held beyond it: stored here, if anybody will look at them.
+    /// Rows that are final in the round and not held beyond it: stored here, if they will be read.
     pub leave: Vec<usize>,
     /// Whether all threads wait for each other after it.
     pub meets: bool,
 }
 
-/// What blocks of a launch do.
+/// The program of the blocks of a launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatchProgram {
     /// Steps of a time block, at most: whole rounds.
     pub height: u64,
-    /// Steps of a round: those after which time levels repeat.
+    /// Steps of a round: the steps after which time levels repeat.
     pub round: u64,
     pub shape: Shape,
     /// Whether the scheme has three axes.
     pub three: bool,
     /// Along the axes; a tile has one cell along one that the scheme does not have.
     pub along: [Along; 3],
-    /// Rows of components; those that are held from round to round are loaded and stored.
+    /// Per row of components: rows that are held from round to round are loaded and stored.
     pub held: Vec<bool>,
     /// Cells of the halo along the axes that have to be right in each row before a time block: its whole halo, or less.
     pub needs: Vec<[[i64; 2]; 3]>,
@@ -94,7 +94,7 @@ pub struct PatchProgram {
     /// All stages of a round.
     pub stages: Vec<StagePlan>,
     pub slots: Slots,
-    /// Rows that are published before the first round of a time block: those that other rows of threads read before a
+    /// Rows that are published before the first round of a time block: rows that other rows of threads read before a
     /// stage writes them.
     pub begin: Vec<usize>,
     /// Values of ghosts along the axes that are exchanged at a time.
@@ -108,7 +108,7 @@ pub struct PatchProgram {
 /// Why there is no program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// Threads of a block are no whole warps, or those along the inner axis are in more than one.
+    /// Threads of a block are no whole warps, or the threads along the inner axis are in more than one.
     Threads,
     /// Tiles of a scheme with three axes do not all run at the same time.
     Many {
@@ -316,8 +316,8 @@ impl PatchProgram {
         self.slots.bytes(&self.shape, element) + self.coef_bytes(element) + ghosts
     }
 
-    /// Values that a thread has in registers at a time: those that it holds, of others as many lines as later ones read
-    /// of what they replace, and some where updates are amended.
+    /// Values that a thread has in registers at a time: values that it holds, of others as many lines as later lines
+    /// read of the values that they replace, and some where updates are amended.
     pub fn values(&self) -> usize {
         let held = self.held.iter().filter(|held| **held).count();
         let coefs = match self.shape.coefs {
@@ -336,7 +336,7 @@ impl PatchProgram {
         (held + coefs) * self.shape.count() + windows as usize + amended
     }
 
-    /// Cells that are stored, of those that are computed.
+    /// The share of the computed cells that are stored.
     pub fn useful(&self) -> f64 {
         let tile = self.shape.tile();
         let share = |n: usize| self.along[n].base as f64 / tile[n] as f64;
@@ -366,7 +366,7 @@ fn held(scheme: &Scheme, layout: &Layout, rows: usize) -> Vec<bool> {
         if scheme.component(id).time_levels == 1 {
             held[layout.row(id, 0).0 as usize] = true;
         }
-        // What is the newest then is what users look at.
+        // Users look at the versions that are the newest then.
         held[layout.row(id, 0).0 as usize] = true;
     }
     for phase in 0..scheme.phases() {
@@ -457,7 +457,7 @@ fn bare(scheme: &Scheme) -> Region {
     stored.chain(acts).fold(whole, Region::intersect)
 }
 
-/// Cells of a tile along an axis, and those that are accessed together.
+/// Cells of a tile along an axis, and cells that are accessed together.
 #[derive(Clone, Copy)]
 struct Cells {
     tile: i64,
@@ -471,7 +471,7 @@ struct Tall {
     height: u64,
 }
 
-/// Cells below and above a base that have to be right before so many steps, along the axes, in each row that is held.
+/// Cells below and above a base that have to be right before `steps` steps, along the axes, in each row that is held.
 pub fn halos_of_rows(scheme: &Scheme, layout: &Layout, steps: u64) -> Vec<[[i64; 2]; 3]> {
     let rows = (0..layout.rows).filter(|row| layout.component_of(RowId(*row)).is_some());
     let held = held(scheme, layout, rows.count());
@@ -536,7 +536,7 @@ fn cut(
     if asked.is_some_and(|base| base < 1) {
         return Err(Misfit::Size);
     }
-    // What lies beyond an end is right as far as updates read.
+    // Cells beyond an end are right as far as updates read.
     let reach = layout.reach[axis].map(i64::from);
     let whole = reach.iter().sum::<i64>().saturating_add(extent);
     if ring.is_none() && whole <= cells && asked.is_none_or(|base| base >= extent) {

@@ -1,20 +1,22 @@
 //! Rooms: memory of a tile's own for the states of its cells.
 //!
 //! A tile computes the states of its halo redundantly, as it does values. Its room has all states of all its cells, so
-//! that a thread finds those of its patch at constant distances, and no other thread ever accesses them.
+//! that a thread finds the states of its patch at constant distances, and no other thread ever accesses them.
 
 use super::shape::{AXES, Along, Shape};
 use crate::lattice::{Interval, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, Update, ZoneSet};
 
-/// Values that a thread has in registers at a time beside those of its patch, where updates are amended, about.
+/// The approximate number of values that a thread has in registers beside the values of its patch, where updates are
+/// amended.
 pub const AMENDED: usize = 8;
 
-/// Bytes of the cells of a patch that are amended together, about: as many as hide most of what a load takes.
+/// Bytes of the cells of a patch that are amended together, approximately: as many as hide most of the latency of a
+/// load.
 pub const TOGETHER: i64 = 32;
 
-/// Which tiles have rooms: those with cells of zones in which updates are amended.
+/// Which tiles have rooms: tiles with cells of zones in which updates are amended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rooms {
     /// The room of each tile that has one, along the inner axis fastest; empty where no update is amended.

@@ -1,8 +1,8 @@
-//! Shapes of tiles and patches, and what lies along their axes.
+//! Shapes of tiles and patches, and their division along the axes.
 
 use crate::lattice::{Axis, Interval, div_ceil};
 
-/// Threads of a warp: those that have a line of a tile.
+/// Threads of a warp: the threads that have a line of a tile.
 pub const WARP: i64 = 32;
 
 /// The axes of a tile, in the order of triples of numbers. Along one that a scheme does not have a tile has one cell.
@@ -21,7 +21,7 @@ pub enum CoefPlace {
 /// How a tile is divided into patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Threads of a block along the axes: whole warps, and those along the inner axis are in one warp.
+    /// Threads of a block along the axes: whole warps, and the threads along the inner axis are in one warp.
     pub threads: [i64; 3],
     /// Cells of a patch along the axes.
     pub patch: [i64; 3],
@@ -125,7 +125,7 @@ impl Along {
             .is_some_and(|ring| self.halo[0] <= ring && last <= 2 * ring)
     }
 
-    /// How often a ring goes into what tiles reach below index 0, rounded up.
+    /// How many lengths of the ring tiles reach below index 0, rounded up.
     pub fn turns(&self) -> i64 {
         self.ring.map_or(0, |cells| div_ceil(self.halo[0], cells))
     }

@@ -32,11 +32,11 @@ impl Place {
     }
 }
 
-/// What threads publish: the cells of each row that rows of threads read of each other.
+/// The cells that threads publish: the cells of each row that rows of threads read of each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     numbers: BTreeMap<(usize, [i64; 3]), u32>,
-    /// Rows of threads from a thread to those of whose slots it reads.
+    /// Rows of threads from a thread to the rows whose slots it reads.
     pub others: Vec<i64>,
 }
 

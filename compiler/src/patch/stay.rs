@@ -1,5 +1,5 @@
 //! Tiles that stay on the chip: where all tiles of a grid run at the same time, blocks keep their values from one time
-//! block of a launch to the next, and exchange only what others need.
+//! block of a launch to the next, and exchange only values that others need.
 //!
 //! ```text
 //! store     the rim of the base: cells that other tiles have in their halos
@@ -7,8 +7,8 @@
 //! wait      until the neighbours have published as many
 //! load      the halo, from their rims
 //! ```
-//! Rims lie in two arrays beside those of the values, which exchanges use alternately. Who reads of a tile is waited
-//! for by it, too: so nobody still reads a rim when it is written anew two exchanges later.
+//! Rims lie in two arrays beside the arrays of the values; exchanges use the two alternately. A tile waits for the
+//! tiles that read its rim, too: so no tile still reads a rim when it is written anew two exchanges later.
 
 use super::program::PatchProgram;
 use super::shape::{AXES, Along, WARP};
@@ -22,19 +22,19 @@ pub const MOST_NEIGHBOURS: usize = WARP as usize;
 /// Time blocks of a launch, at most: enough that its start takes hardly a part of its time.
 pub const TIME_BLOCKS: u64 = 64;
 
-/// How tiles that stay exchange what they need of each other.
+/// How tiles that stay exchange the values that they need of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staying {
     /// For each row, cells from the lower and the upper end of a base that others read, along the axes.
     pub rims: Vec<[[i64; 2]; 3]>,
     /// The same of states, as wide as halos are.
     pub of_states: [[i64; 2]; 3],
-    /// Whom each tile waits for: whose cells it has in its halo, and who has its own ones. Along the inner axis
-    /// fastest.
+    /// The tiles for which each tile waits: tiles whose cells it has in its halo, and tiles that have its cells in
+    /// theirs. The inner axis runs fastest.
     pub neighbours: Vec<Vec<u32>>,
 }
 
-/// What the tiles along an axis need of each other.
+/// The needs of the tiles along an axis of each other.
 struct Line {
     /// The tiles whose cells each tile has, itself among them.
     tiles: Vec<BTreeSet<i64>>,
@@ -48,7 +48,7 @@ impl Along {
     }
 
     /// The tile whose base has an index along the axis, and the cell's number in this base; `None` beyond the ends of
-    /// an axis with so many cells.
+    /// an axis with `extent` cells.
     pub fn owner(&self, index: i64, extent: i64) -> Option<[i64; 2]> {
         let index = self.ring.map_or(index, |ring| index.rem_euclid(ring));
         let inside = (0..extent).contains(&index);
@@ -142,7 +142,7 @@ impl PatchProgram {
         }
     }
 
-    /// How often tiles exchange in a launch of so many steps.
+    /// How often tiles exchange in a launch of `steps` steps.
     pub fn exchanges(&self, steps: u64) -> u64 {
         match self.stays {
             Some(_) => steps.div_ceil(self.height).saturating_sub(1),
@@ -162,7 +162,8 @@ impl Staying {
             .max(1)
     }
 
-    /// The neighbours of all tiles, for each as many words; a tile itself stands for those that it does not have.
+    /// The neighbours of all tiles, with the same number of words for each; a tile itself stands for neighbours that it
+    /// does not have.
     pub fn table(&self) -> Vec<u32> {
         let width = self.width();
         let of = |(tile, all): (u32, &Vec<u32>)| {

@@ -2,15 +2,15 @@
 //!
 //! 1. A time block is a whole number of rounds, at least one, and a round begins with the same time levels.
 //! 2. Bases cover the grid; each is in its tile with its halo. The halo is as wide as wrong values come, unless one
-//!    tile holds the whole axis and all that updates read beyond its ends. Where rows are right in what they need of it
-//!    alone, rows that are held are right in the base after a time block.
+//!    tile holds the whole axis and all that updates read beyond its ends. Where rows are right only in the part of it
+//!    that they need, rows that are held are right in the base after a time block.
 //! 3. A row that is read before a round has written it is held.
 //! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or
 //!    it was published before the first round and no stage has written it yet.
 //! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
 //! 6. Where tiles stay, a cell that a row needs of a halo is in the row's rim of the tile that has it in its base, and
-//!    so are states of all cells of halos. A tile waits for those whose cells it has in its halo, and for those that
-//!    have its own ones.
+//!    so are states of all cells of halos. A tile waits for tiles whose cells it has in its halo, and for tiles that
+//!    have its own cells.
 //! 7. A tile with cells of a zone in which updates are amended has a room, which no other tile has.
 
 use super::creep::{creep, creep_of_rows};
@@ -132,7 +132,7 @@ fn rooms(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Result<(),
     })?;
     for zone in amended(scheme).iter() {
         for region in layout.zones[zone.index()].boxes.iter().map(|b| b.region) {
-            // The tiles that have the cells of an interval: around a ring, those of some turn.
+            // The tiles that have the cells of an interval: around a ring, the cells of some turn.
             let tiles = |n: usize| {
                 let along = &program.along[n];
                 let turns = along.ring.map_or(0..1, |ring| {
@@ -252,10 +252,10 @@ fn rows(program: &PatchProgram) -> Result<(), Fault> {
     })
 }
 
-/// What threads know of the slots of a row.
+/// The state of the slots of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// They have what the row has, since all threads have met.
+    /// They have the values of the row, since all threads have met.
     Settled,
     /// The same, but some threads may still have to write it.
     Written,
@@ -274,7 +274,7 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
     }
     // Rows whose slots some thread may still be reading.
     let mut busy = vec![false; slots.len()];
-    // Twice, as the second round finds what the first one left.
+    // Twice, as the second round finds the slots as the first one left them.
     for stage in program.stages.iter().chain(&program.stages) {
         for read in stage.all_reads() {
             for place in shape.cells().map(|cell| Place::of(shape, cell, read)) {

@@ -30,7 +30,7 @@ pub(super) struct Active {
     /// Per block and group, the highest planes that it and later groups touch and write; one more entry after the last.
     pub touch: Vec<Vec<Option<i64>>>,
     pub write: Vec<Vec<Option<i64>>>,
-    /// Per block and number of groups, the lowest plane that so many groups from the first one on touch.
+    /// Per block and number of groups, the lowest plane that this number of groups from the first one on touch.
     pub reached: Vec<Vec<Option<i64>>>,
     /// The lowest planes loaded, stored, and gathered per block and output.
     pub loaded: i64,
@@ -43,7 +43,7 @@ pub(super) struct Active {
     lowest: i64,
 }
 
-/// The highest planes of a group and of those after it.
+/// The highest planes of a group and of the groups after it.
 fn suffixes(highest: impl DoubleEndedIterator<Item = Option<i64>>) -> Vec<Option<i64>> {
     let mut all = vec![None];
     let mut most = None;
@@ -55,7 +55,7 @@ fn suffixes(highest: impl DoubleEndedIterator<Item = Option<i64>>) -> Vec<Option
     all
 }
 
-/// The lowest planes of so many groups from the first one on.
+/// The lowest planes of each number of groups from the first one on.
 fn prefixes(lowest: impl Iterator<Item = Option<i64>>) -> Vec<Option<i64>> {
     let mut all = vec![None];
     let mut least = None::<i64>;
@@ -113,7 +113,7 @@ impl Active {
         index(planes.lo)..index(planes.hi).max(index(planes.lo))
     }
 
-    /// Those of some planes that are on the device.
+    /// The planes of `planes` that are on the device.
     pub fn held(&self, planes: Interval) -> impl Iterator<Item = &Held> {
         self.planes[self.indices(planes)].iter().flatten()
     }
@@ -161,7 +161,7 @@ impl Active {
                 let last = self.first + tick - offset;
                 let count = usize::try_from(last + 1 - block.first).unwrap_or(0);
                 let count = count.min(block.groups.len());
-                // After the last group, what is left of outputs is gathered.
+                // After the last group, the remaining planes of outputs are gathered.
                 let outputs = block.gathers.iter().filter(|_| count == block.groups.len());
                 let outputs = outputs.filter(|planes| !planes.is_empty());
                 let all = outputs.map(|planes| planes.lo).chain(reached[count]);

@@ -1,8 +1,9 @@
 //! From a window and passes to operations.
 //!
 //! The list is made in *ticks*: in each of them every time block of a pass runs one group, the first one the next
-//! group, the others those that they are behind. An operation waits for what it depends on unless that is implied: each
-//! operation carries a clock, the number of operations of every queue of every device that are over when it is.
+//! group, the others the groups that they are behind. An operation waits for the operations on which it depends unless
+//! that is implied: each operation carries a clock, the number of operations of every queue of every device that are
+//! over when it is.
 
 use super::active::Active;
 use super::list::List;
@@ -10,7 +11,7 @@ use super::{Action, Block, NoLayout, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Ticks without an operation, at most, besides those for which time blocks are behind others.
+/// Ticks without an operation, at most, besides the ticks by which time blocks are behind others.
 const MOST_IDLE: i64 = 1 << 10;
 
 /// Places that an operation uses; in a circular buffer, numbers of planes.
@@ -28,8 +29,9 @@ struct Buffer {
     /// The plane number at place 0; 0 if it is circular.
     base: i64,
     slide: Option<OpId>,
-    /// Operations since the last slide, and those before it that it did not wait for, with the places that they use;
-    /// loads aside, which have the queue of slides. Of a circular buffer operations for which no load has waited.
+    /// Operations since the last slide, and the operations before it for which it did not wait, with the places that
+    /// they use; loads aside, which have the queue of slides. Of a circular buffer operations for which no load has
+    /// waited.
     uses: [Vec<Use>; 2],
 }
 
@@ -41,7 +43,7 @@ pub struct Builder {
     active: VecDeque<Active>,
     passes: u64,
     buffers: Vec<Buffer>,
-    /// What every operation of a pass waits for that does not store what it leaves.
+    /// The operations for which every operation of a pass waits, except stores of the planes that it leaves.
     join: Vec<OpId>,
     /// The operation that stored a plane of the array last; around a ring, the one that loaded it last, too.
     stores: BTreeMap<i64, OpId>,
@@ -54,7 +56,7 @@ pub struct Builder {
     idle: i64,
 }
 
-/// Those of some operations that use places of a range.
+/// The uses in `uses` of places of a range.
 fn users(uses: &[Use], places: Interval) -> impl Iterator<Item = Use> {
     let used = move |user: &Use| !user.places.intersect(places).is_empty();
     uses.iter().copied().filter(used)
@@ -110,7 +112,7 @@ impl Builder {
         match (same.next(), same.next()) {
             (None, _) => true,
             (Some(active), None) => {
-                // Numbers of planes go on below those of the highest pass, so one that has fewer ends first.
+                // Numbers of planes go on below the numbers of the highest pass, so one that has fewer ends first.
                 let around = active.pass.around;
                 let whole = around.is_none_or(|own| own.loaded.lo == self.window.planes.lo);
                 let begun = active.runs.is_empty() || active.next(0).is_none();
@@ -146,7 +148,7 @@ impl Builder {
         self.passes
     }
 
-    /// The passes that the host waits for before it begins the next one: those before this one.
+    /// The passes that the host waits for before it begins the next one: the passes before this one.
     pub fn first_active(&self) -> u64 {
         self.window.first_active(self.passes)
     }
@@ -191,7 +193,7 @@ impl Builder {
         self.window.device(pass) * each + own
     }
 
-    /// Adds an operation; of what it needs it waits for what is not implied.
+    /// Adds an operation; of the operations that it needs it waits for the ones that are not implied.
     fn push(&mut self, pass: u64, action: Action, needed: Vec<OpId>) -> Op {
         let queue = match action {
             Action::Load { .. } | Action::Slide { .. } => Queue::Loads,
@@ -262,7 +264,7 @@ impl Builder {
         }
     }
 
-    /// Whether the pass before has stored what the next tick loads.
+    /// Whether the pass before has stored the planes that the next tick loads.
     fn may_load(&self, index: usize) -> bool {
         let (Some(before), Some(_)) = (index.checked_sub(1), self.window.places) else {
             return true;
@@ -274,7 +276,7 @@ impl Builder {
         lowest.is_none_or(|lowest| lowest - below >= before.stored || before.all_stored())
     }
 
-    /// Whether a pass around a ring has stored what its next tick loads once more.
+    /// Whether a pass around a ring has stored the planes that its next tick loads once more.
     fn may_load_again(&self, index: usize) -> bool {
         let (Some(ring), Some(_)) = (self.window.ring, self.window.places) else {
             return true;
@@ -336,7 +338,8 @@ impl Builder {
     }
 
     /// The operations that used the places of a load and for which no load has waited, if planes of the numbers
-    /// `needed` have to be there after it. In bytes planes need not go around evenly, so all planes as far above are gone.
+    /// `needed` have to be there after it. In bytes planes need not go around evenly, so all planes as far above are
+    /// gone.
     fn go_around(
         &mut self,
         device: usize,
@@ -376,7 +379,7 @@ impl Builder {
         self.active_on(device).filter_map(of).max()
     }
 
-    /// Makes room below by moving what is needed to the top of the buffer.
+    /// Makes room below by moving planes that are needed to the top of the buffer.
     fn slide(
         &mut self,
         device: usize,
@@ -403,7 +406,8 @@ impl Builder {
         let by = before - base;
         self.buffers[device].base = base;
         let pass = self.active_on(device).next_back().map_or(0, |a| a.number);
-        // What writes none of the places that are moved, and uses none of those that are written, goes on beside it.
+        // An operation that writes none of the places that are moved, and uses none of the places that are written,
+        // goes on beside it.
         let written = Interval::new(moved.lo + by, moved.hi + by);
         let uses = self.buffers[device].uses.iter();
         let needed = uses.flat_map(|uses| {
@@ -463,8 +467,7 @@ impl Builder {
         let Some(planes) = own.group(group).copied() else {
             return;
         };
-        // Towers of two blocks may write other rows of a plane at a time; what is gathered is the same for a whole
-        // plane.
+        // Towers of two blocks may write different rows of a plane at a time, but a gather takes whole planes.
         let waits = |(of, gathered): (&Block, &Vec<i64>)| {
             let mut outputs = of.gathers.iter().zip(gathered);
             outputs.any(|(output, until)| {
@@ -493,7 +496,7 @@ impl Builder {
             held.writers.insert(block, op.id);
         }
         ops.push(op);
-        // What a later block has left waits for earlier ones that reach farther.
+        // Planes that a later block has left wait for earlier blocks that reach farther.
         for later in block..self.active[index].runs.len() {
             if !self.active[index].runs[later].is_empty() {
                 self.gather(index, later, ops);
@@ -501,7 +504,7 @@ impl Builder {
         }
     }
 
-    /// Gathers planes that a block and those before it have left final.
+    /// Gathers planes that a block and the blocks before it have left final.
     fn gather(&mut self, index: usize, block: usize, ops: &mut Vec<Op>) {
         let active = &self.active[index];
         let bound = active.remaining(&active.write, block + 1);

@@ -2,9 +2,9 @@
 //! allow.
 //!
 //! Each place of the buffer has a tag, the plane and the pass whose values it holds, with the operation that put them
-//! there and those that used them. Each operation has a vector clock over queues. What an operation uses has to be
-//! there, and everything that touches the same place before it in the list has to be over; so the list's order is one
-//! of the interleavings, and no other one differs from it in what anybody reads.
+//! there and the operations that used them. Each operation has a vector clock over queues. The values that an operation
+//! uses have to be there, and all operations that touch the same place before it in the list have to be over. So the
+//! list's order is one of the interleavings, and in all others every operation reads the same values.
 //!
 //! In a circular buffer a plane that is loaded takes the places of all planes whose numbers differ from its own by the
 //! number of places, or more: these are gone, and the operations that touched them have to be over.
@@ -13,8 +13,8 @@
 //! the groups that a group needs, not by planes.
 //!
 //! Around a ring the host has one place for planes of a pass that lie whole lengths of the ring apart. A load has to
-//! find what the pass itself has stored of such a plane above, or else what the last pass has that stored one, and a
-//! store comes after all loads of its place.
+//! find the values that the pass itself has stored of such a plane above, or else the values of the last pass that
+//! stored one, and a store comes after all loads of its place.
 
 use super::order::Ordered;
 use super::{Action, Block, Op, OpId, Pass, Queue, Window};
@@ -22,7 +22,7 @@ use crate::lattice::Interval;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is wrong, at an operation.
+/// A fault at an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A plane lies outside of the buffer.
@@ -92,30 +92,30 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// The number of a queue among those of all devices.
+/// The number of a queue among the queues of all devices.
 type DeviceQueue = usize;
 
-/// What a place of the buffer holds, or a plane's number in a circular one.
+/// The contents of a place of the buffer, or of a plane's number in a circular one.
 #[derive(Clone, Debug)]
 struct Slot {
     pass: u64,
     plane: i64,
-    /// What put it there.
+    /// The operation that put it there.
     from: OpId,
     used: Vec<OpId>,
-    /// Those that only read it.
+    /// The operations that only read it.
     read: Vec<OpId>,
 }
 
 impl Slot {
-    /// Whoever put it there or used it.
+    /// The operations that put it there or used it.
     fn all(&self) -> impl Iterator<Item = OpId> {
         let users = self.used.iter().chain(&self.read).copied();
         users.chain([self.from])
     }
 }
 
-/// What happened to a plane in a pass.
+/// The history of a plane in a pass.
 #[derive(Clone, Debug, Default)]
 struct History {
     /// Blocks that wrote it, in the order of the list.
@@ -236,7 +236,7 @@ impl Checker<'_> {
         self.window.device(op.pass) * each + own
     }
 
-    /// What happened to a plane in a pass.
+    /// The history of a plane in a pass.
     fn history(&mut self, op: &Op, plane: i64) -> Result<&mut History, Fault> {
         let index = usize::try_from(plane - self.window.planes.lo);
         let planes = self.planes.get_mut(op.pass as usize);
@@ -254,7 +254,7 @@ impl Checker<'_> {
         &mut self.buffers[self.window.device(pass)]
     }
 
-    /// What a place of an operation's buffer holds.
+    /// The contents of a place of an operation's buffer.
     fn slot(&self, op: &Op, place: i64) -> Option<&Slot> {
         self.buffers[self.window.device(op.pass)].slots.get(&place)
     }
@@ -306,14 +306,14 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// What is at a place is over when an operation writes something else there.
+    /// The operations on the contents of a place are over when an operation writes something else there.
     fn overwrites(&self, op: &Op, place: i64) -> Result<(), Fault> {
         let slot = self.slot(op, place).into_iter();
         let mut before = slot.flat_map(Slot::all);
         before.try_for_each(|before| self.ordered(before, op.id))
     }
 
-    /// What is at a place is there when an operation moves it.
+    /// The contents of a place are there when an operation moves them.
     fn moves(&self, op: &Op, place: i64) -> Result<(), Fault> {
         let slot = self.slot(op, place).into_iter();
         let mut before = slot.flat_map(|slot| slot.used.iter().copied().chain([slot.from]));
@@ -372,7 +372,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Who stores what a pass has to load as a plane, by pass and plane: the pass itself, if it has the plane higher
+    /// The pass and the plane of the store that a load has to find: the pass itself, if it has the plane higher
     /// up, too, or the last one before.
     fn stored_last(&self, pass: u64, plane: i64, ring: i64) -> Option<(u64, i64)> {
         let around = |pass: u64| self.passes.get(pass as usize).and_then(|pass| pass.around);
@@ -518,7 +518,7 @@ impl Checker<'_> {
             let plane = places.hi;
             return Err(Fault::Outside { op: op.id, plane });
         }
-        // Places between those that are read and those that are written are left alone.
+        // Places between the places that are read and the places that are written are left alone.
         for place in places.lo..places.hi {
             self.moves(op, place)?;
         }
@@ -539,7 +539,7 @@ impl Checker<'_> {
             .filter(|(place, _)| *place < places.hi + by)
             .collect();
         for place in places.lo..places.lo + by {
-            // What is there may be overwritten when the slide is over, and whoever used it.
+            // The contents may be overwritten when the slide and the operations that used them are over.
             let slot = Slot {
                 pass: u64::MAX,
                 plane: place,

@@ -19,7 +19,8 @@ struct Span {
     end: f64,
 }
 
-/// As soon as what they wait for is over, with one launch at a time on a device.
+/// The times of operations that begin as soon as the operations for which they wait are over, with one launch at a time
+/// on a device.
 fn timeline(laid_out: &LaidOut, durations: Durations) -> BTreeMap<OpId, Span> {
     let window = &laid_out.window;
     let mut spans: BTreeMap<OpId, Span> = BTreeMap::new();
@@ -58,7 +59,7 @@ fn colour(block: usize, blocks: usize) -> String {
     pale(PALETTE[0], 0.75 * block as f64 / blocks.max(1) as f64)
 }
 
-/// What a picture shows of an operation: its planes as the array counts them, and a colour.
+/// The mark of an operation in a picture: its planes as the array counts them, and a colour.
 fn shown(laid_out: &LaidOut, op: &Op) -> Option<(Interval, String)> {
     let along = |planes| super::footprint::along(laid_out.way, planes);
     match op.action {

@@ -11,7 +11,7 @@ use crate::tower::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a group without towers needs: below all groups.
+/// The needs of a group without towers: below all groups.
 const NONE: i64 = i64::MIN / 4;
 
 /// Planes of a buffer without a bound.
@@ -73,7 +73,7 @@ pub(super) fn along(way: i64, planes: Interval) -> Interval {
 }
 
 impl Footprints {
-    /// Groups of so many planes, for time blocks of so many steps at most.
+    /// Groups of a number of planes, for time blocks of a number of steps at most.
     pub fn new(
         scheme: &Scheme,
         layout: &Layout,
@@ -128,7 +128,7 @@ impl Footprints {
         cells.filter(|_| self.access.is_unrolled())
     }
 
-    /// The planes of passes of time blocks of such heights, or lower ones: those of the array, or planes that are
+    /// The planes of passes of time blocks of such heights, or lower ones: planes of the array, or planes that are
     /// counted on around a ring.
     pub fn planes(
         &mut self,
@@ -151,7 +151,7 @@ impl Footprints {
         self.grouping
     }
 
-    /// The towers of time blocks of so many steps, a whole number of periods. `None` where they cannot be put into
+    /// The towers of time blocks of `steps` steps, a whole number of periods. `None` where they cannot be put into
     /// groups, or there are none.
     pub fn height(&mut self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<&Height> {
         if !self.heights.contains_key(&steps) {
@@ -175,7 +175,7 @@ impl Footprints {
             return None;
         }
         if !towers.follow_neighbours() {
-            // Only the towers themselves say whether some depend on those of later groups.
+            // Only the towers themselves say whether some depend on towers of later groups.
             self.tasks(scheme, layout, steps)?;
         }
         let by_plane = match self.by_plane.get(&steps) {
@@ -203,7 +203,7 @@ impl Footprints {
                 written: self.along(own.planes.written),
             });
             for kind in &own.kinds {
-                // Towers around a ring may be narrow, so only those of one row are of a kind.
+                // Towers around a ring may be narrow, so only towers of one row are of a kind.
                 let same = |other: &&mut Located| {
                     let row = !around || other.origin.y == kind.origin.y;
                     row && other.alignment == kind.alignment
@@ -234,7 +234,8 @@ impl Footprints {
         (!list.tasks.is_empty()).then_some(list)
     }
 
-    /// Per group of time blocks of a height, the last group that has to be done of one that begins so far before.
+    /// Per group of time blocks of a height, the last group that has to be done of a time block that begins `between`
+    /// before.
     fn needs(&mut self, steps: u64, between: Between) -> Option<Arc<[i64]>> {
         if let Some(known) = self.needs.get(&(steps, between)) {
             return Some(known.clone());
@@ -264,7 +265,7 @@ impl Footprints {
         let mut pass = self.pass(scheme, layout, heights)?;
         for block in &mut pass.blocks {
             block.gathers = match self.ring() {
-                // What is gathered ends passes.
+                // Gathers end passes.
                 Some(_) => Vec::new(),
                 None => gathers.to_vec(),
             };
@@ -315,8 +316,8 @@ impl Footprints {
         Some(Pass { blocks, around })
     }
 
-    /// Planes that blocks have of the ring, `least` or more: those of the ring and those that the seam moves. `None` if
-    /// blocks touch planes above the top.
+    /// Planes that blocks have of the ring, `least` or more: the planes of the ring and the planes by which the seam
+    /// moves. `None` if blocks touch planes above the top.
     fn around(&self, scheme: &Scheme, blocks: &[Block], least: i64) -> Option<Around> {
         let groups = blocks.iter().flat_map(|block| block.groups.iter());
         let all = groups.fold(Planes::default(), |all, group| all.hull(*group));

@@ -12,9 +12,9 @@ pub enum NoLayout {
         needed: i64,
         places: i64,
     },
-    /// Slabs are narrower than what others need of them.
+    /// Slabs are narrower than the part that others need of them.
     Narrow {
-        /// Planes of a slab, and those that it would have to have.
+        /// Planes of a slab, and the planes that it would have to have.
         base: i64,
         needed: i64,
     },

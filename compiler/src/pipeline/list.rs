@@ -1,4 +1,4 @@
-//! Operations in a list, each of which waits for what it needs unless that is implied.
+//! Operations in a list, each of which waits for the operations that it needs unless that is implied.
 //!
 //! Each operation carries a clock, the number of operations of every queue that are over when it is.
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Operations that are over, per queue.
 pub(super) type Clock = Vec<u64>;
 
-/// Where an operation is, and what is over when it is.
+/// Where an operation is, and the operations that are over when it is.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pass: u64,
@@ -27,7 +27,7 @@ pub(super) struct List {
     /// The last operation of each queue, and their number.
     last: Vec<Option<OpId>>,
     count: Vec<u64>,
-    /// What is over for all operations from now on.
+    /// The operations that are over for all operations from now on.
     over: Clock,
     /// Of each of the last passes, where its last operations are in their queues.
     ends: BTreeMap<u64, Clock>,
@@ -40,7 +40,7 @@ fn join(clock: &mut Clock, other: &Clock) {
 }
 
 impl List {
-    /// An empty list of operations of so many queues.
+    /// An empty list of operations of `queues` queues.
     pub fn new(queues: usize) -> List {
         List {
             known: VecDeque::new(),
@@ -52,7 +52,7 @@ impl List {
         }
     }
 
-    /// All operations of the passes before one are over for those that follow.
+    /// All operations of the passes before one are over for the operations that follow.
     pub fn end_before(&mut self, first: u64) {
         while let Some(entry) = self.ends.first_entry()
             && *entry.key() < first
@@ -76,7 +76,7 @@ impl List {
         self.known.get(usize::try_from(index).ok()?)
     }
 
-    /// Adds an operation of a pass to a queue: its number, and those of what it needs that it waits for.
+    /// Adds an operation of a pass to a queue: its number, and the numbers of the needed operations for which it waits.
     pub fn add(&mut self, pass: u64, queue: usize, mut needed: Vec<OpId>) -> (OpId, Vec<OpId>) {
         let mut clock = self.over.clone();
         if let Some(before) = self.last[queue].and_then(|id| self.of(id)) {
@@ -85,7 +85,7 @@ impl List {
         needed.sort_unstable();
         needed.dedup();
         let mut after = Vec::new();
-        // What comes later in the list implies more.
+        // Later operations in the list imply more.
         for id in needed.into_iter().rev() {
             let Some(other) = self.of(id) else { continue };
             if clock[other.queue] < other.position {

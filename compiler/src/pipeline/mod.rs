@@ -18,24 +18,24 @@
 //! places of the highest planes when the operations that used them are over. Elsewhere it is filled downwards, and when
 //! it is full, planes that are still needed are copied to its upper end, a *slide*.
 //!
-//! A [`Window`] and the [`Pass`]es of a run yield a list of [`Op`]s, each with a queue and the operations that it waits
-//! for ([`Builder`]). Operations of a queue run in their order; everything else is ordered by those waits alone.
-//! [`check`] executes such a list symbolically and finds what would be wrong for some interleaving. Nothing here knows
+//! A [`Window`] and the [`Pass`]es of a run yield a list of [`Op`]s, each with a queue and the operations for which it
+//! waits ([`Builder`]). Operations of a queue run in their order; everything else is ordered by these waits alone.
+//! [`check`] executes such a list symbolically and finds faults of any interleaving. Nothing here knows
 //! towers: [`Footprints`] derives the groups of a time block from them.
 //!
 //! Several devices take passes in turns: each has a buffer of its own, and a pass begins on the next device when the
-//! pass before has stored the first planes. Copies to and from the host are all that orders them.
+//! pass before has stored the first planes. Only copies to and from the host order them.
 //!
 //! Around a periodic outer axis planes are counted on. In each time block the ring is cut at a seam, which moves
 //! against the way, and the seam of a time block begins where that of the one before has ended. So a pass has planes
-//! in one row as along an open axis, some more than the ring has: those that the seam passes are loaded and stored
+//! in one row as along an open axis, some more than the ring has: planes that the seam passes are loaded and stored
 //! twice, at the top of the pass as far as time blocks go before the seam, and at its bottom for the rest. The next
 //! pass begins below all planes that the bottom has in common with the top; so a pass needs nothing of the one before
 //! but planes that this has stored.
 //!
-//! Planes are counted along the *way* of towers: those of an array whose towers move down are counted backwards. Groups
-//! are numbered against the way, in the order in which they run. On a device planes of later passes go on below those
-//! of earlier ones, so that a plane of a pass is one number.
+//! Planes are counted along the *way* of towers: planes of an array whose towers move down are counted backwards.
+//! Groups are numbered against the way, in the order in which they run. On a device planes of later passes go on below
+//! the planes of earlier ones, so that a plane of a pass is one number.
 
 mod active;
 mod build;
@@ -74,10 +74,10 @@ use crate::lattice::Interval;
 use crate::tower::Planes;
 use std::sync::Arc;
 
-/// What a device holds, and how operations are laid out.
+/// The planes that a device holds, and the layout of operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The planes of the array along the way, ghosts included; around a ring those of the highest pass.
+    /// The planes of the array along the way, ghosts included; around a ring the planes of the highest pass.
     pub planes: Interval,
     /// Planes of the ring, where the outer axis is periodic and planes are counted on around it.
     pub ring: Option<i64>,
@@ -88,7 +88,7 @@ pub struct Window {
     pub circular: bool,
     /// Devices that take passes in turns, at least 1; with the whole array there is one.
     pub devices: usize,
-    /// Queues of time blocks of a device: so many are in flight at most.
+    /// Queues of time blocks of a device: the most that are in flight.
     pub in_flight: usize,
     /// Groups whose planes are loaded ahead of the one that runs.
     pub ahead: i64,
@@ -102,7 +102,7 @@ pub struct Window {
 pub struct Pass {
     /// In their order; no more than are in flight, if there is a window.
     pub blocks: Vec<Block>,
-    /// What it has of a ring, if there is one.
+    /// The part of a ring that it has, if there is one.
     pub around: Option<Around>,
 }
 
@@ -116,8 +116,8 @@ pub struct Around {
 }
 
 impl Around {
-    /// Planes of the ring by which the next pass begins below this one: then it has no plane in common with what this
-    /// one has twice.
+    /// Planes of the ring by which the next pass begins below this one: then it has no plane in common with the planes
+    /// that this one has twice.
     pub fn drift(&self, ring: i64) -> i64 {
         self.loaded.len() - ring
     }
@@ -135,8 +135,8 @@ pub struct Block {
     pub steps: u64,
     /// The number of the first group.
     pub first: i64,
-    /// By how many planes those that it accesses lie against the way from those that its towers count: what the seams
-    /// of earlier blocks of the pass have moved.
+    /// By how many planes the accessed planes lie against the way from the planes that its towers count: the distance
+    /// by which the seams of earlier blocks of the pass have moved.
     pub moved: i64,
     /// The planes of each group.
     pub groups: Arc<[Planes]>,
@@ -177,14 +177,14 @@ pub enum Queue {
     Blocks(usize),
 }
 
-/// What an operation does. Planes are those of the array, along the way.
+/// The action of an operation. Planes are counted as in the array, along the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Copies planes from the host to the buffer.
     Load { planes: Interval },
     /// Runs the towers of a group of a block of the pass.
     Run { block: usize, group: i64 },
-    /// Collects planes of an output, by its number among those of the block, after the block.
+    /// Collects planes of an output, by its number among the outputs of the block, after the block.
     Gather {
         block: usize,
         output: usize,
@@ -192,7 +192,7 @@ pub enum Action {
     },
     /// Copies planes from the buffer to the host.
     Store { planes: Interval },
-    /// Copies places of the buffer to so many places farther up.
+    /// Copies places of the buffer to places `by` farther up.
     Slide { places: Interval, by: i64 },
 }
 
@@ -204,8 +204,8 @@ pub struct Op {
     pub pass: u64,
     pub action: Action,
     pub queue: Queue,
-    /// Operations that are over before it begins, besides the one before it in its queue. Those of passes two turns
-    /// before are over, too: the host waits for them.
+    /// Operations that are over before it begins, besides the one before it in its queue. Operations of passes two
+    /// turns before are over, too: the host waits for them.
     pub after: Vec<OpId>,
     /// The plane number at place 0 of the buffer while it runs; after it, if it slides. In a circular buffer places are
     /// counted from the lowest plane that the operation uses.
@@ -213,7 +213,7 @@ pub struct Op {
 }
 
 impl Window {
-    /// By how much plane numbers of a pass lie below those of the pass before on the same device.
+    /// By how much plane numbers of a pass lie below the numbers of the pass before on the same device.
     pub fn around(&self) -> i64 {
         self.planes.len()
     }
@@ -228,7 +228,7 @@ impl Window {
         pass / self.devices.max(1) as u64
     }
 
-    /// By how many planes those of the next pass lie below those of a pass with the same index.
+    /// By how many planes the planes of the next pass lie below the planes of a pass with the same index.
     pub fn below(&self, pass: &Pass) -> i64 {
         let around = self.ring.zip(pass.around);
         around.map_or(0, |(ring, around)| around.drift(ring))
@@ -239,7 +239,7 @@ impl Window {
         plane - self.turn(pass) as i64 * self.around()
     }
 
-    /// The passes that are over when one begins: those before this one.
+    /// The passes that are over when one begins: the passes before this one.
     pub fn first_active(&self, pass: u64) -> u64 {
         pass.saturating_sub(2 * self.devices.max(1) as u64 - 1)
     }

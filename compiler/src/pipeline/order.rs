@@ -3,7 +3,7 @@
 use super::{Fault, Op, OpId};
 use std::collections::BTreeMap;
 
-/// What is over when an operation is.
+/// The operations that are over when an operation is.
 #[derive(Clone, Debug)]
 struct Clock {
     queue: usize,
@@ -24,7 +24,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// No operations of so many queues.
+    /// No operations of `queues` queues.
     pub fn new(queues: usize) -> Ordered {
         Ordered {
             clocks: Vec::new(),

@@ -1,5 +1,5 @@
-//! How long operations take together: each resource, such as the multiprocessors of a device or a way of a link, does
-//! one after the other, those first that could begin first.
+//! How long operations take together: each resource, such as the multiprocessors of a device or a way of a link, runs
+//! one after the other, in the order in which they could begin.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ pub struct Work {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Happens {
     at: f64,
-    /// Of those at one time the earlier operation is first.
+    /// Of events at one time the earlier operation is first.
     operation: usize,
     what: What,
 }

@@ -1,6 +1,6 @@
-//! What a calculation window is expected to do.
+//! Predictions of calculation windows.
 
-/// What is known of a device and of its link to the host.
+/// The rates of a device and of its link to the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     /// Cell-steps per second of time blocks that are in the device's memory.
@@ -46,7 +46,7 @@ pub struct WindowWork {
     pub planes: f64,
 }
 
-/// A rate of a calculation window, and what bounds it.
+/// A rate of a calculation window, and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowRate {
     /// Cell-steps per second that transfers allow: `K L / b` for passes of K steps, cells of b bytes and a link of L
@@ -89,12 +89,12 @@ impl WindowRate {
         }
     }
 
-    /// The same of several devices that take so many passes over so many planes in turns, if a pass begins so many
+    /// The same of several devices that take `passes` passes over `planes` planes in turns, if a pass begins `behind`
     /// planes behind the one before.
     pub fn in_turns(self, devices: usize, passes: u64, planes: i64, behind: i64) -> WindowRate {
         let (count, last) = (devices.max(1) as u64, passes.max(1) - 1);
         let [planes, behind] = [planes.max(1), behind.max(1)].map(|n| n as f64);
-        // A device begins its next pass when it has done the one before, and nobody overtakes another one.
+        // A device begins its next pass when it has done the one before, and no device overtakes another one.
         let begin = match count as f64 * behind <= planes {
             true => (last / count) as f64 * planes + (last % count) as f64 * behind,
             false => last as f64 * behind,
@@ -124,13 +124,14 @@ pub struct SlabWork {
     pub slabs: u64,
 }
 
-/// A rate of overlapped slabs, and what bounds it.
+/// A rate of overlapped slabs, and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlabsRate {
     /// Cell-steps per second that transfers allow: `K L / (b l)` for passes of K steps, cells of b bytes, a link of L
     /// bytes per second each way, and l planes loaded per plane of the domain.
     pub transfers: f64,
-    /// Those that computing allows: `R / r`, r being what is computed per cell-step of the domain.
+    /// Cell-steps per second that computing allows: `R / r`, r being the cell-steps that are computed per cell-step of
+    /// the domain.
     pub computing: f64,
     /// Cell-steps per second: the less of both, as loads, launches and stores of neighbouring slabs overlap, but for the
     /// loads of the first slab of a run and the stores of the last one.
@@ -172,10 +173,10 @@ pub struct StripeWork {
     pub link: f64,
 }
 
-/// A rate of several devices, and what bounds it.
+/// A rate of several devices, and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StripesRate {
-    /// Seconds of a launch, and of what it sends to a neighbour.
+    /// Seconds of a launch, and of its messages to a neighbour.
     pub launch: f64,
     pub message: f64,
     /// The share of the time in which a device has something to do: neighbours run in turns in a time block, so that
@@ -186,7 +187,7 @@ pub struct StripesRate {
 }
 
 impl StripesRate {
-    /// For devices that reach so many cell-steps per second each.
+    /// For devices that reach `cells` cell-steps per second each.
     pub fn new(cells: f64, work: StripeWork) -> StripesRate {
         let launch = work.launch / cells;
         let message = work.message / work.link + SIGNALS;
@@ -268,7 +269,7 @@ mod tests {
     }
 
     /// FDTD(4,2) in f32 on one H200 in 12 GB with planes of 1536 x 256: low passes wait for copies, and high ones copy
-    /// and compute what slabs have in common, so that time against height is U-shaped.
+    /// and compute planes that slabs have in common, so that time against height is U-shaped.
     #[test]
     fn slabs_have_a_best_height() {
         let rates = Rates {

@@ -139,7 +139,7 @@ impl Resolver<'_> {
                 counts[advance.target.index()] += 1;
             }
         }
-        // Ages are small numbers; so many updates of one value in a step are no scheme.
+        // Ages are small numbers; a scheme does not have that many updates of one value in a step.
         if let Some(i) = counts.iter().position(|&n| n > 60) {
             let name = self.frame.components[i].name.clone();
             let last = statements

@@ -1,7 +1,7 @@
-//! Bloch-periodic sides: fields that around an axis come back with another phase, u(x + l) = exp(i k l) u(x).
+//! Bloch-periodic sides: fields that come back with another phase around an axis, u(x + l) = exp(i k l) u(x).
 //!
-//! Such a field is exp(i k x) times a periodic one, w, which is what is computed: its real and its imaginary part by
-//! real fields, those of the scheme and as many again, with `_im` behind their names. A tap of a linear update from p
+//! Such a field is exp(i k x) times a periodic one, w. The field w is computed, its real and its imaginary part by real
+//! fields: the fields of the scheme and as many again, with `_im` behind their names. A tap of a linear update from p
 //! to q has the factor exp(i k (q - p)) for w, so each update becomes two, which read both parts where it reads along
 //! the axis. All else stays: positions, stages, regions, zones, time levels. So everything after this stage sees a
 //! scheme with periodic sides.
@@ -61,7 +61,7 @@ impl Pairing<'_> {
         matches!(self.ops[value.index()], Op::Const(0.0))
     }
 
-    /// What a read sees: turned by the phase between the two places.
+    /// The value of a read: turned by the phase between the two places.
     fn read(&mut self, read: Read) -> Parts {
         let number = self.scheme.components.len() as u32;
         let twin = ComponentId(read.component.0 + number);
@@ -90,7 +90,7 @@ impl Pairing<'_> {
         Parts::Pair([re, im])
     }
 
-    /// The same operation on both parts; what is static is the same for both.
+    /// The same operation on both parts; a static value is the same for both.
     fn both<const N: usize>(
         &mut self,
         operands: [Parts; N],
@@ -111,7 +111,7 @@ impl Pairing<'_> {
 
     fn operation(&mut self, op: Op) -> Result<Parts, Nonlinear> {
         use Parts::{Pair, Static};
-        // What is added to a pair is one, or nothing.
+        // Only a pair, or nothing, is added to a pair.
         let sums = |this: &Self, a: Parts, b: Parts| match (a, b) {
             (Static(_), Static(_)) | (Pair(_), Pair(_)) => true,
             (Static(value), _) | (_, Static(value)) => this.is_zero(value),
@@ -180,7 +180,7 @@ impl Pairing<'_> {
     }
 }
 
-/// A body with what it leaves behind.
+/// A body with the states that it advances.
 struct Part {
     body: Body,
     advances: Vec<StateAdvance>,

@@ -1,4 +1,4 @@
-//! The grid of a problem: how many cells, and what lies beyond them.
+//! The grid of a problem: the number of cells, and the boundaries.
 
 use super::codes;
 use super::frame::{Definition, Named};
@@ -150,7 +150,7 @@ impl Resolver<'_> {
         let mut failed = false;
         let mut done: Vec<Axis> = Vec::new();
         let axes: Vec<Axis> = self.frame.present().iter().map(|(_, a)| *a).collect();
-        // `all` comes first, wherever it stands: what is said of a single axis replaces it.
+        // `all` comes first, wherever it stands: a clause for a single axis replaces it.
         let is_all = |clause: &&ast::BoundaryClause| {
             clause.axis.node == "all" && self.frame.axis("all").is_none()
         };

@@ -10,8 +10,8 @@ use torre_grammar::ast::Branch;
 use torre_grammar::diag::Diagnostic;
 
 impl Resolver<'_> {
-    /// The statements of a `where`: those of a branch where its condition holds and none before it did. What two
-    /// branches advance is one statement, so that a value advances once.
+    /// The statements of a `where`: the statements of a branch where its condition holds and none before it did. Where
+    /// two branches advance the same value there is one statement, so that the value advances once.
     pub fn branches(
         &mut self,
         scope: &mut Scope,
@@ -81,7 +81,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(joined) }
     }
 
-    /// What both branches advance has to be in pairs of statements.
+    /// Values that both branches advance have to be in pairs of statements.
     fn check_pairs(
         &mut self,
         own: &[Statement],

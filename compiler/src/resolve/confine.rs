@@ -8,7 +8,7 @@ use crate::lattice::{Axis, HalfIndex, Interval, Position, Region};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confined {
     pub region: Region,
-    /// What remains to be tested inside of the region.
+    /// The condition that remains to be tested inside of the region.
     pub rest: Option<NodeId>,
 }
 
@@ -66,7 +66,8 @@ pub fn confine(
     confined
 }
 
-/// The two conditions that have to hold for this one: those of `a and b`, and of `not (a or b)` their opposites.
+/// The two conditions that have to hold for this one: the conditions of `a and b`, and of `not (a or b)` their
+/// opposites.
 fn both(graph: &mut Graph, id: NodeId) -> Option<(NodeId, NodeId)> {
     match graph.node(id) {
         Node::Binary(op, a, b) if op.0 == HostBinary::And => Some((a, b)),

@@ -1,4 +1,4 @@
-//! What a scheme declares: axes, parameters, fields and coefficients.
+//! The declarations of a scheme: axes, parameters, fields and coefficients.
 
 use super::Parameter;
 use super::built_in;
@@ -106,7 +106,7 @@ impl Resolver<'_> {
             let value = self.named(Table::Scheme, &name.node, &place);
             failed |= matches!(value, Some(Err(Reported)));
         }
-        // What is replaced is checked all the same.
+        // Replaced values are checked all the same.
         for (value, scope) in replaced {
             failed |= self.number(&scope, &value).is_err();
         }
@@ -209,7 +209,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// The extents of a scheme that is checked without a problem: so large that nothing lies outside.
+    /// The extents of a scheme that is checked without a problem: large enough for all places.
     pub fn assume_extents(&mut self) {
         for (name, _) in self.frame.axes.clone() {
             let cells = self.scalar(ASSUMED as f64);
@@ -257,7 +257,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    /// What is known with the domain: coefficients and regions, those of the problem included.
+    /// Declares values that are known with the domain: coefficients and regions, also of the problem.
     pub fn declare_statics(
         &mut self,
         text: &SchemeText,

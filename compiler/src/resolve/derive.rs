@@ -1,9 +1,10 @@
-//! Derived schemes: the statements of a scheme together with those of the schemes that it is derived from.
+//! Derived schemes: the statements of a scheme together with the statements of the schemes from which it is derived.
 //!
-//! A declaration replaces that of the same name, and stands in its place. So do statements of the step with those that
-//! advance the same components, and `let`s with those of the same name; other statements of a derived step stand before
-//! what follows them in its text, at the end if nothing does. Each text keeps its own scope: statements see the `let`s
-//! of their own scheme and of its bases, and the names of their own module.
+//! A declaration replaces the declaration of the same name, and stands in its place. In the same way a statement of the
+//! step replaces the statement that advances the same components, and a `let` the `let` of the same name. Other
+//! statements of a derived step stand before the statement that follows them in its text, at the end if none does. Each
+//! text keeps its own scope: statements see the `let`s of their own scheme and of its bases, and the names of their own
+//! module.
 
 use super::codes;
 use super::load::{Found, ItemId};
@@ -21,14 +22,14 @@ use torre_grammar::source::{Span, Spanned};
 /// Schemes in a line of descent.
 const DERIVED: usize = 32;
 
-/// A scheme with what it has from its bases.
+/// A scheme with the declarations and steps from its bases.
 pub struct SchemeText {
     pub name: Name,
     /// The scope of the scheme's own text.
     pub scope: Rc<Scope>,
-    /// Declarations: those of bases first, except where they are replaced.
+    /// Declarations: declarations of bases first, except where they are replaced.
     pub body: Vec<Declared>,
-    /// Steps, of the first base first.
+    /// Steps; the step of the first base comes first.
     pub steps: Vec<Step>,
     /// The scheme, then its base, the base of that, and so on.
     pub line: Vec<ItemId>,
@@ -53,14 +54,14 @@ pub struct StepPart<'a> {
     pub stmt: &'a Stmt<StepStmt>,
     /// The step that its text belongs to: later ones see the `let`s of earlier ones.
     pub level: usize,
-    /// Those from which a `let` is seen.
+    /// The level from which on a `let` is seen.
     pub seen_from: usize,
     /// Components that it advances in its base only.
     pub replaced: BTreeSet<ComponentId>,
     keys: BTreeSet<Key>,
 }
 
-/// What a statement replaces, or is replaced by.
+/// The key by which statements replace each other.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Let(String),
@@ -166,7 +167,7 @@ impl Resolver<'_> {
         Ok(found.map(|(body, _)| body.clone()))
     }
 
-    /// A name that a derived scheme adds must not change what texts of its bases mean.
+    /// A name that a derived scheme adds must not change the meaning of texts of its bases.
     fn check_new_names(
         &mut self,
         scope: &Scope,
@@ -217,7 +218,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    /// The statements of a step in their order, those of all schemes of a line together.
+    /// The statements of a step in their order, statements of all schemes of a line together.
     pub fn step_parts<'a>(&mut self, text: &'a SchemeText) -> Checked<Vec<StepPart<'a>>> {
         let mut all: Vec<StepPart<'a>> = Vec::new();
         for (level, step) in text.steps.iter().enumerate() {
@@ -244,7 +245,7 @@ impl Resolver<'_> {
         Ok(all)
     }
 
-    /// What a statement gives a value.
+    /// The names and components to which a statement gives a value.
     fn keys(
         &mut self,
         scope: &Scope,
@@ -270,7 +271,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Puts the statements of a derived step among those of its base.
+    /// Puts the statements of a derived step among the statements of its base.
     fn merge<'a>(
         &mut self,
         mut base: Vec<StepPart<'a>>,
@@ -354,7 +355,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The declarations of a scheme put among those of its base.
+/// The declarations of a scheme put among the declarations of its base.
 fn derive(mut body: Vec<Declared>, scope: &Rc<Scope>, scheme: &ast::Scheme) -> Vec<Declared> {
     let inherited = body.len();
     let mut replaced = BTreeSet::new();
@@ -384,7 +385,7 @@ fn derive(mut body: Vec<Declared>, scope: &Rc<Scope>, scheme: &ast::Scheme) -> V
     body
 }
 
-/// A coefficient or region that says nothing of its shape and position has those of what it replaces.
+/// A coefficient or region that does not state its shape and position has the ones of the declaration that it replaces.
 fn keep_position(base: &SchemeStmt, own: &mut SchemeStmt) {
     match (base, own) {
         (

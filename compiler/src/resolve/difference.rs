@@ -207,7 +207,7 @@ impl Resolver<'_> {
         if operator != Operator::Mean {
             self.frame.differences[axis] = true;
         }
-        // Distances in half cells, sign of the lower side, and what the sum is divided by.
+        // Distances in half cells, sign of the lower side, and the divisor of the sum.
         let (first, step, odd, divisor) = match operator {
             Operator::Staggered => (1, 2, true, h),
             Operator::Centred => (2, 2, true, h),

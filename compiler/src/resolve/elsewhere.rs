@@ -5,18 +5,18 @@ use crate::world::World;
 use torre_grammar::ast::ItemKind;
 use torre_grammar::source::Source;
 
-/// So many modules are searched; those of the library come first.
+/// The most modules that are searched; modules of the library come first.
 const SEARCHED: usize = 100;
 
-/// Longer modules are not looked through, those of the library excepted.
+/// Longer modules are not looked through, modules of the library excepted.
 const LONGEST: usize = 1 << 18;
 
-/// What a name stands for at its place.
+/// The kind of item for which a name stands at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wanted {
     /// A number: a constant.
     Value,
-    /// What is called: a definition.
+    /// A called definition.
     Operator,
     Scheme,
 }
@@ -59,7 +59,7 @@ fn is_library(module: &str) -> bool {
     module.contains("::")
 }
 
-/// The items of all modules but the user's own, those of the library first; where a name is wanted, those of the
+/// The items of all modules but the user's own, items of the library first; where a name is wanted, the items of the
 /// modules that define it.
 pub fn elsewhere(world: &dyn World, user: &Source, name: Option<&str>) -> Vec<Elsewhere> {
     let defines = |text: &str, name: &str| {

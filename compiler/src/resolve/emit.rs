@@ -1,6 +1,6 @@
 //! From the graph to the operations of one update.
 //!
-//! An update that is linear in what it reads becomes one chain of fused multiply-adds in the normal form of
+//! An update that is linear in the values that it reads becomes one chain of fused multiply-adds in the normal form of
 //! [`super::linearize`]; anything else is computed as written, each difference as a chain over its taps.
 
 mod amend;
@@ -79,7 +79,7 @@ pub struct Emitter<'a> {
     /// The age of `@prev` of each component.
     pub ages: &'a [u8],
     pub cells: PerAxis<i64>,
-    /// Where values lie, if not where those of the target do.
+    /// Where values lie, if not at the target's places.
     place: Option<Position>,
     ops: Vec<Op>,
     known: HashMap<OpKey, Value>,
@@ -217,8 +217,8 @@ impl<'a> Emitter<'a> {
         }))
     }
 
-    /// The normal form: the own old value, uniform taps, then each group with a coefficient, then what depends on the
-    /// place alone.
+    /// The normal form: the own old value, uniform taps, then each group with a coefficient, then the terms that depend
+    /// on the place alone.
     fn chain(
         &mut self,
         mut groups: Vec<Group>,

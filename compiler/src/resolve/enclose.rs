@@ -1,15 +1,15 @@
-//! Boxes around conditions, by interval arithmetic: how large a part of the grid a condition can hold in.
+//! Boxes around conditions, by interval arithmetic: the part of the grid in which a condition can hold.
 //!
 //! The bounds of an operation are its values at the bounds of its operands, with the same rounding; rounding is
-//! monotone, so bounds of computed values are exact. What has no such bounds here, and what is not finite, may be
-//! anything.
+//! monotone, so bounds of computed values are exact. An operation without such bounds here, and a result that is not
+//! finite, may have any value.
 
 use super::graph::{Graph, Node, NodeId};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Interval, Position, Region};
 use std::collections::HashMap;
 
-/// What a value may be: a number from `lo` to `hi`; where one of them is not finite, anything.
+/// The possible values: a number from `lo` to `hi`; where one of them is not finite, anything.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     lo: f64,
@@ -271,7 +271,7 @@ mod tests {
     use crate::lattice::PerAxis;
     use proptest::prelude::*;
 
-    /// An expression made of choices: numbers, coordinates and what bounds know.
+    /// An expression made of choices: numbers, coordinates and operations with bounds.
     fn expression(graph: &mut Graph, choices: &mut impl Iterator<Item = u8>, depth: u32) -> NodeId {
         use HostBinary as H;
         let mut next = || choices.next().unwrap_or(0);

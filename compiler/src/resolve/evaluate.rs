@@ -164,7 +164,7 @@ impl Resolver<'_> {
         self.counted(scope, expr, None)
     }
 
-    /// A whole number that is known now, and what else could have been meant where it is not whole.
+    /// A whole number that is known now; `hint`: another meaning where it is not whole.
     pub fn counted(&mut self, scope: &Scope, expr: &Expr, hint: Option<&str>) -> Checked<i64> {
         let n = self.number(scope, expr)?;
         if n == n.trunc() && n.abs() <= 9e15 {

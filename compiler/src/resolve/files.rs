@@ -46,7 +46,7 @@ impl Resolver<'_> {
             let Items { items: list, .. } = self.scalars(operand.value, &operand.place)?;
             match (list.as_slice(), list.get(i)) {
                 ([one], _) | (_, Some(one)) => items.push(*one),
-                // The shape does not fit, which is said where it is known what for.
+                // The shape does not fit; the error is reported where its use is known.
                 _ => return Ok(first),
             }
         }
@@ -56,7 +56,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// `file("eps.npy")`: one value per cell index, at the position of what it is for.
+    /// `file("eps.npy")`: one value per cell index, at the position of its use.
     pub fn call_file(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Checked<Value> {
         let slots = self.arguments(scope, "file", &["name"], args, place)?;
         let Some(arg) = slots.first().copied().flatten() else {

@@ -11,12 +11,12 @@ pub enum Site {
     /// An expression that is not evaluated on a lattice of its own.
     #[default]
     Nowhere,
-    /// That of a declaration with this name and without a position.
+    /// The place of a declaration with this name and without a position.
     Unplaced(String),
     At(Position),
 }
 
-/// What was read of files.
+/// The values that were read of files.
 #[derive(Default)]
 pub struct FilesRead {
     pub site: Site,
@@ -33,7 +33,7 @@ impl FilesRead {
         self.texts.values().cloned().collect()
     }
 
-    /// Forgets what belongs to a graph.
+    /// Forgets the tables that belong to a graph.
     pub fn reset(&mut self) {
         self.tables.clear();
         self.site = Site::Nowhere;

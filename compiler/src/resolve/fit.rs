@@ -58,7 +58,7 @@ fn smaller_domain(scheme: &Scheme, needed: u64, limit: u64) -> Option<String> {
     let mut smaller = scheme.clone();
     let ratio = limit as f64 / needed as f64;
     let mut scale = ratio.powf(1.0 / scheme.grid.dimensions() as f64);
-    // What lies around the domain is in the way of an exact answer.
+    // Ghosts and padding around the domain prevent an exact answer.
     for _ in 0..100 {
         let mut cells = Vec::new();
         for axis in scheme.grid.present() {

@@ -28,7 +28,7 @@ pub fn add_flushes(scheme: &mut Scheme) {
     }
 }
 
-/// For each component: does a step read values of the step before, other than the old value of what is updated?
+/// For each component: does a step read values of the step before, other than the old value of the target?
 fn read_by_next_step(scheme: &Scheme) -> Vec<bool> {
     let mut found = vec![false; scheme.components.len()];
     // How often each component was updated in the step so far.

@@ -81,12 +81,12 @@ pub struct GivenCoef {
 #[derive(Clone)]
 pub enum Named {
     Open(Definition),
-    /// Being computed: who needs it now is part of a circle.
+    /// Being computed: a value that needs it now is part of a circle.
     Running,
     Known(Value),
 }
 
-/// Names with what they stand for.
+/// Names with their meanings.
 #[derive(Default)]
 pub struct Names {
     table: BTreeMap<String, Named>,
@@ -149,9 +149,9 @@ impl Names {
 #[derive(Default)]
 pub struct Frame {
     pub name: String,
-    /// All that the scheme declares.
+    /// All declarations of the scheme.
     pub axes: Vec<(String, Axis)>,
-    /// Those along which the domain has no extent, so that nothing depends on them: the last ones.
+    /// The axes along which the domain has no extent, so that nothing depends on them: the last ones.
     pub absent: Vec<Axis>,
     pub names: Names,
     /// Names of the problem.
@@ -161,7 +161,7 @@ pub struct Frame {
     pub given_coefs: Vec<GivenCoef>,
     pub fields: Vec<FieldFacts>,
     pub components: Vec<Component>,
-    /// Kinds of sides that the scheme names, with what is odd about them.
+    /// Kinds of sides that the scheme names, with the positions that are odd about them.
     pub sides: BTreeMap<String, OddPositions>,
     pub dt: f64,
     pub grid: Option<Grid>,

@@ -1,4 +1,4 @@
-//! What a problem puts into a calculation: initial values and sources.
+//! The inputs of a calculation from a problem: initial values and sources.
 
 use super::codes;
 use super::confine::confine;

@@ -1,8 +1,8 @@
 //! Expressions on the lattice, as a graph in which equal expressions are one node.
 //!
-//! A node says what is computed, at a point that is given when it is used: the value of `Shift` at point q is that of
-//! its child at q + by, a `Stencil` sums its child at several points. Static nodes (those that read no field) have no
-//! shifts and no stencils inside: these are pushed down to coordinates and files when the node is made.
+//! A node describes a computation at a point that is given when it is used: the value of `Shift` at point q is the
+//! value of its child at q + by, a `Stencil` sums its child at several points. Static nodes (which read no field) have
+//! no shifts and no stencils inside: these are pushed down to coordinates and files when the node is made.
 
 mod walk;
 
@@ -47,7 +47,7 @@ pub type Shift = PerAxis<HalfIndex>;
 pub enum Node {
     /// The bits of a double.
     Number(u64),
-    /// The coordinate along an axis of a point so many half cells further.
+    /// The coordinate along an axis of a point this many half cells farther.
     Coordinate(Axis, HalfIndex),
     Time,
     File(FileId, Shift),
@@ -155,7 +155,7 @@ pub struct Graph {
     /// Per call its value in its zone.
     insides: HashMap<CallId, NodeId>,
     shifted: HashMap<(NodeId, Shift), NodeId>,
-    /// What people call a node.
+    /// The names of nodes for people.
     names: HashMap<NodeId, String>,
     pub files: Vec<StaticFile>,
     tables: Vec<Arc<Table>>,
@@ -265,7 +265,7 @@ impl Graph {
         let too_high = !facts.dynamic && facts.height > HEIGHT;
         if facts.depth > DEPTH || too_high || self.nodes.len() >= NODES {
             self.full = true;
-            // Any leaf will do: whoever asks `is_full` drops the result.
+            // Any leaf will do: the caller asks `is_full` and drops the result.
             if !self.nodes.is_empty() {
                 return NodeId(0);
             }

@@ -31,7 +31,7 @@ struct Numbers<'a> {
     span: Span,
 }
 
-/// The lines of an incident field, those of a kind together.
+/// The lines of an incident field, lines of a kind together.
 #[derive(Default)]
 struct Lines<'a> {
     direction: Option<Numbers<'a>>,
@@ -51,7 +51,7 @@ impl Resolver<'_> {
         }
         for stmt in &problem.body {
             if let ProblemStmt::Total { ranges, from } = &stmt.kind.node {
-                // It may be one of those that are wrong.
+                // It may be one of the wrong ones.
                 if failed && incoming.list.iter().all(|i| i.name != from.node) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! States that probes and outputs name: `psi of E.z`, those that the updates of `E.z` keep.
+//! States that probes and outputs name: `psi of E.z`, the states that the updates of `E.z` keep.
 
 use super::codes;
 use super::order::Targeted;
@@ -18,13 +18,13 @@ pub struct ShownState {
     pub component: ComponentId,
     /// Tells it from the others of the same target.
     pub name: String,
-    /// Of its zone, among those of the frame.
+    /// Of its zone, among the zones of the frame.
     pub zone: usize,
 }
 
 impl Resolver<'_> {
-    /// The states of this name that the updates of a target keep. Where regions of states are among the parts, only
-    /// those that are kept there.
+    /// The states of this name that the updates of a target keep. Where regions of states are among the parts, only the
+    /// states that are kept there.
     pub fn states_of(
         &mut self,
         scope: &Scope,

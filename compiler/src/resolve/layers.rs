@@ -1,9 +1,9 @@
-//! Layers before the sides of the domain: what the difference along an axis is there, and what is kept for it.
+//! Layers before the sides of the domain: the difference along an axis there, and the states that are kept for it.
 //!
-//! A side such as `cpml(10)` names a `layer` item. Inside of the layer each difference `d` along its axis is what the
-//! item says, outside it is the plain one ([`super::zoned`]). Cells belong to a layer by their index: the first or last
-//! n of an axis, and the plane at its upper end. So what is at integer and what is at half-integer positions is there
-//! or not together.
+//! A side such as `cpml(10)` names a `layer` item. Inside of the layer the item defines each difference `d` along its
+//! axis, outside it is the plain one ([`super::zoned`]). Cells belong to a layer by their index: the first or last
+//! n of an axis, and the plane at its upper end. So the values at integer and at half-integer positions of a cell are
+//! both in a layer or both outside.
 
 use super::codes;
 use super::graph::NodeId;
@@ -137,7 +137,7 @@ impl Resolver<'_> {
         let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();
         let slots = self.arguments(scope, &def.name.node, &names, args, place)?;
         self.add_sizes(&mut inner, axis);
-        // Where nobody has found how fast waves are, the layer is made for a usual step.
+        // Where the speed of waves is not known, the layer is made for a usual step.
         let speed = self
             .speed
             .unwrap_or(0.5 * self.graph.spacing[axis] / self.frame.dt);
@@ -378,7 +378,7 @@ fn mentions(expr: &ast::Expr, name: &str) -> bool {
 
 /// A difference that a layer changes.
 pub struct LayeredDifference<'a> {
-    /// What it is taken of.
+    /// The value of which it is taken.
     pub value: Value,
     /// The third argument of `d`.
     pub order: Value,

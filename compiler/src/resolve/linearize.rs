@@ -1,4 +1,4 @@
-//! The normal form of updates that are linear in what they read.
+//! The normal form of updates that are linear in the values that they read.
 //!
 //! Before: `E + dt / eps * (d(H, x) + ...)`. After: groups of taps, one per factor that varies over the grid (here
 //! `1 / eps`), each tap with a weight in which all numbers are folded (`dt / h` times the exact coefficient of the
@@ -251,7 +251,7 @@ impl<'g> Linearizer<'g> {
             };
             if matches!(op.0, HostBinary::Add | HostBinary::Sub) {
                 let right = self.linear(right, by)?;
-                // What is below is taken over where nobody else holds it.
+                // The sum below is taken over where nothing else holds it.
                 let mut total = Rc::try_unwrap(sum).unwrap_or_else(|shared| (*shared).clone());
                 self.add(&mut total, op.0, &right)?;
                 sum = Rc::new(total);
@@ -461,7 +461,7 @@ impl Linear {
     }
 }
 
-/// A static factor as a number and what varies over the grid; `None`: nothing does.
+/// A static factor as a number and a node that varies over the grid; `None`: no part varies.
 pub fn scaled_factor(graph: &mut Graph, id: NodeId) -> (f64, Option<NodeId>) {
     let Split { scale, factor } = split(graph, id);
     let node = (!factor.is_one()).then(|| factor.node(graph));
@@ -515,7 +515,7 @@ impl Split {
     }
 }
 
-/// Splits products and quotients of a static node; what is neither stays whole.
+/// Splits products and quotients of a static node; other nodes stay whole.
 fn split(graph: &Graph, id: NodeId) -> Split {
     let whole = || Split {
         scale: Scale::ONE,

@@ -1,4 +1,4 @@
-//! Modules and their items: what `use` brings in, and which item a name means.
+//! Modules and their items: the items that `use` imports, and the item that a name means.
 
 use super::allow;
 use super::codes;
@@ -66,7 +66,7 @@ pub struct Library {
     /// Shared with other libraries of the same program.
     parsed: Rc<Parsed>,
     modules: Vec<Module>,
-    /// What the paths that a module names have led to.
+    /// The modules to which the paths of a module have led.
     opened: BTreeMap<(ModuleId, String), Option<ModuleId>>,
 }
 

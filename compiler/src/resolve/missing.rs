@@ -12,11 +12,11 @@ use std::rc::Rc;
 use torre_grammar::ast::{Ast, Comments, Item, ItemKind, Name, Use};
 use torre_grammar::source::{Source, Span};
 
-/// So many names are searched for.
+/// The most names that are searched for.
 const SEARCHES: usize = 32;
 
 impl Resolver<'_> {
-    /// What helps where a name is not known: a `use`, or the name that was meant.
+    /// A remedy where a name is not known: a `use`, or the name that was meant.
     pub fn hint_for_missing<'a>(
         &self,
         user: ModuleId,
@@ -156,7 +156,7 @@ impl Resolver<'_> {
         is_there && after <= before
     }
 
-    /// What a text sees of other modules once it is loaded, and how many errors that gives.
+    /// The names that a text sees of other modules once it is loaded, and the number of errors.
     fn loaded(&self, source: &Source, ast: &Ast) -> (Vec<(Space, String)>, usize) {
         let (mut library, mut report) = (Library::default(), Report::default());
         let id = library.load(self.world, &mut report, source, Rc::new(ast.clone()));

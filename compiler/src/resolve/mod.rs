@@ -88,7 +88,7 @@ use torre_grammar::ast::{self, Ast};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::source::Source;
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Which problem of the file; not needed if there is one.
@@ -131,7 +131,7 @@ pub struct Resolved {
     pub tables: Vec<Source>,
     /// The right-hand sides from which the scheme's stages come, stage by stage.
     pub statements: Vec<Place>,
-    /// The schedules that are written for the scheme, those of the problem's file first.
+    /// The schedules that are written for the scheme, schedules of the problem's file first.
     pub schedules: Vec<(String, ast::Schedule)>,
     pub warnings: Diagnostics,
 }
@@ -190,7 +190,8 @@ impl<'a> Program<'a> {
             }
             false => resolved,
         };
-        // Layers do not change the waves of a scheme, so what was resolved with a guess tells how fast they are.
+        // Layers do not change the waves of a scheme, so a scheme that was resolved with a guess tells how fast they
+        // are.
         let scheme = &resolved.scheme;
         let places = analysis::places(scheme, &NoFiles).ok();
         let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
@@ -256,7 +257,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// With what a program is resolved.
+/// The guess with which a program is resolved.
 #[derive(Clone, Copy, Default)]
 struct Guess {
     /// The speed of waves that layers are made for.
@@ -265,14 +266,14 @@ struct Guess {
     without_phases: bool,
 }
 
-/// All that is wrong in a file: every scheme, on a domain of its own where no problem uses it, and every problem.
+/// All faults of a file: every scheme, on a domain of its own where no problem uses it, and every problem.
 pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -> Diagnostics {
     let mut resolver = Resolver::new(world);
     let module = resolver
         .library
         .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
     for (item, _) in resolver.library.own(module, Space::Scheme) {
-        // What is wrong has been reported.
+        // Errors have been reported.
         let _ = resolver.check_scheme(item, options);
     }
     for (item, _) in resolver.library.own(module, Space::Problem) {

@@ -109,7 +109,7 @@ impl Resolver<'_> {
         self.named(table, name, place)
     }
 
-    /// What varies over the grid is known once that is placed: numbers cannot depend on it.
+    /// A value that varies over the grid is known once the grid is placed: numbers cannot depend on it.
     pub fn needs_grid(&mut self, name: &str, what: &str, place: &Place) -> Checked<()> {
         if self.frame.grid.is_some() {
             return Ok(());

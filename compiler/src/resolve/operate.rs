@@ -63,7 +63,7 @@ impl Resolver<'_> {
         Ok(Items { kind, items })
     }
 
-    /// A single scalar; `what` says what for.
+    /// A single scalar; `what` names its use.
     pub fn one_scalar(&mut self, operand: Operand, what: &str) -> Checked<Typed> {
         let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {

@@ -40,11 +40,11 @@ pub struct Advance {
     pub condition: Option<Typed>,
 }
 
-/// What a target names.
+/// The meaning of a target.
 pub struct Targeted {
     /// Its field, by its index in the frame.
     pub field: usize,
-    /// The shape of what is meant: of the field, or of one component.
+    /// The shape of the target: of the field, or of one component.
     pub kind: Kind,
     pub components: Vec<ComponentId>,
     /// Where it is written.
@@ -103,7 +103,7 @@ impl Resolver<'_> {
         self.order(list)
     }
 
-    /// What is left of a statement without some components.
+    /// The rest of a statement without some components.
     fn without(
         &mut self,
         mut statement: Statement,
@@ -429,7 +429,7 @@ impl Resolver<'_> {
             before.dedup();
             needs.push(before);
         }
-        // A statement is open while those that it needs are placed.
+        // A statement is open while the statements that it needs are placed.
         let mut state = vec![State::New; list.len()];
         let mut sequence = Vec::new();
         for start in 0..list.len() {

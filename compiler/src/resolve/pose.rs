@@ -24,7 +24,7 @@ type Schedules = Vec<(String, ast::Schedule)>;
 pub struct Posed {
     pub scheme: Scheme,
     pub problem: Problem,
-    /// The scheme's item, and those of the schemes that it is derived from.
+    /// The scheme's item, and the items of the schemes from which it is derived.
     pub line: Vec<ItemId>,
 }
 
@@ -109,7 +109,7 @@ impl Resolver<'_> {
         self.schedules(item.module, &posed.line).map(|_| ())
     }
 
-    /// Schedules for a scheme and those that it is derived from, those of `module` first.
+    /// Schedules for a scheme and the schemes from which it is derived, schedules of `module` first.
     fn schedules(&mut self, module: ModuleId, line: &[ItemId]) -> Checked<Schedules> {
         let mut modules = vec![module];
         for scheme in line {

@@ -1,4 +1,4 @@
-//! What a problem takes out of a calculation: probes and outputs.
+//! The results that a problem takes out of a calculation: probes and outputs.
 
 use super::codes;
 use super::confine::confine;
@@ -21,7 +21,7 @@ const PROBES: u64 = 4_096;
 /// The column of tables over time that has the times.
 const TIMES: &str = "t";
 
-/// What statements about results share.
+/// The common context of statements about results.
 pub struct Recorded<'a> {
     pub scope: &'a Scope,
     /// The whole statement.
@@ -217,7 +217,8 @@ impl Resolver<'_> {
         Ok(Some(region))
     }
 
-    /// One probe for each index of a box. Names have the indices, those that vary only if the box itself is named.
+    /// One probe for each index of a box. Names have the indices; if the box itself is named, only the indices that
+    /// vary.
     fn record_box(
         &mut self,
         recorded: &Recorded<'_>,
@@ -365,7 +366,8 @@ impl Resolver<'_> {
         Ok((shown.collect(), place))
     }
 
-    /// What an output's target names: the components of a field, or a coefficient or region of the scheme or problem.
+    /// The meaning of an output's target: the components of a field, or a coefficient or region of the scheme or
+    /// problem.
     fn shown(&mut self, scope: &Scope, target: &Target) -> Checked<(Vec<Shown>, Place)> {
         let name = &target.field.node;
         let place = scope.place(target.field.span);
@@ -418,7 +420,7 @@ impl Resolver<'_> {
         Ok((shown.collect(), place))
     }
 
-    /// What the parts of a value of this kind are called.
+    /// The names of the parts of a value of this kind.
     fn part_names(&self, kind: Kind) -> Vec<String> {
         let axes = self.frame.axes.iter().map(|(n, _)| n.clone());
         match kind {

@@ -22,7 +22,7 @@ const TERMS: usize = 256;
 /// The deepest nesting of sums in products that is taken apart.
 const DEPTH: usize = 64;
 
-/// What is reduced at one position.
+/// The part of a reduction at one position.
 struct Part {
     position: Position,
     node: NodeId,
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// What a record's value is: a reduction of one expression.
+    /// The value of a record: a reduction of one expression.
     fn reduction<'e>(
         &mut self,
         recorded: &Recorded<'_>,

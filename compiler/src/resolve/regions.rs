@@ -15,7 +15,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Span;
 
 impl Resolver<'_> {
-    /// Notes the regions of a scheme and of a problem, which replaces those of the scheme that have the same names.
+    /// Notes the regions of a scheme and of a problem, which replace regions of the scheme with the same names.
     pub fn declare_regions(&mut self, text: &SchemeText, problem: Option<(&Scope, &ast::Problem)>) {
         let mut names = Vec::new();
         for Declared { scope, stmt, .. } in &text.body {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use torre_grammar::diag::{Code, Diagnostic, Diagnostics, Label, Severity};
 use torre_grammar::source::{Source, Span};
 
-/// After so many errors, or warnings, there is no use in more.
+/// The number of errors, or of warnings, after which more are of no use.
 const LIMIT: usize = 64;
 
 /// On the uses of a definition in which an error lies.
@@ -31,7 +31,7 @@ impl Place {
         }
     }
 
-    /// What is written there, if it is short enough to be repeated in a sentence.
+    /// The text there, if it is short enough to be repeated in a sentence.
     pub fn text(&self) -> Option<&str> {
         let range = self.span.start as usize..self.span.end as usize;
         let text = self.source.text().get(range)?.trim();
@@ -48,7 +48,7 @@ pub fn short(n: f64) -> String {
     }
 }
 
-/// What makes two diagnostics one: the code and the message, at one place.
+/// The key by which two diagnostics are one: the code and the message, at one place.
 type Key = (&'static str, String, String, (u32, u32));
 
 /// A part of a text in which warnings and notes of a code are not wanted.
@@ -132,7 +132,7 @@ impl Report {
         self.list.iter().filter(|d| d.severity == severity).count()
     }
 
-    /// All, in the order of the text of `main`; then what is in other sources only.
+    /// All, in the order of the text of `main`; then diagnostics that are in other sources only.
     pub fn finish(self, main: &Source) -> Diagnostics {
         let mut list = self.list;
         list.sort_by_key(|d| {

@@ -1,4 +1,4 @@
-//! What resolving a file keeps, and how it reports errors.
+//! The state of resolving a file, and its reports of errors.
 
 use super::codes;
 use super::files_read::FilesRead;
@@ -22,7 +22,7 @@ pub enum Constant {
     Done(Value),
 }
 
-/// What resolving a file keeps.
+/// The state of resolving a file.
 pub struct Resolver<'w> {
     pub world: &'w dyn World,
     pub library: Library,
@@ -85,7 +85,7 @@ impl<'w> Resolver<'w> {
         Err(Reported)
     }
 
-    /// Adds to the report, with the places where what is inlined is used.
+    /// Adds to the report, with the places where inlined definitions are used.
     fn tell(&mut self, mut diagnostic: Diagnostic) {
         let uses = self.inlined.iter().rev();
         let shown: Vec<Place> = match self.inlined.len() {

@@ -1,4 +1,4 @@
-//! What the command line says over what the problem says.
+//! Values of the command line that replace values of the problem.
 
 use super::codes;
 use super::frame::GivenParam;

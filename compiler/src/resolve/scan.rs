@@ -1,4 +1,4 @@
-//! Looks through definitions that nothing uses: what they name must exist all the same.
+//! Looks through definitions that nothing uses: the items that they name must exist all the same.
 
 use super::built_in;
 use super::codes;
@@ -14,7 +14,7 @@ use torre_grammar::ast::{Def, DefLine, Expr, ExprKind, ItemKind};
 /// Names that axes usually have; which exist is known where a definition is used.
 const AXES: [&str; 3] = ["x", "y", "z"];
 
-/// What the text of a layer sees beside its parameters.
+/// The names that the text of a layer sees beside its parameters.
 const LAYER_NAMES: [&str; 7] = ["f", "a", "order", "h", "dt", "depth", "speed"];
 
 impl Resolver<'_> {

@@ -1,4 +1,4 @@
-//! Sides of the domain: the kinds that every scheme has, and those that a scheme names.
+//! Sides of the domain: the kinds that every scheme has, and the kinds that a scheme names.
 
 use super::codes;
 use super::derive::{Declared, SchemeText};
@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use torre_grammar::ast::{self, Name, SchemeStmt, SideParity, Target};
 use torre_grammar::diag::Diagnostic;
 
-/// Sides that need no scheme. About an odd one what lies on it is odd, so that it is 0; about an even one it is even.
+/// Sides that need no scheme. Values on an odd side are odd about it, so that they are 0; about an even one they are
+/// even.
 const KINDS: [(&str, Boundary); 7] = [
     ("zero", Boundary::Zero),
     ("periodic", Boundary::Periodic),
@@ -27,7 +28,7 @@ const KINDS: [(&str, Boundary); 7] = [
 /// Periodic with a phase: it takes a wave number.
 const BLOCH: &str = "bloch";
 
-/// What absorbing ends are called elsewhere.
+/// The names of absorbing ends elsewhere.
 const ABSORBING: [&str; 8] = [
     "pml",
     "upml",
@@ -96,7 +97,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// What a problem says of an end of an axis, layers included.
+    /// The side that a problem states for an end of an axis, layers included.
     pub fn side_with_layer(
         &mut self,
         scope: &Scope,

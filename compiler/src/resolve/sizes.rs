@@ -1,4 +1,4 @@
-//! Warnings about cell sizes and time steps that have other names than those that count.
+//! Warnings about cell sizes and time steps that have other names than the ones that count.
 
 use super::codes;
 use super::derive::{Declared, SchemeText};

@@ -1,4 +1,4 @@
-//! Spaces of names: what a name can stand for at its place.
+//! Spaces of names: the kinds of items for which a name can stand at its place.
 
 use torre_grammar::ast::{ItemKind, Name};
 

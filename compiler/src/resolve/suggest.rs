@@ -2,7 +2,7 @@
 
 /// Names longer than this are not compared.
 const LONGEST: usize = 64;
-/// So many candidates are looked at.
+/// The most candidates that are looked at.
 const CANDIDATES: usize = 1_000;
 
 /// The candidate nearest to `name`, if one is near enough. The first of several wins.
@@ -15,8 +15,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     within(name, (name.chars().count() / 4).min(1), candidates)
 }
 
-/// Short words differ from each other by a letter or two without being meant, as `dt` and `dx` or `pml` and `pmc`: of
-/// those, only other cases and swapped letters count.
+/// Short words differ from each other by a letter or two without being meant, as `dt` and `dx` or `pml` and `pmc`:
+/// among short words, only other cases and swapped letters count.
 fn within<'a>(
     name: &str,
     allowed: usize,
@@ -37,7 +37,7 @@ fn within<'a>(
         .map(|(_, c)| c)
 }
 
-/// Whether two words of two letters or more have the same ones, in whatever case and order.
+/// Whether two words of two letters or more have the same letters, in any case and order.
 fn has_same_letters(a: &str, b: &str) -> bool {
     let letters = |word: &str| {
         let mut letters: Vec<char> = word.to_lowercase().chars().collect();

@@ -11,7 +11,7 @@ use crate::lattice::Position;
 use torre_grammar::ast::{self, Expr, Shape};
 
 impl Resolver<'_> {
-    /// The values of a coefficient, with what the problem says of it.
+    /// The values of a coefficient, with the statements of the problem about it.
     pub fn coef(&mut self, scope: &Scope, coef: &ast::Coef, place: &Place) -> Checked<Value> {
         self.needs_grid(&coef.name.node, "coefficient", place)?;
         let mut given = Vec::new();

@@ -15,7 +15,7 @@ use torre_grammar::diag::Diagnostic;
 /// Rounds in which times are passed on from statement to statement.
 const ROUNDS: usize = 8;
 
-/// What the statements of a step say about the time of a component.
+/// The time of a component by the statements of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     /// It is that of its declaration.
@@ -70,7 +70,7 @@ impl Times<'_> {
         Some(self.newest(read.component)? - 2 * i64::from(read.age.min(1)))
     }
 
-    /// What a statement says about the time of its target.
+    /// The time of the target of a statement by the statement itself.
     fn told_by(&self, update: &Update, statement: &Statement) -> Told {
         if self.per_step[update.target.index()] != 1 || advances(update, statement) {
             return Told::Declared;
@@ -89,8 +89,8 @@ impl Times<'_> {
         match times.iter().copied().collect::<Vec<i64>>().as_slice() {
             [] => Told::Declared,
             [time] if *time == new => Told::Declared,
-            // A flux, such as a difference of one field, lies at the time of that field. What is made of several fields
-            // may be a later stage of a Runge-Kutta method.
+            // A flux, such as a difference of one field, lies at the time of that field. An expression of several
+            // fields may be a later stage of a Runge-Kutta method.
             [time] if !is_recursive && fields.len() == 1 && is_difference(&update.body) => {
                 Told::At(*time)
             }
@@ -323,7 +323,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether an update adds to its old value what the time that it spans brings: `u += ...`, or `u = u + ...`, where
+/// Whether an update adds to its old value the change over the time that it spans: `u += ...`, or `u = u + ...`, where
 /// differences of `u` may stand in place of `u`.
 fn advances(update: &Update, statement: &Statement) -> bool {
     if !statement.sets {

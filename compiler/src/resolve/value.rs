@@ -1,4 +1,4 @@
-//! What expressions evaluate to, and where they are evaluated.
+//! The values of expressions, and the places where they are evaluated.
 
 use super::graph::NodeId;
 use super::load::{ItemId, ModuleId};
@@ -37,7 +37,7 @@ pub enum Sight {
     Item,
     /// The names of the scheme and the extents of the domain.
     Scheme,
-    /// The names of the problem, then those of its scheme.
+    /// The names of the problem, then the names of its scheme.
     Problem,
 }
 
@@ -48,7 +48,7 @@ pub enum Table {
     Problem,
     /// Axes, parameters, constants, fields and coefficients of the scheme.
     Scheme,
-    /// Cells of the domain per axis: `nx`. Whatever else has such a name hides them.
+    /// Cells of the domain per axis: `nx`. Any other item with such a name hides them.
     Extents,
 }
 
@@ -116,7 +116,7 @@ pub struct Items {
     pub items: Vec<Typed>,
 }
 
-/// A position with the place of what lies there, for messages.
+/// A position with the place in the text of the expression there, for messages.
 #[derive(Clone, Copy)]
 pub struct Located<'a> {
     /// `None`: it is evaluated where it is used.

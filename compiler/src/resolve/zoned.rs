@@ -3,7 +3,7 @@
 //!
 //! A call whose value is S inside of a zone and D outside is one node of the graph. An update with it computes its
 //! value with D everywhere; in the zone it then adds w (S - D), where w is the factor of the call in the update. So the
-//! update's own operations are those of the scheme without the zone, and several zones at one place simply add up. The
+//! update's own operations are the same as without the zone, and several zones at one place simply add up. The
 //! update has to be linear in the call, but w may depend on field values.
 
 mod amend;
@@ -66,7 +66,7 @@ impl Resolver<'_> {
                             return self.fail(d);
                         }
                     };
-                    // In a layer the definition itself says what differences are.
+                    // In a layer the definition itself defines differences.
                     self.zoned.plain |= self.frame.zones[zone].in_layers;
                     for name in names {
                         if self.zoned.states.len() >= STATES {
@@ -287,8 +287,8 @@ impl Resolver<'_> {
         self.graph.rewrite(node, &HashMap::new())
     }
 
-    /// The value of a call of a definition with states: what the definition says in the zone of its states, and outside
-    /// the same with 0 for states and depths.
+    /// The value of a call of a definition with states: the value by the definition in the zone of its states, and
+    /// outside the same with 0 for states and depths.
     pub fn zoned_call(&mut self, first: usize, result: Value, place: &Place) -> Checked<Value> {
         let keys: Vec<StateKey> = (first..self.zoned.states.len())
             .map(|i| StateKey(i as u32))

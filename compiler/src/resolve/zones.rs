@@ -24,9 +24,9 @@ pub struct SideLayer {
 pub struct ZoneFacts {
     pub name: String,
     pub boxes: Vec<Region>,
-    /// What a value must be for its cell to be in the zone, where the boxes do not say it all.
+    /// The condition for a cell to be in the zone, where the boxes alone do not decide.
     pub mask: Option<NodeId>,
-    /// Whether it is in layers of an axis, where definitions with states say themselves what differences are.
+    /// Whether it is in layers of an axis, where definitions with states define differences themselves.
     pub in_layers: bool,
     /// Where it changes the differences of an axis by itself: the axis, and its lower and upper side.
     pub layer: Option<(Axis, [Option<Rc<SideLayer>>; 2])>,
@@ -57,7 +57,7 @@ pub struct StateFacts {
     pub next: Option<NodeId>,
 }
 
-/// What of a scheme depends on zones.
+/// The parts of a scheme that depend on zones.
 #[derive(Default)]
 pub struct Zoned {
     pub calls: Vec<Call>,
@@ -72,7 +72,7 @@ pub struct Zoned {
     pub depths: Vec<NodeId>,
     /// Regions that are layers: their conditions and zones.
     pub layers: HashMap<NodeId, usize>,
-    /// What the updates of the scheme keep; `None` until it is assembled.
+    /// The states that the updates of the scheme keep; `None` until it is assembled.
     pub kept: Option<Vec<Kept>>,
 }
 

@@ -52,7 +52,7 @@ impl Face {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     pub face: Face,
-    /// One that needs the largest slope.
+    /// A dependence that needs the largest slope.
     pub dependence: Dependence,
     /// In cells per stage.
     pub given: Rational,

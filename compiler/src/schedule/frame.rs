@@ -1,4 +1,4 @@
-//! The frame in which a tiling measures positions, and what legal faces need in it.
+//! The frame in which a tiling measures positions, and the needs of legal faces in it.
 //!
 //! Tiles cut the grid by where values lie. Along the outer and middle axes that is the true, staggered position of each
 //! component. Along the inner axis all components of a stage get one common position, its *anchor*, so that a kernel
@@ -7,12 +7,12 @@
 //! A periodic axis is folded: position p and position N - p are measured as the same distance from 0, which turns the
 //! ring into a line. The fold never lengthens the distance of two positions on the ring, but may reverse its direction;
 //! so a form's slope must hold for both directions. Towers on a GPU go around instead: there the first two axes stay
-//! open ([`Frame::open`]), and what runs the tiles has to close the ring.
+//! open ([`Frame::open`]), and the code that runs the tiles has to close the ring.
 //!
 //! A face moves up its form by its slope in every stage, on average over a step. Where the updates of a step reach
 //! differently far it may be ahead of that at some of them, by their [`Frame::leads`], and behind at others. So the
-//! slope that a form needs is not that of the steepest dependence, but the largest mean among closed chains of
-//! dependences: what a lead gains for one link of a closed chain it takes from the next.
+//! slope that a form needs is not the slope of the steepest dependence, but the largest mean among closed chains of
+//! dependences: a lead takes from the next link of a closed chain as much as it gives to one.
 
 use super::face::Face;
 use crate::cone::{
@@ -29,25 +29,25 @@ const MOST_JOINED: usize = 16;
 pub struct Frame {
     /// Per stage, where its updates count as lying along the inner axis.
     pub anchors: Vec<HalfIndex>,
-    /// The axes that are folded: the periodic ones, but for those that are left open.
+    /// The axes that are folded: the periodic ones, except the ones that are left open.
     pub folded: PerAxis<bool>,
     /// The periodic axes that are left open: positions count on around them.
     pub open: PerAxis<bool>,
     /// Per stage and update, the target and its position.
     targets: Vec<Vec<(ComponentId, PerAxis<HalfIndex>)>>,
-    /// The dependences that count: those that go around a folded axis do not, as the same read the short way has a
-    /// vector of its own.
+    /// The dependences that count: dependences that go around a folded axis do not, as the same read the short way has
+    /// a vector of its own.
     dependences: Vec<Dependence>,
 }
 
-/// What a legal face of a form needs.
+/// The needs of a legal face of a form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Needed {
     /// In cells per stage, on average over a step.
     pub slope: Rational,
-    /// One that is as steep, or steeper than that: then one of the chain.
+    /// A dependence as steep as the slope, or a steeper one of the chain.
     pub dependence: Dependence,
-    /// A closed chain of dependences that moves up the form so fast.
+    /// A closed chain of dependences that moves up the form by the slope.
     pub chain: Vec<Dependence>,
 }
 
@@ -62,7 +62,7 @@ impl Frame {
                 s.updates.iter().map(|u| of(u.target)).collect()
             })
             .collect();
-        // Start with what most components of a stage have, then improve one stage at a time.
+        // Start with the position of most components of a stage, then improve one stage at a time.
         let anchors = targets
             .iter()
             .map(|t: &Vec<(ComponentId, PerAxis<HalfIndex>)>| {
@@ -190,7 +190,7 @@ impl Frame {
         (self.slope(form), most.max().unwrap_or(Rational::ZERO))
     }
 
-    /// What a legal face of a form needs in this frame; `None` for a scheme without updates.
+    /// The needs of a legal face of a form in this frame; `None` for a scheme without updates.
     pub fn needed(&self, form: Form) -> Option<Needed> {
         let (links, indices) = self.links(form);
         let cycle = fastest_cycle(self.sites(), &links)?;

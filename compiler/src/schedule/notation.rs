@@ -1,4 +1,4 @@
-//! From the text of a schedule to a template: what the words mean.
+//! From the text of a schedule to a template: the meaning of the words.
 //!
 //! | text | meaning |
 //! |---|---|
@@ -8,14 +8,14 @@
 //! | `(x, y): diamond(D = 2)` or `(W = 8)` | faces x + y and x - y, leaning up the first axis or as `lean` says |
 //! | `x: diamond(P = 32)` | faces x and -x |
 //! | `x: skewed(P = 32)` | face x, or -x with `lean -x` |
-//! | `(x, y): pyramid(base = 64)` | overlapped tiles with a base of so many cells along each axis; the only level |
-//! | `(x, y): box(16)` | boxes of so many cells in each stage; inside of tiles or of other boxes, or outermost |
+//! | `(x, y): pyramid(base = 64)` | overlapped tiles with a base of this many cells along each axis; the only level |
+//! | `(x, y): box(16)` | boxes of this many cells in each stage; inside of tiles or of other boxes, or outermost |
 //! | `pyramid(B = 64, TH = 8, Z = 0)`, `box(B = 16, Z = 0)` | along all axes, with Z cells along the last one, 0: whole lines |
 //! | `z: span` | not cut |
 //!
 //! Clauses: `height n` (once), `slope s` (checked, in cells per stage; default: derived), `lean +x`, and the words
-//! `parallel`, `sequential` and `vector`, which state what the level does anyway and are checked. An axis that is named
-//! again starts an inner level. Sizes are numbers, `auto`, or ranges `a..b` to choose from.
+//! `parallel`, `sequential` and `vector`, which state properties that the level has anyway, and are checked. An axis
+//! that is named again starts an inner level. Sizes are numbers, `auto`, or ranges `a..b` to choose from.
 
 mod named;
 mod write;

@@ -1,4 +1,5 @@
-//! Schedules whose sizes are still open: what a user writes, and what the compiler tries by itself.
+//! Schedules whose sizes are still open: the schedules that a user writes, and the ones that the compiler tries by
+//! itself.
 
 use super::face::Face;
 use super::frame::Frame;
@@ -26,7 +27,7 @@ pub struct TiledTemplate {
     pub parts: Parts,
 }
 
-/// What a family cuts the grid into.
+/// The parts into which a family cuts the grid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parts {
     /// Tiles between faces; outermost level first.
@@ -42,7 +43,7 @@ pub enum Parts {
 pub struct Size {
     /// As the user writes it: `D`, `TH`, ...
     pub name: String,
-    /// What it may be; one value if it is given. Not empty.
+    /// Its possible values; one value if it is given. Not empty.
     pub values: Vec<Rational>,
 }
 
@@ -166,7 +167,7 @@ fn cut(form: [i32; 3], sizes: &[usize]) -> OpenCut {
     }
 }
 
-/// What `auto` tries for a scheme, besides layerwise.
+/// The families that `auto` tries for a scheme, besides layerwise.
 pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     let heights: &[i64] = &[4, 8, 16, 32];
     match scheme.grid.dimensions() {
@@ -174,7 +175,8 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
             Size::of("W", &[6, 8, 12, 16, 20, 24]),
             Size::of("G", &[1, 2, 3, 4]),
             Size::of("TH", heights),
-            // Blocks along the inner axis cost more at their ends than they save; they are there for those who try.
+            // Blocks along the inner axis cost more at their ends than they save; they are there for users who try
+            // them.
             Size::of("Z", &[0]),
         )],
         2 => vec![
@@ -224,7 +226,7 @@ pub fn tower_unit(frame: &Frame) -> Rational {
     first.max(second) * Rational::whole(2)
 }
 
-/// DiamondTorre in one level: towers of some size, in units of so many cells.
+/// DiamondTorre in one level: towers of some size, in units of `unit` cells.
 pub fn towers(size: Size, unit: Rational, th: Size) -> TiledTemplate {
     let open = |form| OpenCut {
         form: PerAxis(form),

@@ -75,8 +75,7 @@ pub enum Illegal {
 
 /// A tiling is legal iff every face is: there are leads such that for each dependence that counts in the frame,
 /// form(space) <= slope * stages + lead of the later update - lead of the earlier one. They exist iff no closed chain
-/// of dependences moves up the form faster than the slope. Then no tile waits for one that runs later, whatever the
-/// pitches.
+/// of dependences moves up the form faster than the slope. Then no tile waits for one that runs later, for any pitches.
 pub fn check_tiling(frame: &Frame, tiling: &Tiling) -> Result<(), Illegal> {
     if tiling.height == 0 {
         return Err(Illegal::Size);

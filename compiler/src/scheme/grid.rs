@@ -1,8 +1,8 @@
-//! The grid: axes, cells, and what lies beyond the ends of the domain.
+//! The grid: axes, cells, and boundaries at the ends of the domain.
 
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
 
-/// What a read beyond one end of an axis sees.
+/// The values that a read beyond one end of an axis sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Boundary {
     /// Zeros.
@@ -10,7 +10,7 @@ pub enum Boundary {
     /// The other end (both sides of an axis).
     Periodic,
     /// The mirror image about the end plane (position 0 or N): components at integer positions are odd (and 0 on the
-    /// plane), those at half-integer positions even. The perfect electric conductor of Maxwell's equations.
+    /// plane), components at half-integer positions even. The perfect electric conductor of Maxwell's equations.
     Pec,
     /// The opposite parities.
     Pmc,
@@ -36,7 +36,7 @@ impl Boundary {
     }
 }
 
-/// Positions in a cell: those of the components that are odd about a plane.
+/// Positions in a cell: the positions of the components that are odd about a plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OddPositions(u8);
 

@@ -1,4 +1,4 @@
-//! The scheme: what one time step computes, resolved and typed.
+//! The scheme: the computation of one time step, resolved and typed.
 //!
 //! A [`Scheme`] is a list of [`Stage`]s that a step runs in order. A stage advances some components, each by one
 //! [`Update`]; the updates of one stage are independent of each other. The value of a component after its k-th update
@@ -13,7 +13,7 @@
 //!   subnormals; initial values are flushed, too.
 //! - A read outside of a component's extent follows the grid's boundary ([`Grid::resolve`]).
 //! - In a zone, each amendment of the update then turns this value into another one, and advances its states, in the
-//!   order of the amendments. All read what was there before the stage.
+//!   order of the amendments. All read values from before the stage.
 //! - Sources (see [`crate::problem`]) add to a value right after the update that computed it.
 //!
 //! Rules (checked by `verify`):
@@ -127,7 +127,7 @@ pub struct Scheme {
     pub stages: Vec<Stage>,
     /// Parts of the grid in which updates are amended.
     pub zones: Vec<Zone>,
-    /// What amendments keep.
+    /// The states that amendments keep.
     pub states: Vec<State>,
 }
 
@@ -146,7 +146,7 @@ pub struct Component {
 /// A static array, at the position and with the extent of the updates that use it.
 #[derive(Clone, Debug)]
 pub struct Coef {
-    /// A name for people: what the user called it, or the expression.
+    /// A name for people: the user's name, or the expression.
     pub name: String,
     pub position: Position,
     /// Evaluated in double precision at each index, then rounded.
@@ -186,7 +186,7 @@ impl Update {
         std::iter::once(&self.body).chain(self.amendments.iter().map(|a| &a.body))
     }
 
-    /// What the update reads, in zones too.
+    /// The reads of the update, in zones too.
     pub fn reads(&self) -> impl Iterator<Item = &Read> {
         self.bodies().flat_map(Body::reads)
     }

@@ -1,4 +1,4 @@
-//! The dump of a scheme: what `torre emit --stage scheme` prints and snapshots show.
+//! The dump of a scheme: the text that `torre emit --stage scheme` prints and snapshots show.
 
 use super::{Body, Boundary, Op, Scheme, Update};
 use std::fmt;

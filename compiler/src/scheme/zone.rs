@@ -125,7 +125,7 @@ impl Zone {
 pub struct ZoneMap {
     /// Per axis where parts begin, in ascending order; the first one begins below all indices.
     cuts: PerAxis<Vec<i64>>,
-    /// The zones of each part, those of the inner axis next to each other.
+    /// The zones of each part, with parts of the inner axis next to each other.
     sets: Vec<ZoneSet>,
 }
 
@@ -172,7 +172,7 @@ impl ZoneMap {
             .saturating_sub(1)
     }
 
-    /// The parts of an axis that a range meets, with what of the range lies in each.
+    /// The parts of an axis that a range meets, with the piece of the range in each.
     pub fn parts(
         &self,
         axis: Axis,

@@ -9,8 +9,8 @@ pub enum Effort {
     /// As for users.
     #[default]
     Full,
-    /// Little: the full pipeline takes most of the time of tests that compile large kernels for a few cells. What it
-    /// changes is LLVM's; the tests that compile with it are about kernels that users get.
+    /// Little: the full pipeline takes most of the time of tests that compile large kernels for a few cells. It changes
+    /// only LLVM's work; the tests that compile with it are about kernels that users get.
     Quick,
     /// Less still: LLVM's code generator, which takes nearly all of the time of `Quick`, does not optimise. That takes
     /// a fifth of the time, and kernels have up to half as many instructions more.

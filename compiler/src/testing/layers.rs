@@ -7,7 +7,7 @@ use crate::scheme::{
     Zone, ZoneId,
 };
 
-/// Adds a layer of so many cells at both ends of each axis, 0 for none, as absorbing layers are: updates that take a
+/// Adds a layer of `cells` cells at both ends of each axis, 0 for none, like an absorbing layer: updates that take a
 /// difference along the axis take another one there, with a state for each and three coefficients that depend on the
 /// axis alone.
 pub fn add_layers(scheme: &mut Scheme, cells: PerAxis<i64>) {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// What was made of each text, in this process.
+/// The results for texts, in this process.
 static MADE: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// What `make` makes of a text, which depends on nothing else; it runs once for each. Failures are not kept.
+/// The result of `make` for a text, which depends on nothing else; it runs once for each. Failures are not kept.
 pub fn once<E>(text: &str, make: impl FnOnce() -> Result<String, E>) -> Result<String, E> {
     let lock = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let known = lock().get(text).cloned();

@@ -31,7 +31,7 @@ impl Memory {
         }
     }
 
-    /// Random values. One in so many is special: a zero of either sign, a subnormal, huge, infinite or NaN; 0: none.
+    /// Random values. One in `special` is special: a zero of either sign, a subnormal, huge, infinite or NaN; 0: none.
     pub fn fill(&mut self, rng: &mut Rng, special: u64) {
         for i in 0..self.elements {
             let value = if special != 0 && rng.below(special) == 0 {

@@ -389,7 +389,7 @@ pub fn add_random_bands(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
     }
 }
 
-/// The same, but that no amendment reads what its own stage overwrites, as it has to be on a GPU.
+/// The same, without amendments that read a value that their own stage overwrites, as GPUs require.
 pub fn add_random_zones_for_gpus(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
     add_random_zones(rng, limits, scheme);
     let components = scheme.components.clone();

@@ -27,7 +27,7 @@ pub fn tower_pitches(rng: &mut Rng) -> [Rational; 2] {
     [tower_pitch(rng), tower_pitch(rng)]
 }
 
-/// Makes an axis longer; what ends where the axis does, ends later.
+/// Makes an axis longer; a region that ends where the axis does, ends later.
 pub fn lengthen(scheme: &mut Scheme, axis: Axis, by: i64) {
     let end = |scheme: &Scheme, id| scheme.grid.live(scheme.component(id).position)[axis].hi;
     let targets = scheme.stages.iter().flat_map(|s| &s.updates);

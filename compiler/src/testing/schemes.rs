@@ -292,7 +292,7 @@ pub fn one_update_per_stage(mut scheme: Scheme) -> Scheme {
     scheme
 }
 
-/// The wave equation with a star of so many cells each way, two levels of time in place.
+/// The wave equation with a star of `radius` cells each way, two levels of time in place.
 pub fn star(radius: i32, precision: Precision, cells: [i64; 3]) -> Scheme {
     let mut scheme = maxwell(2, precision, cells);
     let read = |offset: [i32; 3], age: u8| {

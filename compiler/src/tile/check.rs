@@ -8,10 +8,10 @@
 //! - every update replaces exactly the version whose place it takes, and all places end with their last version: so
 //!   every event runs exactly once;
 //! - two outermost tiles that touch the same place, and one of them writes it, are ordered by the waits of [`Strips`],
-//!   and so are parts of one tile that run apart. This is decided by vector clocks of the strips' tracks, so that what
-//!   one run happens to do does not matter.
+//!   and so are parts of one tile that run apart. This is decided by vector clocks of the strips' tracks, so that the
+//!   order of one run does not matter.
 //!
-//! Values on a plane where they are 0 are part of it as far as rows run over them: for a moment they are something else
+//! Values on a plane where they are 0 are part of it as far as rows run over them: for a moment they have other values
 //! there.
 
 mod clocks;
@@ -42,7 +42,7 @@ use versions::{Versions, source};
 /// Outermost tiles times tracks between two barriers; likewise.
 const MOST_CLOCKS: u64 = 1 << 26;
 
-/// Runs `steps` steps of a tile program and counts what it does.
+/// Runs `steps` steps of a tile program and counts its work.
 pub fn check(
     scheme: &Scheme,
     program: &TileProgram,
@@ -51,7 +51,7 @@ pub fn check(
     check_with(scheme, program, steps, &Order::default())
 }
 
-/// What is waited for, and what runs together.
+/// The waits of tiles, and the parts that run together.
 struct Order<'a> {
     waits: &'a dyn Fn(&Strips, usize) -> Waits,
     joint: &'a dyn Fn(Joint) -> Joint,
@@ -100,7 +100,7 @@ struct Inner {
     counted: bool,
 }
 
-/// An outermost tile that has run, or those of its parts that run together.
+/// An outermost tile that has run, or the parts of it that run together.
 struct Outer {
     group: usize,
     time_block: usize,
@@ -120,7 +120,7 @@ struct Run<'a> {
     report: TileReport,
     /// All so far; the last one runs.
     tiles: Vec<Outer>,
-    /// What is done for sure when the tile starts that runs.
+    /// The tasks that are done for sure when the running tile starts.
     clock: Vec<u32>,
     /// Time blocks up to a barrier, and their first stage.
     group: usize,
@@ -265,7 +265,7 @@ impl Run<'_> {
         self.levels[level].indices = indices;
         self.levels[level].stamp += 1;
         self.levels[level].counted = false;
-        // Tiles of the levels inside begin with it, whatever their indices.
+        // Tiles of the levels inside begin with it, for any indices.
         for inner in &mut self.levels[level + 1..] {
             inner.indices.clear();
             inner.stamp += 1;
@@ -348,7 +348,7 @@ impl Run<'_> {
 
     fn event(&mut self, event: Event) -> Checked {
         let update = &self.scheme.stages[event.stage.index()].updates[event.update];
-        // Elsewhere rows run over a plane of zeros, and what they compute is dropped.
+        // Elsewhere rows run over a plane of zeros, and the computed values are dropped.
         let acts = update.region.contains(event.at);
         if acts {
             self.report.events += 1;
@@ -421,7 +421,8 @@ impl Run<'_> {
         let expected = self.versions.acted(id, version, at);
         let found = self.memory.versions[place];
         if found != expected {
-            // Either what it needs has not run yet, or what takes it away has run already.
+            // Either the event that computes the version has not run yet, or the event that takes it away has run
+            // already.
             let producer = self.versions.event(id, expected, at);
             let taker = self.versions.event(id, found, at);
             let crossing = if found < expected {
@@ -466,7 +467,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The tile that runs touches what `earlier` touched: is it ordered after it?
+    /// The running tile touches a place that `earlier` touched: is it ordered after it?
     fn race(
         &self,
         kind: Kind,

@@ -1,17 +1,17 @@
-//! In which order the tiles inside of an outermost tile run.
+//! The order in which the tiles inside of an outermost tile run.
 //!
-//! On folded axes a tile has a part on each sheet. Those far from the ends of the fold are tasks of their own
+//! On folded axes a tile has a part on each sheet. Parts far from the ends of the fold are tasks of their own
 //! ([`super::sheets`]). Of the others, parts between which no dependence goes run one after the other, all inner tiles
-//! of one of them before those of the next, so that a cache holds the values of one part instead of up to four. Parts
-//! that touch each other run together, their stages in turn. As tiles lean, parts touch in some of their stages only,
-//! and run one after the other in the others.
+//! of one of them before the tiles of the next, so that a cache holds the values of one part instead of up to four.
+//! Parts that touch each other run together, their stages in turn. As tiles lean, parts touch in some of their stages
+//! only, and run one after the other in the others.
 
 use super::shape::{Part, Shapes};
 use super::sheets::SheetSet;
 use super::{Tile, TileProgram};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 
-/// An innermost tile, or those of its parts that run together.
+/// An innermost tile, or the parts of it that run together.
 #[derive(Clone, Debug)]
 pub struct Work {
     pub tile: Tile,

@@ -6,9 +6,9 @@
 //! falls from an event to one that depends on it. A tile is one interval of depths per plane:
 //! `[pitch * i, pitch * (i + 1))` for each cut, intersected over the levels; tiles run in ascending order of i.
 //!
-//! Two tiles may depend on each other only if the indices of the earlier one are nowhere above those of the later one.
-//! So a tile may run when its neighbours one index lower along each cut, and the tiles of the time block before, are
-//! done; all others follow.
+//! Two tiles may depend on each other only if the indices of the earlier one are nowhere above the indices of the later
+//! one. So a tile may run when its neighbours one index lower along each cut, and the tiles of the time block before,
+//! are done; all others follow.
 
 mod blocks;
 pub mod check;

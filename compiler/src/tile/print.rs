@@ -1,4 +1,4 @@
-//! The dump of a tile program: what `torre emit --stage tiles` prints and snapshots show.
+//! The dump of a tile program: the text that `torre emit --stage tiles` prints and snapshots show.
 
 use super::{Class, Plane, TileProgram};
 use crate::lattice::Axis;

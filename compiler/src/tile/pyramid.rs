@@ -1,14 +1,14 @@
-//! Pyramids: tiles that compute what they would otherwise have to wait for.
+//! Pyramids: tiles that compute the values for which they would otherwise have to wait.
 //!
-//! A tile owns a box of cells, its *base*. In a time block it loads what the values of the base at the time block's end
-//! come from, advances that in memory of its own, over a region that shrinks from stage to stage, and stores its base.
-//! What lies beyond the base is computed by the neighbours as well: tiles of a time block depend on nothing but the
-//! values before it, so that each order of them is legal.
+//! A tile owns a box of cells, its *base*. In a time block it loads the values from which the values of the base at the
+//! time block's end follow, advances them in memory of its own, over a region that shrinks from stage to stage, and
+//! stores its base. Cells beyond the base are computed by the neighbours as well: tiles of a time block depend on
+//! nothing but the values before it, so that each order of them is legal.
 //!
 //! Regions are boxes, an interval per axis, and follow from the reads of the updates backwards through the time block:
-//! what a stage has to compute is what later stages of the tile read. A read beyond a mirror needs the ghost's source.
-//! Along a periodic axis that is cut, the tile goes around the end and computes what is there with it; indices then lie
-//! beyond the domain ([`PyramidProgram::unrolled`]).
+//! a stage has to compute the values that later stages of the tile read. A read beyond a mirror needs the ghost's
+//! source. Along a periodic axis that is cut, the tile goes around the end and computes the cells there with it;
+//! indices then lie beyond the domain ([`PyramidProgram::unrolled`]).
 
 use super::row_region;
 use crate::lattice::{Axis, Interval, PerAxis};
@@ -37,13 +37,13 @@ pub struct PyramidProgram {
 /// A tile along one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slab {
-    /// The indices that the tile owns; those of components that end earlier are left out there.
+    /// The indices that the tile owns; indices of components that end earlier are left out there.
     pub base: Interval,
     /// The index that comes first in the tile's memory.
     pub first: i64,
-    /// What is loaded, ghosts included.
+    /// The indices that are loaded, ghosts included.
     pub loaded: Interval,
-    /// Per stage of a time block, what is computed.
+    /// Per stage of a time block, the indices that are computed.
     pub stages: Vec<Interval>,
 }
 
@@ -68,7 +68,7 @@ impl PyramidProgram {
         for axis in Axis::ALL {
             let [lo, hi] = program.growth(scheme, axis, base[axis]);
             program.overlap[axis] = [lo, hi];
-            // A mirror shows what lies within the reach of its end; from there the tile grows as it does elsewhere.
+            // A mirror shows values within the reach of its end; from there the tile grows as it does elsewhere.
             let widest = base[axis].max(reach(axis) + 2).saturating_add(lo + hi);
             extent[axis] = if program.unrolled[axis] {
                 widest
@@ -157,10 +157,11 @@ impl PyramidProgram {
     }
 }
 
-/// The input of a tile along an axis, and what each stage of a time block computes.
+/// The input of a tile along an axis, and the indices that each stage of a time block computes.
 fn regions(scheme: &Scheme, line: Line, base: Interval, height: u64) -> (Interval, Vec<Interval>) {
     let Line { axis, unrolled } = line;
-    // What is stored at the end, per component. It is computed in every step, as probes and slices may look at it.
+    // The indices that are stored at the end, per component. They are computed in every step, as probes and slices may
+    // look at them.
     let owned: Vec<Interval> = scheme
         .component_ids()
         .map(|id| match unrolled {
@@ -168,7 +169,7 @@ fn regions(scheme: &Scheme, line: Line, base: Interval, height: u64) -> (Interva
             false => base.intersect(scheme.extent(id)[axis]),
         })
         .collect();
-    // Per component and time level, what is needed of the version that it holds.
+    // Per component and time level, the indices that are needed of the version that it holds.
     let mut needs: Vec<Vec<Interval>> = scheme
         .component_ids()
         .map(|id| vec![owned[id.index()]; usize::from(scheme.component(id).time_levels)])
@@ -205,7 +206,8 @@ struct Place {
     step: u64,
 }
 
-/// Goes back over a stage: from what is needed after it to what is needed before, and what it has to compute.
+/// Goes back over a stage: from the values that are needed after it to the values that are needed before, and the
+/// values that it has to compute.
 fn before(
     scheme: &Scheme,
     place: Place,
@@ -223,7 +225,7 @@ fn before(
     for update in updates {
         let id = update.target;
         let own = &mut needs[id.index()][time_level(id, scheme.version(id, stage, step) + 1)];
-        // Before the stage, the time level holds what the update replaces.
+        // Before the stage, the time level holds the version that the update replaces.
         wanted.push(std::mem::take(own).hull(owned[id.index()]));
     }
     for (update, wanted) in updates.iter().zip(wanted) {

@@ -2,8 +2,8 @@
 //!
 //! Without ends of the grid, two tiles that lie alike relative to the lattice are translates of each other. The rows of
 //! one of each kind are kept relative to an origin: the cell where the lower depths of two of its planes meet, rounded
-//! down. Rounding commutes with shifts by whole cells, so translates have the same rows relative to their origins. What
-//! lies beyond the ends is cut off when a shape is placed.
+//! down. Rounding commutes with shifts by whole cells, so translates have the same rows relative to their origins.
+//! Parts beyond the ends are cut off when a shape is placed.
 //!
 //! A folded axis is two sheets, on one of which positions count backwards. There a plane's form changes its sign along
 //! that axis and its depths shift by the ring, so a tile has a shape on each sheet.
@@ -28,11 +28,11 @@ const FAR: i64 = 1 << 24;
 pub struct Shape {
     /// In running order, relative to the origin and to the time block's first stage.
     pub segments: Vec<Segment>,
-    /// Where those of each stage begin, and the end of all.
+    /// Where the segments of each stage begin, and the end of all.
     starts: Vec<usize>,
     /// Encloses the segments along the outer and middle axes.
     bounds: Region,
-    /// Those of each stage.
+    /// Encloses the segments of each stage.
     stage_bounds: Vec<Region>,
 }
 
@@ -88,7 +88,7 @@ pub struct Part {
     pub(super) sheet: usize,
 }
 
-/// What parts of the same shape have in common whose rows are cut alike: they are translates of each other.
+/// The cut of a part. Parts of the same shape with the same cut are translates of each other.
 pub type Cut = (usize, [Option<i64>; 2], i64);
 
 impl Part {
@@ -184,8 +184,8 @@ impl Shapes {
         moved(range, part.origin[Axis::INNER]).intersect(inner)
     }
 
-    /// Visits what the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the time block's
-    /// first stage.
+    /// Visits the part that the ends of the grid leave of a segment, as it lies in a part of a tile; `first` is the
+    /// time block's first stage.
     pub fn place(
         &self,
         part: &Part,

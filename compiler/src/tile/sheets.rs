@@ -3,7 +3,7 @@
 //! Along a folded axis a tile has a part on each side, so with two folded axes it has a part on each of four sheets. An
 //! update reads no farther than the program's reach, so a dependence goes from one side of an axis to the other only
 //! where both of its events lie that near to the same end of the fold. A tile all of whose events are farther from both
-//! ends has no dependence across that axis, whatever the other tiles are: its parts on the two sides are independent of
+//! ends has no dependence across that axis, for any other tiles: its parts on the two sides are independent of
 //! everything on the other side. Where a tile comes near an end, its parts on the two sides are a *joint*, which runs
 //! as a whole.
 
@@ -43,7 +43,7 @@ pub fn members(set: SheetSet) -> impl Iterator<Item = usize> {
 }
 
 impl TileProgram {
-    /// The axes along which tiles have parts that may run apart: those that are folded, but the inner one.
+    /// The axes along which tiles have parts that may run apart: the folded axes, except the inner one.
     fn sided(&self) -> impl Iterator<Item = Axis> {
         [Axis::OUTER, Axis::MIDDLE]
             .into_iter()

@@ -1,4 +1,4 @@
-//! Strips: the unit in which threads take the outermost tiles, and what each of them waits for.
+//! Strips: the unit in which threads take the outermost tiles, and the waits of each.
 //!
 //! A strip holds the outermost tiles of one time block that share the index of the first cut. Strips are numbered by
 //! (time block, index). A strip's tiles run in lexicographic order of the remaining cuts; a tile's *place* in this

@@ -173,7 +173,7 @@ impl TileProgram {
         for class in self.stages.iter().flatten() {
             let others = self.places(class, other);
             let mut own = self.places(class, axis);
-            // What moves evenly from the first stage to the last is bounded by what it is at both.
+            // A limit that moves evenly from the first stage to the last is bounded by its values at both.
             let mut meet = |along: [Span; 2], factor| {
                 own = along[0].hull(along[1]).solve(factor, own);
             };
@@ -199,7 +199,7 @@ impl TileProgram {
         all
     }
 
-    /// What the planes that cut a tile leave to a stage.
+    /// The limits that the planes of a tile set to a stage.
     fn limits(&self, tile: &Tile, number: i64) -> impl Iterator<Item = Limit> {
         let planes = self.planes.iter().zip(&tile.depths).enumerate();
         planes.filter_map(move |(index, (plane, depths))| {
@@ -221,7 +221,7 @@ impl TileProgram {
         self.walk_on(tile, numbers, SheetSet::MAX, visit);
     }
 
-    /// The same on some sheets: all those on some sides of each axis.
+    /// The same for events on some sheets.
     pub fn walk_on(
         &self,
         tile: &Tile,
@@ -289,7 +289,7 @@ impl TileProgram {
     }
 }
 
-/// What a cut plane leaves to a stage.
+/// The limit that a plane sets to a stage.
 #[derive(Clone, Copy)]
 struct Limit {
     plane: usize,
@@ -305,7 +305,7 @@ impl Limit {
     }
 }
 
-/// What walking needs for a moment.
+/// Buffers of a walk.
 #[derive(Default)]
 struct Scratch {
     limits: Vec<Limit>,

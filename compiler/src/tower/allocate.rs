@@ -1,10 +1,10 @@
 //! Where the values of a tower lie: registers of threads and shared rows.
 //!
 //! A thread has one index along the inner axis and keeps the values of its index in registers. A *shared row* holds
-//! what threads tell each other: rows that come from memory, copied while the stage before runs, and rows that are read
-//! at other indices. A *copy* is a value in a shared row from the stage in which it is put there to the last one in
-//! which it is read. There is one barrier between stages, so two copies may have the same shared row if they have no
-//! stage in common.
+//! values that threads pass to each other: rows that come from memory, copied while the stage before runs, and rows
+//! that are read at other indices. A *copy* is a value in a shared row from the stage in which it is put there to the
+//! last one in which it is read. There is one barrier between stages, so two copies may have the same shared row if
+//! they have no stage in common.
 
 use super::group::Group;
 use super::residency::{LiveRange, Residency, RowRef, RowUpdate};
@@ -37,8 +37,8 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Those of a live range from a stage on, as a period sees them that starts with another one; both counted from the
-    /// period in which the live range begins.
+    /// The uses of a live range from stage `from` on, as seen by a period that starts with stage `start`. Both stages
+    /// count from the period in which the live range begins.
     fn new(live: &LiveRange, from: i64, start: i64) -> Uses {
         let mut touches = live.touches.iter().filter(|t| t.stage as i64 >= from);
         let first = touches.next().unwrap_or(&live.touches[0]);
@@ -71,7 +71,7 @@ impl Uses {
         }
     }
 
-    /// As seen from a period that begins so many stages later.
+    /// The same uses, as seen from a period that begins `stages` stages later.
     pub fn seen_from(self, stages: i64) -> Uses {
         let [first, last] = [self.first, self.last].map(|used| Use {
             stage: used.stage - stages,
@@ -104,7 +104,7 @@ pub struct Carried {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StageAllocation {
     pub updates: Vec<RowUpdate>,
-    /// Rows to copy from memory during this stage, for the next one. Those of the last stage belong to the next period.
+    /// Rows to copy from memory during this stage, for the next one. Loads of the last stage belong to the next period.
     pub loads: Vec<SharedCopy>,
     /// The shared rows of rows that are read at other indices.
     pub cross_lane: BTreeMap<RowRef, usize>,
@@ -112,7 +112,7 @@ pub struct StageAllocation {
     pub entering: BTreeMap<RowRef, usize>,
     /// Rows that enter now and are needed at the thread's own index later, or in a shared row again.
     pub wanted: BTreeSet<RowRef>,
-    /// Rows that come from memory for this stage: those that are not kept in registers or shared rows from before.
+    /// Rows that come from memory for this stage, because they are not kept in registers or shared rows from before.
     pub arriving: BTreeSet<RowRef>,
     /// Shared rows for rows that the stage writes.
     pub publish: BTreeMap<RowRef, usize>,
@@ -130,7 +130,7 @@ pub struct Allocation {
     pub shared_rows: usize,
     /// Ascending.
     pub carried: Vec<Carried>,
-    /// What shared rows hold when a period begins.
+    /// The contents of shared rows when a period begins.
     pub held: Vec<SharedCopy>,
 }
 
@@ -329,8 +329,8 @@ fn copies(index: usize, live: &LiveRange, period: i64, arcs: &mut Vec<Arc>) {
     arcs.extend(now);
 }
 
-/// A shared row for each copy: those that last from one period into the next get theirs first, the others where there
-/// is room.
+/// A shared row for each copy. Copies that last from one period into the next get theirs first; the others follow where
+/// there is room.
 fn colour(arcs: &[Arc], period: i64) -> Vec<usize> {
     let stages = |arc: &Arc| (arc.start..=arc.end).map(move |s| s.rem_euclid(period) as usize);
     let crosses = |arc: &Arc| arc.start.div_euclid(period) != arc.end.div_euclid(period);

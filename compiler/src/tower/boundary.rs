@@ -1,8 +1,8 @@
 //! Periods that ends of the grid cut: the rows of a tower, run in memory with a condition for each.
 //!
-//! The same rows in the same stages as in an interior period, with a barrier after each stage. A row that lies in the
-//! region of its update is computed from memory and stored, together with its ghosts; but those along the inner axis,
-//! where towers make them where they are read.
+//! The rows and stages are the same as in an interior period, with a barrier after each stage. A row that lies in the
+//! region of its update is computed from memory and stored together with its ghosts. Ghosts along the inner axis are
+//! left out where towers make them when they read them.
 
 use super::group::{Group, PerFace};
 use super::residency::{RowUpdate, StageAt, keeps_old};
@@ -40,7 +40,8 @@ pub struct BoundaryUpdate {
 
 /// Words of constant memory, in which the list lies.
 const MOST_WORDS: usize = 65536 / 4;
-/// Values that are loaded together, so that they are under way at the same time: those of as many rows as this allows.
+/// The most values that are loaded together, so that they are under way at the same time. As many rows are computed
+/// together as this allows.
 const AT_ONCE: usize = 108;
 /// The same where rows are amended: blocks have more registers then.
 const AT_ONCE_AMENDED: usize = 144;
@@ -114,10 +115,10 @@ impl BoundaryRows {
     }
 }
 
-/// What blocks have of lines.
+/// The part of lines that a block has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineParts {
-    /// All of them, or slabs.
+    /// Whole lines, or slabs.
     Slabs,
     ZBlocks,
 }
@@ -156,7 +157,7 @@ impl BoundaryUpdate {
 fn loads(scheme: &Scheme, update: &Update) -> usize {
     let read = |op: &&Op| matches!(op, Op::Read(_) | Op::Coef(_));
     let body = update.body.ops.iter().filter(read).count();
-    // What amendments read of rows is what the update reads, as a rule; each has a condition and a place, too.
+    // Amendments read the same rows as their update, as a rule; each has a condition and a place, too.
     let memory = |op: &&Op| !matches!(memory_of(scheme, op), None | Some(Memory::Lane));
     let amended = |a: &Amendment| a.body.ops.iter().filter(memory).count() + 3;
     let amended: usize = update.amendments.iter().map(amended).sum();

@@ -1,4 +1,4 @@
-//! Where on the grid towers are whole, and what they do in a time block there.
+//! Where on the grid towers are whole, and which periods of a time block they run there.
 
 use super::group::{Group, PerFace};
 use super::group_box::GroupBox;
@@ -12,7 +12,7 @@ use crate::layout::Layout;
 use crate::scheme::{Boundary, ComponentId, Scheme, Update};
 use std::ops::Range;
 
-/// The rows of a component that updates may write. What the others hold never changes; ghosts of their zeros have no
+/// The rows of a component that updates may write. Values of other rows never change; ghosts of their zeros have no
 /// sign.
 pub fn written_groups(scheme: &Scheme, component: ComponentId) -> GroupBox {
     let live = scheme.grid.live(scheme.component(component).position);
@@ -27,10 +27,10 @@ pub fn written_groups(scheme: &Scheme, component: ComponentId) -> GroupBox {
 pub struct Bounds {
     /// All rows lie in the regions of their updates, and have no ghosts along the two axes.
     interior: GroupBox,
-    /// The same but for rows beyond ends that have no ghosts: those are in no region. `None` where no end may cut such
+    /// The same, except for rows beyond ends without ghosts, which are in no region. `None` where no end may cut such
     /// rows off.
     predicated: Option<GroupBox>,
-    /// Memory holds all that is kept when the period begins.
+    /// Memory holds all rows that are kept when the period begins.
     begin: GroupBox,
     /// Some row may lie in the region of its update.
     touched: GroupBox,
@@ -73,7 +73,7 @@ impl Bounds {
     }
 }
 
-/// What a tower does in a time block.
+/// The periods of a tower in a time block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     pub alignment: usize,
@@ -85,15 +85,15 @@ pub struct Placement {
     pub shift: Group,
     /// Below which depths rows belong to a narrow tower, along both faces.
     pub limits: PerFace<Option<i64>>,
-    /// Those in which rows may lie in the grid, counted from the start of the time block.
+    /// The periods in which rows may lie in the grid, counted from the start of the time block.
     pub periods: Range<u64>,
-    /// Those that interior code runs, or predicated code; the others, a few, are run row by row in memory.
+    /// The periods that interior or predicated code runs. The few others are run row by row in memory.
     pub interior: Range<u64>,
     /// The number of the variant of interior periods. Where ends without ghosts may cut rows off, values that memory
-    /// does not have are nobody's, and rows in no region keep their values.
+    /// does not have are never used, and rows in no region keep their values.
     pub variant: usize,
-    /// The interior periods whose rows may be near faces of boxes of total fields across the first two axes, and those in
-    /// between.
+    /// The interior periods whose rows may be near faces of boxes of total fields across the first two axes, and the
+    /// periods between them.
     pub near: Range<u64>,
 }
 
@@ -124,7 +124,7 @@ impl Towers {
         self.alignments.iter().map(bounds).collect()
     }
 
-    /// What a tile has to do in a time block of so many periods; `None` if that is nothing.
+    /// The placement of a tile in a time block of `periods` periods; `None` if it has no row there.
     pub fn place(&self, bounds: &[Bounds], tile: PerFace<i64>, periods: u64) -> Option<Placement> {
         let located = self.locate(tile)?;
         self.place_at(bounds, located, self.rings.limits(tile), periods)
@@ -250,8 +250,8 @@ impl Towers {
         ends.into_iter().flatten().any(|end| end)
     }
 
-    /// Which ends of the outer and the middle axis may do so: those without ghosts, if all updates need the old values
-    /// of what they write.
+    /// Which ends of the outer and the middle axis may cut rows off predicated periods: ends without ghosts, if all
+    /// updates need the old values of the rows that they write.
     pub fn predicating_ends(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
         let keep = self.alignments.iter().all(Residency::keeps_all);
         let open = |end: Boundary| keep && end == Boundary::Zero;

@@ -94,7 +94,7 @@ impl Geometry {
         Some(Group::new(cells(u * d - v * b)?, cells(a * v - c * u)?))
     }
 
-    /// How far towers move in so many stages, if they lie on the lattice as before then.
+    /// How far towers move in `stages` stages; `None` if they do not lie on the lattice as before then.
     pub fn advance(&self, stages: i64) -> Option<Group> {
         self.solve(self.slopes.map(|s| s.saturating_mul(stages)))
     }
@@ -123,14 +123,15 @@ impl Geometry {
         [-d, b].map(|n| n.signum() * self.det.signum())
     }
 
-    /// After how many pitches along the second face towers lie on the lattice as before, and how far away those are.
+    /// After how many pitches along the second face towers lie on the lattice as before, and the displacement to these
+    /// towers.
     pub fn repeats(&self) -> Option<(usize, Group)> {
         let after = |n: i64| self.solve([0, -n * self.pitches[1]]);
         (1..=MOST_WAYS).find_map(|n| Some((n as usize, after(n)?)))
     }
 
-    /// The depths along the second face at which towers start that lie near cells of a range along the middle axis, of
-    /// those with a depth along the first face. `None`: any depths.
+    /// The depths along the second face at which towers start that have depth `first` along the first face and lie near
+    /// `cells` along the middle axis. `None`: any depths.
     pub fn beside(&self, first: i64, cells: Interval) -> Option<Interval> {
         // The cell of `reduce` is y where unit * y <= c * first - a * second < unit * (y + 1), for units above 0.
         let unit = 2 * i128::from(self.det);
@@ -152,8 +153,8 @@ impl Geometry {
         Some(Interval::new(one.min(other), one.max(other)))
     }
 
-    /// The ways in which towers lie on the lattice that start at whole pitches from each other, or at sums of those and
-    /// other distances.
+    /// The ways in which towers lie on the lattice that start at whole pitches from each other, or at sums of whole
+    /// pitches and `others`.
     pub fn alignments(&self, others: &[PerFace<i64>]) -> Result<Vec<PerFace<i64>>, Unfit> {
         let [first, second] = self.pitches;
         let mut found = vec![[0; 2]];

@@ -26,13 +26,13 @@ impl GroupBox {
         self.x.contains(at.x) && self.y.contains(at.y)
     }
 
-    /// Those of some periods, one after the other, in which something lies in the box that is here in period 0 and
-    /// moves on by as much in each. Empty ranges begin where the given one ends.
+    /// The periods of a range in which a group lies in the box, if it is at `at` in period 0 and moves by `advance` in
+    /// each. An empty range begins where the given one ends.
     pub fn periods(&self, periods: Range<u64>, at: Group, advance: Group) -> Range<u64> {
         let Range { start, end } = periods;
         let (mut first, mut last) = (start, end);
         for (range, at, by) in [(self.x, at.x, advance.x), (self.y, at.y, advance.y)] {
-            // Whatever moves down moves up on the axis turned around.
+            // A group that moves down moves up on the axis turned around.
             let (range, at) = match by < 0 {
                 true => (Interval::new(1 - range.hi, 1 - range.lo), -at),
                 false => (range, at),
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::testing::Rng;
 
-    /// The periods that are found are those that one finds one by one.
+    /// The range is the same as that of a search period by period.
     #[test]
     fn what_moves_along_a_line_is_in_a_box_in_a_range_of_periods() {
         let mut rng = Rng::new(1);

@@ -1,8 +1,8 @@
 //! The order of row operations in a stage, and the place of each of their operands.
 //!
-//! Operations that need nothing which has to arrive, nor overwrite what another tower may not have read yet, come
-//! before the wait for what the stage before loaded; all others follow. Rows that come before it are amended with the
-//! first ones behind it: what amendments ask for when a stage begins takes as long to arrive as some rows take.
+//! Operations that need no arriving value and overwrite no row that another tower may still read come before the wait
+//! for the loads of the previous stage; all others follow. Rows that come before the wait are amended with the first
+//! rows behind it: values that amendments fetch when a stage begins take as long to arrive as some rows take.
 
 use super::allocate::{Allocation, StageAllocation};
 use super::group::Group;
@@ -19,22 +19,22 @@ use crate::layout::{Layout, RowId};
 use crate::scheme::{self, Body, Op, Scheme, ZoneSet};
 use std::collections::BTreeSet;
 
-/// Bytes of values to which volume sources add together, so that what they read is under way at the same time: more
-/// spill.
+/// Bytes of values to which volume sources add together, so that the values that they read are under way at the same
+/// time: more values spill.
 const TOGETHER: usize = 24;
 
-/// The same where waves have been copied: they are read without anything that waits.
+/// The same where waves have been copied: they are read without a wait.
 const COPIED: usize = 32;
 
-/// Bytes of values that are amended together: threads outside of a zone have one jump for all of them, and none of them
-/// waits for what another one computes.
+/// Bytes of values that are amended together: threads outside of a zone have one jump for all of them, and no value
+/// waits for the result of another.
 const AMENDED: usize = 24;
 
-/// Bytes of values that amendments have asked for and not used yet: those of a stage of FDTD(4,2) with W = 4 and
-/// layers along the inner axis, and more where others are.
+/// Bytes of values that amendments have fetched and not used yet. A stage of FDTD(4,2) with W = 4 and layers along the
+/// inner axis has that many, and more with other layers.
 const AHEAD: usize = 112;
 
-/// What the operations of all alignments have in common.
+/// The context that the operations of all alignments have in common.
 pub(super) struct Context<'a> {
     pub scheme: &'a Scheme,
     pub layout: &'a Layout,
@@ -44,7 +44,7 @@ pub(super) struct Context<'a> {
     pub copies: bool,
     /// Coefficients of zones that are in shared memory.
     pub coefs: &'a ZoneCoefs,
-    /// All updates need the old values of what they write, whatever the variant.
+    /// All updates need the old values of the rows that they write, in every variant.
     pub keeps: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Context<'a> {
 struct Order<'a> {
     context: &'a Context<'a>,
     allocation: &'a Allocation,
-    /// All updates need the old values of what they write.
+    /// All updates need the old values of the rows that they write.
     keeps: bool,
     /// The zones whose amendments it has.
     zones: ZoneSet,
@@ -60,11 +60,11 @@ struct Order<'a> {
     faces: bool,
     /// Rows whose values are in registers.
     registers: BTreeSet<RowRef>,
-    /// What the stage before loaded is there.
+    /// The loads of the previous stage are complete.
     awaited: bool,
     /// Slots of waves in stages before.
     slots: usize,
-    /// Those of rows in this stage.
+    /// Copies of waves for rows of this stage.
     waves: Vec<WaveCopy>,
 }
 
@@ -78,7 +78,7 @@ struct Waiting {
 /// Amendments of rows by the same zone.
 struct Together {
     of: Vec<Amended>,
-    /// Of what they need of memory, rows excepted.
+    /// Of the values that they need from memory, rows excepted.
     bytes: usize,
 }
 
@@ -198,8 +198,8 @@ impl Order<'_> {
         self.with_fetches(stage, ops)
     }
 
-    /// The same operations, with what amendments need of memory asked for some rows ahead. Where steps have one stage
-    /// only, another tower may have advanced states in the stage before.
+    /// The same operations, with values that amendments need from memory fetched some rows ahead. Where steps have one
+    /// stage only, another tower may have advanced states in the stage before.
     fn with_fetches(&self, stage: StageAt, ops: Vec<RowOp>) -> Vec<RowOp> {
         let Context { scheme, .. } = *self.context;
         let amends = ops.iter().filter_map(|op| match op {
@@ -290,8 +290,8 @@ impl Order<'_> {
             || arrives(here, stage.target(scheme, layout, update))
     }
 
-    /// Whether another tower may have read or written the target in the stage before: only what arrives says that it
-    /// has done so.
+    /// Whether another tower may have read or written the target in the stage before: only an arrival shows that it has
+    /// done so.
     fn is_shared(&self, number: usize, row: &RowUpdate) -> bool {
         let Context {
             scheme,
@@ -486,7 +486,7 @@ impl Order<'_> {
         self.inject_some(stage, allocation, rows, ops);
     }
 
-    /// Volume sources add to the rows that wait for it, if these are enough, and what was copied is there.
+    /// Volume sources add to the rows that wait for them, if these are enough and the copied waves have arrived.
     fn inject_some(
         &mut self,
         stage: StageAt,

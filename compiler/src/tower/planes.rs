@@ -1,5 +1,5 @@
-//! What time blocks in flight need to know of towers: which planes across an axis a tower accesses, and on which towers
-//! of an earlier time block it depends.
+//! Facts about towers for time blocks in flight: which planes across an axis a tower accesses, and on which towers of
+//! an earlier time block it depends.
 
 use super::bounds::Placement;
 use super::group::{Group, PerFace};
@@ -13,9 +13,9 @@ use crate::scheme::Scheme;
 /// Planes across the outer axis, or across the middle axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Planes {
-    /// All that are read or written, and those between them.
+    /// All planes that are read or written, and the planes between them.
     pub touched: Interval,
-    /// Those of them that may be written.
+    /// The planes of them that may be written.
     pub written: Interval,
 }
 
@@ -28,10 +28,10 @@ impl Planes {
     }
 }
 
-/// What is the same for all towers of a scheme.
+/// The planes that towers of a scheme access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaneAccess {
-    /// Per alignment, those of a period, relative to the origin.
+    /// Per alignment, the planes of a period, relative to the origin.
     periods: Vec<Planes>,
     axis: Axis,
     /// Cells that towers advance along the axis in a period.
@@ -104,7 +104,7 @@ impl PlaneAccess {
         Some(highest.max()? + above.max()?)
     }
 
-    /// Those of a tower in a time block.
+    /// The planes of a tower in a time block.
     pub fn of(&self, placement: &Placement) -> Planes {
         let mut all = Planes::default();
         let Planes { touched, written } = self.periods[placement.alignment];
@@ -157,7 +157,7 @@ impl Residency {
                 planes.touched = planes.touched.hull(plane(along(axis, row.at)));
             }
         }
-        // A tower that begins with this period loads what earlier ones would have kept.
+        // A tower that begins with this period loads rows that earlier ones would have kept.
         let per_period = self.stages.len();
         for live in &self.live_ranges {
             for period in 1..=live.last() / per_period {
@@ -176,13 +176,13 @@ impl Towers {
         self.advance.x.signum()
     }
 
-    /// The index of the origin along the outer axis of the last tower, in the order of towers, on which one may depend
-    /// that belongs to a time block that begins so many stages later.
+    /// The index of the origin along the outer axis of the last tower, in the order of towers, on which `tower` may
+    /// depend, if its time block begins `stages` stages after theirs.
     ///
     /// An event's depth never falls from an event to one that depends on it. Depths count stages from the start of a
-    /// time block on, so they are larger in the earlier one by what the slope makes of the stages between.
+    /// time block on, so they are larger in the earlier one by the slope times the stages between.
     ///
-    /// `moved`: planes by which those of the tower are farther along the way than planes of the earlier time block with
+    /// `moved`: planes by which the tower's planes are farther along the way than planes of the earlier time block with
     /// the same index, where they are counted on around the outer axis.
     pub fn last_before(&self, tower: Located, stages: i64, moved: i64) -> i64 {
         let Located { alignment, origin } = tower;

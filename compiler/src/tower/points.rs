@@ -1,8 +1,9 @@
-//! Sources and probes inside of time blocks: what happens to single values right after their updates.
+//! Sources and probes inside of time blocks: injections into single values, and records of them, right after their
+//! updates.
 //!
 //! A period with a cell to which a source adds, or that a probe records, is run row by row in memory, as if an end of
-//! the grid cut it. After the rows of a stage, each thread looks whether something happens to a value that it has just
-//! written. So the injections, their order and the ghosts are those of a run stage by stage.
+//! the grid cut it. After the rows of a stage, each thread looks whether a point acts on a value that it has just
+//! written. So the injections, their order and the ghosts are the same as in a run stage by stage.
 
 use super::group::Group;
 use super::residency::RowUpdate;
@@ -14,10 +15,10 @@ use crate::layout::Layout;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use std::collections::BTreeMap;
 
-/// What happens to single values in each step.
+/// Injections into single values and records of them, in each step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Points {
-    /// Those to the same cell act in their order.
+    /// Injections into the same cell act in their order.
     pub injections: Vec<PointInjection>,
     pub receivers: Vec<Receiver>,
     /// Waves of a step.
@@ -35,7 +36,7 @@ pub struct PointInjection {
     pub wave: u32,
 }
 
-/// What happens to a cell.
+/// The injections into a cell and the receivers there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PointCell {
     /// In their order: profile, and the number of the wave.
@@ -44,7 +45,7 @@ pub struct PointCell {
     pub records: Vec<usize>,
 }
 
-/// A row of an update in which something happens to cells.
+/// A row of an update with cells on which points act.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointRow {
     pub stage: StageId,
@@ -90,7 +91,8 @@ pub struct PointPlan {
 type RowKey = (StageId, usize, Group);
 
 impl Points {
-    /// What sources and receivers do, but for the sources that towers run as volume sources, as they run corrections.
+    /// Injections of sources and records of receivers, except sources that towers run as volume sources, like
+    /// corrections.
     pub fn new(
         injections: &Injections,
         receivers: Vec<Receiver>,
@@ -115,13 +117,13 @@ impl Points {
         }
     }
 
-    /// Whether a receiver records what no update changes: towers leave that out.
+    /// Whether a receiver records a value that no update changes: towers leave such a receiver out.
     pub fn leave_out(&self) -> bool {
         self.receivers.iter().any(|r| r.stage.is_none())
     }
 
-    /// `None` where a source adds to what its stage does not update, or a receiver records what its last update does
-    /// not leave as the newest version.
+    /// `None` where a source adds to a value that its stage does not update, or a receiver records a value that is not
+    /// the newest version after its last update.
     fn rows(&self, scheme: &Scheme, layout: &Layout) -> Option<Vec<PointRow>> {
         let updating = |stage: StageId, id: ComponentId, at: PerAxis<i64>| {
             let updates = &scheme.stages[stage.index()].updates;
@@ -139,7 +141,7 @@ impl Points {
         }
         for (number, receiver) in self.receivers.iter().enumerate() {
             let (id, at) = (receiver.component, receiver.at);
-            // What no update changes is recorded otherwise.
+            // A value that no update changes is recorded otherwise.
             let Some(stage) = receiver.stage else {
                 continue;
             };
@@ -164,8 +166,8 @@ impl Points {
         Some(rows.into_iter().map(row).collect())
     }
 
-    /// Attaches the points to the towers of a time block of so many periods, whose interior periods become fewer.
-    /// `None` where time blocks cannot do what is asked for.
+    /// Attaches the points to the towers of a time block of `periods` periods. Interior periods become fewer. `None`
+    /// where time blocks cannot run the points.
     pub fn attach(
         &self,
         scheme: &Scheme,

@@ -1,8 +1,8 @@
 //! Tower programs as text: one line per row operation.
 //!
 //! Rows are written as component or coefficient, group relative to the origin, and time level where there are several:
-//! `E.x[1, 0]`, `u'1[0, 0]`. `s3` is shared row 3, `w3` a slot of waves, `r` a register; `s3+2` is read two indices farther along the inner
-//! axis.
+//! `E.x[1, 0]`, `u'1[0, 0]`. `s3` is shared row 3, `w3` a slot of waves, `r` a register; `s3+2` is read two indices
+//! farther along the inner axis.
 
 use super::allocate::SharedCopy;
 use super::block::{Block, Lines};

@@ -1,4 +1,4 @@
-//! Tower programs: what a tower does, row operation by row operation.
+//! Tower programs: the work of a tower, row operation by row operation.
 //!
 //! A [`TowerProgram`] is a stage of its own between tiles and code. Per alignment it has a straight line of row
 //! operations for a period, which every interior period of every tower of that alignment runs, and the rows of periods
@@ -10,8 +10,8 @@
 //!                                                      registers  --store-->    rows of memory
 //! ```
 //!
-//! What is computed is in the scheme; which rows, in which order and out of which places is here. Back ends print it
-//! and decide nothing.
+//! The scheme defines the updates; the program defines the rows, their order and the places of their values. Back ends
+//! print it and decide nothing.
 
 use super::allocate::{Allocation, Carried, SharedCopy};
 use super::block::{Block, Misfit, Options, boundary_rows};
@@ -31,7 +31,7 @@ use crate::scheme::Scheme;
 use crate::tile::{Checked, TileProgram};
 use std::fmt;
 
-/// The towers of a schedule, and what each of them does.
+/// The towers of a schedule, and the operations of each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TowerProgram {
     pub towers: Towers,
@@ -62,8 +62,8 @@ pub struct PeriodProgram {
 /// A stage of a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StageProgram {
-    /// Copies from memory to shared rows that begin with the stage and are there when the next one begins. Those of the
-    /// last stage belong to the next period.
+    /// Copies from memory to shared rows that begin with the stage and are there when the next one begins. Copies of
+    /// the last stage belong to the next period.
     pub loads: Vec<SharedCopy>,
     /// Waves that are copied to slots while the stage before runs, and are there from the wait on: in periods that are
     /// not near faces of boxes of total fields across the first two axes.
@@ -71,13 +71,14 @@ pub struct StageProgram {
     pub ops: Vec<RowOp>,
 }
 
-/// What happens to a row, or to some.
+/// An operation on a row, or on several.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowOp {
-    /// What volume sources will add to rows of an update is fetched, so that it is near when it is needed.
+    /// The values that volume sources will add to rows of an update are fetched, so that they are near when they are
+    /// needed.
     Prefetch { update: usize, rows: Vec<RowUpdate> },
-    /// From here on shared rows hold what the stage before loaded, with its ghosts along the inner axis if towers make
-    /// them, and slots the waves of this stage.
+    /// From here on shared rows hold the loads of the previous stage, with ghosts along the inner axis if towers make
+    /// them; slots hold the waves of this stage.
     Await,
     /// Asks for the states and the coefficients of one axis that amendments of rows need, so that they are there when
     /// these act.
@@ -99,7 +100,7 @@ pub enum RowOp {
     Commit(RowUpdate),
     /// Writes a row from registers to a shared row, with its ghosts along the inner axis.
     Publish { row: RowRef, shared: usize },
-    /// Writes a row from registers to memory. It was first written so many stages before.
+    /// Writes a row from registers to memory. It was first written `before` stages before.
     Store { row: RowRef, before: i64 },
     /// Brings the thread's own value of a shared row to a register, if it is not there, for later stages.
     Keep(Operand),
@@ -110,7 +111,7 @@ pub enum RowOp {
 pub struct Update {
     pub row: RowUpdate,
     pub target: RowRef,
-    /// Per operation of the body, where it finds the value that it reads; `None` for those that read nothing.
+    /// Per operation of the body, where it finds the value that it reads; `None` for operations that read nothing.
     pub operands: Vec<Option<Operand>>,
     /// Where the update has a mask.
     pub mask: Option<Operand>,
@@ -131,8 +132,8 @@ pub struct Amended {
 pub struct Amend {
     pub of: Amended,
     pub target: RowRef,
-    /// Per operation of the amendment's body, where it finds a value of a row; `None` for those that read none: states
-    /// and coefficients of one axis have been fetched.
+    /// Per operation of the amendment's body, where it finds a value of a row; `None` for operations that read none:
+    /// states and coefficients of one axis have been fetched.
     pub operands: Vec<Option<Operand>>,
     /// Where the update has a mask.
     pub mask: Option<Operand>,
@@ -145,7 +146,7 @@ pub enum Operand {
     Register(RowRef),
     /// Its own, in a shared row; from here on it is in a register.
     Entering { row: RowRef, shared: usize },
-    /// That of an index so far away, in a shared row.
+    /// The value at an index `by` away, in a shared row.
     CrossLane { row: RowRef, shared: usize, by: i64 },
 }
 
@@ -191,7 +192,8 @@ impl From<Misfit> for NoProgram {
     }
 }
 
-/// Towers whose values have places, but that no block runs yet: what is the same for all ways to divide lines.
+/// Towers whose values have places, but that no block runs yet: the part of a program that is the same for all
+/// divisions of lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllocatedTowers {
     pub towers: Towers,

@@ -1,8 +1,8 @@
-//! What a tower loads, keeps and stores: live ranges of rows.
+//! The rows that a tower loads, keeps and stores: live ranges.
 //!
-//! From stage to stage the rows of a tower move by the slopes of its faces; after a *period* of so many steps
-//! everything repeats, displaced by the tower's advance, with the same time levels. So what a tower that no end of the
-//! grid cuts does is known before it runs, in exact integers, whatever its place and height.
+//! From stage to stage the rows of a tower move by the slopes of its faces; after some steps, the *period*, everything
+//! repeats, displaced by the tower's advance, with the same time levels. So the accesses of a tower that no end of the
+//! grid cuts are known before it runs, in exact integers, for any place and height.
 //!
 //! Between a tower's first and its last access to a row of memory, only the tower itself writes it: each other tower
 //! that writes it is ordered before or after this one, as this one reads or writes it on both sides. These accesses are
@@ -45,7 +45,7 @@ pub struct RowUpdate {
     pub update: usize,
 }
 
-/// What happens to a row in a stage; what is read is read before it is written.
+/// The accesses to a row in a stage; a read sees the value before the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     /// Counted from the start of the period in which the live range begins.
@@ -127,12 +127,12 @@ pub struct StageRows {
     pub leaving: Vec<RowRef>,
 }
 
-/// What towers of one alignment do in a period.
+/// The accesses of towers of one alignment in a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Residency {
     /// Where the tile whose origin is index (0, 0) at stage 0 starts: its depths along the two faces.
     pub start: PerFace<i64>,
-    /// Those that begin in a period, ascending by row.
+    /// The live ranges that begin in a period, ascending by row.
     pub live_ranges: Vec<LiveRange>,
     /// Per stage of the period.
     pub stages: Vec<StageRows>,
@@ -166,14 +166,14 @@ impl Residency {
         stages.map(|s| self.kept(s)).max().unwrap_or(0)
     }
 
-    /// Whether all updates need the old values of what they write.
+    /// Whether all updates need the old values of the rows that they write.
     pub fn keeps_all(&self) -> bool {
         let mut touches = self.live_ranges.iter().flat_map(|l| &l.touches);
         touches.all(|t| t.write.is_none() || t.read || t.old)
     }
 }
 
-/// A stage of a step and the phase of the step: what a stage of a period is.
+/// A stage of a period: the stage of a step and the phase of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageAt {
     pub stage: StageId,
@@ -224,7 +224,7 @@ const MOST_PERIODS: i64 = 256;
 type Touches = BTreeMap<RowRef, Vec<Touch>>;
 
 impl Tracer<'_> {
-    /// What towers do in a period that start at these depths.
+    /// The residency of towers that start at these depths.
     pub fn trace(&self, start: PerFace<i64>) -> Result<Residency, Unfit> {
         let per_period = self.steps as i64 * self.scheme.stages.len() as i64;
         // In a period all rows lie in a box, which moves on; so a live range lasts no longer than the box takes to
@@ -269,7 +269,7 @@ impl Tracer<'_> {
         })
     }
 
-    /// Enters what a stage touches; stages in ascending order.
+    /// Enters the rows that a stage touches. Stages come in ascending order.
     fn stage(&self, start: PerFace<i64>, number: i64, touches: &mut Touches) -> Result<(), Unfit> {
         let stage = StageAt::new(self.scheme, number);
         let updates = stage.updates(self.scheme);
@@ -364,7 +364,7 @@ pub fn reach(read: &Read) -> Group {
 }
 
 /// Whether a read finds values of other indices along the inner axis: at an offset, or because the rows that are read
-/// are shorter than others, so that the last indices of those find ghosts there.
+/// are shorter than others, so that the last indices of the longer rows find ghosts there.
 pub fn is_cross_lane(scheme: &Scheme, layout: &Layout, read: &Read) -> bool {
     let end = scheme.extent(read.component)[Axis::INNER].hi;
     read.offset[Axis::INNER] != 0 || end < layout.extent[Axis::INNER]

@@ -2,7 +2,7 @@
 //!
 //! *The middle axis.* The two faces of towers lean along it in opposite ways, so towers go around it as they do along
 //! it, if each face comes back to itself after the length of the ring. Where its pitch does not divide that length, one
-//! distance between faces around the ring is *narrow*: what the others leave. A tower between narrow faces is one of
+//! distance between faces around the ring is *narrow*: the remainder. A tower between narrow faces is one of
 //! the usual width of which only the events below a limit count.
 //!
 //! *The outer axis.* The ring is cut at a [`Seam`]. A calculation window does not have the whole ring: there it is
@@ -89,12 +89,12 @@ impl Spacing {
 /// How towers close around periodic axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rings {
-    /// Cells around the outer and the middle axis, where those are periodic.
+    /// Cells around the outer and the middle axis, where the axes are periodic.
     pub cells: [Option<i64>; 2],
     pub seam: Option<Seam>,
     /// Whether some tiles are narrow.
     pub narrow: bool,
-    /// Whether what happens in a plane across the outer axis is the same for all planes, where that axis is periodic;
+    /// Whether all planes across the outer axis have the same updates and volume sources, where that axis is periodic;
     /// points aside.
     pub uniform: bool,
     /// Where the ring of the outer axis is unrolled, from a plane as towers count it to its index, but for whole
@@ -175,7 +175,7 @@ impl Rings {
         [0, 1].map(|cut| self.spacings[cut].narrow(tile[cut]))
     }
 
-    /// By how many cells what lies in the array may appear moved, counted on around periodic axes; the turn comes
+    /// By how many cells the contents of the array may appear moved, counted on around periodic axes. The turn comes
     /// first.
     pub fn shifts(&self) -> Vec<Group> {
         let turn = [self.turn, 0];
@@ -188,8 +188,8 @@ impl Rings {
         along(0).into_iter().flat_map(each).collect()
     }
 
-    /// Of the indices that a tile has, once for each time around the ring, those by which it is known. Its neighbours
-    /// with a lower index along one face or both have no higher index along the first one then.
+    /// The pair of indices by which a tile is known, of the pairs that it has, one for each time around the ring. Its
+    /// neighbours with a lower index along one face or both have no higher index along the first one then.
     pub fn known(&self, [i, j]: PerFace<i64>) -> PerFace<i64> {
         let counts = [0, 1].map(|cut| self.spacings[cut].count());
         let [Some(first), Some(second)] = counts else {
@@ -212,10 +212,10 @@ fn is_uniform(scheme: &Scheme) -> bool {
         && !coefs.any(|coef| coef.only_axis == Some(Axis::OUTER))
 }
 
-/// A periodic outer axis in a calculation window: planes are counted on around the ring, each lies beside those that
-/// come before and after it, and none is the ghost of another one. The seam of a time block begins where that of the
-/// time block before has ended, or beyond. So in terms of planes that are counted on the seam never comes back, each
-/// event belongs to one plane, and time blocks are in flight as along an open axis: those planes that the seam passes
+/// A periodic outer axis in a calculation window: planes are counted on around the ring, each lies between its
+/// predecessor and its successor, and none is the ghost of another one. The seam of a time block begins where that of
+/// the time block before has ended, or beyond. So in terms of planes that are counted on the seam never comes back,
+/// each event belongs to one plane, and time blocks are in flight as along an open axis: planes that the seam passes
 /// are loaded again, as planes below the lowest one, when all time blocks of a pass have left them.
 impl Towers {
     /// Whether the outer axis is periodic, and planes in arrays of a layout are counted on around it.

@@ -2,8 +2,8 @@
 //!
 //! Towers of a time block run along the outer axis, from one end to the other, and around a ring they would wait for
 //! themselves. So the ring is cut at a face that moves against the towers: where it needs no more than its own slope,
-//! nothing on the side that runs first depends on the other one. What lies beyond the seam is done before what reads it
-//! begins: a time block has two launches then.
+//! nothing on the side that runs first depends on the other one. Towers beyond the seam end before towers that read
+//! their values begin: a time block has two launches then.
 
 use super::residency::Residency;
 use crate::lattice::{Axis, Interval, div_ceil, div_floor};
@@ -131,7 +131,7 @@ impl Seam {
         depths
     }
 
-    /// Whether rows of such depths lie in the window, so many stages later, with the origin elsewhere.
+    /// Whether rows of such depths lie in the window, `stage` stages later, with the origin at plane `x`.
     pub(super) fn holds(&self, depths: SeamDepths, stage: i64, x: i64) -> Held {
         let by = self.slope * stage - 2 * self.form * x;
         let (least, most) = (depths.least + by, depths.most + by);

@@ -1,8 +1,8 @@
-//! How many towers a time block has, and where, without a list of them: towers that do alike are counted together.
+//! How many towers a time block has, and where, without a list of them: towers with the same work are counted together.
 //!
-//! What a tower does depends on the place of its origin along the middle axis only by which ends of some intervals it
-//! lies beyond. Between two of those places all towers with the same plane and alignment do the same, so one of them
-//! is looked at, and the others are counted.
+//! The work of a tower depends on the place of its origin along the middle axis only through the ends of some
+//! intervals. Between two such ends all towers with the same plane and alignment have the same work, so one of them is
+//! looked at, and the others are counted.
 
 use super::bounds::{Bounds, Placement};
 use super::group::Group;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub towers: usize,
-    /// Those with interior periods, by the number of the variant.
+    /// Towers with interior periods, by the number of the variant.
     pub variants: Vec<usize>,
 }
 
@@ -59,8 +59,7 @@ pub struct TowersOfPlane {
     pub towers: usize,
     /// The planes that they access.
     pub planes: Planes,
-    /// Towers of these, one of each kind: those of a kind differ from each other in their place alone, and so does
-    /// what they depend on.
+    /// One tower of each kind. Towers of a kind differ in their place alone, and so do the towers on which they depend.
     pub kinds: Vec<Located>,
 }
 
@@ -72,7 +71,8 @@ pub struct TowersByPlane {
 }
 
 impl TowersByPlane {
-    /// Those of a time block of so many periods, if the outer axis is not periodic. `None` where there are too many.
+    /// The towers of a time block of `periods` periods, if the outer axis is not periodic. `None` where there are too
+    /// many.
     pub fn new(
         scheme: &Scheme,
         layout: &Layout,
@@ -132,7 +132,7 @@ fn alike(scheme: &Scheme, layout: &Layout, towers: &Towers, periods: u64) -> Opt
 
 /// Counters of towers by their alignment, the plane of their origin, and the part of the middle axis where it lies.
 struct Counters {
-    /// After how many tiles of a row towers lie as before, and how far away those are.
+    /// After how many tiles of a row towers lie as before, and the displacement to these towers.
     after: usize,
     by: Group,
     x: Interval,

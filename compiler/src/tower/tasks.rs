@@ -11,17 +11,17 @@ use std::ops::Range;
 
 /// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles
 /// with the same sum of indices, come one after the other. Strips are dealt to the partitions of the cache that all
-/// multiprocessors share: what a strip's towers store and load again stays in one of them.
+/// multiprocessors share: values that a strip's towers store and load again stay in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Tiles of a strip along the first face, at least 1: so many run side by side.
+    /// Tiles of a strip along the first face, at least 1: they run side by side.
     pub width: i64,
     /// The last columns of a strip that alternate with the first ones of the next strip of the same partition, at least
     /// 0: where ends of the grid make towers slow, others run beside them.
     pub overlap: i64,
     /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for
-    /// each other, and keep less of what one stores in a cache until the next one loads it: on an H200 the latter
-    /// weighs more.
+    /// each other, but fewer values that one tower stores stay in a cache until the next one loads them. On an H200 the
+    /// latter weighs more.
     pub lead: u32,
     /// Partitions of the cache, each with multiprocessors that are near it; at least 1.
     pub partitions: u32,
@@ -30,7 +30,7 @@ pub struct Order {
 /// A tower that a block runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// In what periods it has rows, and which of these are interior.
+    /// In which periods it has rows, and which of these are interior.
     pub placement: Placement,
     /// The tasks with an index one lower along the first face, the second, and both; `None` where there is no such
     /// task.
@@ -41,17 +41,17 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskList {
     pub tasks: Vec<Task>,
-    /// How many of these each launch runs for each partition, one after the other: those of a launch begin when the one
-    /// before is over.
+    /// How many of these each launch runs for each partition, one after the other: tasks of a launch begin when the
+    /// launch before is over.
     pub launches: Vec<Vec<usize>>,
     /// How many of them all launches up to each run.
     ends: Vec<usize>,
 }
 
-/// All towers of a time block of so many periods that have anything to do. There is an order in which each comes after
-/// all that it depends on, and those of a launch and a partition are in that order. Towers that run at the same time
-/// are near each other: what one stores, the next finds in a cache. `None` where there are too many, or a ring is too
-/// short for so many periods or for a strip.
+/// All towers of a time block of `periods` periods that have rows in the grid. There is an order in which each tower
+/// comes after all towers on which it depends, and the towers of a launch and a partition are in that order. Towers
+/// that run at the same time are near each other: values that one stores, the next finds in a cache. `None` where there
+/// are too many towers, or a ring is too short for the periods or for a strip.
 pub fn tasks(
     scheme: &Scheme,
     layout: &crate::layout::Layout,
@@ -94,8 +94,8 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// Groups of so many planes. The last group of a time block of so many periods is whole, where towers would be few
-    /// and wait for each other in one that is not.
+    /// Groups of `planes` planes. The last group of a time block of `periods` periods is whole: in a partial group,
+    /// towers would be few and wait for each other.
     pub fn new(towers: &Towers, planes: i64, periods: u64) -> Grouping {
         let width = towers.alignments.iter().map(|own| own.width()).max();
         let behind = towers.advance.x.abs() * periods as i64 + width.unwrap_or(0);
@@ -118,7 +118,7 @@ impl Grouping {
     }
 }
 
-/// The same in groups. `None` also where towers depend on those of later groups, and where they do not move along the
+/// The same in groups. `None` also where towers depend on towers of later groups, and where they do not move along the
 /// outer axis, or around it in an array that has the whole ring.
 pub fn grouped_tasks(
     scheme: &Scheme,
@@ -148,7 +148,7 @@ pub fn grouped_tasks(
     tasks.iter().all(follows).then_some(grouped)
 }
 
-/// The last column of towers in a time block of so many periods: the greatest sum of their indices.
+/// The last column of towers in a time block of `periods` periods: the greatest sum of their indices.
 pub fn last_column(
     scheme: &Scheme,
     layout: &crate::layout::Layout,
@@ -165,7 +165,7 @@ pub fn last_column(
         .max()
 }
 
-/// The towers of each stripe in a time block of so many periods, in launches whose numbers count on from the first of
+/// The towers of each stripe in a time block of `periods` periods, in launches whose numbers count on from the first of
 /// the stripe; see [`Zigzag`]. `None` also where towers do not move along the outer axis, go around an axis, or depend
 /// on launches that come later.
 pub fn striped_tasks(
@@ -219,7 +219,7 @@ fn ordered(
     let mut placed: Vec<Placed> = Vec::new();
     // Per strip its columns.
     let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
-    // Where each tile is among those that are placed: where rows of tiles begin, and then their tiles.
+    // Where each tile is in the list of placed tiles: where rows of tiles begin, and then their tiles.
     let mut rows: Vec<(i64, Interval, usize)> = Vec::new();
     let mut numbers: Vec<Option<u32>> = Vec::new();
     for (i, along) in towers.tiles(scheme, &bounds, periods)? {
@@ -247,9 +247,10 @@ fn ordered(
             *all = all.hull(columns_of_row);
         }
     }
-    // Columns are numbered on from those of the strip before in the same partition, never below those of the strip
-    // beside it: then a tile comes after its neighbours there. Around a ring with more tiles along the second face than
-    // along the first one, the tile before the first one of a row is known by a later column of an earlier strip.
+    // Columns are numbered on from the columns of the strip before in the same partition, never below the columns of
+    // the strip beside it: then a tile comes after its neighbours there. Around a ring with more tiles along the second
+    // face than along the first one, the tile before the first one of a row is known by a later column of an earlier
+    // strip.
     let [back, last] = towers.rings.known([0, -1]);
     let later = if back < 0 { back + last } else { 0 };
     let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();
@@ -280,7 +281,7 @@ fn ordered(
         one.column += offset;
     }
     i32::try_from(placed.len()).ok()?;
-    // Keys side by side are sorted faster than what they belong to.
+    // Keys side by side are sorted faster than the tasks to which they belong.
     let keys = placed.iter().zip(0u32..).map(|(p, number)| {
         let key = [p.launch, p.partition as i64, p.column, p.strip, p.tile[0]];
         (key, number)
@@ -319,7 +320,7 @@ fn ordered(
     Some(GroupedTasks { list, first })
 }
 
-/// A tower and what it is ordered by.
+/// A tower and the keys by which it is ordered.
 struct Placed {
     launch: i64,
     partition: usize,
@@ -345,8 +346,8 @@ impl TaskList {
     }
 
     /// The same of towers with planes that are counted on around the ring from elsewhere
-    /// ([`Towers::turned`](super::Towers::turned)): only what towers do in their periods depends on that, not which
-    /// there are, nor their order. Points have cut none of them.
+    /// ([`Towers::turned`](super::Towers::turned)): only the work of towers in their periods depends on that, not their
+    /// number, places or order. Points have cut none of them.
     pub fn placed_anew(
         &self,
         scheme: &Scheme,

@@ -29,7 +29,7 @@ struct Depths<'a> {
 }
 
 impl Depths<'_> {
-    /// Half cells of an axis, those of all updates.
+    /// Half cells of an axis with updates.
     fn places(&self, scheme: &Scheme, axis: Axis) -> Interval {
         let updates = scheme.stages.iter().flat_map(|s| &s.updates);
         let regions = updates.map(|u| u.region).filter(|r| !r.is_empty());
@@ -77,9 +77,9 @@ impl Depths<'_> {
 }
 
 impl Towers {
-    /// The indices along both faces of all tiles that a time block of so many periods has, and perhaps of some others;
-    /// each tile is known by one pair of them ([`Rings::known`](super::Rings::known)). `None` where there are too many
-    /// to be counted.
+    /// The indices along both faces of all tiles that a time block of `periods` periods has, and perhaps of some
+    /// others; each tile is known by one pair of them ([`Rings::known`](super::Rings::known)). `None` where there are
+    /// too many to be counted.
     pub fn indices(&self, scheme: &Scheme, periods: u64) -> Option<PerFace<Interval>> {
         let none = Extremes {
             least: i64::MAX / 4,
@@ -117,7 +117,7 @@ impl Towers {
         let Some(around) = other.around else {
             return Some([one.tiles(first), other.tiles(second)]);
         };
-        // The second face has each depth of the ring once; the first one what goes with that.
+        // The second face has each depth of the ring once; the first one has the depths that belong to it.
         let along = depths.beside(x, Interval::new(0, around), stages)?;
         Some([one.tiles(along), Interval::new(0, other.count()?)])
     }
@@ -149,7 +149,7 @@ impl Towers {
         Some(all.filter(|(_, own)| !own.is_empty()).collect())
     }
 
-    /// The launches of a time block of so many periods. `None` where the ring of the outer axis is too short for it.
+    /// The launches of a time block of `periods` periods. `None` where the ring of the outer axis is too short for it.
     pub fn launches(&self, scheme: &Scheme, periods: u64) -> Option<Launches> {
         let Some(seam) = &self.rings.seam else {
             return Some(Launches::default());
@@ -184,8 +184,8 @@ impl Towers {
     }
 }
 
-/// Which towers of a time block run first: all of them, unless a seam cuts the outer axis. Then some write what others
-/// read across the seam, and those run in a launch of their own before all others.
+/// Which towers of a time block run first: all of them, unless a seam cuts the outer axis. Then some towers write
+/// values that others read across the seam, and the former run in a launch of their own before all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Launches {
     seam: Option<SeamOrder>,

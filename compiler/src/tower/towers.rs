@@ -122,7 +122,7 @@ impl Towers {
     }
 
     /// After how many tiles along the second face towers lie on the lattice as before, if the middle axis is not
-    /// periodic, and how far away those are.
+    /// periodic, and the displacement to these towers.
     pub(super) fn repeats(&self) -> Option<(usize, Group)> {
         self.geometry.repeats()
     }
@@ -169,7 +169,7 @@ impl Towers {
         self.geometry.cells()
     }
 
-    /// What a tower moves, on average over the alignments.
+    /// The traffic of a tower, on average over the alignments.
     pub fn traffic(&self) -> Traffic {
         let mean = |count: fn(&Residency) -> usize| {
             let sum: usize = self.alignments.iter().map(count).sum();
@@ -187,8 +187,8 @@ impl Towers {
         (loads + stores) * scheme.precision.bytes() as f64 / (self.cells() * self.steps as f64)
     }
 
-    /// What all towers of a column move together, per tower, each value counted once: towers whose indices have the
-    /// same sum form a column.
+    /// The traffic of all towers of a column together, per tower, each value counted once. Towers whose indices have
+    /// the same sum form a column.
     pub fn traffic_of_column(&self) -> Traffic {
         let column = self.geometry.column();
         let mut loads = BTreeSet::new();

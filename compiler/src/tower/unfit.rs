@@ -15,7 +15,7 @@ pub enum Unfit {
     Size,
     /// Updates read ghosts of rows that stay 0: towers would give these zeros a sign.
     Zeros,
-    /// An amendment reads what its own stage overwrites.
+    /// An amendment reads a value that its own stage overwrites.
     Overwritten,
 }
 

@@ -1,24 +1,24 @@
-//! Checks the rules of tower programs, before one is executed; a violation is a defect of what made the program, not of
-//! a schedule.
+//! Checks the rules of tower programs, before one is executed; a violation is a defect of the compiler, not of a
+//! schedule.
 //!
 //! 1. There is a period for each alignment, with a list of operations for each stage, and rows of boundary periods for
 //!    each of them.
 //! 2. A stage updates each row of its tiles exactly once, in interior and in boundary periods.
-//! 3. What an operation reads from a register, or from a shared row, is the newest value of the row that it means. A
-//!    shared row that is loaded during a stage is there from the wait in the next stage on.
+//! 3. A value that an operation reads from a register or from a shared row is the newest value of the row that it
+//!    means. A shared row that is loaded during a stage is there from the wait in the next stage on.
 //! 4. A shared row is not overwritten in a stage that reads it: only after a stage do all threads meet.
-//! 5. A row is loaded from memory only if memory has its newest value: the tower has stored what it wrote.
+//! 5. A row is loaded from memory only if memory has its newest value: the tower has stored its own writes.
 //! 6. An updated row is committed exactly once, after sources have added to it, and published, stored or read in a
 //!    later stage only then.
-//! 7. A period leaves in registers and shared rows what the next one begins with, displaced by the advance; all else
-//!    that it wrote is in memory.
+//! 7. A period leaves in registers and shared rows the values with which the next one begins, displaced by the advance;
+//!    all else that it wrote is in memory.
 //! 8. Where ends may cut rows off, or lines are cut into z blocks, each update has the old value.
 //! 9. Faces of z blocks move as far as stages read.
 //! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
-//!     happens to it; rows that are amended together are different ones, by the same zone. What that needs of memory
-//!     was asked for once in the same stage, and after the wait where a step has one stage only.
-//! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no two
-//!     rows have the same slot, a period has two stages, and the block has so many slots.
+//!     happens to it; rows that are amended together are different ones, by the same zone. The values that an amendment
+//!     needs from memory were fetched once in the same stage, and after the wait where a step has one stage only.
+//! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no
+//!     two rows have the same slot, a period has two stages, and the block has all these slots.
 //!
 //! The check runs one period with values that have names instead of numbers: a period begins in any state that
 //! satisfies rule 7, so that it ends in such a state shows the rest by induction.
@@ -170,7 +170,7 @@ fn check_boundary(scheme: &Scheme, program: &TowerProgram, alignment: usize) -> 
 /// The name of a value.
 type Value = u64;
 
-/// What a shared row holds.
+/// The contents of a shared row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     row: RowRef,
@@ -197,18 +197,18 @@ struct Check<'a> {
     unstored: BTreeSet<RowRef>,
 }
 
-/// What happens in a stage.
+/// The state of the check in a stage.
 #[derive(Default)]
 struct StageState {
     updated: BTreeSet<RowUpdate>,
     /// Rows whose new values are not final.
     open: BTreeMap<RowRef, RowUpdate>,
-    /// What amendments have asked for and not used yet, and how many amendments each open row has had.
+    /// Values that amendments have fetched and not used yet, and how many amendments each open row has had.
     fetched: BTreeSet<Amended>,
     amended: BTreeMap<RowUpdate, usize>,
-    /// What the stage before loaded is there.
+    /// The loads of the previous stage are complete.
     awaited: bool,
-    /// Shared rows that were read, and those that were written.
+    /// Shared rows that were read, and shared rows that were written.
     read: BTreeSet<usize>,
     written: BTreeSet<usize>,
 }
@@ -257,7 +257,7 @@ impl Check<'_> {
                 return Err(self.fault(7, 0, what));
             }
         }
-        // What the last stage loads belongs to the next period; here it has been loaded for the first one.
+        // Loads of the last stage belong to the next period; here they have been made for the first one.
         let advance = self.program.towers.advance;
         if let Some(last) = stages.last() {
             for load in &last.loads {
@@ -403,7 +403,8 @@ impl Check<'_> {
         operand: Operand,
     ) -> Result<(), Fault> {
         let row = operand.row();
-        // An update reads what was there before its stage, and no update reads what another one of its stage writes.
+        // An update reads values from before its stage, and no update reads a value that another one of its stage
+        // writes.
         let newest = self.newest(row);
         let (shared, enters) = match operand {
             Operand::Register(row) => {

@@ -3,8 +3,8 @@
 use crate::incident::FarRows;
 use crate::scheme::{ComponentId, StageId};
 
-/// A source in so many columns of cells that interior periods run it: after the update of a component in a stage it
-/// adds to the values that lie in its box. Where that is, and what it adds, are data.
+/// A source in many groups, which interior periods run: after the update of a component in a stage it
+/// adds to the values that lie in its box. The box and the added values are data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeSource {
     pub stage: StageId,
@@ -12,7 +12,7 @@ pub struct VolumeSource {
     pub adds: Adds,
 }
 
-/// What a volume source adds to a value.
+/// The amount that a volume source adds to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adds {
     /// `round(profile * wave)`, with one wave for all places.

@@ -1,9 +1,9 @@
 //! Slots of shared memory for the corrections of rows far from faces of boxes of total fields.
 //!
-//! Threads near the faces across the inner axis add a wave to each such row. Waves are copied to shared memory while the
-//! stage before runs, as entering rows are, so that no thread that computes waits for memory, nor looks for them. There
-//! they lie in *slots*: one for each row of a period and each source that adds to it, with a wave for each *place*,
-//! which is an index along the inner axis near a face.
+//! Threads near the faces across the inner axis add a wave to each such row. Waves are copied to shared memory while
+//! the stage before runs, as entering rows are, so that no thread that computes waits for memory, nor looks for them.
+//! There they lie in *slots*: one for each row of a period and each source that adds to it, with a wave for each
+//! *place*, which is an index along the inner axis near a face.
 
 use super::allocate::{Allocation, StageAllocation};
 use super::residency::{RowUpdate, StageAt};
@@ -21,7 +21,7 @@ pub struct WaveSlots {
     pub slots: u32,
 }
 
-/// Waves that are copied for a row: those of its sources have slots that follow each other.
+/// Waves that are copied for a row. The waves of its sources have consecutive slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaveCopy {
     pub row: RowUpdate,
@@ -30,14 +30,14 @@ pub struct WaveCopy {
 
 /// Bytes of a wave.
 pub const WAVE: u32 = 8;
-/// Bytes of what is known of a place for a source, and such words of a source besides.
+/// Bytes of the word of a place for a source, and further words of a source.
 const WORD: u32 = 4;
 pub const BESIDE: u32 = 2;
 /// Sources of which a thread can know in a word, next to its place, whether they have waves for it; and such places.
 const MOST_SOURCES: u32 = 16;
 const MOST_PLACES: u32 = 1 << 15;
 
-/// The waves that the sources need in a stage of a period, if slots of stages before have so many.
+/// The waves that the sources need in a stage of a period, in slots from `slot` on.
 pub(super) fn wave_copies(
     scheme: &Scheme,
     number: usize,
@@ -96,7 +96,7 @@ impl WaveSlots {
         })
     }
 
-    /// Bytes of the slots, and of what is known of each place.
+    /// Bytes of the slots, and of the words of each place.
     pub fn bytes(&self) -> u32 {
         let slots = self.slots.saturating_mul(self.places).saturating_mul(WAVE);
         let words = self.sources.saturating_mul(self.places + BESIDE);
@@ -109,7 +109,7 @@ impl WaveSlots {
         number as i64 * i64::from(self.places * WAVE)
     }
 
-    /// From the first slot to the words of a source, by its number among those whose waves are copied.
+    /// From the first slot to the words of a source, by its number among the sources whose waves are copied.
     pub fn words(&self, number: usize) -> i64 {
         let each = i64::from((self.places + BESIDE) * WORD);
         self.slot(self.slots as usize) + number as i64 * each

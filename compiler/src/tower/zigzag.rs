@@ -4,7 +4,7 @@
 //! them within a launch. Towers are cut into groups of columns; in a group, a border keeps to one index along the first
 //! face or along the second one, in turns, and neighbouring borders do so in opposite turns. So a stripe becomes wider
 //! in one group, for which it needs the towers of both neighbours in that group, and narrower in the next one, for
-//! which it needs nobody. A *launch* is such a pair of groups:
+//! which it needs no neighbour. A *launch* is such a pair of groups:
 //!
 //! ```text
 //! columns    stripe 0  | stripe 1 |  stripe 2
@@ -13,8 +13,8 @@
 //! group 2              /          \            launches 2 of stripes 0 and 2 begin
 //! ```
 //!
-//! Launches are numbered by the first of their groups: those of even stripes are even, those of odd stripes odd.
-//! Neighbours run in turns, and every launch depends on those with lower numbers alone.
+//! Launches are numbered by the first of their groups: the numbers of even stripes are even, the numbers of odd stripes
+//! odd. Neighbours run in turns, and every launch depends only on launches with lower numbers.
 
 use super::group::PerFace;
 use super::towers::Towers;
@@ -51,9 +51,10 @@ impl StripeLaunch {
 const FAR: i64 = 1 << 12;
 
 impl Zigzag {
-    /// Borders near these indices along the middle axis, ascending, in groups of so many columns. The last group of a
-    /// time block that ends with column `last` is whole, or lacks one: the few towers of less would wait for each other.
-    /// `None` where tiles do not advance along the axis, or stripes would be narrower than a border is wide.
+    /// Borders near `borders` along the middle axis, ascending, in groups of `columns` columns. The last group of a
+    /// time block that ends with column `last` is whole, or lacks one: in a smaller one, the few towers would wait for
+    /// each other. `None` where tiles do not advance along the axis, or stripes would be narrower than a border is
+    /// wide.
     pub fn new(towers: &Towers, columns: i64, last: i64, borders: &[i64]) -> Option<Zigzag> {
         let columns = Zigzag::even(columns);
         let y = |tile: PerFace<i64>| Some(towers.locate(tile)?.origin.y as f64);
@@ -125,8 +126,8 @@ impl Zigzag {
 mod tests {
     use super::*;
 
-    /// Every tile depends on its own launch and on those with lower numbers, and on those of its own stripe or a
-    /// neighbouring one; stripes keep to their borders.
+    /// Every tile depends on its own launch or on launches with lower numbers, of its own stripe or a neighbouring one.
+    /// Stripes keep to their borders.
     #[test]
     fn launches_depend_on_lower_numbers() {
         let cases = [

@@ -1,8 +1,8 @@
 //! Coefficients of zones that depend on one index, in the shared memory of a block.
 //!
-//! They are few, and the same in all steps: those of layers of 10 cells on six sides take 4.4 KB for FDTD(4,2) in f32
-//! and W = 4, with values beside layers. So they are copied once, when a kernel begins, and amendments read them
-//! there: threads neither ask memory for them, nor keep them in registers until they are needed.
+//! They are few, and the same in all steps: the coefficients of layers of 10 cells on six sides take 4.4 KB for
+//! FDTD(4,2) in f32 and W = 4, with values beside layers. So they are copied once, when a kernel begins, and amendments
+//! read them there: threads neither ask memory for them, nor keep them in registers until they are needed.
 
 use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};
@@ -28,7 +28,7 @@ pub struct ZoneLine {
     /// The indices at which the zone has cells, ascending.
     pub ranges: Vec<Interval>,
     pub coefs: Vec<CoefId>,
-    /// Values on each side of a range that stand for those of rows beside it: where no row of a period is in the range,
+    /// Values on each side of a range that stand for rows beside it: where no row of a period is in the range,
     /// nothing is read of other places.
     pub margin: i64,
     /// Values of lines before.
@@ -36,8 +36,8 @@ pub struct ZoneLine {
 }
 
 impl ZoneCoefs {
-    /// Those of all amendments. `rows`: those of a period along the first two axes; a line whose ranges are nearer to
-    /// each other, so that the rows of a period may meet two of them, is left out.
+    /// The coefficients of all amendments. `rows`: the rows of a period along the first two axes. A line whose ranges
+    /// are nearer to each other, so that the rows of a period may meet two of them, is left out.
     pub(super) fn new(scheme: &Scheme, layout: &Layout, rows: GroupBox) -> ZoneCoefs {
         let mut lines: Vec<ZoneLine> = Vec::new();
         let updates = scheme.stages.iter().flat_map(|s| &s.updates);
@@ -153,8 +153,8 @@ mod tests {
     use crate::testing::{add_layers, maxwell};
     use std::collections::BTreeSet;
 
-    /// Values have places of their own, those beside ranges included; lines of ranges that a period may meet together,
-    /// and those for which there is no room, are left out.
+    /// Values have places of their own, values beside ranges included; lines of ranges that a period may meet together,
+    /// and lines for which there is no room, are left out.
     #[test]
     fn values_have_places_of_their_own() {
         let mut scheme = maxwell(4, Precision::F32, [40, 30, 50]);
@@ -180,7 +180,7 @@ mod tests {
         }
         assert_eq!(taken.first(), Some(&0));
         assert_eq!(taken.last(), Some(&(coefs.values() - 1)));
-        // The layers along x are 30 cells apart, those along y 22.
+        // The layers along x are 30 cells apart, the layers along y 22.
         for ((x, y), lines) in [((30, 22), 3), ((31, 22), 2), ((31, 23), 1)] {
             let coefs = ZoneCoefs::new(&scheme, &layout, rows(x, y));
             let few = coefs.values() * 4 <= i64::from(MOST);

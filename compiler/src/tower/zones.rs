@@ -5,8 +5,8 @@
 //! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it; all other
 //! zones are in one variant together, for towers that come near any of them. So there are three variants at most,
 //! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
-//! be fetched instead. Faces of boxes of total fields are like zones: those across the inner axis are met by all
-//! towers, and the others by those of the variants that have zones which some towers meet.
+//! be fetched instead. Faces of boxes of total fields are like zones: all towers meet faces across the inner axis; only
+//! towers of the variants whose zones some towers meet come near the others.
 
 use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};
@@ -31,7 +31,7 @@ pub(super) enum Predicates {
     With,
 }
 
-/// The variants of a program, those without predicates first, and where towers need which of them.
+/// The variants of a program, variants without predicates first, and where towers need which variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variants {
     pub all: Vec<Variant>,
@@ -172,7 +172,7 @@ impl Variants {
     }
 }
 
-/// What an operation of an amendment reads of memory when the amendment acts, instead of a row that the tower has.
+/// The memory that an operation of an amendment reads when the amendment acts, instead of a row that the tower has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     State(StateId),
@@ -182,7 +182,7 @@ pub enum Memory {
     Lane,
 }
 
-/// What an operation reads of memory; `None` for one that reads a row, or nothing.
+/// The memory that an operation reads; `None` for one that reads a row, or nothing.
 pub fn memory_of(scheme: &Scheme, op: &Op) -> Option<Memory> {
     match op {
         Op::State(state) => Some(Memory::State(*state)),
@@ -194,7 +194,7 @@ pub fn memory_of(scheme: &Scheme, op: &Op) -> Option<Memory> {
     }
 }
 
-/// Whether an amendment reads what its own stage overwrites: it acts when that is over.
+/// Whether an amendment reads a value that its own stage overwrites: the amendment acts after the overwriting.
 pub fn reads_overwritten(scheme: &Scheme) -> bool {
     scheme.stages.iter().any(|stage| {
         let overwritten = |read: &Read| {

@@ -50,7 +50,7 @@ fn fields_get_imaginary_parts() {
         output.quantity(&bloch.scheme),
         "psi of Ez_im in layers along y"
     );
-    // Layers are made for the waves of the scheme, whatever the phase, and nothing else is read across other axes.
+    // Layers are made for the waves of the scheme, for any phase, and nothing else is read across other axes.
     let reads = |phase: f64| {
         let boundary = format!("x: bloch({phase}), y: cpml(3)");
         let scheme = resolved(&text(&boundary, "")).scheme;

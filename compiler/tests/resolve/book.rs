@@ -1,4 +1,5 @@
-//! The chapter on diagnostics is right: every code has a section, and every example gives what the section says.
+//! The chapter on diagnostics is right: every code has a section, and every example gives the diagnostics of its
+//! section.
 
 use crate::support::*;
 use torre_compiler::resolve::{Options, check, codes, resolve};

@@ -1,4 +1,4 @@
-//! Derived schemes: what replaces what, in which order, and what each text sees.
+//! Derived schemes: the replacements, their order, and the names that each text sees.
 
 use crate::support::*;
 use torre_compiler::resolve::{Options, Resolved};
@@ -120,7 +120,7 @@ fn statements_replace_those_on_the_same_components() {
            u += dt * k * d(v, x, [3])
          }",
     );
-    // Other `let`s are not seen by the base's statements; those of the base are seen by derived ones.
+    // Other `let`s are not seen by the base's statements; `let`s of the base are seen by derived ones.
     same(
         "step { let k = 7; v -= k * g }",
         "axes x
@@ -223,7 +223,7 @@ fn lines_of_descent_and_modules_keep_their_names() {
     };
     assert_eq!(names(&of("three")), ["own", "all"]);
     assert_eq!(names(&of("four")), ["own", "other", "all"]);
-    // The problem sets what any scheme of the line declares.
+    // The problem sets parameters that any scheme of the line declares.
     let set = resolved_with(&world, &text.replace("NAME", "three"), &Options::default());
     assert!(set.scheme.to_string().contains('6'), "{}", set.scheme);
 }
@@ -296,7 +296,7 @@ fn what_does_not_fit_is_refused() {
         message.contains("error E0411: the scheme has two steps"),
         "{message}"
     );
-    // What a base computes is checked with what the derived scheme makes of it.
+    // The statements of a base are checked with the declarations of the derived scheme.
     let message = refused("scheme a : base { field k : scalar on cells }");
     assert!(message.contains("error E0201"), "{message}");
 }

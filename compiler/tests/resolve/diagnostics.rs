@@ -1,4 +1,4 @@
-//! What is said about programs that are wrong.
+//! Diagnostics of wrong programs.
 
 use crate::support::*;
 use torre_compiler::resolve::Options;

@@ -95,7 +95,7 @@ scheme s {
         )
     };
     let (found, expected) = (of(ALL), of(written));
-    // What is known of a coefficient at once has the same value, but is computed otherwise.
+    // A coefficient that is known at once has the same value, but is computed otherwise.
     let code = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|l| !l.trim_start().starts_with("m0 "));
         lines.map(str::to_owned).collect()

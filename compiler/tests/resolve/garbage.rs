@@ -87,7 +87,7 @@ impl<'a> Bytes<'a> {
         self.spanned(name)
     }
 
-    /// Mostly what a record has.
+    /// Mostly an expression of a record.
     fn reduction(&mut self) -> Expr {
         if self.pick(8) == 7 {
             return self.expr(2);
@@ -522,7 +522,7 @@ impl<'a> Bytes<'a> {
         })
     }
 
-    /// What an output may show.
+    /// A target that an output may show.
     fn shown(&mut self) -> Target {
         match self.pick(4) {
             0 => Target {

@@ -1,4 +1,4 @@
-//! Programs that try to take forever or all memory. That each test ends, on a small stack, is what it checks.
+//! Programs that try to take forever or all memory. Each test checks that it ends, on a small stack.
 
 use crate::support::*;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Incident fields and boxes of total fields: what they become, and which are refused.
+//! Incident fields and boxes of total fields: their results, and refusals.
 
 use crate::support::*;
 use torre_compiler::lattice::PerAxis;

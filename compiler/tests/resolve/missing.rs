@@ -1,4 +1,4 @@
-//! What is suggested where a name is not known: a `use` that works, or nothing that is wrong.
+//! Suggestions where a name is not known: a `use` that works, or no wrong one.
 
 use crate::support::*;
 use torre_compiler::world::{ArrayInfo, World};

@@ -75,7 +75,7 @@ fn lengths_are_rounded_to_each_components_own_places() {
         notes.contains("`v.y` is taken at x = 3.25, y = 1,"),
         "{notes}"
     );
-    // What lies where it was asked for needs no note.
+    // A value that lies where it was asked for needs no note.
     assert_eq!(notes.matches("N0501").count(), 3, "{notes}");
 }
 

@@ -1,4 +1,4 @@
-//! Whatever the input, there is an answer: a scheme that keeps its rules, or diagnostics with an error.
+//! For any input there is an answer: a scheme that keeps its rules, or diagnostics with an error.
 
 use crate::garbage::Bytes;
 use crate::support::*;

@@ -209,7 +209,7 @@ fn branches_compute_what_they_compute_alone() {
     assert!(seen.iter().all(|n| *n > 8), "{seen:?}");
 }
 
-/// Statements that only one branch has keep their places between those of both.
+/// Statements that only one branch has keep their places between the statements of both.
 #[test]
 fn what_one_branch_advances_alone_runs_in_its_place() {
     let r = step("where in_disc { u@next = w; w = 2 * w } else { u@next = 3 * w }; w = w + 1");

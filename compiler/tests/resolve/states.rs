@@ -64,7 +64,7 @@ fn outputs_and_probes_name_states() {
     assert_eq!(of_p.len(), 2);
     assert_eq!([&of_p[0][0], &of_p[1][0]], ["lost of p 1", "lost of p 2"]);
     assert_eq!(outputs("output volume lost of p in disc"), of_p);
-    // All components, or those kept in some layers.
+    // All components, or the components kept in some layers.
     assert_eq!(outputs("output volume psi of v").len(), 3);
     assert_eq!(outputs("output volume psi of v in layer(y)").len(), 2);
     let one = resolved(&text("output slice psi of v.x y = 20 in x = 0..4"));

@@ -63,7 +63,7 @@ pub fn resolved_with(world: &TestWorld, text: &str, options: &Options) -> Resolv
     resolved
 }
 
-/// What `resolve` says about a program that is wrong.
+/// The diagnostics of `resolve` for a wrong program.
 pub fn refused_with(world: &TestWorld, text: &str, options: &Options) -> Diagnostics {
     let source = Source::new("test.torre", text);
     let ast =

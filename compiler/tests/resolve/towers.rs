@@ -81,7 +81,7 @@ fn programs_are_those_of_the_snapshots() {
     }
 }
 
-/// Which zeros keep a scheme from towers depends on its reads and ends; those of the library have such reads at no
+/// Which zeros keep a scheme from towers depends on its reads and ends; schemes of the library have such reads at no
 /// ends.
 #[test]
 fn no_scheme_of_the_library_reads_ghosts_of_zeros() {

@@ -251,7 +251,7 @@ end:
     all
 }
 
-/// The names of a job's kernels, which differ from those of other jobs.
+/// The names of a job's kernels, which differ from the names of other jobs.
 fn symbols(n: usize, job: &Job) -> Vec<String> {
     RowProgram::all(&job.scheme, &job.set)
         .map(|p| p.symbol.replace("torre_", &format!("torre{n}_")))

@@ -144,7 +144,7 @@ enum Between {
 /// Bytes of shared memory of a block.
 const MOST_SHARED: u64 = 200 << 10;
 
-/// What updates do in parts of the grid.
+/// The amendments in parts of the grid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amended {
     Nowhere,
@@ -249,7 +249,7 @@ fn run(seeds: impl Iterator<Item = u64>, axes: Axes, between: Between, amended: 
     );
     assert!(between == Between::InMemory || exchanged > 7, "{exchanged}");
     match amended {
-        // Those far from all ends have a test of their own.
+        // Tiles far from all ends have a test of their own.
         Amended::Nowhere if axes == Axes::Three => {}
         Amended::Nowhere => assert!(5 * bare > schemes, "{schemes} {tiles} {bare}"),
         Amended::InZones => assert!(

@@ -1,4 +1,5 @@
-//! The places at faces are those that read across them, and equal corrections are those of each place.
+//! The places at faces are the places that read across them, and shared corrections equal the corrections of each
+//! place.
 
 use std::collections::BTreeSet;
 use torre_compiler::host::{HostExpr, HostUnary};
@@ -22,7 +23,7 @@ fn schemes() -> [Scheme; 2] {
     [2, 4].map(|order| bounded(maxwell(order, Precision::F64, [12, 13, 11]), walls))
 }
 
-/// Every place that reads a value of the other kind is found once, whatever ends of the domain lie between.
+/// Every place that reads a value of the other kind is found once, for any ends of the domain between.
 #[test]
 fn all_places_that_read_across_faces_are_found() {
     let mut crossing = 0;
@@ -63,7 +64,7 @@ fn all_places_that_read_across_faces_are_found() {
     assert!(crossing > 1000, "{crossing}");
 }
 
-/// Parts of a shell have no place in common, and together they are what is gone through.
+/// Parts of a shell have no place in common, and together they are all places.
 #[test]
 fn parts_are_disjoint() {
     for scheme in schemes() {
@@ -112,7 +113,7 @@ fn with_wave(scheme: &Scheme, direction: [i64; 3], ends: [[i64; 2]; 3]) -> Probl
     }
 }
 
-/// The waves that places share are the sums of their own terms, in whatever order steps are asked for.
+/// The waves that places share are the sums of their own terms, in any order of steps.
 #[test]
 fn shared_corrections_are_those_of_each_place() {
     for scheme in schemes() {

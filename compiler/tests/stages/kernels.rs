@@ -338,7 +338,7 @@ fn known_schemes_agree() {
     }
 }
 
-/// In vectors longer than those of the processor, too, which LLVM splits.
+/// In vectors longer than the processor's, too, which LLVM splits.
 #[test]
 fn tiny_values_become_zero() {
     let host = Library::open().and_then(|library| Ok((library, Cpu::host(library)?)));

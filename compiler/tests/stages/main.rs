@@ -1,6 +1,6 @@
 //! The stages of the compiler, each on problems built by hand and at random.
 //!
-//! Tests of one file's inner parts are in that file. These see of the compiler what other crates see, so it is not
+//! Tests of one file's inner parts are in that file. These tests see the compiler as other crates do, so it is not
 //! compiled again for them.
 
 mod cones;

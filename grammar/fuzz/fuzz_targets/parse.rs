@@ -1,5 +1,5 @@
-//! Any text is answered by a tree or by errors that point into it; what the formatter prints of a tree reads back as
-//! the tree.
+//! Any text gives a tree or errors that point into it; the text that the formatter prints of a tree is read back as the
+//! same tree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -145,7 +145,7 @@ impl<'s> Scan<'s> {
     }
 
     fn push(&mut self, kind: TokenKind, end: usize) {
-        // Whether a parenthesis counts is seen by what follows it.
+        // Whether a parenthesis counts depends on the token that follows it.
         if !matches!(kind, TokenKind::Open(_)) {
             self.check_depth();
         }
@@ -276,7 +276,7 @@ impl<'s> Scan<'s> {
                 .hint("put a `\"` at its end, on the same line"),
         );
         self.push(TokenKind::Text, end);
-        // What was opened on its line was meant to be closed behind it.
+        // A bracket that was opened on its line was meant to be closed behind it.
         while matches!(self.frames.last(), Some(frame) if frame.open != b'{' && frame.at >= self.line_start)
         {
             if let Some(frame) = self.frames.pop() {
@@ -411,7 +411,7 @@ impl<'s> Scan<'s> {
             b']' => b'[',
             _ => b'{',
         };
-        // What was opened inside and is still open when its surroundings close was forgotten.
+        // A bracket that was opened inside and is still open when its surroundings close was forgotten.
         if self
             .frames
             .iter()

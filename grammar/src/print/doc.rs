@@ -5,7 +5,7 @@ use crate::ast::{Comments, Stmt};
 /// The column that lines should not pass.
 const MARGIN: usize = 100;
 
-/// The width up to which a line's comment is aligned with those of its neighbours.
+/// The width up to which a line's comment is aligned with the comments of its neighbours.
 const ALIGNED: usize = 80;
 
 /// A piece of a statement.
@@ -26,7 +26,7 @@ pub enum Doc {
     Cases(Vec<Doc>),
 }
 
-/// What encloses a piece that is broken.
+/// The enclosure of a piece that is broken.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Enclosure {
     /// Parentheses or square brackets: a line may end anywhere.
@@ -116,7 +116,8 @@ impl Doc {
         }
     }
 
-    /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of what follows on the last line.
+    /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of the text that follows on the
+    /// last line.
     fn write(&self, lines: &mut Vec<String>, indent: usize, after: usize, enclosure: Enclosure) {
         let column = lines.last().map_or(0, |line| line.chars().count());
         let room = MARGIN.saturating_sub(column + after);
@@ -127,7 +128,7 @@ impl Doc {
             Doc::Text(text) => last(lines).push_str(text),
             Doc::Seq(parts) => {
                 for (index, part) in parts.iter().enumerate() {
-                    // What follows up to the next place where a line can end.
+                    // The text that follows up to the next place where a line can end.
                     let following = parts
                         .iter()
                         .skip(index + 1)
@@ -187,7 +188,7 @@ impl Doc {
                     line.push_str(op);
                     let here = MARGIN.saturating_sub(line.chars().count() + 1 + behind);
                     let below = MARGIN.saturating_sub(indent + 2 + behind);
-                    // What fits neither here nor on the next line is broken here, if its bracket opens here.
+                    // An operand that fits neither here nor on the next line is broken here, if its bracket opens here.
                     let fits = operand.width(here) <= here
                         || (operand.width(below) > below
                             && operand.opening().is_some_and(|width| width <= here));

@@ -27,7 +27,7 @@ pub fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
     }
 }
 
-/// A statement's word and what follows it.
+/// A statement's word and the parts behind it.
 fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
     let every = |value: &Option<Expr>, parts: &mut Vec<Doc>| {
         if let Some(value) = value {

@@ -1,4 +1,4 @@
-//! What the grammar expected, in the user's terms.
+//! The expectations of the grammar, in the user's terms.
 
 use super::Rule;
 use pest::error::{Error, ErrorVariant, InputLocation};
@@ -7,12 +7,12 @@ use pest::error::{Error, ErrorVariant, InputLocation};
 pub(crate) struct Failure {
     /// A byte of the source.
     pub at: usize,
-    /// What could have stood there, most telling first.
+    /// Texts that could have stood there, the most telling first.
     pub expected: Vec<&'static str>,
     pub wants: Wants,
 }
 
-/// What the hints depend on.
+/// The conditions of hints.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wants {
     pub item: bool,
@@ -60,7 +60,7 @@ impl Failure {
             }
         }
         if failure.wants.operator {
-            // Where an operator fits, these do so too and help nobody.
+            // Where an operator fits, these fit too, and do not help.
             found.retain(|(_, term)| !matches!(*term, "`::`" | "`(`" | "`[`"));
         }
         found.sort_unstable();
@@ -193,7 +193,7 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
     )
 }
 
-/// A rule in the user's terms, and its place in an enumeration. `None` for what is never worth a mention.
+/// A rule in the user's terms, and its place in an enumeration. `None` for a rule that is never worth a mention.
 fn describe(rule: Rule) -> Option<(usize, &'static str)> {
     use Rule::*;
     Some(match rule {

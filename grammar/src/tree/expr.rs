@@ -131,8 +131,8 @@ impl Builder<'_> {
 
     /// Reads operators that bind at least as tightly as `least`.
     ///
-    /// Signs, `not` and powers recurse as often as they follow each other. `level` counts that; where it passes what a
-    /// tree may have anyway, the rest of the row is dropped.
+    /// Signs, `not` and powers recurse as often as they follow each other. `level` counts that; where it passes the
+    /// depth that a tree may have anyway, the rest of the row is dropped.
     fn climb(&mut self, row: &mut VecDeque<Link>, least: Binding, level: u32) -> Option<Deep> {
         if level > MAX_EXPRESSION + 32 {
             let span = match row.front()? {

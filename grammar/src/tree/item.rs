@@ -99,8 +99,8 @@ impl Builder<'_> {
         Some(node)
     }
 
-    /// The statements between braces. `comments` are those of the node that owns the block; it gets the comment behind
-    /// the opening brace.
+    /// The statements between braces. `comments` are the comments of the node that owns the block; it gets the comment
+    /// behind the opening brace.
     pub(super) fn block<T>(
         &mut self,
         pair: Pair<'_, Rule>,

@@ -1,4 +1,4 @@
-//! Clusters: what blocks send each other arrives, and what nothing orders is found.
+//! Clusters: values that blocks send each other arrive, and unordered accesses are found.
 
 use crate::common::{PLACES, pointers, run, seed, text};
 use torre_ptx::{Counts, Fault, FaultKind, Module};
@@ -99,12 +99,12 @@ fn what_arrives_with_a_barrier_object_is_seen_by_those_who_wait_for_it() {
         FaultKind::Race,
         &format!("{VALUE}{GATHER}{EXPECT}{SEND}{GATHER}{SHOW}{END}"),
     );
-    // Nobody waits for bytes that are not expected, and phases that miss them never end.
+    // No thread waits for bytes that are not expected, and phases that miss them never end.
     fails(
         FaultKind::Deadlock,
         &format!("{VALUE}{GATHER}{SEND}{ARRIVE}{WAIT}{SHOW}{END}"),
     );
-    // One block's object cannot count what another one gets.
+    // One block's object cannot count bytes that another one gets.
     let elsewhere = SEND.replace("[%r5]", "[%r4]");
     fails(
         FaultKind::BadBarrier,
@@ -114,7 +114,7 @@ fn what_arrives_with_a_barrier_object_is_seen_by_those_who_wait_for_it() {
 
 #[test]
 fn who_arrives_at_another_block_can_announce_bytes() {
-    // Who sends says how much comes: each thread its own value.
+    // The sender announces the bytes: each thread its own value.
     let announce = "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r5], 4;
 mapa.shared::cluster.u32 %r12, %r4, %r2;
 mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r12], 0;
@@ -130,7 +130,7 @@ mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r12], 0;
 
 #[test]
 fn arrivals_with_the_scope_of_a_block_order_shared_memory_alone() {
-    // Each thread reads what its partner in the other block has stored in global memory.
+    // Each thread reads the value that its partner in the other block has stored in global memory.
     let store = "st.global.u32 [%d1+2048], %r9;\n";
     let load = "mad.lo.u32 %r10, %r3, 64, %r1;
 mov.u32 %r13, %ctaid.x;
@@ -151,7 +151,7 @@ st.global.u32 [%d1], %r11;
     );
     // Stores to the other's shared memory are seen after either.
     passes(&format!("{VALUE}{GATHER}{STORE}{ARRIVE}{WAIT}{SHOW}{END}"));
-    // What was read before is over after either.
+    // Earlier reads are over after either.
     let reads = load.replace("st.global.u32 [%d1], %r11;\n", "");
     let then = "st.global.u32 [%d1+2048], %r9;\nst.global.u32 [%d1], %r11;\n";
     let first = format!("{VALUE}{GATHER}{store}{GATHER}{reads}");

@@ -1,4 +1,4 @@
-//! Barrier objects and asynchronous copies: what they do, and the faults of those who do not wait.
+//! Barrier objects and asynchronous copies: their effects, and the faults of threads that do not wait.
 
 use crate::common::{PLACES, launch, module, pointers, run, seed};
 use torre_ptx::{Counts, Device, Fault, FaultKind};
@@ -83,7 +83,7 @@ fn copies_of_elements() {
     // The source must not change before the copy has been waited for.
     fails(
 &[FaultKind::Race], &ELEMENTS.replace("cp.async.commit_group;\n", "cp.async.commit_group;\nbar.sync 0;\nxor.b32 %r3, %r1, 32;\nmul.wide.u32 %d8, %r3, 4;\nadd.s64 %d8, %d8, %d6;\nst.global.u32 [%d8], 0;\n"), 64);
-    // Bytes beyond those that are read become zero.
+    // Bytes beyond the bytes that are read become zero.
     let short = "shl.b32 %r2, %r1, 4;\nmul.wide.u32 %d8, %r2, 1;\nadd.s64 %d9, %d8, %d6;\nadd.s64 %d8, %d8, %d7;\n\
                  cp.async.cg.shared.global [%d8], [%d9], 16, 8;\ncp.async.wait_all;\n\
                  ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%d8];\nst.global.v4.u32 [%d9+512], {%r4, %r5, %r6, %r7};";
@@ -124,7 +124,7 @@ fn copies_arrive_at_barrier_objects() {
     assert_eq!((counts.copied_in, counts.copies), (256, 64));
     let arrive = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];\n";
     let wait = "WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;\n@!%p2 bra WAIT;\n";
-    // Nobody has asked for the arrival of copies that come after.
+    // No thread has asked for the arrival of later copies.
     let later = BUNDLES
         .replace("], 4;\n", "], 4;\nLATER")
         .replace(arrive, "");
@@ -250,7 +250,7 @@ fn bulk_copies() {
         ),
         64,
     );
-    // What threads wrote is copied without a proxy fence, of the writers or of the one that issues the copy.
+    // Writes of threads are copied without a proxy fence, of the writers or of the one that issues the copy.
     let fence = "fence.proxy.async.shared::cta;\n";
     fails(&[FaultKind::ProxyFence], &BULK.replace(fence, ""), 64);
     let late = BULK.replace(fence, "").replace(

@@ -1,4 +1,4 @@
-//! What launches count, for patterns of access with known answers.
+//! Counts of launches, for patterns of access with known answers.
 
 use crate::common::{PLACES, module, pointers, run, seed};
 use torre_ptx::Counts;

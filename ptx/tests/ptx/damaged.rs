@@ -77,7 +77,7 @@ fn nothing_panics() {
                 idle_rounds: 50,
                 ..Options::default()
             };
-            // What comes out is of no interest, only that something does.
+            // The outcome is of no interest, only that there is one.
             launched += 1;
             drop(device.launch(entry, [2, 1, 1], [32, 1, 1], 0, &params, &options));
         }

@@ -35,7 +35,7 @@ const EXCHANGE: &str = "st.shared.u32 [%d2], %r1;\nbar.sync 0;\nld.shared.u32 %r
 #[test]
 fn races_in_shared_memory() {
     let rest = "bar.sync 0;\nst.global.u32 [%d1], %r1;";
-    // The last thread reads beyond what the threads wrote, so all write one word more.
+    // The last thread reads beyond the words that the threads wrote, so all write one word more.
     let write =
         "st.shared.u32 [%d2], %r1;\nsetp.ne.u32 %p1, %r1, 63;\n@!%p1 st.shared.u32 [%d2+4], 0;\n";
     let read = "ld.shared.u32 %r2, [%d2+4];\n";
@@ -71,7 +71,7 @@ fn races_in_shared_memory() {
         64,
         &format!("{both}st.shared.u32 [%d2], 0;\nbar.sync 0;\natom.shared.add.u32 %r2, [%d4], 1;"),
     );
-    // A barrier of half of the threads orders only those.
+    // A barrier of half of the threads orders only these.
     let half = "setp.lt.u32 %p1, %r1, 64;\nst.shared.u32 [%d2], %r1;\nsub.s32 %r4, 127, %r1;\nshl.b32 %r4, %r4, 2;\n\
                 mov.u64 %d5, dynamic;\ncvt.u32.u64 %r5, %d5;\nadd.s32 %r4, %r4, %r5;\n\
                 @!%p1 bra OTHER;\nbar.sync 1, 64;\nbra READ;\nOTHER:\nbar.sync 2, 64;\nREAD:\nBARRIERld.shared.u32 %r6, [%r4];";
@@ -114,7 +114,7 @@ fn races_in_global_memory() {
     );
     passes(1, 32, "st.global.u32 [%d1], %r1;");
     passes(2, 32, "red.global.add.u32 [%d1], 1;");
-    // A read of what another block writes.
+    // A read of a value that another block writes.
     expect(
         FaultKind::Race,
         "global.u32",
@@ -132,7 +132,7 @@ fn races_in_global_memory() {
         128,
         &neighbour.replace("BARRIER", ""),
     );
-    // The read-only path is for what the launch does not write, ordered or not.
+    // The read-only path is for memory that the launch does not write, ordered or not.
     expect(
         FaultKind::ReadOnly,
         "ld.global.nc",

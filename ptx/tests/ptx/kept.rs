@@ -1,4 +1,4 @@
-//! What is known of memory and registers is kept in several ways; faults are found in each.
+//! The state of memory and registers is kept in several ways; faults are found in each.
 
 use crate::faults::{expect, passes};
 use torre_ptx::FaultKind;
@@ -26,7 +26,7 @@ fn reads_before_the_first_write() {
         for (times, readers) in [(1, 1), (1, 3), (700, 1), (700, 3)] {
             let text = |before: &str| reads_and_a_write(read, times, readers, before);
             passes(1, 128, &text("bar.sync 0;\n"));
-            // Reads through the read-only path of what was written are a fault of their own.
+            // Reads of written memory through the read-only path are a fault of their own.
             if !read.contains(".nc") {
                 expect(FaultKind::Race, "global", 1, 128, &text(""));
             }

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What direct accesses are multiples of: bytes, places in the file and in memory.
+/// Bytes, places in the file and places in memory of direct accesses are multiples of this.
 pub const BLOCK: u64 = 4096;
 
 /// A file with an array, filled up to whole blocks.
@@ -45,7 +45,7 @@ fn open_direct(_: &Path) -> Option<File> {
 }
 
 impl ArrayFile {
-    /// Makes a file of zeros in the place of what has its name, with all of its room on the disk.
+    /// Makes a file of zeros in place of a file of the same name, with all of its room on the disk.
     pub fn create(path: &Path, bytes: u64) -> Result<ArrayFile, FileError> {
         let fail = || FileError::io(path, Attempt::Create);
         match std::fs::remove_file(path) {
@@ -65,7 +65,7 @@ impl ArrayFile {
         Ok(ArrayFile::of(path, file, bytes))
     }
 
-    /// Opens a file that was made for so many bytes.
+    /// Opens a file that was made for `bytes` bytes.
     pub fn open(path: &Path, bytes: u64) -> Result<ArrayFile, FileError> {
         let fail = || FileError::io(path, Attempt::Open);
         // A pipe would be waited for.
@@ -162,8 +162,8 @@ impl ArrayFile {
         let fail = || FileError::io(&self.path, Attempt::Open);
         let length = usize::try_from(bytes.min(self.bytes));
         let length = length.map_err(|_| fail()(io::ErrorKind::OutOfMemory.into()))?;
-        // SAFETY: the folder belongs to this run alone, so nobody makes the file shorter; it is changed by who has the
-        // folder, and not while somebody looks at the memory.
+        // SAFETY: the folder belongs to this run alone, so no other process makes the file shorter. Only the owner of
+        // the folder changes it, and not while the memory is read.
         let map = unsafe { MmapOptions::new().len(length).map_mut(&self.file) };
         map.map_err(fail())
     }
@@ -173,7 +173,8 @@ impl ArrayFile {
 mod tests {
     use super::*;
 
-    /// Writes at all distances from blocks change what they name and nothing else, directly and through the cache.
+    /// Writes at all distances from blocks change the bytes that they name and nothing else, directly and through the
+    /// cache.
     #[test]
     fn pieces_are_where_they_were_written() {
         let folder = tempfile::tempdir().unwrap();
@@ -206,7 +207,7 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         ArrayFile::open(&link, all as u64).unwrap_err();
-        // What a link stands for is left alone.
+        // The target of a link is left alone.
         ArrayFile::create(&link, 10).unwrap();
         ArrayFile::open(&path, all as u64).unwrap();
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fields.0, fields.1    arrays; a pass reads the one with the state, and writes the other one
-//! state.checkpoint      after a pass, once its array is on the disk: the step, which file, and what probes recorded
+//! state.checkpoint      after a pass, once its array is on the disk: the step, which file, and the records of probes
 //! ```
 //! The file that `state.checkpoint` names is not changed before a newer one names the other.
 
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use torre_compiler::layout::Layout;
 
-/// What a run knows of the state by.
+/// The file in which a run finds the state.
 const STATE: &str = "state.checkpoint";
 const FIELDS: [&str; 2] = ["fields.0", "fields.1"];
 /// The entry of a checkpoint that says which file has the state.
@@ -42,8 +42,8 @@ pub fn needed(layout: &Layout) -> u64 {
     2 * layout.bytes().next_multiple_of(BLOCK)
 }
 
-/// Bytes that files in a folder could take: what its disk has left for this user, and what the files of an earlier run
-/// take, which are replaced. `None` where the system does not say.
+/// Bytes that files in a folder could take: the free bytes of its disk for this user, and the bytes of files of an
+/// earlier run, which are replaced. `None` where the system does not say.
 pub fn on_disk(folder: &Path) -> Option<u64> {
     let exists = folder.ancestors().find(|above| above.is_dir());
     let at = exists.unwrap_or(Path::new("."));
@@ -148,7 +148,7 @@ impl StateFolder {
         self.current = 1 - self.current;
     }
 
-    /// Says in the folder that the current file has the state after so many steps, with what was recorded up to then.
+    /// Records in the folder that the current file has the state after `step` steps, with the records up to then.
     pub fn commit(&self, step: u64, records: &[(String, Vec<f64>)]) -> Result<(), FileError> {
         self.files[self.current].sync()?;
         let records: Vec<(&String, View<'_, f64>)> = records

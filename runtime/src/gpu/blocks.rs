@@ -1,4 +1,4 @@
-//! Time blocks of any kind: those of towers, and those of pyramids.
+//! Time blocks of any kind: of towers, or of pyramids.
 
 use super::patches::{CompiledPatches, PatchBlocks};
 use super::time_blocks::TowerBlocks;
@@ -38,7 +38,7 @@ pub enum TimeBlocks {
 }
 
 impl TimeBlocks {
-    /// The steps of the time block that begins at a step, if nothing is due for so many.
+    /// The steps of the time block that begins at a step, if nothing is due for `room` steps.
     pub(super) fn next(&self, step: u64, room: u64) -> Option<u64> {
         match self {
             TimeBlocks::Towers(towers) => towers.heights.next(step, room),
@@ -54,7 +54,7 @@ impl TimeBlocks {
         }
     }
 
-    /// Whether receivers record what no time block does.
+    /// Whether receivers record values that no time block records.
     pub(super) fn leave_out(&self) -> bool {
         match self {
             TimeBlocks::Towers(towers) => towers.leaves_out,

@@ -23,7 +23,7 @@ pub fn kernels(scheme: &Scheme) -> Result<KernelSet, TooLarge> {
     Ok(layerwise_kernels_for(scheme, Layout::for_gpu(scheme)?))
 }
 
-/// The kernels of a layerwise run as IR, with those that do what happens around them.
+/// The kernels of a layerwise run as IR, with the kernels for the work around them.
 pub fn module(scheme: &Scheme, set: &KernelSet, shape: Shape) -> Module {
     let mut module = Module::new();
     layerwise::emit(&mut module, scheme, set, shape);
@@ -51,7 +51,7 @@ pub struct DeviceProgram<'a> {
     pub shape: Shape,
 }
 
-/// What to generate for a device.
+/// The target of code for a device.
 pub fn gpu_of(device: &dyn Device) -> Result<Gpu, DeviceError> {
     let facts = device.facts();
     Gpu::for_device(facts.capability, facts.cuda).ok_or_else(|| DeviceError::Unsupported {
@@ -94,7 +94,7 @@ struct CorrectionJob {
     threads: Threads,
 }
 
-/// What a stage is in some phase.
+/// The kernels of a stage in a phase.
 #[derive(Clone, Debug, Default)]
 struct StageJobs {
     updates: Vec<Job>,
@@ -114,7 +114,7 @@ pub(super) struct DeviceCode {
     pub probes: Vec<Address>,
 }
 
-/// Blocks of so many threads for so many items.
+/// Blocks of `per_block` threads for `items` items.
 pub(super) fn blocks(items: u64, per_block: u32) -> Result<u32, DeviceError> {
     let blocks = items.div_ceil(u64::from(per_block));
     u32::try_from(blocks)
@@ -356,7 +356,7 @@ impl DeviceCode {
     pub fn step(&self, device: &dyn Device, step: u64, waves: Address) -> Result<(), DeviceError> {
         let phase = (step % self.stages.len() as u64) as usize;
         for stage in &self.stages[phase] {
-            // A stage's sources act on what its updates gave, and ghosts show what is final.
+            // A stage's sources act on the results of its updates, and ghosts are copies of final values.
             for job in &stage.updates {
                 run(device, job)?;
             }
@@ -440,7 +440,7 @@ fn resident_threads(device: &dyn Device) -> u64 {
 }
 
 fn run(device: &dyn Device, job: &Job) -> Result<(), DeviceError> {
-    // SAFETY: the parameters are those that the compiler lists for the kernel; boxes and tables lie in the array of the
-    // layout.
+    // SAFETY: the parameters are the ones that the compiler lists for the kernel; boxes and tables lie in the array of
+    // the layout.
     unsafe { device.start(job.function, job.threads, &job.arguments) }
 }

@@ -21,7 +21,7 @@ const OLDEST_CUDA: u32 = 11040;
 /// Shared memory that a block can have without being asked for.
 const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
 
-/// What the driver's translator says about code, at most.
+/// Bytes of the messages of the driver's translator, at most.
 const LOG_BYTES: usize = 8192;
 
 /// Readings that go on side by side through locked memory: of probes, of slices, and of all values. More are plain
@@ -35,14 +35,14 @@ pub struct CudaDevice {
     context: sys::CUcontext,
     stream: sys::CUstream,
     copies: sys::CUstream,
-    /// What copies to the host wait for.
+    /// The event for which copies to the host wait.
     ready: sys::CUevent,
     facts: Facts,
     state: Mutex<State>,
     uploads: Mutex<Staging<Pinned>>,
 }
 
-/// What was made on the device, to be given back.
+/// Objects that were made on the device, to be given back.
 #[derive(Debug, Default)]
 struct State {
     modules: Vec<sys::CUmodule>,
@@ -80,8 +80,8 @@ impl State {
     }
 }
 
-// SAFETY: the driver's handles may be used by any thread once its context is current there, which every method sees to;
-// what is changed lies behind a mutex.
+// SAFETY: the driver's handles may be used by any thread once its context is current there, which every method ensures;
+// changing data lie behind a mutex.
 unsafe impl Send for CudaDevice {}
 // SAFETY: as above.
 unsafe impl Sync for CudaDevice {}
@@ -113,7 +113,7 @@ impl CudaDevice {
         torre_trust::check_library_path(&["libcuda.so", "libcuda64", "libnvcuda"])
             .map_err(DeviceError::Refused)?;
         // SAFETY: opening the driver's library runs its initialisers, which are made for that; it lies where the system
-        // or the user puts it, and nobody else could have put it there.
+        // or the user puts it, and no other user could have put it there.
         if !unsafe { sys::is_culib_present() } {
             return Err(DeviceError::NoDriver);
         }
@@ -349,7 +349,7 @@ impl Device for CudaDevice {
         if bytes.len() <= SMALL {
             return self.in_order().send_plain(bytes, to);
         }
-        // Every copy through the stages is waited for before they are used again, whatever went wrong.
+        // Every copy through the stages is waited for before they are used again, also after a failure.
         let mut stages = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         stages.upload(&self.in_order(), bytes, to)
     }
@@ -515,7 +515,7 @@ impl Device for CudaDevice {
 
 impl Drop for CudaDevice {
     fn drop(&mut self) {
-        // What fails here cannot be helped, and the process keeps nothing of it.
+        // A failure here cannot be reported, and the process keeps nothing of the device.
         if self.enter().is_err() {
             return;
         }

@@ -1,4 +1,5 @@
-//! What a run needs of a GPU. The CUDA driver is one that has it ([`super::cuda`]); tests have another.
+//! The interface of a GPU for runs. The CUDA driver implements it ([`super::cuda`]); tests have an implementation of
+//! their own.
 
 pub use crate::simulation::DeviceError;
 
@@ -10,7 +11,7 @@ use torre_compiler::backend::gpu::abi::Argument;
 pub struct Address(pub u64);
 
 impl Address {
-    /// A place so many bytes farther.
+    /// A place `bytes` bytes farther.
     pub fn offset(self, bytes: i64) -> Address {
         Address(self.0.wrapping_add_signed(bytes))
     }
@@ -35,11 +36,11 @@ pub struct Threads {
     pub blocks: [u32; 3],
     /// Of a block.
     pub threads: [u32; 3],
-    /// Bytes of shared memory that a block gets beyond what the kernel names.
+    /// Bytes of shared memory that a block gets beyond the memory that the kernel declares.
     pub shared: u32,
 }
 
-/// What is known about a device.
+/// Facts about a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// As its maker calls it.
@@ -58,8 +59,8 @@ pub struct Facts {
     /// Bytes of the cache that all multiprocessors share.
     pub l2: u64,
     /// The partition of that cache that is near each multiprocessor, by its number; empty or all 0 where there is one,
-    /// or nothing is known. A partition keeps copies of what the multiprocessors near it use: what all use takes room
-    /// in all of them.
+    /// or nothing is known. A partition keeps copies of the lines that the multiprocessors near it use: lines that all
+    /// use take room in all of them.
     pub l2_partition: Vec<u32>,
     /// Bytes of which memory is a multiple that the device maps at several addresses; `None` where it cannot.
     pub mapping: Option<u64>,
@@ -72,8 +73,8 @@ impl Facts {
     }
 }
 
-/// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for what came
-/// before; those that [`Device::begin_read`] begins go on beside what comes after.
+/// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for all work
+/// before; copies that [`Device::begin_read`] begins go on beside later work.
 pub trait Device: Send + Sync {
     fn facts(&self) -> &Facts;
     /// Bytes of memory that could be taken now.
@@ -90,10 +91,10 @@ pub trait Device: Send + Sync {
     fn give_back(&self, memory: Address) -> Result<(), DeviceError>;
     fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError>;
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError>;
-    /// Begins to read what was asked for up to now, while other work goes on. Nobody changes that memory before the
-    /// reading has ended.
+    /// Begins to read memory as it is after the work asked for up to now, while other work goes on. No work changes
+    /// that memory before the reading has ended.
     fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError>;
-    /// Waits for a reading, and puts what was read into memory of its size.
+    /// Waits for a reading, and puts the bytes into memory of their size.
     fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError>;
     /// Copies within the device's memory, between places that do not overlap.
     fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError>;
@@ -104,7 +105,7 @@ pub trait Device: Send + Sync {
     /// Starts a kernel.
     ///
     /// # Safety
-    /// The parameters are those of the kernel, and it accesses only memory that was taken.
+    /// The parameters are the kernel's, and it accesses only memory that was taken.
     unsafe fn start(
         &self,
         function: Function,
@@ -114,16 +115,16 @@ pub trait Device: Send + Sync {
     /// Starts a kernel whose blocks wait for each other: all of them run at the same time, or none does.
     ///
     /// # Safety
-    /// That of [`Device::start`].
+    /// As for [`Device::start`].
     unsafe fn start_together(
         &self,
         function: Function,
         threads: Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError>;
-    /// Marks what was asked for up to now.
+    /// Marks the end of the work that was asked for up to now.
     fn mark(&self) -> Result<Mark, DeviceError>;
-    /// Waits until what was asked for before a mark is done.
+    /// Waits until the work before a mark is done.
     fn reach(&self, mark: Mark) -> Result<(), DeviceError>;
     /// Waits like [`Device::reach`] for both marks, and says how long the device took from one to the other.
     fn between(&self, from: Mark, to: Mark) -> Result<Duration, DeviceError>;

@@ -1,4 +1,4 @@
-//! What planning knows of a GPU: the one that is here, or a usual one of its kind.
+//! The model of a GPU for planning: the GPU that is here, or a usual one of its kind.
 
 use super::code;
 use super::device::{Device, DeviceError, Facts};
@@ -9,7 +9,7 @@ use torre_compiler::tower::block::Block;
 /// A GPU, with the rate of its memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceModel {
-    /// What code is made for.
+    /// The target of code.
     pub gpu: Gpu,
     pub facts: Facts,
     /// Bytes read and written per second by copies within its memory.
@@ -145,7 +145,7 @@ const BESIDE_KERNELS: f64 = 0.95;
 /// Bytes in multiples of which GPUs map memory.
 const MAPPING: u64 = 2 << 20;
 
-/// Shared memory that a block takes beside what it asks for.
+/// Shared memory that a block takes beside the bytes that it asks for.
 const PER_BLOCK: u64 = 1 << 10;
 
 impl DeviceModel {
@@ -190,8 +190,8 @@ impl DeviceModel {
 
     /// Bytes per second from page-locked memory of the host, and at the same time back, beside kernels: passes of
     /// windows reach 34e9 to 42e9 over PCIe 5.0 with an H200, where copies alone reach 50e9; shares of the rates of
-    /// PCIe 4.0 and 3.0 for older ones. Hosts differ more than GPUs: 25e9 were met with an H100, so what was measured
-    /// here counts.
+    /// PCIe 4.0 and 3.0 for older ones. Hosts differ more than GPUs: 25e9 were met with an H100, so a rate that was
+    /// measured here counts.
     pub fn link_rate(&self) -> f64 {
         match (self.link, self.facts.capability) {
             (Some(link), _) => BESIDE_KERNELS * link,
@@ -233,7 +233,7 @@ impl DeviceModel {
         self.blocks(block.roles.all(), block.all_shared(), registers)
     }
 
-    /// The same for blocks of so many threads with so many bytes of shared memory.
+    /// The same for blocks of `threads` threads with `shared_bytes` bytes of shared memory.
     fn blocks(&self, threads: u32, shared_bytes: u32, registers: u64) -> u64 {
         let threads = u64::from(threads.max(1));
         let shared = u64::from(self.gpu.shared_per_block) + PER_BLOCK;

@@ -11,7 +11,7 @@ pub(super) struct GhostKernel {
 }
 
 impl GhostKernel {
-    /// One that is started with so many blocks of so many threads.
+    /// A kernel that is started with `blocks` blocks of `threads` threads.
     pub fn new(function: Function, blocks: [u32; 3], threads: [u32; 3]) -> GhostKernel {
         GhostKernel {
             function,
@@ -23,7 +23,7 @@ impl GhostKernel {
         }
     }
 
-    /// Makes those of an array of the layout.
+    /// Makes the ghosts of an array of the layout.
     pub fn make(&self, device: &dyn Device, array: Address) -> Result<(), DeviceError> {
         let arguments = GhostsOf { array: array.0 }.arguments();
         // SAFETY: the kernel's parameter is the array, all places are in the layout.

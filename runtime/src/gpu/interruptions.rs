@@ -8,10 +8,10 @@ use torre_compiler::problem::{Problem, Source};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::Towers;
 
-/// What a problem asks for besides values at its end, and how it affects time blocks.
+/// Outputs, records and sources of a problem, and how they affect time blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interruptions {
-    /// What time blocks cannot do, in words: then there are none.
+    /// The parts of the problem that time blocks cannot run, in words: then there are none.
     pub always: Vec<&'static str>,
     /// Nothing of a time block may lie on both sides of a multiple of these steps.
     intervals: Vec<u64>,
@@ -46,7 +46,7 @@ impl VolumeCost {
 /// The heights of time blocks, in steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heights {
-    /// That of as many time blocks as possible.
+    /// The height of as many time blocks as possible.
     most: u64,
     /// All heights are multiples of it.
     period: u64,
@@ -65,7 +65,7 @@ const LOOKED_AT: u64 = 1 << 14;
 /// Cells of sources for which there may be tables.
 const MOST_CELLS: i64 = 1 << 22;
 
-/// The same for time blocks of pyramids: those of the boxes of all sources.
+/// The same for time blocks of pyramids: cells of the boxes of all sources.
 const MOST_TABLE_CELLS: i64 = 1 << 24;
 
 /// Instructions of a cell for a volume source outside its box; more inside of it where one profile serves all cells;
@@ -78,7 +78,7 @@ const WARP: i64 = 32;
 /// Rows with points, at most, for which there are tables of a time block.
 const MOST_ROWS: i64 = 1 << 15;
 
-/// Cells of the boxes of all sources, and those near faces of total fields.
+/// Cells of the boxes of all sources, and cells near faces of total fields.
 fn all_cells(scheme: &Scheme, problem: &Problem) -> i64 {
     let corrected = i64::try_from(places(scheme, problem)).unwrap_or(i64::MAX);
     let cells = problem.sources.iter().map(|s| s.region.volume() as i64);
@@ -86,7 +86,7 @@ fn all_cells(scheme: &Scheme, problem: &Problem) -> i64 {
 }
 
 impl Heights {
-    /// Those of some towers, up to one that is a whole number of periods.
+    /// The heights of time blocks of towers; `most`: the greatest one, a whole number of periods.
     pub fn new(most: u64, towers: &Towers, scheme: &Scheme) -> Heights {
         Heights {
             most,
@@ -96,7 +96,7 @@ impl Heights {
         }
     }
 
-    /// All whole numbers of rounds of so many steps, up to some number of steps; time blocks begin with a round.
+    /// All multiples of `round` steps up to `most` steps; time blocks begin with a round.
     pub fn of_rounds(most: u64, round: u64) -> Heights {
         Heights {
             most,
@@ -106,7 +106,7 @@ impl Heights {
         }
     }
 
-    /// The height of the time block that begins at a step, if nothing is due for so many steps.
+    /// The height of the time block that begins at a step, if nothing is due for `room` steps.
     pub fn next(self, step: u64, room: u64) -> Option<u64> {
         if !step.is_multiple_of(self.phases) {
             return None;

@@ -4,9 +4,9 @@
 //! does not tell which. A line of memory is at home in one of them, by a function of its address, and a multiprocessor
 //! that is connected to the other one waits longer for it: on an H200 260 cycles in the same partition, 450 in the
 //! other. So the times of some lines, less the mean of each line and of each multiprocessor, have one sign for the
-//! multiprocessors of one partition and the other for those of the other; how large they are together, and how alike
-//! for all multiprocessors of a partition, tells whether there are two. The sign that explains most is the first
-//! principal component.
+//! multiprocessors of one partition and the other sign for the multiprocessors of the other one. How large these times
+//! are together, and how alike for all multiprocessors of a partition, tells whether there are two. The sign that
+//! explains most is the first principal component.
 
 use super::device::{Device, DeviceError, Threads};
 use torre_compiler::backend::gpu::abi::Argument;
@@ -24,9 +24,9 @@ const BLOCKS: u32 = 2;
 /// Times a component is refined: far more than two that differ need.
 const ROUNDS: usize = 50;
 
-/// What makes a difference between two partitions: cycles by which a line takes longer or less long than the mean of
-/// near and far ones, on average; the share of that that each multiprocessor has at least; and the share of all
-/// multiprocessors that are near each partition at least.
+/// Thresholds for two partitions: the mean of the cycles by which a line takes longer or less long than the mean of
+/// near and far ones; the least share of these cycles that each multiprocessor has; and the least share of all
+/// multiprocessors that are near each partition.
 const CYCLES: f64 = 20.0;
 const ALIKE: f64 = 0.5;
 const SHARE: f64 = 0.25;
@@ -51,7 +51,7 @@ pub fn near(device: &dyn Device) -> Result<Vec<u32>, DeviceError> {
     Ok(parts(&times))
 }
 
-/// The multiprocessor of each of so many blocks, and the cycles that it waited for each of so many lines.
+/// The multiprocessor of each of `blocks` blocks, and the cycles that it waited for each line.
 pub fn measure(
     device: &dyn Device,
     blocks: u32,
@@ -91,8 +91,8 @@ pub fn measure(
         .collect())
 }
 
-/// The partition near each multiprocessor, by the times of some lines; those without times count to the first one.
-/// Empty where there are not two.
+/// The partition near each multiprocessor, by the times of some lines; multiprocessors without times count to the first
+/// one. Empty where there are not two.
 fn parts(times: &[Vec<u32>]) -> Vec<u32> {
     let known: Vec<usize> = (0..times.len()).filter(|n| !times[*n].is_empty()).collect();
     let mut rows: Vec<Vec<f64>> = known
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use torre_compiler::testing::Rng;
 
-    /// Lines are at home in one of so many partitions, and a multiprocessor in another one waits longer.
+    /// Lines are at home in one of `partitions` partitions, and a multiprocessor in another one waits longer.
     fn times(near: &[u32], partitions: u64, far: u32, noise: u64) -> Vec<Vec<u32>> {
         let mut rng = Rng::new(7);
         let homes: Vec<u32> = (0..LINES).map(|_| rng.below(partitions) as u32).collect();

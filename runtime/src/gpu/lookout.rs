@@ -1,8 +1,8 @@
 //! Whether values on a device stay finite: some of them come back now and then, and the host looks at them.
 //!
-//! The cells form a lattice over all components, so that what spreads by a cell per step from anywhere is met after as
-//! many steps as the lattice is wide. They are gathered like probes, without another kernel, and come back while the
-//! device goes on.
+//! The cells form a lattice over all components, so that values that spread by a cell per step from anywhere reach a
+//! point of it after as many steps as points are apart. They are gathered like probes, without another kernel, and come
+//! back while the device goes on.
 
 use super::code::blocks;
 use super::device::{Address, Device, DeviceError, Function, Threads};
@@ -71,7 +71,7 @@ impl Lookout {
         self.records.has_room(bytes as u64)
     }
 
-    /// Gathers the values as they are after so many steps, at least one.
+    /// Gathers the values as they are after `steps` steps, at least one.
     pub fn look(
         &mut self,
         device: &dyn Device,
@@ -97,7 +97,7 @@ impl Lookout {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; the places lie in the array, and there is room for the
+        // SAFETY: the parameters are the kernel's; the places lie in the array, and there is room for the
         // values.
         unsafe { device.start(self.gather, threads, &arguments) }?;
         self.records.push(bytes, steps);
@@ -175,7 +175,7 @@ fn per_component(scheme: &Scheme) -> u64 {
     (CELLS / (scheme.components.len() as u64).max(1)).max(1)
 }
 
-/// The distance of neighbouring points of a lattice that has no more than so many.
+/// The distance of neighbouring points of a lattice that has no more than `most` of them.
 fn stride(live: [Interval; 3], most: u64) -> i64 {
     let mut stride = 1;
     while count(live, stride) > most {

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! CudaDevice::open(number)                    the driver, opened at run time               cuda: Device
-//! DeviceModel::of(device, ..)                 what planning knows of it                    device_model, l2_partitions
+//! DeviceModel::of(device, ..)                 the model of it for planning                 device_model, l2_partitions
 //! code::ptx(library, scheme, set, ..)         kernels for whole stages                     code
 //! CompiledTowers::new(library, program, ..)   a tower program's kernels                    towers
-//! CompiledPatches::new(library, program, ..)  those of a patch program                     patches
+//! CompiledPatches::new(library, program, ..)  a patch program's kernels                    patches
 //! OnDevice::new(calculation, device, ptx)     values on the device                         simulation: Simulation
 //!   step: updates, injections, ghosts         launches of kernels, with tables             code, step_tables
 //!   time block: many steps by towers          few launches                                 blocks, time_blocks, volumes
@@ -19,7 +19,7 @@
 //!   recorded()                                when operations of either of them ran        recorder; crate::timeline
 //! ```
 //!
-//! Whatever acts on single values is the same as on the host, and gives the same bits.
+//! Operations on single values are the same as on the host, and give the same bits.
 
 mod blocks;
 pub mod code;

@@ -13,16 +13,16 @@ pub enum NoTimeBlocks {
     LargeSources,
     /// A volume source has a value that is no number.
     NotANumber,
-    /// A time block of so many steps has too many towers, or its towers do not go around a periodic axis.
+    /// A time block of `steps` steps has too many towers, or its towers do not go around a periodic axis.
     Towers { steps: u64 },
     /// Sources and probes do not lie in towers, or their tables are too large.
     Points,
-    /// Z blocks lean too much in time blocks of so many steps.
+    /// Z blocks lean too much in time blocks of `steps` steps.
     Lean { steps: u64 },
-    /// The device has no memory for a second array of so many bytes, between which and the first one time blocks of so
-    /// many steps go back and forth.
+    /// The device has no memory for a second array of `bytes` bytes, with which time blocks of `steps` steps use the
+    /// two arrays in turns.
     SecondArray { steps: u64, bytes: u64 },
-    /// The device has no memory for the tables of time blocks of so many steps.
+    /// The device has no memory for the tables of time blocks of `steps` steps.
     Memory { steps: u64 },
 }
 

@@ -56,7 +56,7 @@ pub struct PatchBlocks {
     pub(super) ghosts: Option<GhostKernel>,
     threads: Threads,
     program: PatchProgram,
-    /// What tiles that stay exchange by, if they do.
+    /// Data for the exchange of tiles that stay on the chip, if they do.
     staying: Option<StayingTiles>,
     /// The numbers of rooms of all tiles, and the rooms, if there are some.
     rooms: Option<[u64; 2]>,
@@ -66,17 +66,17 @@ pub struct PatchBlocks {
     entries: u64,
     /// Waves and records of a step.
     counts: [i32; 2],
-    /// Receivers record what no update does: that has to be recorded before each time block.
+    /// Receivers record values that no update changes: they have to be recorded before each time block.
     pub(super) leaves_out: bool,
 }
 
-/// What tiles that stay on the chip exchange by.
+/// Data for the exchange of tiles that stay on the chip.
 #[derive(Debug)]
 struct StayingTiles {
     rims: u64,
     progress: Address,
     neighbours: u64,
-    /// What progress has reached.
+    /// The progress that tiles have reached.
     since: u64,
 }
 
@@ -136,7 +136,7 @@ pub(super) struct Next {
     pub to: Address,
     pub waves: Address,
     pub records: Address,
-    /// Somebody may look at all time levels after it.
+    /// All time levels may be read after it.
     pub all: bool,
 }
 
@@ -150,7 +150,7 @@ fn table(device: &dyn Device, bytes: &[u8]) -> Result<u64, DeviceError> {
 
 impl PatchBlocks {
     /// Brings pyramids with their sources and probes to a device, for an array of the layout; or says why they cannot
-    /// do what the problem asks for.
+    /// run the problem.
     pub(super) fn new(
         device: &dyn Device,
         compiled: &CompiledPatches,
@@ -219,7 +219,7 @@ impl PatchBlocks {
         }))
     }
 
-    /// The steps of the launch that begins at a step, if nothing is due for so many.
+    /// The steps of the launch that begins at a step, if nothing is due for `room` steps.
     pub(super) fn next(&self, step: u64, room: u64) -> Option<u64> {
         self.heights.next(step, room)
     }
@@ -254,7 +254,7 @@ impl PatchBlocks {
             rooms: self.rooms.map_or(0, |[_, rooms]| rooms),
         };
         let arguments = arguments.arguments();
-        // SAFETY: the parameters are those that the compiler lists; both arrays have the layout, lists are those of the
+        // SAFETY: the parameters are the ones that the compiler lists; both arrays have the layout, lists belong to the
         // program's tiles, and there are waves of all steps of the time block, and room for their records.
         unsafe {
             match &mut self.staying {

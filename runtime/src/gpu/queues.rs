@@ -3,12 +3,12 @@
 use super::device::{Address, Device, DeviceError, Function, Mark, Threads};
 use torre_compiler::backend::gpu::abi::Argument;
 
-/// A queue of work. What is asked of it is done in order, and in no order with other queues but by signals.
+/// A queue of work. Its operations run in order; between queues, only signals define an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkQueue(pub usize);
 
 impl WorkQueue {
-    /// The one in which a device does what it is asked for without a queue.
+    /// The queue of operations that are started without a queue.
     pub const OWN: WorkQueue = WorkQueue(0);
 }
 
@@ -23,7 +23,7 @@ pub trait Queues: Device {
     /// Starts a kernel.
     ///
     /// # Safety
-    /// The parameters are those of the kernel, and it accesses only memory that was taken.
+    /// The parameters are the kernel's, and it accesses only memory that was taken.
     unsafe fn start_in(
         &self,
         queue: WorkQueue,
@@ -34,7 +34,7 @@ pub trait Queues: Device {
     /// Copies from the host.
     ///
     /// # Safety
-    /// There are so many bytes, and nobody writes them until the copy is done.
+    /// There are `bytes` bytes, and no thread writes them until the copy is done.
     unsafe fn upload(
         &self,
         queue: WorkQueue,
@@ -45,7 +45,7 @@ pub trait Queues: Device {
     /// Copies to the host.
     ///
     /// # Safety
-    /// There are so many bytes, and nobody else accesses them until the copy is done.
+    /// There are `bytes` bytes, and nothing else accesses them until the copy is done.
     unsafe fn download(
         &self,
         queue: WorkQueue,
@@ -61,15 +61,15 @@ pub trait Queues: Device {
         to: Address,
         bytes: u64,
     ) -> Result<(), DeviceError>;
-    /// Marks what a queue was asked for up to now.
+    /// Marks the end of the operations in a queue up to now.
     fn signal(&self, queue: WorkQueue) -> Result<Signal, DeviceError>;
-    /// Lets a queue wait for a signal before what it is asked for from now on.
+    /// Lets a queue wait for a signal before its next operation.
     fn follow(&self, queue: WorkQueue, signal: Signal) -> Result<(), DeviceError>;
     /// Waits for a signal.
     fn arrive(&self, signal: Signal) -> Result<(), DeviceError>;
-    /// Says that nobody will ask for a signal again.
+    /// Says that a signal will not be asked for again.
     fn forget(&self, signal: Signal);
-    /// Marks the time at which what a queue was asked for up to now is done; [`Device::reach`] forgets it.
+    /// Marks the time at which the operations in a queue up to now are done; [`Device::reach`] forgets it.
     fn mark_in(&self, queue: WorkQueue) -> Result<Mark, DeviceError>;
     /// Waits for both marks, and says how many seconds the second one is after the first one, by the device's clock. A
     /// number below 0 says that it was before. Both stay.
@@ -78,9 +78,9 @@ pub trait Queues: Device {
     /// they cannot be locked: copies are as right then, but slower.
     ///
     /// # Safety
-    /// There are so many bytes, until they are unlocked.
+    /// There are `bytes` bytes, until they are unlocked.
     unsafe fn lock(&self, from: *mut u8, bytes: u64) -> Result<bool, DeviceError>;
-    /// Unlocks what was locked from there on; no copy uses it.
+    /// Unlocks the memory that was locked from there on; no copy uses it.
     ///
     /// # Safety
     /// It was locked.
@@ -113,7 +113,7 @@ pub trait Peers: Send + Sync {
     fn count(&self) -> usize;
     /// A device, by a number below their count.
     fn device(&self, number: usize) -> &dyn Queues;
-    /// Lets a queue of a device wait for a signal of another one before what it is asked for from now on.
+    /// Lets a queue of a device wait for a signal of another device before its next operation.
     fn follow_peer(
         &self,
         number: usize,
@@ -121,7 +121,7 @@ pub trait Peers: Send + Sync {
         of: usize,
         signal: Signal,
     ) -> Result<(), DeviceError>;
-    /// Copies lines of one device to another one, by a queue of the former; places are those of the first line on both.
+    /// Copies lines of one device to another one, by a queue of the former; places belong to the first line on both.
     fn send(
         &self,
         devices: [usize; 2],

@@ -1,8 +1,8 @@
 //! When operations of queues run: a mark before each of them and one behind it.
 //!
-//! Each device has a clock of its own. The origin of its times is a mark that its own queue reaches at once, so that the
-//! host's time is known to half of what asking takes; origins are taken again after a second, as clocks drift and
-//! differences of far marks lose digits.
+//! Each device has a clock of its own. The origin of its times is a mark that its own queue reaches at once, so that
+//! the host's time of the mark is known to half of the time of the call; origins are taken again after a second, as
+//! clocks drift and differences of far marks lose digits.
 
 use super::device::{DeviceError, Mark};
 use super::queues::{Queues, WorkQueue};
@@ -41,7 +41,7 @@ pub(super) struct Begun {
     asked: f64,
 }
 
-/// What an operation is.
+/// The description of an operation.
 #[derive(Debug)]
 pub(super) struct Description {
     pub device: usize,
@@ -52,7 +52,8 @@ pub(super) struct Description {
     pub name: String,
     /// Towers of a launch, values of a gathering, bytes of a copy.
     pub amount: u64,
-    /// What it waits for besides the operation before it in its queue, as [`Recorder::end`] numbers operations.
+    /// The operations for which it waits besides the operation before it in its queue, as [`Recorder::end`] numbers
+    /// operations.
     pub after: Vec<usize>,
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// A record that begins now, for so many devices.
+    /// A record that begins now, for `count` devices.
     pub fn new(count: usize, device: &Numbered<'_>) -> Result<Recorder, DeviceError> {
         let mut own = Recorder {
             start: Instant::now(),
@@ -124,7 +125,8 @@ impl Recorder {
         })
     }
 
-    /// Before an operation is given to a queue, and behind what the queue waits for.
+    /// Marks the begin of an operation: before it is given to a queue, and behind the operations for which the queue
+    /// waits.
     pub fn begin(&self, device: &dyn Queues, queue: WorkQueue) -> Result<Begun, DeviceError> {
         let asked = self.now();
         let mark = device.mark_in(queue)?;
@@ -166,7 +168,7 @@ impl Recorder {
         Ok(number)
     }
 
-    /// Finds out when operations ran, of those that are over.
+    /// Finds out when the operations ran that are over.
     pub fn settle(
         &mut self,
         device: &Numbered<'_>,
@@ -200,7 +202,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// What was recorded; operations whose times are not known are left out at the end.
+    /// The timeline of the record; operations whose times are not known are left out at the end.
     pub fn timeline(&self) -> Timeline {
         let known = self.open.iter().map(|open| open.operation).min();
         let mut timeline = self.timeline.clone();

@@ -9,7 +9,7 @@
 
 use super::device::{Address, Device, DeviceError, Reading};
 
-/// Records of one kind; `W` says what each of them is.
+/// Records of one kind; `W` describes each of them.
 #[derive(Debug)]
 pub(super) struct Records<W> {
     /// Where the half that is filled begins, and the other one.
@@ -30,7 +30,7 @@ pub(super) struct Batch<W> {
 }
 
 impl<W> Records<W> {
-    /// Takes memory for two halves of so many bytes.
+    /// Takes memory for two halves of `capacity` bytes.
     pub fn new(device: &dyn Device, capacity: u64) -> Result<Self, DeviceError> {
         Ok(Self {
             halves: [device.take(capacity)?, device.take(capacity)?],
@@ -46,12 +46,12 @@ impl<W> Records<W> {
         self.capacity
     }
 
-    /// Whether there is room for so many bytes without waiting for the device, as far as they fit at all.
+    /// Whether there is room for `bytes` bytes without a wait for the device, if they fit at all.
     pub fn has_room(&self, bytes: u64) -> bool {
         self.filled + bytes <= self.capacity || self.under_way.is_none()
     }
 
-    /// A place for so many bytes, no more than the capacity; and what came back to make room for them.
+    /// A place for `bytes` bytes, no more than the capacity; and the records that came back to make room for them.
     pub fn room(
         &mut self,
         device: &dyn Device,
@@ -65,13 +65,13 @@ impl<W> Records<W> {
         Ok((self.halves[0].offset(self.filled as i64), back))
     }
 
-    /// Says that a kernel was started that fills what [`Records::room`] gave.
+    /// Notes that a kernel was started that fills the room of [`Records::room`].
     pub fn push(&mut self, bytes: u64, what: W) {
         self.filled += bytes;
         self.waiting.push(what);
     }
 
-    /// Begins to read what waits, if nothing else is under way.
+    /// Begins to read the records that wait, if no others are under way.
     pub fn begin(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
         if self.under_way.is_some() || self.filled == 0 {
             return Ok(());
@@ -87,7 +87,7 @@ impl<W> Records<W> {
         Ok(())
     }
 
-    /// What is under way, after waiting for it.
+    /// The records that are under way, after a wait for them.
     pub fn end(&mut self, device: &dyn Device) -> Result<Option<Batch<W>>, DeviceError> {
         let Some((reading, mut batch)) = self.under_way.take() else {
             return Ok(None);

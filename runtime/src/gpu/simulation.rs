@@ -2,7 +2,7 @@
 //!
 //! The host keeps the array, too: it fills it at the start, and gets it back when values are to be written or compared.
 //! While steps run, only waves of sources go to the device, and records of probes and slices come back, many steps at a
-//! time. While files are written, the device goes on with the steps after that: what is written is in the host's
+//! time. While files are written, the device goes on with later steps: the values to be written are in the host's
 //! memory, or in a copy on the device.
 
 use super::blocks::TimeBlocks;
@@ -50,7 +50,7 @@ const PICTURE_BYTES: u64 = 32 << 20;
 /// Cell-steps between two looks at how far the device has come.
 const CELLS_BETWEEN_MARKS: u64 = 1 << 26;
 
-/// Marks that may lie ahead of what the device has done.
+/// Marks that may lie ahead of the work that the device has done.
 const MARKS_AHEAD: usize = 16;
 
 /// Starts of kernels that the device is given before its host turns to files: the driver lets about 1000 wait.
@@ -72,11 +72,11 @@ pub struct OnDevice<'a, T> {
     /// Where the values lie: in the array that kernels of whole stages work on, or in the second one.
     array: Address,
     home: Address,
-    /// What time blocks of pyramids need beside it, once there were some; `None` where there is no memory for it.
+    /// The second array for time blocks of pyramids, once there were some; `None` where there is no memory for it.
     second: OnceLock<Option<Address>>,
     /// A copy of the array that is read while steps go on, once there was one.
     shadow: Option<Address>,
-    /// Steps done, as far as anybody sees.
+    /// Steps done, as callers see them.
     steps: u64,
     /// Steps that the device was asked for.
     asked: u64,
@@ -186,7 +186,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         })
     }
 
-    /// What the device's memory must hold, tables aside.
+    /// Bytes that the device's memory must hold, tables aside.
     pub fn device_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
         let planes = Self::plane_bytes(scheme, problem, set);
         let around = planes.saturating_mul(2).saturating_add(3 * RECORD_BYTES);
@@ -334,7 +334,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(())
     }
 
-    /// Whether what comes next finds room for its records without waiting.
+    /// Whether the next steps find room for their records without a wait.
     fn has_room(&self, until: u64) -> bool {
         let steps = self.next_time_block(until).unwrap_or(1);
         let slices = (0..self.problem().outputs.len())
@@ -356,7 +356,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let bytes = self.calculation.array().len() as u64;
         let shadow = match self.shadow {
             Some(shadow) => shadow,
-            // Something is left for what is taken later.
+            // Some memory is left for later uses.
             None if bytes > self.device.free_memory()? / 4 * 3 => return Ok(None),
             None => match self.device.take(bytes) {
                 Err(DeviceError::Memory { .. }) => return Ok(None),
@@ -373,7 +373,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.waves_of.contains(&self.asked)
     }
 
-    /// Where the waves of the next steps lie: so many of them, for which there is room.
+    /// Where the waves of the next `steps` steps lie, for which there is room.
     fn waves(&mut self, until: u64, steps: u64) -> Result<Address, DeviceError> {
         let (place, most) = self.waves;
         let each = self.injections.waves_per_step() as u64 * 8;
@@ -396,8 +396,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
     }
 }
 
-/// Steps whose waves are kept on the device, if those of one take so many bytes: as many as find room, or those of a
-/// time block if that is not too much of the memory that is available.
+/// Steps whose waves are kept on the device, if the waves of a step take `bytes` bytes: as many as find room, or the
+/// steps of a time block if their waves do not take too much of the available memory.
 fn steps_of_waves(bytes: u64, available: u64) -> u64 {
     let each = bytes.max(1);
     let time_block = STEPS_OF_TIME_BLOCK.min(available / 16 / each);

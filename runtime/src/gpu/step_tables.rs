@@ -1,4 +1,4 @@
-//! What happens around the updates of a step, as tables for the kernels of [`torre_compiler::backend::gpu::service`]:
+//! The work around the updates of a step, as tables for the kernels of [`torre_compiler::backend::gpu::service`]:
 //! ghosts of rows, sources, probes and slices. Places depend on which time level of a component is the newest, so there
 //! is one set of tables per phase.
 
@@ -24,7 +24,8 @@ struct Segment {
 /// No index of a row.
 const NO_HOLE: i32 = i32::MIN;
 
-/// What is copied of a row that appears again: all that can be other than 0, ghosts along the inner axis included.
+/// The parts that are copied of a row with ghosts: all values that can be other than 0, ghosts along the inner axis
+/// included.
 fn copied(ghosts: &AxisGhosts) -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
     for range in ghosts.held() {
@@ -109,7 +110,8 @@ pub struct SourceGroup {
     pub ghosts: Vec<CellGhost>,
 }
 
-/// What sources do after a stage, in a phase: groups in their order. Sources on the same cell act one after the other.
+/// The injections of sources after a stage, in a phase: groups in their order. Sources on the same cell act one after
+/// the other.
 pub fn source_groups(
     injections: &Injections,
     scheme: &Scheme,

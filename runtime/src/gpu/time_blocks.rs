@@ -15,10 +15,10 @@ use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::{Points, TaskList, Towers};
 
-/// Blocks per multiprocessor that are started; those that find no room wait without harm.
+/// Blocks per multiprocessor that are started. Blocks that find no room wait without harm.
 const BLOCKS: u32 = 4;
 
-/// What happens to values inside of time blocks.
+/// Injections and records inside of time blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Injected {
     pub points: Points,
@@ -38,7 +38,7 @@ pub struct TowerBlocks {
     pub(super) heights: Heights,
     towers: CompiledTowers,
     injected: Injected,
-    /// Receivers record what no tower does: that has to be recorded before each time block.
+    /// Receivers record values that no tower records: they have to be recorded before each time block.
     pub(super) leaves_out: bool,
     /// Made when they are needed, by their steps, or why they cannot be run.
     ready: BTreeMap<u64, Result<Ready, NoTimeBlocks>>,
@@ -50,10 +50,10 @@ pub(super) struct Ready {
     pub time_block: TimeBlock,
     /// But for the array, waves and records.
     pub buffers: TowerBuffers,
-    /// What progress has reached.
+    /// The progress that towers have reached.
     pub since: u32,
-    /// The same tasks for slabs, whose towers do not wait for those of groups that a slab does not run: by how many
-    /// groups a task's comes after the first one of the slab. See [`Ready::cut_off`].
+    /// The same tasks for slabs, whose towers do not wait for towers of groups that a slab does not run: by how many
+    /// groups a task's group comes after the first one of the slab. See [`Ready::cut_off`].
     pub cut: Vec<u64>,
 }
 
@@ -65,8 +65,8 @@ pub(super) struct HostTables {
     points: Vec<u8>,
 }
 
-/// Tables of a time block with planes that are counted on around a ring from elsewhere than those of [`Ready`]: the
-/// same tasks, in the same queues and with the same progress.
+/// Tables of a time block with planes that are counted on around a ring from another plane than in [`Ready`]: the same
+/// tasks, in the same queues and with the same progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnedTables {
     pub tasks: Address,
@@ -76,7 +76,7 @@ pub(super) struct TurnedTables {
 /// Progress starts anew beyond this.
 pub(super) const MOST: u32 = 1 << 30;
 
-/// Queues of tasks lie so many bytes from each other, at least.
+/// The least distance of queues of tasks in bytes.
 const QUEUES_APART: usize = 256;
 
 /// The towers of a time block.
@@ -88,11 +88,11 @@ pub(super) struct Listed<'a> {
     pub steps: u64,
 }
 
-/// Memory of a device for tables of time blocks. What is not used any more goes to later ones: to give it back would
-/// make the device wait for all of its work.
+/// Memory of a device for tables of time blocks. Memory that is not used any more goes to later time blocks: to give it
+/// back would make the device wait for all of its work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room {
-    /// Bytes and place of what nobody uses.
+    /// Bytes and place of unused memory.
     spare: Vec<(u64, Address)>,
     /// The same of all that was taken.
     taken: BTreeMap<Address, u64>,
@@ -128,8 +128,8 @@ impl Room {
 }
 
 impl HostTables {
-    /// Those of the towers of a list, whose interior periods become fewer where there are points; or says why they
-    /// cannot do what the points ask for.
+    /// The tables of the towers of a list, whose interior periods become fewer where there are points; or says why they
+    /// cannot run the points.
     pub fn new(
         towers: &CompiledTowers,
         scheme: &Scheme,
@@ -178,7 +178,7 @@ impl HostTables {
 }
 
 impl Ready {
-    /// Brings the towers of a list with their points to a device; or says why they cannot do what the points ask for.
+    /// Brings the towers of a list with their points to a device; or says why they cannot run the points.
     pub fn new(
         room: &mut Room,
         device: &dyn Device,
@@ -281,7 +281,7 @@ impl Ready {
 }
 
 impl TowerBlocks {
-    /// Makes towers ready, or says why they cannot do what the points ask for.
+    /// Makes towers ready, or says why they cannot run the points.
     pub(super) fn new(
         device: &dyn Device,
         towers: &CompiledTowers,
@@ -322,7 +322,8 @@ impl TowerBlocks {
         })
     }
 
-    /// What has to be run after a time block, before anyone but such towers looks at ghosts along the inner axis.
+    /// The kernel that has to run after a time block, before any code other than such towers reads ghosts along the
+    /// inner axis.
     pub(super) fn ghosts(&self) -> Option<GhostKernel> {
         self.ghosts
     }
@@ -348,7 +349,7 @@ impl TowerBlocks {
     ) -> Result<(), DeviceError> {
         if !self.ready.contains_key(&steps) {
             let ready = match self.prepare(device, scheme, layout, steps) {
-                // Single steps do what lower time blocks would have done.
+                // Single steps replace lower time blocks.
                 Err(DeviceError::Memory { .. }) if !self.ready.is_empty() => {
                     Err(NoTimeBlocks::Memory { steps })
                 }
@@ -380,7 +381,7 @@ impl TowerBlocks {
         Ready::new(room, device, &self.towers, scheme, layout, points, of)
     }
 
-    /// Runs a time block of so many steps, which has to be ready, on an array of the layout, with the waves of its
+    /// Runs a time block of `steps` steps, which has to be ready, on an array of the layout, with the waves of its
     /// steps; receivers record from a place on. Gives the number of launches.
     pub(super) fn run(
         &mut self,
@@ -411,9 +412,9 @@ impl TowerBlocks {
                 threads: [time_block.threads, 1, 1],
                 shared: time_block.shared_bytes,
             };
-            // SAFETY: the parameters are those that the compiler lists; the tasks' rows and the places of points lie in
-            // the array of the layout, profiles in arrays over the boxes of volume sources, and there are waves of all
-            // steps of the time block, and room for their records.
+            // SAFETY: the parameters are the ones that the compiler lists; the tasks' rows and the places of points lie
+            // in the array of the layout, profiles in arrays over the boxes of volume sources, and there are waves of
+            // all steps of the time block, and room for their records.
             unsafe { device.start(self.function, threads, &launch.arguments) }?;
         }
         ready.since = time_block.over(ready.since);

@@ -99,8 +99,8 @@ impl CompiledTowers {
         ordered.ok_or(TowerError::Order)
     }
 
-    /// The same towers in time blocks of at most so many steps, in an order; `None` where there are too many, or the
-    /// order has queues that no block would take from.
+    /// The same towers in time blocks of at most `steps` steps, in `order`. `None` where there are too many, or the
+    /// order has queues from which no block would take.
     pub fn in_order(
         mut self,
         scheme: &Scheme,
@@ -124,7 +124,7 @@ impl CompiledTowers {
         self.list.tasks.len()
     }
 
-    /// The towers of the highest time blocks, without what points cut.
+    /// The towers of the highest time blocks, without the cuts of points.
     pub fn list(&self) -> &TaskList {
         &self.list
     }
@@ -139,7 +139,7 @@ impl CompiledTowers {
         Heights::new(self.steps, &self.program.towers, scheme)
     }
 
-    /// The towers of a time block of so many steps.
+    /// The towers of a time block of `steps` steps.
     pub(super) fn list_of(&self, scheme: &Scheme, layout: &Layout, steps: u64) -> Option<TaskList> {
         if steps == self.steps {
             return Some(self.list.clone());
@@ -148,7 +148,7 @@ impl CompiledTowers {
         towers::tasks(scheme, layout, towers, steps / towers.steps, self.order)
     }
 
-    /// The launches of a time block of so many steps.
+    /// The launches of a time block of `steps` steps.
     pub(super) fn time_block(
         &self,
         scheme: &Scheme,

@@ -1,8 +1,8 @@
 //! Copies between the host and a device, through page-locked memory.
 //!
-//! A GPU moves page-locked memory by itself, at the rate of the bus. What is not locked the driver copies piece by
-//! piece through locked memory of its own, one thread doing it, at a fraction of that rate, and makes whoever asked
-//! wait. So two pieces of locked memory are used alternately: the device moves one while the host fills or empties the
+//! A GPU moves page-locked memory by itself, at the rate of the bus. Other memory is copied by the driver, piece by
+//! piece through locked memory of its own, by one thread, at a fraction of that rate, while the caller waits. So two
+//! pieces of locked memory are used alternately: the device moves one while the host fills or empties the
 //! other. Where no memory can be locked, copies are the driver's.
 
 use super::device::{Address, DeviceError};
@@ -22,11 +22,11 @@ const THREADS: usize = 4;
 /// Bytes for which a thread is worth its start.
 const WORTH_A_THREAD: usize = 2 << 20;
 
-/// What moves bytes. Copies through it are done in the order in which they are begun.
+/// A bus that moves bytes. Its copies are done in the order in which they are begun.
 pub(super) trait Bus {
     /// Page-locked memory of the host. It takes part in one copy at a time.
     type Memory;
-    /// Locks so many bytes; `None` if they cannot be had.
+    /// Locks `bytes` bytes; `None` if they cannot be had.
     fn lock(&self, bytes: usize) -> Option<Self::Memory>;
     /// Gives locked memory back that no copy uses.
     fn unlock(&self, memory: Self::Memory);
@@ -198,7 +198,7 @@ impl<M> Staging<M> {
         }
     }
 
-    /// Waits until a stage is free, and sees to it that it has room for so many bytes; `false` if it cannot have it.
+    /// Waits until a stage is free, and ensures that it has room for `bytes` bytes; `false` if it cannot have it.
     fn make_ready(
         &mut self,
         bus: &impl Bus<Memory = M>,
@@ -237,7 +237,7 @@ impl<M> Staging<M> {
     }
 }
 
-/// Memory for what is read has another size than what was asked for.
+/// The memory for a reading has another size than the reading.
 pub(super) fn wrong_size() -> DeviceError {
     DeviceError::Failed {
         what: "reading the GPU's memory",

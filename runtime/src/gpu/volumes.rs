@@ -42,8 +42,8 @@ fn meet(a: &Source, b: &Source) -> bool {
 }
 
 impl VolumeChoice {
-    /// Volume sources act before points: what comes before one on a cell is one, too. A source whose wave is another
-    /// one at each place cannot be one.
+    /// Volume sources act before points: a source that acts before a volume source on a cell is one, too. A source with
+    /// a wave of its own at each place cannot be one.
     pub fn new(scheme: &Scheme, problem: &Problem) -> VolumeChoice {
         let sources = &problem.sources;
         let all: i64 = [Axis::OUTER, Axis::MIDDLE]
@@ -105,7 +105,7 @@ impl VolumeChoice {
             .map(|(source, _)| source)
     }
 
-    /// What kernels have to know of them, in the order in which they act.
+    /// The volume sources for kernels, in the order in which they act.
     pub fn acting(&self, problem: &Problem) -> Vec<VolumeSource> {
         let acting = |source: &Source| VolumeSource {
             stage: source.stage,
@@ -196,7 +196,7 @@ pub(super) fn place(
     }))
 }
 
-/// The box of a source that acts in some cells, and its profiles, which may take half of what is available.
+/// The box of a source that acts in some cells, and its profiles, which may take half of the `available` bytes.
 fn volume(cells: &[Injection], available: u64) -> Result<(VolumeBox, Vec<u8>), NoTimeBlocks> {
     if cells.iter().any(|cell| cell.profile.is_nan()) {
         return Err(NoTimeBlocks::NotANumber);

@@ -1,16 +1,16 @@
-//! Waves of sources and incident fields, as the host computes them for a device: while the device works on some steps, a
-//! thread computes those of the next ones.
+//! Waves of sources and incident fields, as the host computes them for a device: while the device works on some steps,
+//! a thread computes the waves of the next ones.
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use torre_compiler::injection::{Driven, Injections};
 
-/// Multiplications of what is computed at a time, about, and steps of it.
+/// The approximate number of multiplications of the waves that are computed at a time, and the bounds of their steps.
 const AT_A_TIME: u64 = 1 << 22;
 const STEPS: [u64; 2] = [4, 256];
 
-/// Bytes of waves that are computed ahead of need, if those of a few steps are not more.
+/// Bytes of waves that are computed ahead of need, if the waves of a few steps do not need more.
 const AHEAD: u64 = 64 << 20;
 
 /// The waves of a run, one step after the other.
@@ -36,7 +36,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Goes on with other steps than those that would come next.
+    /// Goes on with other steps than the next ones.
     fn begin(&mut self, step: u64) {
         if self.steps.start != step {
             self.steps = step..step;
@@ -46,7 +46,7 @@ impl Queue {
 }
 
 impl<'a> WaveStream<'a> {
-    /// Those of the steps of a problem, by so many threads at most.
+    /// The waves of the steps of a problem, computed by at most `threads` threads.
     pub fn new(of: Driven<'a>, injections: Arc<Injections>, threads: usize) -> WaveStream<'a> {
         WaveStream {
             of,
@@ -73,8 +73,8 @@ impl<'a> WaveStream<'a> {
         (AT_A_TIME / self.operations.max(1)).clamp(least, most)
     }
 
-    /// Appends waves from a step on, up to the step that is returned: those of the steps that are needed, and of more as
-    /// far as they are known, but none from `end` on.
+    /// Appends waves from a step on, up to the step that is returned: the waves of the needed steps, and of later steps
+    /// as far as they are known, but none from `end` on.
     pub fn take(&self, needed: Range<u64>, end: u64, bytes: &mut Vec<u8>) -> u64 {
         let mut next = needed.start;
         let mut queue = self.queue();
@@ -127,7 +127,7 @@ impl<'a> WaveStream<'a> {
         })
     }
 
-    /// Computes waves of steps before one, until nobody needs them.
+    /// Computes waves of steps before `last`, until they are not needed any more.
     fn go_ahead(&self, last: u64) {
         let _end = End(self);
         let most = (AHEAD / self.each.max(1)).max(STEPS[0]);
@@ -228,7 +228,7 @@ mod tests {
                 }
                 step
             });
-            // What is left is taken without a thread.
+            // The remaining waves are taken without a thread.
             take(end, 5, end + 9);
         }
     }

@@ -9,7 +9,7 @@ use torre_compiler::tile::{ClassSet, Segment};
 /// Rows of one stage that are advanced by the same updates over the same range of the inner axis.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
-    /// Stages since the start of what was collected.
+    /// Stages since the start of the collected rows.
     pub number: i64,
     pub stage: StageId,
     pub classes: ClassSet,

@@ -29,7 +29,7 @@ pub(super) struct Board<'a> {
     /// By strip and sheet.
     tracks: Vec<Track>,
     chooser: Mutex<Chooser>,
-    /// Rises with whatever may let a waiting thread go on, as long as there are any.
+    /// Rises with each event that may let a waiting thread go on, as long as there are waiting threads.
     changes: Rising,
     waiting: AtomicUsize,
 }
@@ -37,13 +37,13 @@ pub(super) struct Board<'a> {
 /// The parts of a strip's tiles on one sheet.
 #[repr(align(128))]
 struct Track {
-    /// Parts at places below are done; that of the next one, once anybody has looked.
+    /// Parts at places below are done; that of the next one, once a thread has looked.
     place: AtomicI64,
     /// A thread keeps it.
     taken: AtomicBool,
 }
 
-/// What is known of the strips to those who look for work.
+/// The state of strips for threads that look for work.
 struct Chooser {
     /// Of strips that have begun or may begin soon, and are not done.
     tiles: Vec<Option<Tiles>>,
@@ -62,7 +62,7 @@ pub(super) struct Kept {
     next: usize,
 }
 
-/// What a thread runs: the parts of a tile on some sheets.
+/// The work of a thread: the parts of a tile on some sheets.
 pub(super) struct Task(Kept);
 
 impl Task {
@@ -84,7 +84,7 @@ impl Deref for Task {
     }
 }
 
-/// What a look for work finds.
+/// The result of a look for work.
 enum Found {
     Work(Task),
     Nothing,
@@ -142,7 +142,8 @@ impl<'a> Board<'a> {
             Found::End => return None,
             Found::Nothing => {}
         }
-        // Whoever changes something from now on tells: either it sees this, or the look below sees the change.
+        // A thread that changes something from now on wakes waiting threads: either it sees this count, or the look
+        // below sees the change.
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let found = loop {
             let seen = self.changes.get();
@@ -157,7 +158,7 @@ impl<'a> Board<'a> {
         found
     }
 
-    /// A task is done; what the thread keeps of it.
+    /// A task is done; gives the part that the thread keeps of it.
     pub fn done(&self, task: Task) -> Option<Kept> {
         let sheets = task.sheets();
         let Task(mut kept) = task;
@@ -275,7 +276,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// What is found at a strip.
+/// The result of a look at a strip.
 enum Look {
     /// A track whose next tile may run; it is taken.
     Ready(Kept),
@@ -301,10 +302,10 @@ mod tests {
     };
     use torre_compiler::tile::lower;
 
-    /// What tasks are done, by strip, sheet and place.
+    /// The tasks that are done, by strip, sheet and place.
     type Done = BTreeSet<(usize, usize, i64)>;
 
-    /// A task runs after all that it waits for.
+    /// A task runs after all tasks for which it waits.
     fn check_waits(strips: &Strips, plan: &[Vec<Outermost>], done: &Done, task: &Task) {
         let places = |strip: usize| plan[strip].iter().map(|tile| tile.place);
         for sheet in members(task.sheets()) {

@@ -46,7 +46,7 @@ impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` stage by stage, in boxes that threads take in turn.
     ///
     /// # Safety
-    /// Nobody else touches the cells meanwhile.
+    /// No other thread touches the cells meanwhile.
     pub unsafe fn run_boxes(
         &self,
         boxes: &Boxes,

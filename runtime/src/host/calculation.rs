@@ -19,7 +19,7 @@ use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 
-/// Bytes of rows between a kernel and what follows it: a part of a core's level-2 cache.
+/// Bytes of rows between a kernel and the work that follows it: a part of a core's level-2 cache.
 const CHUNK_BYTES: i64 = 128 << 10;
 
 /// The state of a calculation in precision `T`, which is the scheme's.
@@ -113,12 +113,12 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.memory.bytes() + self.buffers.as_ref().map_or(0, Buffers::bytes)
     }
 
-    /// The bytes of the array, for who computes with a copy of it.
+    /// The bytes of the array, for callers that compute with a copy of it.
     pub fn array(&self) -> &[u8] {
         self.memory.content()
     }
 
-    /// The same, to be replaced by the array after so many steps ([`Calculation::set_steps`]).
+    /// The same, to be replaced by the array after later steps ([`Calculation::set_steps`]).
     pub fn array_mut(&mut self) -> &mut [u8] {
         self.memory.content_mut()
     }
@@ -175,7 +175,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         }
         let from = self.steps;
         let engine = self.engine(set, code, until, progress);
-        // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended.
+        // SAFETY: `&mut self` keeps all other threads away from the cells until the run's threads have ended.
         unsafe {
             match order {
                 Order::Layerwise => engine.run_layerwise(threads, from, until),
@@ -236,8 +236,8 @@ impl<'a, T: Real> Calculation<'a, T> {
     ) -> Result<bool, NoThreads> {
         let from = self.steps;
         let engine = self.engine(set, code, until, progress);
-        // SAFETY: `&mut self` keeps everybody else away from the cells until the run's threads have ended, but those who
-        // bring planes and take them away.
+        // SAFETY: `&mut self` keeps all other threads away from the cells until the run's threads have ended, except
+        // threads that bring planes and take them away.
         let ran = unsafe { engine.run_sweep(over, from, until) }?;
         if ran {
             self.steps = until;
@@ -343,7 +343,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         Ok(())
     }
 
-    /// What probe `index` has recorded: one value per step done.
+    /// The record of probe `index`: one value per step done.
     pub fn probe(&self, index: usize) -> Vec<f64> {
         let probe = &self.problem.probes[index];
         let mut record = self.effects.probe(index);

@@ -17,7 +17,7 @@ use torre_compiler::statics::Files;
 /// Bytes of the waves that are known at a time.
 const WAVE_BYTES: u64 = 64 << 20;
 
-/// Steps whose waves are known at a time, whatever they take; and at most.
+/// The least number of steps whose waves are known at a time, for any number of bytes; and the greatest.
 const LEAST_STEPS: u64 = 16;
 const MOST_STEPS: u64 = 1 << 12;
 

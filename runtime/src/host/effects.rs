@@ -1,6 +1,6 @@
-//! What happens to single values right after an update: sources act, then probes and slices record.
+//! Effects on single values right after an update: sources act, then probes and slices record.
 //!
-//! Effects belong to rows, so that they work in whatever order a schedule advances rows: a row knows its step.
+//! Effects belong to rows, so that they work in any order in which a schedule advances rows: a row has its step.
 
 pub use super::injection::EffectContext;
 pub use super::row::{AdvancedRow, AdvancedRows};
@@ -173,7 +173,7 @@ impl Effects {
         unsafe { self.receivers.record_slices(layout, cells, rows) };
     }
 
-    /// What probe `index` has recorded, one value per step from step 1.
+    /// The record of probe `index`, one value per step from step 1.
     pub fn probe(&self, index: usize) -> Vec<f64> {
         self.receivers.probe(index)
     }

@@ -18,7 +18,7 @@ use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
 
-/// In what order rows are advanced.
+/// The order in which rows are advanced.
 #[derive(Clone, Copy)]
 pub enum Order<'a> {
     /// Each stage over the whole grid, then the next.
@@ -41,7 +41,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// That of a run that is to end where values become infinite, or none.
+    /// The progress of a run that is to end where values become infinite or NaN.
     pub fn guarded() -> Self {
         Self {
             guard: Guard::awake(),
@@ -50,7 +50,7 @@ impl Progress {
     }
 }
 
-/// What a thread keeps while it advances rows.
+/// The memory that a thread keeps while it advances rows.
 #[derive(Default)]
 pub(super) struct Scratch {
     /// Runs that were cut at the ends of zones.
@@ -58,7 +58,7 @@ pub(super) struct Scratch {
     found: Found,
 }
 
-/// What a run needs to know, shared by its threads.
+/// The data of a run, shared by its threads.
 pub struct Engine<'a, T> {
     pub scheme: &'a Scheme,
     pub problem: &'a Problem,
@@ -69,7 +69,7 @@ pub struct Engine<'a, T> {
     pub cells: Cells<T>,
     pub code: &'a dyn Code,
     pub kernels: KernelTable,
-    /// Groups that are advanced before what follows their kernels is done.
+    /// Groups that are advanced before the work that follows their kernels.
     pub chunk: i64,
     pub progress: &'a Progress,
     /// Steps that are done at the end of the run.
@@ -81,7 +81,7 @@ impl<T: Real> Engine<'_, T> {
     /// grid has one.
     ///
     /// # Safety
-    /// No other thread touches meanwhile what the updates read and write there, ghosts included.
+    /// No other thread touches meanwhile the values that the updates read and write there, ghosts included.
     pub(super) unsafe fn advance(
         &self,
         stage: StageId,
@@ -100,8 +100,8 @@ impl<T: Real> Engine<'_, T> {
         let sample = guard.after_step(self.scheme, step, self.until);
         let run = self.kernels.run_axis;
         if run == Axis::MIDDLE {
-            // A strip of rows along the middle axis: what is read at several places of the outer axis is still in a
-            // level-2 cache when it is read again.
+            // A strip of rows along the middle axis: values that are read at several places of the outer axis are still
+            // in a level-2 cache when they are read again.
             let width = self.kernels.widths[stage.index()];
             if rows[run].len() > width + width / 2 {
                 let mut strip = rows;
@@ -118,7 +118,8 @@ impl<T: Real> Engine<'_, T> {
             Axis::MIDDLE => rows[Axis::OUTER],
             _ => Interval::new(0, 1),
         };
-        // What follows a kernel finds its rows in the cache if few rows lie between; within a stage the order is free.
+        // The work that follows a kernel finds its rows in the cache if few rows lie between; within a stage the order
+        // is free.
         let most = match self.effects.active(stage, step, &rows) || self.ghosts.near_ends(rows) {
             true => self.chunk,
             false => i64::MAX,
@@ -172,7 +173,7 @@ impl<T: Real> Engine<'_, T> {
     /// As [`Engine::advance`], the rows of a batch moved to an origin and cut to a range of the inner axis.
     ///
     /// # Safety
-    /// As there; the kernels are those of the updates.
+    /// As there; the kernels belong to the updates.
     pub(super) unsafe fn advance_batch(
         &self,
         kernels: &[usize],
@@ -374,7 +375,7 @@ impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` stage by stage on some threads.
     ///
     /// # Safety
-    /// Nobody else touches the cells meanwhile.
+    /// No other thread touches the cells meanwhile.
     pub unsafe fn run_layerwise(
         &self,
         threads: usize,
@@ -408,9 +409,9 @@ impl<T: Real> Engine<'_, T> {
                             continue;
                         }
                         cells += rows.volume() * u64::from(block.updates.0.count_ones());
-                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads what
-                        // another row's update of the same stage writes (rule 4 of schemes), ghosts belong to one
-                        // source each, and the barrier separates the stages.
+                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads a
+                        // value that another row's update of the same stage writes (rule 4 of schemes), ghosts belong
+                        // to one source each, and the barrier separates the stages.
                         unsafe { self.advance(*stage, step, block.updates, rows, &mut scratch) };
                     }
                     self.progress.done.fetch_add(cells, Ordering::Relaxed);

@@ -105,8 +105,8 @@ impl Ghosts {
         }
     }
 
-    /// Writes the ghosts of `range` of a row along the outer and middle axes, those along the inner axis included; the
-    /// row's own ones along the inner axis are there.
+    /// Writes the ghosts of `range` of a row along the outer and middle axes, with their ghosts along the inner axis;
+    /// the row's own ones along the inner axis are there.
     ///
     /// # Safety
     /// As for [`Ghosts::update`].

@@ -3,11 +3,11 @@
 //! Values that are NaN, infinite or close to overflow do not stay alone: each step they reach the cells that read them.
 //! So a sample of the rows is enough, looked at after the last step of each time block, when they have just been
 //! computed. Each look has other places, so that values which no other cell reads are met as well: within 256 steps, or
-//! 16 time blocks. In the mean of the steps one value in 70 or fewer is looked at, whatever the height of time blocks.
+//! 16 time blocks. In the mean of the steps one value in 70 or fewer is looked at, for any height of time blocks.
 //!
 //! Of the samples of a profile of one thread on Zen 5, with fields in a cache, [`irregular`] has 0.07 % or less for
-//! Maxwell (4,2) on 64^3 cells and elasticity on 48^3, 0.3 % for the wave of 512^2 cells, and 0.6 % for that of 4000,
-//! layerwise and in tiles.
+//! Maxwell (4,2) on 64^3 cells and elasticity on 48^3, 0.3 % for the wave of 512^2 cells, and 0.6 % for the wave of
+//! 4000, layerwise and in tiles.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -18,7 +18,8 @@ use torre_compiler::scheme::{ComponentId, Precision, Scheme};
 
 /// Steps between two looks where steps are done one by one. Time blocks have one look each.
 const STEPS: u64 = 16;
-/// One row in so many is looked at after a time block of so many steps or more; fewer after a lower one.
+/// One row in this number is looked at after a time block of this number of steps or more; fewer rows after a lower
+/// one.
 const ROWS: i64 = 16;
 /// Cells of a piece of a line, which stands for a row in grids with one axis.
 const PIECE: i64 = 64;
@@ -91,7 +92,7 @@ impl Default for Guard {
 }
 
 impl Guard {
-    /// One that looks.
+    /// A guard that looks.
     pub fn awake() -> Self {
         Self {
             looks: true,
@@ -108,7 +109,7 @@ impl Guard {
         self.looks && self.tripped.load(Ordering::Relaxed)
     }
 
-    /// What was found first.
+    /// The first blow-up that was found.
     pub fn found(&self) -> Option<BlowUp> {
         let found = self.found.lock();
         found
@@ -129,26 +130,27 @@ impl Guard {
         self.tripped.store(true, Ordering::Release);
     }
 
-    /// Whether threads that go step by step end before a step (from 0). It is the same for all of them if they wait for
-    /// each other after every step: what trips in a step ends the step after the next.
+    /// Whether threads that go step by step end before a step (from 0). The answer is the same for all of them if they
+    /// wait for each other after every step: a blow-up that trips in a step ends the run before the step after the
+    /// next.
     pub fn ends_before(&self, step: u64) -> bool {
         self.looks && step >= self.end.load(Ordering::Acquire)
     }
 
-    /// What is looked at after a step (from 0) of a run that goes step by step to step `until`.
+    /// The sample after a step (from 0) of a run that goes step by step to step `until`.
     pub fn after_step(&self, scheme: &Scheme, step: u64, until: u64) -> Option<Sample> {
         let end = step + 1;
         let is_due = self.looks && (end.is_multiple_of(STEPS) || end >= until);
         is_due.then(|| Sample::new(scheme, end, STEPS))
     }
 
-    /// What is looked at after a time block of `height` steps that ends with `end` steps done.
+    /// The sample after a time block of `height` steps that ends with `end` steps done.
     pub fn after_time_block(&self, scheme: &Scheme, end: u64, height: u64) -> Option<Sample> {
         self.looks.then(|| Sample::new(scheme, end, height))
     }
 }
 
-/// The rows that are looked at: those on a lattice. In grids with one axis, pieces of the line.
+/// The rows that are looked at: the rows on a lattice. In grids with one axis, pieces of the line.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     stride: PerAxis<i64>,
@@ -188,7 +190,7 @@ impl Sample {
         (lo..interval.hi).step_by(stride as usize)
     }
 
-    /// What is looked at of an interval of a row.
+    /// The pieces that are looked at of an interval of a row.
     pub fn pieces(&self, row: Interval) -> impl Iterator<Item = Interval> + use<> {
         let length = self.piece.unwrap_or(row.len().max(1));
         let stride = self.stride[Axis::INNER] * length;

@@ -1,4 +1,4 @@
-//! Injections into rows: what sources do to values right after their updates.
+//! Injections into rows: additions of sources to values right after their updates.
 
 use super::memory::Cells;
 use super::row::AdvancedRow;
@@ -14,7 +14,7 @@ use torre_compiler::statics::{Files, source_wave};
 /// Longer runs evaluate the waves of sources when they are needed.
 pub const MOST_TABLED_STEPS: u64 = 1 << 20;
 
-/// What sources need to evaluate themselves.
+/// The data with which sources are evaluated.
 #[derive(Clone, Copy)]
 pub struct EffectContext<'a> {
     pub scheme: &'a Scheme,

@@ -14,7 +14,7 @@ const LEAST_WIDTH: i64 = 8;
 /// Finds the kernels that advance a set of updates.
 pub struct KernelTable {
     phases: u64,
-    /// Per stage and phase the kernels, with what each runs.
+    /// Per stage and phase the kernels, with the updates that each runs.
     entries: Vec<Vec<Entry>>,
     /// Per stage and update, the zones that amend it.
     zones: Vec<Vec<ZoneSet>>,
@@ -81,12 +81,12 @@ struct Entry {
     kernel: usize,
 }
 
-/// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds what neighbouring rows read
-/// in common.
+/// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds the values that neighbouring
+/// rows read in common.
 ///
 /// On Zen 5, with vectors of 64 bytes, 256 bytes gain 10 to 17 % for Maxwell (4,2) and the scalar wave in towers. Long
-/// bodies lose as much (elasticity), as they read so many rows that nothing hides the first vectors of each. On two
-/// axes only the groups of one run have rows in common, and 4 KiB are best.
+/// bodies lose as much (elasticity), as they read too many rows for the latency of the first vectors of each to be
+/// hidden. On two axes only the groups of one run have rows in common, and 4 KiB are best.
 fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
     const LONG: usize = 80;
     let ops: usize = stage.updates.iter().map(|u| u.body.ops.len()).sum();

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use torre_compiler::cost::Machine;
 use torre_trust::{Fault, Folder, Refusal};
 
-/// Changes when what is measured, or how, changes.
+/// Changes when the measured quantities, or the ways of measuring, change.
 const VERSION: &str = "torre-machine 3";
 
-/// What is measured, in the user's cache folder.
+/// The file of measurements in the user's cache folder.
 const FILE: &str = "machine.txt";
 
-/// What was measured while others used the machine holds for so long.
+/// The time for which measurements hold that were made while others used the machine.
 const DOUBTFUL: Duration = Duration::from_secs(1800);
 
 /// Held while a process measures: two that measure at once would each find half a machine.
@@ -34,7 +34,7 @@ const MAX_BYTES: u64 = 1 << 16;
 /// The age after which a temporary file is taken for one that a killed process left behind.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// A machine, and how far what was measured of it can be relied on.
+/// A machine, and how far its measurements can be relied on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     pub machine: Machine,
@@ -58,7 +58,7 @@ impl Measured {
     }
 }
 
-/// The machine as measured before, or now; `threads` are those of the run.
+/// The machine as measured before, or now; `threads` is the number of threads of the run.
 ///
 /// Sizes of caches come from the system. Takes about half a second the first time.
 pub fn machine(threads: usize) -> Machine {
@@ -70,7 +70,7 @@ pub fn measured(threads: usize) -> Measured {
     find(Folder::of_user(&["torre"]).ok().as_ref(), threads)
 }
 
-/// Measures, whatever is stored, and stores the result.
+/// Measures in any case, and stores the result.
 pub fn measure_again(threads: usize) -> Measured {
     let folder = Folder::of_user(&["torre"]).ok();
     let _ = folder.as_ref().map(|folder| folder.remove(FILE));
@@ -94,7 +94,8 @@ fn find(folder: Option<&Folder>, threads: usize) -> Measured {
         return known;
     }
     let (machine, busy) = measure(threads);
-    // What two processes measure at once is not kept. Where locks do not work at all, nobody else is known of.
+    // Measurements that two processes make at once are not kept. Where locks do not work at all, no other process is
+    // known.
     let alone = !matches!(
         lock,
         Err(Refusal::Place {
@@ -104,7 +105,7 @@ fn find(folder: Option<&Folder>, threads: usize) -> Measured {
     );
     let mut kept = false;
     if alone {
-        // What cannot be written costs half a second next time.
+        // A file that cannot be written costs half a second next time.
         let _ = folder.remove_abandoned(|name| name == FILE, ABANDONED);
         let text = write(&machine, busy.then(now));
         kept = folder.write(FILE, text.as_bytes()).is_ok();
@@ -123,8 +124,8 @@ fn processor() -> String {
     name.map_or("unknown", |(_, name)| name.trim()).to_owned()
 }
 
-/// The key of a measurement: it tells machines apart that share a home directory, and builds for debugging, whose code is
-/// slow, from others.
+/// The key of a measurement: it tells machines apart that share a home directory, and builds for debugging, whose code
+/// is slow, from others.
 fn identity() -> String {
     let model = processor();
     let slow = match cfg!(debug_assertions) {
@@ -157,7 +158,7 @@ fn write(m: &Machine, doubtful_since: Option<f64>) -> String {
     )
 }
 
-/// What was measured before, if the file is the user's, of this machine, and possible.
+/// The earlier measurements, if the file is the user's, of this machine, and possible.
 fn read(folder: &Folder, threads: usize) -> Option<Measured> {
     let (_, bytes) = folder.read(FILE, MAX_BYTES).ok()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -219,7 +220,7 @@ fn cache_bytes(level: u32) -> Option<u64> {
 fn measure(threads: usize) -> (Machine, bool) {
     let l2 = cache_bytes(2).unwrap_or(1 << 20);
     let l3 = cache_bytes(3).unwrap_or(8 << 20).max(l2);
-    // Far more than the shared cache, which may be larger than this machine can see, but little of what is free.
+    // Far more than the shared cache, which may be larger than this machine can see, but a small part of free memory.
     let free = crate::budget::available().map_or(1 << 30, |a| a.bytes / 4);
     let far = (16 * l3).clamp(256 << 20, 1 << 30).min(free);
     let near_l3 = (l3 / 4).max(2 * l2).min(l3);
@@ -241,7 +242,7 @@ fn measure(threads: usize) -> (Machine, bool) {
 }
 
 /// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, adding in place; by
-/// one core where so many threads cannot be started.
+/// one core where `count` threads cannot be started.
 fn sweep_rate(count: usize, bytes: u64, waiting: &Waiting) -> f64 {
     let each = (bytes as usize / count / 4).max(1024);
     let sweeps = (64 << 20) / (each * 4) + 2;
@@ -360,7 +361,7 @@ mod tests {
         }
         put(&(write(&machine, None) + &"\n".repeat(1 << 16)));
         assert_eq!(read(&folder, 2), None, "too long");
-        // Who could have written it is not known.
+        // Any user could have written it.
         put(&write(&machine, None));
         let path = folder.path().join(FILE);
         fs::set_permissions(path, fs::Permissions::from_mode(0o666)).expect("a mode");

@@ -7,8 +7,8 @@ use torre_compiler::real::Real;
 
 /// Zeroed, page-aligned memory for a [`Layout`]; pages are taken when they are first written.
 ///
-/// Threads of a run read and write disjoint parts of it through raw pointers; who may touch what when is the
-/// tile program's business (see [`super::engine`]).
+/// Threads of a run read and write disjoint parts of it through raw pointers; the tile program decides which thread may
+/// touch which part when (see [`super::engine`]).
 pub struct Memory {
     map: MmapMut,
     elements: usize,
@@ -62,7 +62,7 @@ impl Memory {
         self.map.len() as u64
     }
 
-    /// The bytes of all elements, while nobody writes.
+    /// The bytes of all elements, while no thread writes.
     pub fn content(&self) -> &[u8] {
         &self.map
     }
@@ -82,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// All elements, while nobody writes.
+    /// All elements, while no thread writes.
     pub fn elements<T: Real>(&self) -> &[T] {
         assert!(self.elements * size_of::<T>() <= self.map.len());
         // SAFETY: the map is page-aligned and at least this long (asserted); f32 and f64 have no invalid bits; `&self`
@@ -125,7 +125,7 @@ impl<T: Real> Cells<T> {
     /// `count` elements from `element` on.
     ///
     /// # Safety
-    /// Nobody writes them while they are looked at.
+    /// No thread writes them while they are read.
     pub unsafe fn row<'a>(self, element: i64, count: i64) -> &'a [T] {
         if count <= 0 {
             return &[];
@@ -136,10 +136,10 @@ impl<T: Real> Cells<T> {
         unsafe { std::slice::from_raw_parts(start, count as usize) }
     }
 
-    /// Copies `count` elements of another array, from `start` on, to `element` and those after it.
+    /// Copies `count` elements of another array, from `start` on, to `element` and the elements after it.
     ///
     /// # Safety
-    /// The arrays are two; no other thread writes what is read, or touches what is written.
+    /// The arrays are two; no other thread writes the elements that are read, or touches the elements that are written.
     pub unsafe fn copy(self, element: i64, other: Cells<T>, start: i64, count: i64) {
         if count <= 0 {
             return;
@@ -152,10 +152,11 @@ impl<T: Real> Cells<T> {
         unsafe { std::ptr::copy_nonoverlapping(from, to, count as usize) }
     }
 
-    /// Copies `count` elements from `start` on to `element` and those after it.
+    /// Copies `count` elements from `start` on to `element` and the elements after it.
     ///
     /// # Safety
-    /// The elements that are written are others; no other thread writes what is read, or touches what is written.
+    /// The elements that are written are others; no other thread writes the elements that are read, or touches the
+    /// elements that are written.
     pub unsafe fn repeat(self, element: i64, start: i64, count: i64) {
         // SAFETY: passed on.
         let [from, to] = unsafe { self.pair(element, start, count) };
@@ -191,7 +192,7 @@ impl<T: Real> Cells<T> {
         })
     }
 
-    /// The same array counted from another element: what was element `e + by` is element `e`.
+    /// The same array counted from another element: element `e + by` becomes element `e`.
     pub fn shifted(self, by: i64) -> Cells<T> {
         Cells {
             start: self.start.wrapping_offset(by as isize),

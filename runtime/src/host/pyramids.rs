@@ -26,7 +26,7 @@ use torre_compiler::real::Real;
 use torre_compiler::scheme::{Boundary, ComponentId, Scheme, StageId, ZoneSet};
 use torre_compiler::tile::{Block, PyramidProgram, Slab, stage_blocks};
 
-/// What pyramids need beside the calculation's array.
+/// The memory that pyramids need beside the calculation's array.
 pub(super) struct Buffers {
     second: Memory,
     /// One for each thread.
@@ -76,10 +76,10 @@ impl<T: Real> Calculation<'_, T> {
         let kept = self.buffers.take().filter(|b| b.serves(program, threads));
         let mut buffers = kept.unwrap_or_else(|| {
             let made = Buffers::new(&self.memory, &self.layout, program, threads);
-            // Who starts a run has made sure that there is memory for it.
+            // The caller has made sure that there is memory for it.
             made.unwrap_or_else(|_| std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>()))
         });
-        // Within a tile, what lies around a periodic end is computed.
+        // Within a tile, values around a periodic end are computed.
         let mut open = self.scheme.clone();
         for axis in Axis::ALL.into_iter().filter(|&a| program.unrolled[a]) {
             open.grid.boundary[axis] = [Boundary::Zero; 2];
@@ -114,7 +114,7 @@ impl<T: Real> Calculation<'_, T> {
         };
         let arrays = [first, buffers.second.cells::<T>()];
         let own: Vec<Cells<T>> = buffers.own.iter_mut().map(|m| m.cells::<T>()).collect();
-        // SAFETY: `&mut self` keeps everybody else away from the arrays until the run's threads have ended.
+        // SAFETY: `&mut self` keeps all other threads away from the arrays until the run's threads have ended.
         let time_blocks = unsafe { work.time_blocks(arrays, &own[..threads], until) }?;
         if time_blocks % 2 == 1 {
             std::mem::swap(&mut self.memory, &mut buffers.second);
@@ -159,7 +159,7 @@ impl<T: Real> Work<'_, '_, T> {
     /// Runs all time blocks, from the first array to the second one and back; returns how many there were.
     ///
     /// # Safety
-    /// Nobody else touches the arrays meanwhile.
+    /// No other thread touches the arrays meanwhile.
     unsafe fn time_blocks(
         &self,
         arrays: [Cells<T>; 2],
@@ -188,7 +188,7 @@ impl<T: Real> Work<'_, '_, T> {
                 while ticket < (time_block + 1) * count {
                     let place = self.program.place(ticket - time_block * count);
                     // SAFETY: tiles of a time block write disjoint bases with their ghosts, and memory of their own;
-                    // what they read is not written until the barrier.
+                    // the values that they read are not written until the barrier.
                     unsafe { self.tile(place, own[thread], source, target, start, steps) };
                     ticket = next.fetch_add(1, Ordering::Relaxed);
                 }
@@ -361,7 +361,7 @@ impl<T: Real> Work<'_, '_, T> {
         }
     }
 
-    /// Advances what a stage has to compute.
+    /// Advances the region of a stage.
     ///
     /// # Safety
     /// No other thread touches the tile's memory.

@@ -13,7 +13,7 @@ use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme, StageId};
 
-/// All that records values.
+/// All receivers of values.
 pub(super) struct Receivers {
     probes: Vec<ProbeRecord>,
     /// Indices into the probes, per (x, y).
@@ -151,7 +151,7 @@ impl Receivers {
         }
     }
 
-    /// What probe `index` has recorded, one value per step from step 1.
+    /// The record of probe `index`, one value per step from step 1.
     pub fn probe(&self, index: usize) -> Vec<f64> {
         lock(&self.probes[index].record).clone()
     }

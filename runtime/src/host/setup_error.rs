@@ -9,20 +9,20 @@ use torre_compiler::scheme::Scheme;
 /// Why a calculation cannot start.
 #[derive(Debug)]
 pub enum SetupError {
-    /// The sizes exceed what can be addressed.
+    /// The sizes are too large for addresses.
     TooLarge,
     /// The memory could not be had.
     Memory { bytes: u64, error: io::Error },
     /// A coefficient or an initial value is NaN or infinite.
     NotFinite {
-        /// What the user calls it.
+        /// Its name in the user's problem.
         name: String,
         at: Vec<i64>,
         value: f64,
     },
     /// Not all threads could be started.
     Threads(NoThreads),
-    /// An incident field cannot be: what is wrong, and what helps.
+    /// An incident field is not possible: the reason, and a remedy.
     Incident(String, &'static str),
 }
 

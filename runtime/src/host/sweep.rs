@@ -1,8 +1,8 @@
 //! Runs many steps in one sweep along the first axis, so that only some planes have to be in memory.
 //!
 //! Slabs of planes go up the first axis. Every stage of every step runs some planes behind the stage before it: as many
-//! as it reads to the side at most. So when a stage runs in a slab, what it reads is there, and nobody needs any more
-//! what it overwrites. Planes below the last stage are final.
+//! as it reads to the side at most. So when a stage runs in a slab, the values that it reads are there, and the values
+//! that it overwrites are not needed any more. Planes below the last stage are final.
 
 use super::engine::{Engine, Scratch};
 use super::threads::{self, NoThreads};
@@ -20,7 +20,7 @@ const SLAB: i64 = 1 << 20;
 pub trait PlanesOnDemand: Sync {
     /// Waits until all planes below one are there; `false`: they will not be.
     fn need(&self, below: i64) -> bool;
-    /// Says that nobody needs planes below one any more, and that they are final.
+    /// Says that planes below one are not needed any more, and that they are final.
     fn done(&self, below: i64);
 }
 
@@ -48,13 +48,13 @@ impl Sweep {
         }
     }
 
-    /// Planes by which the last stage of so many steps is behind the first one.
+    /// Planes by which the last stage of `steps` steps is behind the first one.
     pub fn behind(&self, steps: u64) -> i64 {
         let stages = (steps as i64).saturating_mul(self.stages);
         self.lag.saturating_mul((stages - 1).max(0))
     }
 
-    /// Planes that are in memory at a time while so many steps are done.
+    /// Planes that are in memory at a time while `steps` steps are done.
     pub fn planes(&self, steps: u64) -> i64 {
         self.behind(steps)
             .saturating_add(self.slab)
@@ -74,7 +74,7 @@ impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` in one sweep on some threads; `false` where planes did not come, or values were none.
     ///
     /// # Safety
-    /// Nobody else touches planes that were needed and not said to be done. The first axis is not periodic.
+    /// No other thread touches planes that were needed and not said to be done. The first axis is not periodic.
     pub unsafe fn run_sweep(
         &self,
         over: SweepOver<'_>,
@@ -136,10 +136,10 @@ impl<T: Real> Engine<'_, T> {
                                 continue;
                             }
                             cells += rows.volume() * u64::from(block.updates.0.count_ones());
-                            // SAFETY: threads advance disjoint rows of a slab, a stage never reads what another row's
-                            // update of the same stage writes (rule 4 of schemes), and ghosts belong to one source
-                            // each. Barriers separate stages; a stage is so many planes behind the one before that this
-                            // has written all that it reads, and has read all that it overwrites.
+                            // SAFETY: threads advance disjoint rows of a slab, a stage never reads a value that another
+                            // row's update of the same stage writes (rule 4 of schemes), and ghosts belong to one
+                            // source each. Barriers separate stages. A stage is far enough behind the one before that
+                            // the latter has written all that the former reads, and has read all that it overwrites.
                             unsafe {
                                 self.advance(*stage, step, block.updates, rows, &mut scratch)
                             };

@@ -47,14 +47,15 @@ pub(super) struct ClassKernels {
     shapes: Shapes,
     /// The batches of shapes that have been met, by stage.
     batches: Vec<(Rc<Shape>, Stages)>,
-    /// Those of cut parts, by the shape's place in memory and by what parts that are cut alike have in common.
+    /// Batches of cut parts, by the shape's place in memory and by the cut that parts have in common.
     cut: BTreeMap<(usize, Cut, i64), CutBatches>,
     /// The runs of these.
     cut_runs: usize,
     collector: Collector,
     /// The tiles inside of an outermost tile.
     course: Vec<Work>,
-    /// The first of the stages whose values are looked at, those of the last step of a time block, and which rows.
+    /// The first of the stages whose values are looked at, which are the stages of the last step of a time block; and
+    /// the rows that are looked at.
     looked_from: i64,
     sample: Option<Sample>,
     scratch: Scratch,
@@ -133,7 +134,7 @@ impl<T: Real> Engine<'_, T> {
     /// Runs steps `from..until` tile by tile on some threads.
     ///
     /// # Safety
-    /// Nobody else touches the cells meanwhile.
+    /// No other thread touches the cells meanwhile.
     pub unsafe fn run_tiles(
         &self,
         program: &Checked<TileProgram>,
@@ -179,8 +180,9 @@ impl<T: Real> Engine<'_, T> {
                     .shapes
                     .course(program, tile, numbers, sheets, &mut course);
                 for work in course.drain(..) {
-                    // SAFETY: the tiling is legal and tasks wait for what they depend on, so no other thread touches
-                    // what this one reads or writes; ghosts lie no farther from a reader than their source.
+                    // SAFETY: the tiling is legal and tasks wait for the tasks on which they depend, so no other thread
+                    // touches the values that this one reads or writes; ghosts lie no farther from a reader than their
+                    // source.
                     unsafe { self.run_tile(program, &mut kernels, from, &work, numbers) }
                 }
                 kernels.course = course;
@@ -275,7 +277,7 @@ impl<T: Real> Engine<'_, T> {
         }
     }
 
-    /// Runs what has been collected of one stage.
+    /// Runs the batches that have been collected of one stage.
     ///
     /// # Safety
     /// As for `Engine::advance`.

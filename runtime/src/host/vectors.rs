@@ -11,7 +11,7 @@ use std::time::Instant;
 pub(super) struct Vectors {
     /// Bytes of the longest ones that kernels use.
     pub bytes: usize,
-    /// Takes so many times [`TOGETHER`] multiply-adds of vectors of that length.
+    /// Takes a number of times [`TOGETHER`] multiply-adds of vectors of that length.
     multiply_adds: Option<unsafe fn(u64)>,
 }
 

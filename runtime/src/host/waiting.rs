@@ -4,7 +4,7 @@
 //! A thread that sleeps leaves its core to others: to the thread that it waits for, where there are more threads than
 //! cores, to its neighbour on the same core, and to other processes. A thread is awake again some 5 to 50 microseconds
 //! after it is woken, and later where a virtual machine has given an idle core back to its host. So a thread that spins
-//! in vain yields its core between looks for a while: others that want it have it, and if nobody does, the thread goes
+//! in vain yields its core between looks for a while: others that want it have it, and if none does, the thread goes
 //! on without being woken.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -42,7 +42,7 @@ impl Rising {
         self.value.load(Ordering::Acquire)
     }
 
-    /// What was written before is visible to those who see the new value.
+    /// Earlier writes are visible to threads that see the new value.
     pub fn raise(&self, value: i64) {
         // In the one order of all these operations either this store comes before a sleeper's last look at the value,
         // or the sleeper is counted before it is looked for here.
@@ -94,7 +94,8 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// That of so many threads on this machine. With more threads than cores, who spins keeps others from working.
+    /// The patience of `threads` threads on this machine. With more threads than cores, a thread that spins keeps
+    /// others from working.
     pub fn of(threads: usize) -> Patience {
         match threads <= super::threads::available() {
             true => Patience {

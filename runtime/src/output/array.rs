@@ -192,7 +192,7 @@ pub struct RowsFrom<F> {
 }
 
 impl<F> RowsFrom<F> {
-    /// `read` gets what [`Rows::read`] gets.
+    /// `read` gets the arguments of [`Rows::read`].
     pub fn new(shape: &[usize], read: F) -> Self {
         Self {
             shape: shape.to_vec(),

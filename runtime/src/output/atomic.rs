@@ -38,7 +38,7 @@ impl AtomicFile {
     pub fn create(target: &Path) -> Result<Self, FileError> {
         let fail = |cause| FileError::new(target, Attempt::Create, cause);
         let io = |error| fail(Cause::Io(error));
-        // Whatever a device or a pipe stands for, replacing it is not what was meant.
+        // A device or a pipe is not replaced by a file: that was not meant.
         if fs::metadata(target).is_ok_and(|old| !old.is_file() && !old.is_dir()) {
             return Err(fail(Cause::Irregular));
         }
@@ -66,7 +66,7 @@ impl AtomicFile {
             .map_err(FileError::io(&self.target, Attempt::Write))
     }
 
-    /// Makes the content durable and gives the file its final name, replacing what had it.
+    /// Makes the content durable and gives the file its final name, replacing a file with that name.
     pub fn commit(mut self) -> Result<(), FileError> {
         let Some(buffer) = self.file.take() else {
             return Ok(());
@@ -110,7 +110,7 @@ impl Seek for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // Without a flush of what is buffered: the content is given up.
+            // Without a flush of the buffer: the content is given up.
             drop(file.into_parts());
         }
     }
@@ -123,7 +123,7 @@ pub fn write_file(target: &Path, bytes: &[u8]) -> Result<(), FileError> {
     file.commit()
 }
 
-/// Whether a file of this name could be written: makes what is above it, and tries.
+/// Whether a file of this name could be written: makes the folders above it, and tries.
 pub fn try_file(target: &Path) -> Result<(), FileError> {
     if target.is_dir() {
         let error = io::Error::from(io::ErrorKind::IsADirectory);

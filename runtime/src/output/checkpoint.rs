@@ -40,7 +40,7 @@ pub struct Identity {
     pub precision: ElementType,
 }
 
-/// What a checkpoint says about itself.
+/// The header of a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckpointHeader {
     /// Which calculation it belongs to.
@@ -64,7 +64,7 @@ pub struct ArrayEntry {
     pub shape: Vec<usize>,
 }
 
-/// The name of what a probe has recorded.
+/// The name of the record of a probe.
 pub fn probe_name(index: usize) -> String {
     format!("probe {index}")
 }
@@ -215,7 +215,7 @@ impl<R: Read + Seek> Checkpoint<R> {
         })
     }
 
-    /// What the checkpoint says about itself.
+    /// The header of the checkpoint.
     pub fn header(&self) -> &CheckpointHeader {
         &self.header
     }
@@ -262,8 +262,8 @@ impl<R: Read + Seek> Checkpoint<R> {
     }
 
     /// Passes an array to `sink` by pieces of rows, in C order: the index of the first value, and values along
-    /// the last axis. The array must have this type and shape. The checksum is known at the end only: on an
-    /// error, what was passed must not be used.
+    /// the last axis. The array must have this type and shape. The checksum is known at the end only: on an error, the
+    /// values that were passed must not be used.
     pub fn read<T: Element>(
         &mut self,
         name: &str,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The name of the file that is locked.
 const FILE: &str = ".torre.lock";
 
-/// What a run says about itself is no longer.
+/// The most bytes of a run's description of itself.
 const MAX_BYTES: u64 = 500;
 
 /// Files that others removed while they were being locked; more than a few are no accident.
@@ -117,14 +117,14 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // While it is locked: nobody else can have it. Without locks somebody else may use the same file.
+        // While it is locked: no other process can have it. Without locks another process may use the same file.
         if self.locked {
             let _ = unwatch(&self.folder.join(FILE));
         }
     }
 }
 
-/// What a run wrote about itself, without what could confuse a terminal.
+/// The description that a run wrote of itself, without characters that could confuse a terminal.
 fn description(file: &File) -> String {
     let mut text = Vec::new();
     // Without it there is less to say.

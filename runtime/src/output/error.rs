@@ -1,4 +1,4 @@
-//! What can go wrong with a file, as data; the text is written once, in `Display`.
+//! Errors of files, as data; the text is written once, in `Display`.
 
 use std::fmt;
 use std::io;
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use super::checkpoint::CheckpointFault;
 use super::npy::NpyFault;
 
-/// A file operation that failed: where, what was attempted, and why.
+/// A file operation that failed: the path, the attempt, and the cause.
 #[derive(Debug)]
 pub struct FileError {
     /// The final name of the file or folder, as the user knows it.
     pub path: PathBuf,
-    /// What was attempted.
+    /// The operation that was attempted.
     pub attempt: Attempt,
     /// Why it failed.
     pub cause: Cause,
 }
 
-/// What was attempted with a file.
+/// An operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Making a new file or folder under its temporary name.
@@ -31,7 +31,7 @@ pub enum Attempt {
     Open,
     /// Reading its content.
     Read,
-    /// Removing what an earlier run left.
+    /// Removing files that an earlier run left.
     Remove,
     /// Having a folder for a run alone.
     Claim,
@@ -64,7 +64,7 @@ pub enum Cause {
     Irregular,
     /// Another run writes to this folder; it says which one it is.
     InUse(String),
-    /// The folder has results of another run: in what they differ from this one's.
+    /// The folder has results of another run: the differences to this one's.
     OtherResults(String),
 }
 

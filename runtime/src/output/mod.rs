@@ -3,8 +3,8 @@
 //! A field reaches a file through [`Rows`]: a shape and a way to copy a stretch of one row, so a volume that lies
 //! padded, bricked or on a device is streamed and never copied as a whole. Everything is written under a temporary name
 //! and renamed when complete ([`atomic`]), so a killed run leaves no half-written file under a final name; and a folder
-//! of results belongs to one run at a time ([`claim`]). What goes wrong is a [`FileError`]: the path, what was
-//! attempted, and the facts.
+//! of results belongs to one run at a time ([`claim`]). An error is a [`FileError`]: the path, the attempt, and the
+//! facts.
 //!
 //! | module | files |
 //! |---|---|

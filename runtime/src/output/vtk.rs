@@ -25,7 +25,7 @@ pub struct Grid {
     pub time: Option<f64>,
 }
 
-/// Writes arrays of one shape as point data of one image. Names are those that ParaView shows.
+/// Writes arrays of one shape as point data of one image. ParaView shows the names.
 pub fn write(path: &Path, grid: &Grid, arrays: &[(&str, AnyRows<'_>)]) -> Result<(), FileError> {
     let shape = arrays.first().map_or(&[][..], |(_, rows)| rows.shape());
     let mut extents = [1usize; 3];

@@ -3,7 +3,7 @@
 //! A store holds *series* (one more axis, time, in front) and single arrays. Arrays whose axes have the same name but
 //! other positions get coordinates of their own: `x` at whole cells, `x_half` between them, and a number where sizes
 //! or origins differ (`x_2`); in the same way `time`, `time_2` for series with other times. Values are stored
-//! uncompressed, little endian, in chunks of at most 16 MiB; what a chunk has beyond the array is NaN.
+//! uncompressed, little endian, in chunks of at most 16 MiB; values of a chunk beyond the array are NaN.
 //! Format: Zarr core specification version 3.
 
 use std::collections::BTreeSet;

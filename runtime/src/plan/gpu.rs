@@ -1,4 +1,4 @@
-//! From a schedule as asked for to what a run on a GPU needs: layerwise, or towers that it can run.
+//! From the schedule that was asked for to the program of a run on a GPU: layerwise, or towers that it can run.
 
 mod blocks;
 mod boxes;
@@ -51,7 +51,7 @@ use torre_compiler::tower::block::{Block, Division, Misfit};
 use torre_compiler::tower::{Adds, AllocatedTowers, Towers, Unfit, tally};
 use waves::HostWaves;
 
-/// What `auto` tries: sizes in units of twice the slope, those of them that are whole cells, and steps of a time block.
+/// Candidates of `auto`: sizes in units of twice the slope, if they are whole cells, and steps of a time block.
 const SIZES: [[i64; 2]; 8] = [
     [1, 1],
     [5, 4],
@@ -76,7 +76,7 @@ pub enum NoPlan {
     Refused {
         schedule: String,
         refusal: Refusal,
-        /// What it would run instead.
+        /// The schedule that it would run instead.
         fits: String,
     },
 }
@@ -93,10 +93,10 @@ impl From<TooLarge> for NoPlan {
     }
 }
 
-/// What planning a run on a GPU needs to know.
+/// The input of planning a run on a GPU.
 pub struct DevicePlanner<'a> {
     pub planner: Planner<'a>,
-    /// That of values with a calculation window.
+    /// The layout of values with a calculation window.
     window_layout: Layout,
     problem: &'a Problem,
     model: &'a DeviceModel,
@@ -104,7 +104,7 @@ pub struct DevicePlanner<'a> {
     layerwise: Choice,
     /// Once it was asked for.
     waves: OnceLock<HostWaves>,
-    /// Those of tilings that were looked at.
+    /// Fits of tilings that were looked at.
     known: Mutex<Vec<Known>>,
     /// How lines have to be divided, instead of the way that is expected to be fastest.
     pub division: Option<Division>,
@@ -117,7 +117,7 @@ struct Known {
     fits: Result<Arc<Vec<Fit>>, Refusal>,
 }
 
-/// A member of a family: what it is expected to do, or why it does not run.
+/// A member of a family: its prediction, or why it does not run.
 type Member = Result<Choice, NoPlan>;
 
 impl<'a> DevicePlanner<'a> {
@@ -166,7 +166,7 @@ impl<'a> DevicePlanner<'a> {
         Ok(choices)
     }
 
-    /// The same with what the device alone is expected to do.
+    /// The same with predictions of the device alone.
     fn device_choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
         let plain = || self.layerwise.clone();
         let frame = &self.planner.frame;
@@ -460,7 +460,7 @@ impl<'a> DevicePlanner<'a> {
         }
     }
 
-    /// Of blocks with several divisions of lines, those that are expected to be fastest in time blocks of some height.
+    /// Of blocks with several divisions of lines, the ones with the best prediction in time blocks of some height.
     fn fastest<'f>(&self, fits: &'f [Fit], height: u64) -> Option<(&'f Fit, Prediction)> {
         let scheme = self.planner.scheme;
         let possible = fits.iter().filter(|fit| {
@@ -480,7 +480,7 @@ impl<'a> DevicePlanner<'a> {
         predicted.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))
     }
 
-    /// What boxes of total fields add to towers.
+    /// The cost of boxes of total fields for towers.
     fn boxes(&self, fit: &Fit) -> Boxes {
         let volumes = &self.interruptions.volumes;
         let sources = fit.allocated.sources.iter();
@@ -494,7 +494,7 @@ impl<'a> DevicePlanner<'a> {
         Boxes::new(scheme, fit.towers(), volumes.whole_rows(), far)
     }
 
-    /// What the towers of a legal tiling need, if the GPU has it.
+    /// The fit of the towers of a legal tiling, if the GPU can run them.
     pub fn fit(&self, tiling: &Tiling) -> Result<Fit, Refusal> {
         let fits = self.fits(tiling)?;
         let fastest = self.fastest(&fits, tiling.height);
@@ -504,7 +504,7 @@ impl<'a> DevicePlanner<'a> {
             .ok_or(Refusal::Lean { steps })
     }
 
-    /// The same for each division of lines that is possible, whatever the height of time blocks.
+    /// The same for each division of lines that is possible, for any height of time blocks.
     fn fits(&self, tiling: &Tiling) -> Result<Arc<Vec<Fit>>, Refusal> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let same =

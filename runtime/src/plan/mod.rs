@@ -1,4 +1,4 @@
-//! From a schedule as asked for to what a run needs: the tiles, and the kernels to compile.
+//! From the schedule that was asked for to the program of a run: the tiles, and the kernels to compile.
 
 pub mod gpu;
 
@@ -21,7 +21,7 @@ pub struct Plan {
     pub kernels: KernelSet,
 }
 
-/// What a run executes.
+/// The program that a run executes.
 #[derive(Clone, Debug)]
 pub enum Program {
     Layerwise,
@@ -66,7 +66,7 @@ impl From<TooLarge> for PlanError {
     }
 }
 
-/// What planning needs to know about a scheme.
+/// The input of planning for a scheme.
 pub struct Planner<'a> {
     pub scheme: &'a Scheme,
     pub layout: Layout,
@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// What a run of a schedule executes, and its kernels.
+    /// The program that a run of a schedule executes, and its kernels.
     pub fn lowered(&self, schedule: &Schedule) -> Result<(Program, KernelSet), PlanError> {
         let mut kernels = layerwise_kernels(self.scheme)?;
         let program = match schedule {

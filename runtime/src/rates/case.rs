@@ -1,4 +1,4 @@
-//! What was measured, or is to be predicted, without names.
+//! A case that was measured, or is to be predicted, without names.
 
 use std::fmt;
 use torre_compiler::cone::{Form, Rational};
@@ -15,7 +15,7 @@ const MANY: f64 = 0.01;
 pub struct Family(String);
 
 impl Family {
-    /// The family of a scheme, with what its problem adds to every step.
+    /// The family of a scheme, with the work that its problem adds to every step.
     pub fn of(scheme: &Scheme, problem: &Problem) -> Self {
         let updates = || scheme.stages.iter().flat_map(|stage| &stage.updates);
         let sum = |of: &dyn Fn(&Body) -> usize| -> usize {
@@ -85,7 +85,7 @@ impl Kind {
         (Kind::Stripes, "stripes"),
     ];
 
-    /// That of a schedule where all values are in memory, one time block at a time.
+    /// The kind of a schedule where all values are in memory, one time block at a time.
     pub fn of(schedule: &Schedule) -> Self {
         match schedule {
             Schedule::Layerwise => Kind::Layerwise,
@@ -119,7 +119,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What was measured, or is to be predicted.
+/// A case that was measured, or is to be predicted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     pub family: Family,
@@ -130,7 +130,7 @@ pub struct Case {
     pub class: u32,
 }
 
-/// What all cases of a calculation have in common.
+/// The part that all cases of a calculation have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
     pub family: Family,
@@ -138,7 +138,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// That of a scheme and its problem.
+    /// The subject of a scheme and its problem.
     pub fn of(scheme: &Scheme, problem: &Problem) -> Self {
         let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
         Self {

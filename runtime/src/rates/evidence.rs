@@ -3,10 +3,10 @@
 //! The logarithm of measured over expected is taken to be a sum of parts, independent and normal with mean 0: one of
 //! the computer, one of the family, one of the kind of schedule, one of both together, one of the kind and the size
 //! of the grid, one of all that a case has, and the noise of a run. Cases that have a part in common learn from each
-//! other as much as that part is of their errors; sizes that differ by a factor have theirs in common as far as they
-//! are near. With little evidence a ratio so stays near that of the computer, and with none it is 1. What remains
-//! unknown of the difference of two schedules is known, too: the choice changes where it would have to be an unlikely
-//! error.
+//! other as much as that part is of their errors; sizes that differ by a factor have their part in common as far as
+//! they are near. So with little evidence a ratio stays near the ratio of the computer, and with none it is 1. The
+//! uncertainty of the difference of two schedules is known, too: the choice changes where the difference would have to
+//! be an unlikely error.
 
 use super::case::Case;
 use super::store::Record;
@@ -32,7 +32,7 @@ const WHOLE: f64 = 12.0;
 /// Runs of a case from which on it has a say in the choice: one may have been disturbed.
 const RUNS: usize = 2;
 
-/// A choice changes for a gain of more than this beyond what is unknown, in logarithms.
+/// A choice changes for a gain of more than this beyond the uncertainty, in logarithms.
 const GAIN: f64 = 0.03;
 
 /// No ratio is corrected by more than this factor, up or down.
@@ -44,23 +44,23 @@ pub struct Evidence {
     records: Vec<Record>,
     /// Of all records.
     all: Posterior,
-    /// Of those that have a say in the choice.
+    /// Of the records that count in the choice.
     sure: Posterior,
 }
 
-/// How far what is expected of a case is corrected.
+/// The correction of the prediction of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learned {
     /// Corrected over modelled rate.
     pub ratio: f64,
     /// Runs that it rests on.
     pub runs: u64,
-    /// Those of them with the same family, schedule and size of the grid.
+    /// The runs of them with the same family, schedule and size of the grid.
     pub alike: u64,
 }
 
 impl Evidence {
-    /// That of these records, which are of one computer.
+    /// The evidence of records of one computer.
     pub fn new(records: Vec<Record>) -> Self {
         let sure = records.iter().filter(|record| record.ratios.len() >= RUNS);
         Self {
@@ -74,7 +74,7 @@ impl Evidence {
         &self.records
     }
 
-    /// What is known of a case; `None` if nothing ran on the computer yet.
+    /// The learned rate of a case; `None` if nothing ran on the computer yet.
     pub fn learned(&self, case: &Case) -> Option<Learned> {
         let runs = self.records.iter().map(|record| record.runs).sum();
         let alike = self.records.iter().find(|record| record.case == *case);
@@ -87,7 +87,7 @@ impl Evidence {
     }
 
     /// Of cases with the rates that the model expects of them, the one to take. The first one is the model's choice:
-    /// it stays, unless another one is expected to be faster by more than what is unknown of the two.
+    /// it stays, unless another one is expected to be faster by more than the uncertainty of the two.
     pub fn choice(&self, cases: &[(Case, f64)]) -> usize {
         let Some(((first, modelled), _)) = cases.split_first() else {
             return 0;

@@ -1,13 +1,13 @@
-//! Learned rates: what runs measured, over what the model expected of them.
+//! Learned rates: measured rates of runs over the rates that the model expected.
 //!
 //! ```text
-//! Case       what ran: family of the scheme, kind and sizes of the schedule, size of the grid; no names
+//! Case       a run: family of the scheme, kind and sizes of the schedule, size of the grid; no names
 //! Record     a case on a computer, with its last ratios of measured over expected rates
 //! Store      the records in the user's cache folder
 //! Evidence   the records of one computer: corrected rates with their uncertainty, and the choice among schedules
 //! ```
-//! Planning itself knows nothing of learned rates: whoever asks for them corrects what was planned. They decide which
-//! schedule runs, and no bit of what it computes.
+//! Planning itself knows nothing of learned rates: callers that ask for them correct plans with them. They decide which
+//! schedule runs, and no bit of its results.
 
 mod case;
 mod evidence;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use torre_trust::{Fault, Folder, Refusal};
 
-/// The first line of a file; the number changes with the form of the lines, and with what the model expects.
+/// The first line of a file; the number changes with the form of the lines, and with the model's predictions.
 const HEAD: &str = "torre rates 1";
 
 /// The file, and the lock that is held while it is changed.
@@ -24,7 +24,7 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 /// Longer files are not read.
 const MAX_BYTES: u64 = 1 << 18;
 
-/// Records that are kept, those that were changed last.
+/// The number of records that are kept: the ones that were changed last.
 const RECORDS: usize = 256;
 
 /// Ratios that a record keeps, the last ones.
@@ -36,12 +36,12 @@ const POSSIBLE: std::ops::RangeInclusive<f64> = 0.02..=50.0;
 /// Bytes of a name that comes from elsewhere.
 const NAME: usize = 200;
 
-/// What computes, with all that predictions depend on beside the case.
+/// A computer, with all properties beside the case on which predictions depend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Computer(String);
 
 impl Computer {
-    /// A processor; `None` if what was measured of it is doubtful, as predictions are doubtful then.
+    /// A processor; `None` if its measurements are doubtful, as predictions are doubtful then.
     pub fn of_processor(measured: &Measured) -> Option<Self> {
         (!measured.doubtful).then(|| Self::named(&measured.key()))
     }
@@ -90,7 +90,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// That of a single run.
+    /// The record of a single run.
     pub fn new(computer: Computer, case: Case, ratio: f64) -> Self {
         Self {
             computer,
@@ -155,10 +155,10 @@ impl Record {
     }
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Those that were changed last come last.
+    /// Records that were changed last come last.
     pub records: Vec<Record>,
     /// The file is none of Torre's, or damaged, or a record cannot be: none of it counts.
     pub damaged: bool,
@@ -181,7 +181,7 @@ impl Found {
             return damaged;
         };
         let Some((HEAD, rest)) = text.split_once('\n') else {
-            // What another version wrote is whole, and says nothing here.
+            // A file of another version is whole, and says nothing here.
             let head = text.lines().next().unwrap_or_default();
             let number = head.strip_prefix("torre rates ").map(str::parse::<u32>);
             return Self {
@@ -236,12 +236,12 @@ impl Found {
 pub struct Store(Result<Folder, Refusal>);
 
 impl Store {
-    /// That of the user, beside what was measured of the machine: under the rules of `torre_trust`.
+    /// The store of the user, beside the measurements of the machine: under the rules of `torre_trust`.
     pub fn of_user() -> Self {
         Self(Folder::of_user(&["torre"]))
     }
 
-    /// That in the folder `torre` below another one, which is made if need be.
+    /// The store in the folder `torre` below another one, which is made if need be.
     pub fn below(base: &Path) -> Self {
         Self(Folder::below(base, &["torre"]))
     }
@@ -251,7 +251,7 @@ impl Store {
         Ok(self.0.as_ref()?.path().join(FILE))
     }
 
-    /// What was learned so far. A file that others may have written is not read.
+    /// The records so far. A file that other users may have written is not read.
     pub fn read(&self) -> Found {
         let Ok(folder) = &self.0 else {
             return Found::default();
@@ -271,8 +271,8 @@ impl Store {
         }
     }
 
-    /// Adds a run to what other processes may have added meanwhile; a damaged file is begun anew. Returns whether it
-    /// was kept.
+    /// Adds a run to the records, with the ones that other processes may have added meanwhile; a damaged file is begun
+    /// anew. Returns whether it was kept.
     pub fn add(&self, run: Record) -> bool {
         let Ok(folder) = &self.0 else {
             return false;

@@ -14,13 +14,13 @@ pub struct Count {
     pub values: u64,
     pub nan: u64,
     pub infinite: u64,
-    /// The largest absolute value of those that are finite; 0 if there are none.
+    /// The largest absolute value of the finite values; 0 if there are none.
     pub largest: f64,
     /// The first value that is not finite, in the order of indices.
     pub first: Option<BlowUp>,
 }
 
-/// What one thread has counted.
+/// The counts of one thread.
 #[derive(Default)]
 struct Part {
     nan: u64,

@@ -23,13 +23,13 @@ const FILE: &str = "state.checkpoint";
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     path: PathBuf,
-    /// After each multiple of so many steps; 0: only at the end.
+    /// After each multiple of this number of steps; 0: only at the end.
     every: u64,
     identity: Identity,
 }
 
 impl Checkpoints {
-    /// Removes what a killed run left in the folder under temporary names.
+    /// Removes files that a killed run left in the folder under temporary names.
     pub fn new(folder: &Path, every: u64, identity: Identity) -> Self {
         remove_leftovers(folder);
         Self {
@@ -107,7 +107,7 @@ impl Checkpoints {
     }
 }
 
-/// What is recorded beside probes, by the names of a checkpoint.
+/// The records beside probes, by the names of a checkpoint.
 pub fn series_records(
     problem: &Problem,
     series: Option<&SeriesRecords<'_>>,
@@ -125,7 +125,7 @@ fn array_name(scheme: &Scheme, id: ComponentId, age: u8) -> String {
     format!("{}@{age}", scheme.component(id).name)
 }
 
-/// The boxes in which states are kept, for each state: those of its zone, as far as its position has cells there.
+/// The boxes in which states are kept, for each state: the boxes of its zone, as far as its position has cells there.
 pub fn state_boxes(scheme: &Scheme) -> impl Iterator<Item = (StateId, Region)> + '_ {
     let states = (0..scheme.states.len() as u32).map(StateId);
     states.flat_map(|id| {
@@ -162,8 +162,8 @@ fn state_probe_name(index: usize) -> String {
     format!("state probe {index}")
 }
 
-/// What a calculation computes, without how long it runs and what it writes: a checkpoint of it can be taken by any run
-/// with the same identity.
+/// The identity of a calculation, without its number of steps and its outputs: a checkpoint of it can be taken by any
+/// run with the same identity.
 pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFiles) -> Identity {
     let mut statics = Xxh64::default();
     for values in files.values() {

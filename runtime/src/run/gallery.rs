@@ -1,8 +1,8 @@
 //! The pictures of a run's outputs, with one range for all frames of an output.
 //!
-//! While frames come, each is drawn with the range of those up to it. When the run ends, the range is that of all
-//! frames, and those that were drawn with another one are read back from their arrays and drawn again. So pictures can
-//! be looked at during a run, frames need no memory, and the pictures of a finished run depend on its values only.
+//! While frames come, each is drawn with the range of the frames up to it. When the run ends, the range is that of all
+//! frames, and frames that were drawn with another range are read back from their arrays and drawn again. So pictures
+//! can be looked at during a run, frames need no memory, and the pictures of a finished run depend on its values only.
 
 use super::outlines::Outlines;
 use super::pictures::{Measure, Shown, When};
@@ -25,7 +25,7 @@ pub(super) const MOST_IN_DIAGRAM: usize = 1 << 21;
 /// How pictures are to be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pictures {
-    /// Ranges that replace those of the values; of two for one output the later one.
+    /// Ranges that replace the ranges of the values; of two for one output the later one.
     pub ranges: Vec<Range>,
     /// Whether frames are put together to animations.
     pub movies: bool,
@@ -125,7 +125,7 @@ impl Gallery {
         Ok(Some(format!("{}.png", frame.stem)))
     }
 
-    /// Draws what does not change; the name of the picture, if it has one.
+    /// Draws a field that does not change; gives the name of the picture, if it has one.
     pub fn show_static(
         &self,
         scheme: &Scheme,
@@ -154,9 +154,9 @@ impl Gallery {
         Ok(Some(name))
     }
 
-    /// Draws the frames of an output again that have another range than all together; then those of a line above each
-    /// other, and the animation. `frames` are all that lie in the folder, `base` is what files of the whole series are
-    /// called. Gives the names of all pictures.
+    /// Draws the frames of an output again that have another range than all together; then the frames of a line above
+    /// each other, and the animation. `frames` are all frames in the folder, `base` is the name of files of the whole
+    /// series. Gives the names of all pictures.
     pub fn finish(
         &mut self,
         scheme: &Scheme,

@@ -1,5 +1,5 @@
-//! A calculation whose array is in files, advanced by the processor: each pass sweeps over the planes of one file, which
-//! come to memory and leave it again, and writes those of another one.
+//! A calculation whose array is in files, advanced by the processor: each pass sweeps over the planes of one file,
+//! which come to memory and leave it again, and writes the planes of another one.
 
 use crate::disk::{ArrayFile, StateFolder};
 use crate::host::memory::Memory;
@@ -69,7 +69,7 @@ impl Planes {
         }
     }
 
-    /// Bytes that stay in memory for a whole pass: what lies behind planes.
+    /// Bytes that stay in memory for a whole pass: the data behind planes.
     fn resident(&self) -> u64 {
         self.all.saturating_sub(self.end)
     }
@@ -128,7 +128,7 @@ impl SweepPlan {
         })
     }
 
-    /// Bytes that a run of so many steps writes.
+    /// Bytes that a run of `steps` steps writes.
     pub fn written(&self, steps: u64) -> u64 {
         steps.div_ceil(self.steps).saturating_mul(self.array)
     }
@@ -161,7 +161,7 @@ struct Pass<'a> {
 #[derive(Clone, Copy)]
 struct Array(*mut u8);
 
-// SAFETY: a plain address; the fronts of a pass say who may access what lies there.
+// SAFETY: a plain address; the fronts of a pass say which thread may access the memory there.
 unsafe impl Send for Array {}
 // SAFETY: as above.
 unsafe impl Sync for Array {}
@@ -184,7 +184,7 @@ impl Pass<'_> {
     /// Bytes of the array.
     ///
     /// # Safety
-    /// Nobody else touches them.
+    /// No other thread touches them.
     #[expect(clippy::mut_from_ref, reason = "fronts say whose bytes are")]
     unsafe fn bytes(&self, range: Range<u64>) -> &mut [u8] {
         let length = (range.end - range.start) as usize;
@@ -203,7 +203,7 @@ impl Pass<'_> {
         self.planes.end / self.piece * self.piece
     }
 
-    /// Reads what stays in memory, before anything runs.
+    /// Reads the data that stay in memory, before anything runs.
     fn read_tail(&self) -> Result<(), FileError> {
         for piece in self.pieces(self.tail(), self.files[0].bytes()) {
             // SAFETY: no thread runs yet.
@@ -225,7 +225,7 @@ impl Pass<'_> {
             }
             drop(front);
             let end = piece.end;
-            // SAFETY: nobody touches the piece before it is said to be there.
+            // SAFETY: no thread touches the piece before it is said to be there.
             match self.files[0].read(piece.start, unsafe { self.bytes(piece) }) {
                 Ok(()) => self.change(|front| front.there = end),
                 Err(error) => return self.fail(error),
@@ -246,7 +246,7 @@ impl Pass<'_> {
             }
             drop(front);
             let end = piece.end;
-            // SAFETY: the piece is final, and nobody needs it any more.
+            // SAFETY: the piece is final, and not needed any more.
             let bytes = unsafe { self.bytes(piece.clone()) };
             if let Err(error) = self.files[1].write(piece.start, bytes) {
                 return self.fail(error);
@@ -256,7 +256,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Writes what has stayed in memory, after everything has run.
+    /// Writes the data that have stayed in memory, after everything has run.
     fn write_tail(&self) -> Result<(), FileError> {
         for piece in self.pieces(self.tail(), self.files[1].bytes()) {
             // SAFETY: threads have ended.
@@ -302,7 +302,7 @@ impl PlanesOnDemand for Pass<'_> {
 fn give_back(bytes: &mut [u8]) {
     use rustix::mm::{Advice, madvise};
     let place = bytes.as_mut_ptr().cast();
-    // SAFETY: whole pages of private memory, whose content nobody needs. What fails here only takes more memory.
+    // SAFETY: whole pages of private memory, whose content is not needed. A failure here only takes more memory.
     let _ = unsafe { madvise(place, bytes.len(), Advice::LinuxDontNeed) };
 }
 

@@ -1,5 +1,5 @@
-//! What a run takes in memory beside its fields, known before the first step: tables of sources, records of probes,
-//! pictures that wait to be written, and what writing takes.
+//! The memory of a run beside its fields, known before the first step: tables of sources, records of probes, pictures
+//! that wait to be written, and buffers for writing.
 //!
 //! All are upper bounds, in bytes. Vectors that grow may have twice the room that they need.
 
@@ -16,19 +16,19 @@ use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::{Files, source_acts};
 
-/// What files pass through when they are written, at least: blocks and buffers.
+/// The least bytes of blocks and buffers through which files are written.
 const BLOCKS: u64 = 4 << 20;
 
 /// Chunks of a Zarr store that are held at a time, as values and as bytes.
 const CHUNKS: u64 = 2 * (16 << 20);
 
-/// What VTK's order of values is made in, where a plane is not larger.
+/// The buffer in which values get VTK's order, where a plane is not larger.
 const REORDERED: u64 = 64 << 20;
 
 /// A picture for people, as pixels and as it is compressed.
 const PIXELS: u64 = 32 << 20;
 
-/// What a row of a source's table takes beside its cells.
+/// Bytes of a row of a source's table beside its cells.
 const ROW: u64 = 96;
 
 /// How a run is made, as far as memory is concerned.
@@ -140,7 +140,7 @@ fn rows(scheme: &Scheme) -> u64 {
     of(Axis::OUTER).saturating_mul(of(Axis::MIDDLE))
 }
 
-/// Records while the run goes on, and what files are made of them at the end.
+/// Records while the run goes on, and the values from which files are made at the end.
 fn probes(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     let values = (problem.probes.len() as u64).saturating_mul(problem.steps);
     let value = scheme.precision.bytes() as u64;
@@ -179,7 +179,7 @@ fn drawn(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     })
 }
 
-/// Records of reductions and states, with what tables and pictures are made of.
+/// Records of reductions and states, with the values from which tables and pictures are made.
 fn series(problem: &Problem) -> u64 {
     let states = problem.state_probes.iter().map(|p| p.every);
     let every = problem.series.iter().map(|s| s.every).chain(states);
@@ -222,7 +222,7 @@ fn pictures(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
         .saturating_add(written)
 }
 
-/// What reading and writing components takes: one thing at a time.
+/// The bytes for reading and writing components: one thing at a time.
 fn files(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     let value = scheme.precision.bytes() as u64;
     let component = |id: ComponentId| scheme.extent(id).volume().saturating_mul(value);

@@ -1,10 +1,10 @@
-//! A run from its start to its end: stepping, and what has to happen in between.
+//! A run from its start to its end: stepping, and the work in between.
 //!
 //! ```text
 //! loop  run to the next pause      a volume, a reduction or a checkpoint is due, pictures pile up, or the problem ends
 //!       compare with a check       with `--verify`: every value, bit by bit
 //!       record reductions          from the values after this step
-//!       write what is due          pictures, volumes, then the checkpoint that says so; a GPU goes on with the next steps meanwhile
+//!       write due results          pictures, volumes, then the checkpoint that says so; a GPU goes on meanwhile
 //! end   all values counted, probes, reductions, final fields
 //! ```
 //! A checkpoint is written after all results up to its step, so a run that continues from it writes the rest.
@@ -47,12 +47,12 @@ use torre_compiler::scheme::Scheme;
 /// Pictures that may wait in memory before the run pauses to write them, in bytes.
 pub(crate) const WAITING_PICTURES: u64 = 256 << 20;
 
-/// What accompanies a run.
+/// The outputs, records and observers of a run.
 #[derive(Clone, Copy, Default)]
 pub struct Company<'a> {
     pub outputs: Option<&'a Outputs>,
     pub checkpoints: Option<&'a Checkpoints>,
-    /// Where reductions over time go; `None` if nobody wants them.
+    /// Where reductions over time go; `None` if they are not wanted.
     pub series: Option<&'a SeriesRecords<'a>>,
     /// Threads that count values at the end.
     pub threads: usize,
@@ -76,7 +76,7 @@ pub struct Times {
     /// Results.
     pub writing: Duration,
     pub checkpoints: Duration,
-    /// What `--verify` takes.
+    /// The time of `--verify`.
     pub verifying: Duration,
     /// Counting the values at the end, and bringing them from a device.
     pub counting: Duration,
@@ -90,7 +90,7 @@ fn timed<R>(total: &mut Duration, part: impl FnOnce() -> R) -> R {
     result
 }
 
-/// How far the parts of a run have come, for whoever watches.
+/// How far the parts of a run have come, for observers.
 #[derive(Default)]
 pub struct Watch {
     /// The run itself.

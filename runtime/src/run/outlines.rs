@@ -60,7 +60,7 @@ impl Outlines {
 }
 
 impl Sampled {
-    /// Evaluates a medium at its own places nearest to those of a picture.
+    /// Evaluates a medium at its own places nearest to the places of a picture.
     pub fn of(scheme: &Scheme, medium: &Medium, files: &dyn Files, shown: &Shown) -> Self {
         let extent = scheme.grid.extent(medium.position);
         let nearest = |axis: Axis, index: i64| {

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `slices/NAME-STEP.npy`, `.png` | one plane, or the values along a line for two axes; step 0 of what does not change |
+//! | `slices/NAME-STEP.npy`, `.png` | one plane, or values along a line for two axes; step 0 of constant fields |
 //! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` with their times |
 //! | `volumes/NAME-STEP.png` | its picture where its values lie in a plane or on a line; then there is always an `.npy`, too |
 //! | `slices/NAME.png`, `volumes/NAME.png` | the frames of a line over time |
@@ -51,11 +51,11 @@ pub enum VolumeFormat {
     Vtk,
 }
 
-/// What is written beside what the problem says.
+/// Results that are written beside the problem's outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     pub format: VolumeFormat,
-    /// Slices and volumes of the start values, as those of step 0.
+    /// Slices and volumes of the start values, as step 0.
     pub save_initial: bool,
     /// Every component at the end.
     pub save_final: bool,
@@ -69,7 +69,7 @@ pub struct Wanted {
 pub struct Outputs {
     folder: PathBuf,
     format: VolumeFormat,
-    /// Whether slices and volumes of the start values are written, as those of step 0.
+    /// Whether slices and volumes of the start values are written, as step 0.
     save_initial: bool,
     /// Whether every component is written at the end.
     save_final: bool,
@@ -91,7 +91,7 @@ pub struct Missing {
 }
 
 impl Outputs {
-    /// Makes the folder, and removes what a killed run left under temporary names.
+    /// Makes the folder, and removes files that a killed run left under temporary names.
     pub fn create(folder: &Path, wanted: Wanted) -> Result<Self, FileError> {
         let Wanted {
             format,
@@ -364,7 +364,7 @@ impl Outputs {
         Ok(self.written.borrow().len())
     }
 
-    /// Writes what does not change, under the names of step 0.
+    /// Writes fields that do not change, under the names of step 0.
     pub fn statics<T: Value>(
         &self,
         scheme: &Scheme,
@@ -465,7 +465,7 @@ impl Outputs {
         self.show(scheme, output, step, &values)
     }
 
-    /// Writes what is known at the end only.
+    /// Writes results that are known at the end only.
     pub fn finish<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
@@ -526,12 +526,12 @@ fn series(output: &Output) -> String {
     format!("{}/{}", folder_of(output.kind), file_name(&output.name))
 }
 
-/// What the files of an output after a step are called, without their endings.
+/// The names of the files of an output after a step, without their endings.
 fn frame_name(output: &str, step: u64) -> String {
     format!("{}-{step:08}", file_name(output))
 }
 
-/// What values are, and where they lie.
+/// The name and the place of values.
 struct Quantity<'a> {
     name: &'a str,
     /// Which has their position and time.

@@ -20,7 +20,7 @@ use torre_compiler::statics::{coordinate, physical_time};
 /// Where the values of a picture lie: in a plane or on a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
-    /// What the values are.
+    /// The name of the values.
     pub name: String,
     /// Where values lie in their cells.
     pub position: Position,
@@ -61,7 +61,7 @@ impl Shown {
         .with_axes(scheme)
     }
 
-    /// What does not change.
+    /// A field that does not change.
     pub fn of_static(scheme: &Scheme, output: &StaticOutput) -> Option<Self> {
         Self {
             name: output.name.split('-').next().unwrap_or("").to_owned(),
@@ -96,7 +96,7 @@ impl Shown {
         self.region.volume() as usize
     }
 
-    /// When the values of an output are those of a step.
+    /// The step and the time of the values of an output after a step.
     pub fn when(scheme: &Scheme, output: &Output, step: u64) -> When {
         let time = physical_time(scheme, output.component, step as i64);
         When { step, time }
@@ -200,8 +200,7 @@ impl Shown {
         panel.map_or_else(|| Canvas::new(1, 1), |panel| panel.canvas)
     }
 
-    /// Draws the frames of a line above each other, time upward: `values` are those of the first frame, then of the
-    /// next.
+    /// Draws the frames of a line above each other, time upward: `values` has the first frame, then the next ones.
     pub fn diagram(
         &self,
         scheme: &Scheme,

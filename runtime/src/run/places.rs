@@ -6,7 +6,7 @@ use torre_compiler::lattice::{Position, Region};
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::coordinate;
 
-/// What a store says of a scheme.
+/// The attributes of a store for a scheme.
 pub fn attributes(scheme: &Scheme) -> Attributes {
     let mut attributes = Attributes::new();
     attributes.insert("scheme".into(), scheme.name.clone().into());

@@ -43,7 +43,7 @@ pub struct Record {
     pub identity: Identity,
     /// Steps of the problem.
     pub steps: u64,
-    /// Hash of what is written when, and in which format.
+    /// Hash of the outputs, their steps and their format.
     pub outputs: String,
 }
 
@@ -51,18 +51,18 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
     Anew,
-    /// After a checkpoint: it needs what was written before.
+    /// After a checkpoint: it needs the results that were written before.
     Resumed,
 }
 
-/// What becomes of the results of another run in a folder.
+/// The treatment of the results of another run in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
     Kept,
     Removed,
 }
 
-/// What lies in a folder.
+/// The contents of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// No results.
@@ -73,7 +73,7 @@ pub enum Found {
 }
 
 impl Record {
-    /// `manner` says in which format results are, and which are written beside those that the problem lists.
+    /// `manner` says in which format results are, and which are written beside the ones that the problem lists.
     pub fn new(identity: &Identity, problem: &Problem, manner: &str) -> Self {
         let Problem {
             outputs, statics, ..
@@ -86,7 +86,7 @@ impl Record {
         }
     }
 
-    /// What a report says about it, beside the number of steps and the precision.
+    /// The entries of a report about it, beside the number of steps and the precision.
     pub fn json(&self) -> Value {
         json!({
             "scheme": self.identity.scheme,
@@ -117,7 +117,7 @@ impl Record {
         })
     }
 
-    /// What results in a folder belong to.
+    /// The run to which results in a folder belong.
     pub fn find(folder: &Path) -> Found {
         if let Some(record) = Self::read(folder) {
             return Found::Results(record);
@@ -129,7 +129,7 @@ impl Record {
         }
     }
 
-    /// Whether this run may write beside what a folder has.
+    /// Whether this run may write beside the contents of a folder.
     pub fn check(&self, folder: &Path, begun: Begun) -> Result<(), FileError> {
         let what = match Self::find(folder) {
             Found::Nothing => return Ok(()),
@@ -145,7 +145,7 @@ impl Record {
         }
     }
 
-    /// In what the results of another run differ from those of this one.
+    /// The differences between the results of another run and this one's.
     fn differences(&self, other: &Self, begun: Begun) -> Vec<String> {
         let resumed = begun == Begun::Resumed;
         let mut what = Vec::new();
@@ -198,7 +198,7 @@ pub fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Removes all results from a folder, whatever run wrote them. Files with other names than results have stay.
+/// Removes all results from a folder, of any run. Files with other names stay.
 pub fn clear(folder: &Path) -> Result<(), FileError> {
     for name in FILES {
         let path = folder.join(name);
@@ -231,7 +231,7 @@ pub fn clear(folder: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Whether a folder is there, and no link to another one: what lies behind a link is not removed.
+/// Whether a folder is there, and no link to another one: the target of a link is not removed.
 fn own_folder(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Err(io::Error::other(
@@ -243,7 +243,7 @@ fn own_folder(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// What is not there is gone.
+/// A file that is not there counts as removed.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -377,7 +377,7 @@ mod tests {
         );
         assert!(others.iter().all(|name| folder.join(name).exists()));
         assert!(!folder.join("fields").exists() && !folder.join("volumes.zarr").exists());
-        // What lies behind a link stays.
+        // The target of a link stays.
         let elsewhere = tempfile::tempdir().unwrap();
         fs::write(elsewhere.path().join("b-1.npy"), "x").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), folder.join("fields")).unwrap();

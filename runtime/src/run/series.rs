@@ -1,7 +1,7 @@
 //! Reductions and states over time: taken from the values of a simulation at pauses.
 //!
-//! A pause after each recorded step is what volumes cost too: time blocks end there, and a GPU brings the values to the
-//! host.
+//! A pause after each recorded step costs as much as a volume: time blocks end there, and a GPU brings the values to
+//! the host.
 
 use super::fields::state_value;
 use crate::simulation::{Simulation, Value};
@@ -32,7 +32,7 @@ impl<T: Value> RowValues for Rows<'_, T> {
     }
 }
 
-/// What is recorded.
+/// The number of series that are recorded.
 fn number(problem: &Problem) -> usize {
     problem.series.len() + problem.state_probes.len()
 }
@@ -43,7 +43,7 @@ impl<'a> SeriesRecords<'a> {
         number(problem) > 0
     }
 
-    /// Empty ones, or those of the steps before a run goes on.
+    /// Empty records, or the records of the steps before a run goes on.
     pub fn new(problem: &Problem, files: &'a dyn Files, before: Option<Vec<Vec<f64>>>) -> Self {
         let values = before.unwrap_or_else(|| vec![Vec::new(); number(problem)]);
         Self {
@@ -53,7 +53,7 @@ impl<'a> SeriesRecords<'a> {
         }
     }
 
-    /// What a series has recorded: value i is that after step `(i + 1) * every`.
+    /// The record of a series: value i is the value after step `(i + 1) * every`.
     pub fn of(&self, index: usize) -> Vec<f64> {
         self.values.borrow()[index].clone()
     }
@@ -64,7 +64,7 @@ impl<'a> SeriesRecords<'a> {
         values[self.series + index].clone()
     }
 
-    /// Records what is due after the current step.
+    /// Records the values that are due after the current step.
     pub fn take<T: Value>(&self, simulation: &dyn Simulation<T>, threads: usize) {
         let step = simulation.steps();
         // After a pause for something else it may be there.
@@ -98,7 +98,7 @@ pub fn is_due(problem: &Problem, step: u64) -> bool {
     step > 0 && intervals(problem).any(|every| step.is_multiple_of(every))
 }
 
-/// The next step, after so many, after which something is recorded.
+/// The next step behind `steps` after which something is recorded.
 pub fn next(problem: &Problem, steps: u64) -> u64 {
     let next = |every: u64| (steps / every + 1).saturating_mul(every);
     intervals(problem).map(next).min().unwrap_or(u64::MAX)

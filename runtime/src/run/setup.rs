@@ -152,7 +152,7 @@ impl Setup<'_> {
         )
     }
 
-    /// What lies at the ends of the domain.
+    /// The boundaries of the domain in words.
     fn ends(&self) -> String {
         let grid = &self.scheme.grid;
         let side = |axis: Axis| {
@@ -166,7 +166,7 @@ impl Setup<'_> {
         format!("ends  {}", sides.join(", "))
     }
 
-    /// What the colours of marks mean.
+    /// The meaning of the colours of marks.
     fn legend(&self) -> Vec<(Rgb, String)> {
         let Problem {
             sources,
@@ -335,7 +335,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Planes are lines where they cross this one; boxes have their sides. What covers all has none.
+    /// Planes are lines where they cross this one; boxes have their sides. An output of the whole grid has none.
     fn draw_outputs(&self, plane: &mut Plane<'_>) {
         let dashed = Line {
             weight: 1.6,
@@ -426,8 +426,8 @@ impl Plane<'_> {
         })
     }
 
-    /// Draws a box: a disc for a single value, a line for a row of values, otherwise its sides. What lies before or
-    /// behind the plane is drawn thinner, a disc as a ring.
+    /// Draws a box: a disc for a single value, a line for a row of values, otherwise its sides. A box before or behind
+    /// the plane is drawn thinner, a disc as a ring.
     fn draw_box(&mut self, region: Region, position: Position, line: Line) {
         let [[x0, x1], [y0, y1]] = self.span(region, position);
         let meets = self.meets(region, position);

@@ -50,7 +50,7 @@ fn place(scheme: &Scheme, at: PerAxis<i64>) -> Vec<i64> {
     scheme.grid.present().map(|axis| at[axis]).collect()
 }
 
-/// Compares all values that both keep, and what their probes have recorded.
+/// Compares all values that both keep, and the records of their probes.
 pub fn compare<T: Value>(
     run: &dyn Simulation<T>,
     check: &dyn Simulation<T>,

@@ -1,4 +1,4 @@
-//! Why a device does not do what it is asked for.
+//! Why a device does not run a calculation.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ pub enum DeviceError {
     Refused(torre_trust::Refusal),
     /// The driver has no device.
     NoDevice,
-    /// There are not so many devices.
+    /// There are fewer devices.
     NoSuchDevice {
         number: usize,
         count: usize,
     },
-    /// The driver is older than what can be used.
+    /// The driver is too old.
     OldDriver {
         cuda: u32,
         needed: u32,
@@ -38,7 +38,7 @@ pub enum DeviceError {
     TooLong,
     /// The driver reports an error.
     Failed {
-        /// What was tried.
+        /// The operation that was tried.
         what: &'static str,
         message: String,
     },

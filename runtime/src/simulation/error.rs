@@ -51,7 +51,7 @@ impl From<SetupError> for RunError {
 /// The first value that differs, and how many do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// What holds the value: a component, a probe, a slice.
+    /// The holder of the value: a component, a probe, a slice.
     pub what: String,
     /// Cell index; of a probe, nothing.
     pub at: Vec<i64>,

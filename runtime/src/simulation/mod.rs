@@ -1,4 +1,4 @@
-//! A calculation that can be advanced and looked at, whatever advances it.
+//! A calculation that can be advanced and looked at, independent of the engine.
 
 mod device_error;
 mod error;
@@ -22,7 +22,7 @@ use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
 /// `f32` or `f64`, to compute with and to write.
 pub trait Value: Real + Element {
-    /// Rows of this type among those of any.
+    /// Rows of this type as rows of any type.
     fn any<'a>(rows: &'a dyn Rows<Self>) -> AnyRows<'a>;
 }
 
@@ -61,7 +61,7 @@ pub trait Simulation<T>: Sync {
     fn stride(&self) -> u64 {
         1
     }
-    /// Runs until so many steps are done.
+    /// Runs until `until` steps are done.
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError>;
     /// Brings the values to where [`Simulation::row`] finds them, if they are elsewhere while steps run.
     fn fetch(&mut self) -> Result<(), RunError> {
@@ -80,7 +80,7 @@ pub trait Simulation<T>: Sync {
     fn keeps_states(&self) -> bool {
         false
     }
-    /// All results up to the current step are written, and so much was recorded beside probes, by the names of a
+    /// All results up to the current step are written, and `records` was recorded beside probes, by the names of a
     /// checkpoint: a state that a calculation keeps itself counts from now on.
     fn settle(&mut self, _records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
         Ok(())
@@ -93,7 +93,7 @@ pub trait Simulation<T>: Sync {
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T];
     /// The value of a state at a cell of its zone.
     fn state(&self, id: StateId, at: PerAxis<i64>) -> T;
-    /// What a probe has recorded: one value per step.
+    /// The record of a probe: one value per step.
     fn probe(&self, index: usize) -> Vec<f64>;
     /// The pictures of slices that were due and have not been taken yet.
     fn take_pictures(&mut self) -> Vec<Picture>;
@@ -103,7 +103,7 @@ pub trait Simulation<T>: Sync {
     }
 }
 
-/// The next step, after so many and up to the problem's end, after which an output is taken from the values.
+/// The next step behind `steps` and up to the problem's end after which an output is taken from the values.
 pub fn next_volume(problem: &Problem, steps: u64) -> u64 {
     let outputs = problem.outputs.iter();
     outputs
@@ -179,7 +179,7 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
     }
 }
 
-/// The reference: what the language means, one cell at a time.
+/// The reference: the meaning of the language, one cell at a time.
 pub struct Literal<'a, T> {
     scheme: &'a Scheme,
     problem: &'a Problem,

@@ -15,7 +15,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// That of a file, by the end of its name; `None` for other names.
+    /// The format of a file, by the end of its name; `None` for other names.
     pub fn of(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()? {
             "csv" => Some(Format::Csv),

@@ -1,5 +1,5 @@
-//! When operations of devices ran: what a run with time blocks in flight records of its launches and copies, and what
-//! devices waited for.
+//! When operations of devices ran: the record of the launches and copies of a run with time blocks in flight, and the
+//! operations for which devices waited.
 
 mod files;
 mod summary;
@@ -72,7 +72,7 @@ pub struct Operation {
     pub end: f64,
 }
 
-/// What devices did.
+/// The operations of devices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// Names of devices, by their numbers.

@@ -1,8 +1,8 @@
-//! What devices did and what they waited for.
+//! The work of devices, and the operations for which they waited.
 //!
-//! A device *waits* where none of its kernels runs. Each such gap ends with a launch; the gap is divided among what led
-//! to that launch: the operation that was over last of those that it waited for, as long as that ran, then the one that
-//! was over last before that one, and so on to the beginning of the gap.
+//! A device *waits* where none of its kernels runs. Each such gap ends with a launch; the gap is divided among the
+//! operations that led to that launch. Of the operations for which the launch waited, the one that was over last counts
+//! for as long as it ran; then the one that was over last before that one, and so on to the beginning of the gap.
 
 use super::{Kind, Operation, Timeline};
 use std::collections::BTreeMap;
@@ -26,13 +26,13 @@ pub struct DeviceTimes {
     /// In which a kernel runs, and in which two or more do.
     pub computing: f64,
     pub together: f64,
-    /// In which a copy of a kind runs, for those that there are, with its bytes.
+    /// Seconds in which a copy of a kind runs, for each kind that there is, with its bytes.
     pub copying: Vec<(Kind, f64, u64)>,
     /// In which no kernel runs: before the first launch, after the last one, and between.
     pub waiting: f64,
     pub before: f64,
     pub after: f64,
-    /// What the gaps between are for, the largest first.
+    /// The causes of the gaps between, the largest first.
     pub causes: Vec<Cause>,
     pub launches: usize,
     pub towers: u64,
@@ -104,7 +104,7 @@ fn times(ops: &[Operation], device: usize, [first, last]: [f64; 2]) -> DeviceTim
         _ => [last, last],
     };
     let mut causes: BTreeMap<String, Cause> = BTreeMap::new();
-    // By their beginnings, to find what ends a gap.
+    // By their beginnings, to find the launch that ends a gap.
     let mut starts: Vec<usize> = (0..ops.len())
         .filter(|n| ops[*n].device == device && ops[*n].kind.computes())
         .collect();
@@ -146,7 +146,7 @@ fn times(ops: &[Operation], device: usize, [first, last]: [f64; 2]) -> DeviceTim
     }
 }
 
-/// What a gap that an operation ends is for, with the seconds of each.
+/// The causes of a gap that an operation ends, with the seconds of each.
 fn blame(ops: &[Operation], device: usize, next: usize, gap: [f64; 2]) -> BTreeMap<String, f64> {
     let mut shares = BTreeMap::new();
     let mut add = |what: String, from: f64, to: f64| {
@@ -228,7 +228,7 @@ mod tests {
         assert!(all[1].causes.is_empty());
         assert_eq!(all[0].copying, [(Kind::Send, 1.0, 10)]);
         assert_eq!((all[0].launches, all[0].towers), (2, 20));
-        // What was asked for late waited for the host.
+        // An operation that was asked for late waited for the host.
         ops[3].asked = 8.75;
         assert_eq!(causes(&of(ops)[0])[1], ("send".to_owned(), 1.0));
     }

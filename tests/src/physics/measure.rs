@@ -1,6 +1,6 @@
 //! Measurements on series of numbers.
 
-/// A series that holds one frequency obeys `u(n+1) + u(n-1) = 2 cos(w dt) u(n)`, whatever its phase and direction. The
+/// A series that holds one frequency obeys `u(n+1) + u(n-1) = 2 cos(w dt) u(n)`, for any phase and direction. The
 /// least-squares solution of that over several series of the same frequency.
 pub fn frequency(series: &[Vec<f64>], dt: f64) -> f64 {
     let (mut top, mut bottom) = (0.0, 0.0);

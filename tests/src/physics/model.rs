@@ -2,7 +2,7 @@
 //!
 //! A plane wave of a linear scheme in a uniform medium is `F = F0 cos(k.r - w t)` for every component F, at its own
 //! place and time, with real amplitudes F0: differences in space turn the phase factor exp(i (k.r - w t)) into i K
-//! times it and those in time into -i W, and the factors i cancel. Below, K is the vector of the symbols of
+//! times it and differences in time into -i W, and the factors i cancel. Below, K is the vector of the symbols of
 //! [`super::theory`], and W the symbol in time. With K = k and W = w the same formulas give the continuous plane wave.
 
 use super::theory;

@@ -1,5 +1,5 @@
-//! The theory of central differences on uniform lattices, independent of the compiler: its coefficients are those of
-//! the literature.
+//! The theory of central differences on uniform lattices, independent of the compiler: its coefficients come from the
+//! literature.
 //!
 //! A staggered difference of order 2m with coefficients c_1 .. c_m,
 //!

@@ -18,7 +18,7 @@ use torre_runtime::gpu::{DeviceModel, code, l2_partitions};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::world::{FileWorld, read_source};
 
-/// LLVM, which does for kernels what it does for users.
+/// LLVM, which compiles kernels as it does for users.
 fn library() -> Result<&'static Library, torre_compiler::backend::llvm::library::Error> {
     Effort::Full.choose();
     Library::open()
@@ -207,7 +207,7 @@ fn assemble_towers(cases: &[Towers]) {
     }
 }
 
-/// Absorbing layers on all sides, and on those of one axis.
+/// Absorbing layers on all sides, and on the sides of one axis.
 #[test]
 fn towers_with_layers_are_assembled_without_spills() {
     let all = "x: cpml(10), y: cpml(10), z: cpml(10)";
@@ -256,9 +256,9 @@ fn towers_with_layers_are_assembled_without_spills() {
     }
 }
 
-/// The pyramids that are expected to be fastest for programs with one or two axes, on grids of any size: large ones, and
-/// small ones whose tiles stay on the chip. A sixth of them spill, and none more than an eighth of the registers of a
-/// thread.
+/// The pyramids that are expected to be fastest for programs with one or two axes, on grids of any size: large ones,
+/// and small ones whose tiles stay on the chip. A sixth of them spill, and none more than an eighth of the registers of
+/// a thread.
 #[test]
 fn pyramids_are_assembled_with_few_spills() {
     let Ok(library) = library() else {

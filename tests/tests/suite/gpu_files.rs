@@ -1,5 +1,5 @@
-//! A run on a GPU goes on while its files are written. They are those of the reference, bit by bit, and so is what a
-//! run that fails leaves. The GPU is interpreted; where there is a real one, it does the same.
+//! A run on a GPU goes on while its files are written. The files are the reference's, bit by bit, and so are the files
+//! that a failing run leaves. The GPU is interpreted; where there is a real one, it does the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ fn add_states(scheme: &Scheme, problem: &mut Problem, every: &[u64]) {
     }
 }
 
-/// What is run, and by which towers, if by any.
+/// A run, and its towers, if it has any.
 struct Case {
     scheme: Scheme,
     problem: Problem,
@@ -109,7 +109,7 @@ struct Case {
 }
 
 impl Case {
-    /// Slices and volumes of all components, each after so many steps in turn.
+    /// Slices and volumes of all components, with the intervals of `every` in turn.
     fn new(cells: [i64; 3], steps: u64, every: &[u64], schedule: Option<&'static str>) -> Case {
         let mut scheme = maxwell(4, Precision::F32, cells);
         if cells[2] == 9 {
@@ -286,7 +286,7 @@ impl Case {
         execute(run, None, company, &Watch::default()).map(|_| ())
     }
 
-    /// What the reference writes.
+    /// The files that the reference writes.
     fn expected(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let folder = tempfile::tempdir().expect("a folder");
         let mut reference = Literal::<f32>::new(&self.scheme, &self.problem, &NoFiles);
@@ -419,7 +419,7 @@ fn a_checkpoint_goes_on_in_other_schedules_and_back_ends() {
     assert!(!whole.scheme.states.is_empty() && !whole.problem.state_probes.is_empty());
     let folder = tempfile::tempdir().expect("a folder");
     let part = |steps: u64, schedule| {
-        // The same sources, whatever runs.
+        // The same sources for all schedules.
         let mut part = Case::new([10, 11, 9], steps, &[8], towers);
         (part.checkpoints, part.schedule) = (100, schedule);
         part
@@ -468,7 +468,7 @@ fn look(library: &Library, device: &dyn Device, case: &Case, memory: FreeMemory)
             verify::compare(run, &reference).map_err(RunError::Difference)?;
             let checked = reference.take_pictures();
             verify::compare_pictures(run, &pictures, &checked).map_err(RunError::Difference)?;
-            // What has begun cannot be taken back, nor is it shown.
+            // Steps that have begun cannot be taken back, nor are they shown.
             if next > step {
                 assert!(run.run(step, &progress).is_err());
             }
@@ -512,7 +512,7 @@ fn a_run_whose_values_blow_up_ends_with_their_place() {
         let irregular = found.value.is_nan() || found.value.abs() > 1e30;
         assert!(found.step <= 26 && irregular, "{found}");
         assert_eq!(found.at.len(), 3, "{found}");
-        // What is regular is not found.
+        // Regular values are not reported.
         let case = Case::new([14, 15, 8], 26, &[1000], schedule);
         let fine = case.with(library, &device, None, |run| {
             run.run(26, &Progress::guarded())

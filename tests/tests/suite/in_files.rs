@@ -1,5 +1,5 @@
-//! Calculations whose arrays are in files have the bits of the reference, in whatever parts their planes come and go, and
-//! go on with the state that a run before them left.
+//! Calculations whose arrays are in files have the bits of the reference, for any parts in which their planes come and
+//! go, and go on with the state that an earlier run left.
 
 use std::path::Path;
 use torre_compiler::backend::interp::Interp;
@@ -17,7 +17,7 @@ use torre_runtime::run::{
 };
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, seeds};
 
-/// Runs a problem in the files of a folder, from the state that it has, and compares what can be seen with the
+/// Runs a problem in the files of a folder, from the state that it has, and compares all visible values with the
 /// reference.
 fn compare<T: Value>(
     scheme: &Scheme,

@@ -1,5 +1,5 @@
 //! All tests of the suite as one program, so that they share the cores to the end. Tests start in the order of their
-//! names; those of the assembler are the longest ones and come first.
+//! names; tests of the assembler are the longest ones and come first.
 
 mod assembler;
 mod assembly;

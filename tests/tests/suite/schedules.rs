@@ -160,7 +160,7 @@ fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stages {
     AsDrawn,
-    /// Those of every fourth scheme have one update each.
+    /// Stages of every fourth scheme have one update each.
     SomeSingle,
 }
 

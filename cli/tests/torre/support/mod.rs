@@ -1,10 +1,10 @@
-//! Running the `torre` command and looking at what it leaves behind.
+//! Running the `torre` command and looking at the files that it leaves.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The command under test; its code cache stays out of the user's, and no run changes what another one chooses.
+/// The command under test; its code cache stays out of the user's, and no run changes the choice of another one.
 pub fn torre() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_torre"));
     command
@@ -180,7 +180,7 @@ problem pond {
 }
 ";
 
-/// That calculation on `size` times 70 cells, as a file in a folder.
+/// The calculation of `POND` on `size` times 70 cells, as a file in a folder.
 pub fn pond(folder: &Path, size: u32, steps: u32) -> PathBuf {
     let path = folder.join("pond.torre");
     let text = POND

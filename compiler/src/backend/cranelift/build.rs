@@ -1,4 +1,5 @@
-//! Row kernels as Cranelift's intermediate form: a loop over vectors and a loop over what is left, for each group.
+//! Row kernels as Cranelift's intermediate form: a loop over vectors and a loop over the remaining values, for each
+//! group.
 
 use crate::backend::rows::{Place, RowOp, RowProgram, Store};
 use crate::kernel::Run;
@@ -34,7 +35,7 @@ enum Form {
 /// Where the streams are at a group.
 struct Frame<'a> {
     streams: &'a [Value],
-    /// What leads from an address in the group to the one at the same index of the stream.
+    /// Differences from an address in the group to the one at the same index of the stream.
     bases: &'a [Value],
 }
 
@@ -237,8 +238,8 @@ impl Kernel<'_> {
         let ty = self.ty(form);
         // The address may have any alignment, and memory is known to be there.
         let flags = MemFlagsData::new().with_notrap();
-        // What a kernel does not overwrite at this very place it does not overwrite at all (rule 4 of the scheme). So
-        // these loads may move to where they are used, which saves registers.
+        // A value that a kernel does not overwrite at this very place it does not overwrite at all (rule 4 of the
+        // scheme). So these loads may move to where they are used, which saves registers.
         let constant = flags.with_readonly().with_can_move();
         let mut values: Vec<Value> = Vec::with_capacity(self.program.ops.len());
         for (i, op) in self.program.ops.iter().enumerate() {

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// What kept Cranelift from compiling.
+/// Why Cranelift could not compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// This processor is not one of Cranelift's targets.
@@ -42,9 +42,9 @@ impl std::error::Error for Error {}
 /// Which features of the processor to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Features {
-    /// All that it has.
+    /// All instructions that it has.
     Host,
-    /// Those that every processor of the family has. Without a fused multiply-add each one is a call.
+    /// Instructions that every processor of the family has. Without a fused multiply-add each one is a call.
     Baseline,
 }
 
@@ -70,7 +70,7 @@ pub struct CraneliftCode {
     description: String,
     layout: Layout,
     bands: Bands,
-    /// Per kernel, what is written after its code has run.
+    /// Per kernel, the ghosts that are written after its code has run.
     ends: Vec<Vec<RowEnds>>,
     precision: Precision,
     /// Between groups of a run, in bytes.
@@ -118,7 +118,7 @@ impl CraneliftCode {
 }
 
 impl CraneliftCode {
-    /// Ghosts along the inner axis of a run whose first group is so many bytes from `base`.
+    /// Ghosts along the inner axis of a run, with the distance of its first group from `base` in bytes.
     ///
     /// # Safety
     /// As for [`Code::run`].
@@ -250,8 +250,8 @@ fn isa(features: Features) -> Result<OwnedTargetIsa, Error> {
         .map_err(|e| Error::Host(e.to_string()))
 }
 
-/// Whether instructions take vectors from memory at any address. Of the processors that Cranelift serves, only those of
-/// the x86 family without AVX are particular about alignment.
+/// Whether instructions take vectors from memory at any address. Of the processors that Cranelift serves, only x86
+/// processors without AVX need aligned addresses.
 fn unaligned(isa: &dyn TargetIsa) -> bool {
     isa.name() != "x64"
         || isa

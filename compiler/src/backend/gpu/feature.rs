@@ -1,4 +1,4 @@
-//! What not every GPU can do.
+//! Features that not every GPU has.
 
 use std::fmt;
 

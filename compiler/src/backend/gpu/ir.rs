@@ -14,7 +14,7 @@ pub enum Space {
     Global,
     /// The block's own memory.
     Shared,
-    /// What nobody writes; threads that read one place of it together get it fastest.
+    /// Memory that no thread writes. Reads are fastest where threads read one place together.
     Constant,
     /// The shared memory of any block of the cluster.
     Cluster,
@@ -35,7 +35,7 @@ impl Space {
 /// The type of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// An integer of so many bits.
+    /// An integer with this number of bits.
     Int(u32),
     /// A number, or a vector of them where there are several lanes.
     Real {
@@ -69,7 +69,7 @@ impl Type {
         }
     }
 
-    /// What a lane of a vector has.
+    /// The type of a lane of a vector.
     pub fn element(self) -> Type {
         match self {
             Type::Real { precision, .. } => Type::scalar(precision),
@@ -177,7 +177,7 @@ impl Operand {
         }
     }
 
-    /// Any value: what is not looked at.
+    /// An arbitrary value, for values that are never read.
     pub fn poison(ty: Type) -> Operand {
         Operand {
             ty,
@@ -251,7 +251,7 @@ pub struct Module {
     constants: Vec<i32>,
     /// Of memory that is read only, at a different place by each thread.
     table: Vec<i32>,
-    /// Bytes of what `shared` names, but for what is given when a kernel starts.
+    /// Bytes of the memory that `shared` declares, without memory that is given when a kernel starts.
     shared_bytes: u32,
     kernels: String,
     declarations: BTreeSet<String>,
@@ -300,7 +300,7 @@ impl Module {
         }
     }
 
-    /// Fills the module's table, and gives its beginning: what threads read at different places, unlike constants.
+    /// Fills the module's table, and gives its beginning. Threads read a table at different places, unlike constants.
     pub fn table(&mut self, words: &[i32]) -> Operand {
         self.table = words.to_vec();
         Operand {
@@ -314,7 +314,7 @@ impl Module {
         self.shared_bytes
     }
 
-    /// What the kernels need that not every GPU has.
+    /// The features that the kernels need and not every GPU has.
     pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
         self.features.iter().copied()
     }

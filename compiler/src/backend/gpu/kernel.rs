@@ -1,8 +1,8 @@
 //! Writes one kernel, instruction by instruction.
 //!
-//! A kernel is a list of blocks. A block is begun by [`Kernel::place`] and ended by a jump; what falls through gets its
-//! jump. Values that change are [`Variable`]s: LLVM turns them into registers, so loops need no phi nodes. No
-//! floating-point operation carries flags, so the bits are those of the operations as written.
+//! A kernel is a list of blocks. A block is begun by [`Kernel::place`] and ended by a jump; a block without one gets a
+//! jump to the next. Values that change are [`Variable`]s: LLVM turns them into registers, so loops need no phi nodes.
+//! No floating-point operation carries flags, so the bits are the bits of the operations as written.
 
 mod assembly;
 mod barriers;
@@ -40,12 +40,12 @@ pub struct Variable {
     number: u32,
 }
 
-/// What is special about a memory access.
+/// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// As it comes.
     Plain,
-    /// Nobody writes this memory while the kernel runs, so the read may use the texture path and move across stores.
+    /// No thread writes this memory while the kernel runs, so the read may use the texture path and move across stores.
     ReadOnly,
     /// Others read and write it meanwhile: never moved, never kept.
     Volatile,
@@ -89,7 +89,7 @@ pub enum IntCmp {
     Below,
 }
 
-/// What a thread can know about itself.
+/// A special register of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
     /// Its number in the block along an axis (0 to 2).
@@ -179,7 +179,7 @@ impl<'m> Kernel<'m> {
 
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
         if !self.open {
-            // What follows a jump is never reached, but it needs a block.
+            // Code behind a jump is never reached, but it needs a block.
             let label = self.label();
             self.place(label);
         }
@@ -248,7 +248,7 @@ impl<'m> Kernel<'m> {
         self.place(on);
     }
 
-    /// What runs only where a condition holds.
+    /// Code that runs only where a condition holds.
     pub fn when(&mut self, condition: Operand, body: impl FnOnce(&mut Self)) {
         let (then, after) = (self.label(), self.label());
         self.branch(condition, then, after);
@@ -274,7 +274,7 @@ impl<'m> Kernel<'m> {
         self.place(after);
     }
 
-    /// What runs for each integer `from, from + step, ...` below `until`; `unroll` copies of it should follow each
+    /// Code that runs for each integer `from, from + step, ...` below `until`; `unroll` copies of it should follow each
     /// other.
     pub fn repeat(
         &mut self,
@@ -352,7 +352,7 @@ impl<'m> Kernel<'m> {
 
     // Integers, truth values and pointers.
 
-    /// What a thread knows about itself, in 32 bits.
+    /// A special register of the thread, in 32 bits.
     pub fn special(&mut self, special: Special) -> Operand {
         let axis = |i: usize| ["x", "y", "z"][i.min(2)];
         let name = match special {
@@ -436,7 +436,7 @@ impl<'m> Kernel<'m> {
         }
     }
 
-    /// A pointer so many bytes farther, in a word of 32 bits.
+    /// A pointer `bytes` bytes farther; `bytes` is a word of 32 bits.
     pub fn advance_by_word(&mut self, pointer: Operand, bytes: Operand) -> Operand {
         let bytes = self.resize(bytes, Type::I64);
         self.advance(pointer, bytes, 1)
@@ -469,7 +469,7 @@ impl<'m> Kernel<'m> {
 
     // Memory.
 
-    /// What lies at an address that is a multiple of `align` bytes.
+    /// The value at an address that is a multiple of `align` bytes.
     pub fn load(&mut self, ty: Type, from: Operand, align: u32, access: Access) -> Operand {
         let (word, note) = match access {
             Access::Plain => ("", ""),
@@ -537,7 +537,7 @@ impl<'m> Kernel<'m> {
         self.assembly(code, "l,r,r,~{memory}", &[], &[from, to, flag]);
     }
 
-    /// Brings what lies at an address of global memory near, where a condition holds.
+    /// Prefetches the line of the cache at an address of global memory, where a condition holds.
     pub fn prefetch_if(&mut self, condition: Operand, from: Operand) {
         let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
         let code = "{ .reg .pred %has; setp.ne.u32 %has, $1, 0; @%has prefetch.global.L1 [$0]; }";

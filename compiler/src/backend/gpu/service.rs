@@ -1,5 +1,5 @@
-//! Small kernels for what happens around the updates: ghosts of rows, sources, probes and slices. What they do is in
-//! tables that lie in the device's memory, so that they are the same for all schemes.
+//! Small kernels for the work around the updates: ghosts of rows, sources, probes and slices. Their work is listed in
+//! tables in the device's memory, so that the kernels are the same for all schemes.
 
 use super::abi::{
     AddSources, CellGhost, CopyRows, CorrectRows, CorrectedRow, Gather, GatherPlane, RowCopy,
@@ -52,7 +52,7 @@ fn field(k: &mut Kernel<'_>, entry: Operand, at: i64, ty: Type) -> Operand {
     k.load(ty, from, ty.bytes(), Access::ReadOnly)
 }
 
-/// The number of the block times so many, plus that of the thread along an axis, in 64 bits.
+/// The number of the block times `per_block`, plus the number of the thread along `axis`, in 64 bits.
 fn number(k: &mut Kernel<'_>, per_block: u32, axis: usize) -> Operand {
     let block = k.special(Special::Block(0));
     let block = k.resize(block, Type::I64);

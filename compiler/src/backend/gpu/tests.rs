@@ -1,4 +1,4 @@
-//! The emission layer: what is written is what LLVM makes of it.
+//! The emission layer: the IR that is written, and the code that LLVM makes of it.
 
 use super::*;
 use crate::backend::llvm::library::{Error, Library};

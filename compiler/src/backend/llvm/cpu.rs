@@ -9,13 +9,13 @@
 //!     ends:                       ghosts of the row along the inner axis
 //! ```
 //!
-//! - Vectors start at multiples of their length, whatever `lo` is, so all rows are accessed in aligned vectors. A value
-//!   at an offset along the inner axis is put together from two neighbouring vectors, and the loop carries those that
-//!   it will need again ([`Shape::window`]).
+//! - Vectors start at multiples of their length, for any `lo`, so all rows are accessed in aligned vectors. A value
+//!   at an offset along the inner axis is put together from two neighbouring vectors, and the loop carries the vectors
+//!   that it will need again ([`Shape::window`]).
 //! - All operands lie at constant displacements from one pointer.
 //! - No operation carries fast-math flags, so LLVM keeps all of them as they are. A multiply-add is fused exactly where
 //!   it is written as `llvm.fma`.
-//! - Lanes outside of `lo..hi` are computed from whatever lies there, and dropped.
+//! - Lanes outside of `lo..hi` are computed from the arbitrary values there, and dropped.
 
 mod bands;
 mod ends;
@@ -312,7 +312,7 @@ done:
         )
     }
 
-    /// The loop over `copies` whole vectors at a time, and what comes before it; where fewer are left, the loop over
+    /// The loop over `copies` whole vectors at a time, and the code before it; where fewer are left, the loop over
     /// `fewer`.
     fn main(&mut self, copies: i64, fewer: Option<i64>) -> fmt::Result {
         let Types {
@@ -426,7 +426,7 @@ behind{copies}:
         )
     }
 
-    /// All operations for the vectors from the pointer of a block on; those of the vectors alternate.
+    /// All operations for the vectors from the pointer of a block on; operations of different vectors alternate.
     fn values(&mut self, block: &str, windows: &BTreeMap<i64, Window>, copies: i64) -> fmt::Result {
         for op in 0..self.program.common {
             for copy in 0..copies {

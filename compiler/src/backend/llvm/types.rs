@@ -34,7 +34,7 @@ impl Types {
         }
     }
 
-    /// Whether the processor's vectors have masks, so that a masked store costs what any other does.
+    /// Whether the processor's vectors have masks, so that a masked store costs as much as any other.
     pub fn has_masks(&self) -> bool {
         self.lanes * self.bytes >= 64
     }

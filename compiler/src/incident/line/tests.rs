@@ -1,4 +1,4 @@
-//! What comes back from the ends of a line.
+//! Reflections from the ends of a line.
 
 use super::*;
 use crate::host::{HostBinary, HostUnary};

@@ -5,7 +5,7 @@ use crate::lattice::Interval;
 use crate::pipeline::list::List;
 use crate::pipeline::{Action, Fault, NoLayout, Op, OpId, Queue, Window};
 
-/// What an operation uses: planes or places.
+/// The planes or places that an operation uses.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     range: Interval,
@@ -20,7 +20,7 @@ fn users(uses: &[Use], range: Interval) -> impl Iterator<Item = OpId> + '_ {
 /// A plane of the host's array.
 #[derive(Clone, Debug, Default)]
 struct HostPlane {
-    /// The operation that stored it last, and those that loaded it since.
+    /// The operation that stored it last, and the operations that loaded it since.
     stored: Option<OpId>,
     loads: Vec<OpId>,
 }
@@ -35,8 +35,8 @@ struct Pending {
     writers: Vec<Use>,
 }
 
-/// Makes the list of operations of slabs. Queues of loads, stores and time blocks are those of a device, which its
-/// buffers share.
+/// Makes the list of operations of slabs. Queues of loads, stores and time blocks belong to a device; its buffers share
+/// them.
 #[derive(Clone, Debug)]
 pub struct SlabBuilder {
     window: Window,
@@ -55,7 +55,7 @@ pub struct SlabBuilder {
 }
 
 impl SlabBuilder {
-    /// For the planes of an array, in buffers of so many places of one device; copies have so many planes at most.
+    /// For the planes of an array, in buffers of `places` places of one device; copies have `piece` planes at most.
     pub fn new(planes: Interval, places: i64, in_flight: usize, piece: i64) -> SlabBuilder {
         SlabBuilder::on(1, planes, places, in_flight, piece)
     }
@@ -92,7 +92,7 @@ impl SlabBuilder {
         self.slabs
     }
 
-    /// The slabs that the host waits for before it begins the next one: those before this one.
+    /// The slabs that the host waits for before it begins the next one: the slabs before this one.
     pub fn first_active(&self) -> u64 {
         self.window.first_active(self.slabs)
     }
@@ -152,7 +152,7 @@ impl SlabBuilder {
         self.slabs += 1;
         self.list.end_before(self.window.first_active(number));
         let mut ops = Vec::new();
-        // What the one before stores in another pass is loaded afterwards.
+        // Planes that the one before stores in another pass are loaded afterwards.
         let follows = self.pending.as_ref().is_some_and(|before| {
             let common = before.slab.base.intersect(slab.loaded);
             before.slab.pass != slab.pass && !common.is_empty()
@@ -226,7 +226,7 @@ impl SlabBuilder {
                 for (earlier, runs) in runs.iter().enumerate() {
                     let first = slab.work.blocks[earlier].first;
                     let need = own.need(earlier, group);
-                    // What it would need beyond the slab's groups is computed by nobody here.
+                    // Groups that it would need beyond the slab's are not computed here.
                     let index = need.and_then(|need| usize::try_from(need - first).ok());
                     let last = runs.len().checked_sub(1);
                     let index = index.zip(last).map(|(index, last)| index.min(last));
@@ -269,7 +269,7 @@ impl SlabBuilder {
             .collect();
     }
 
-    /// Stores what the slab before has left.
+    /// Stores the base that the slab before has left.
     fn store(&mut self, ops: &mut Vec<Op>) {
         let Some(pending) = self.pending.take() else {
             return;
@@ -304,7 +304,7 @@ pub struct LaidOutSlabs {
 }
 
 impl LaidOutSlabs {
-    /// So many passes of the slabs of one, in buffers of so many places; copies have so many planes at most.
+    /// A number of passes with the slabs of one, in the buffers of `builder`.
     pub fn new(
         mut builder: SlabBuilder,
         of_pass: &[Slab],

@@ -1,10 +1,10 @@
 //! Symbolic execution of the operations of slabs: whether they are right for every interleaving that queues and waits
 //! allow.
 //!
-//! As with a calculation window, each place of a buffer has a tag, and each operation a vector clock; whatever touches
-//! the same place has to be ordered. Planes that a slab does not load hold values that nobody uses: towers may touch
-//! them before anything is there. Each plane of the host's array has the number of passes that it has been through: a
-//! slab loads it before its pass, and stores it once in a pass.
+//! As with a calculation window, each place of a buffer has a tag, and each operation a vector clock; operations that
+//! touch the same place have to be ordered. Planes that a slab does not load hold values that are not used: towers may
+//! touch them before they have values. Each plane of the host's array has the number of passes that it has been
+//! through: a slab loads it before its pass, and stores it once in a pass.
 
 use super::{BUFFERS, Slab, queue_of};
 use crate::lattice::Interval;
@@ -12,12 +12,12 @@ use crate::pipeline::order::Ordered;
 use crate::pipeline::{Action, Block, Fault, Op, OpId, Window};
 use std::collections::BTreeMap;
 
-/// What a place of a buffer holds.
+/// The contents of a place of a buffer.
 #[derive(Clone, Debug)]
 struct Slot {
     slab: u64,
     plane: i64,
-    /// What loaded it, if it was.
+    /// The operation that loaded it, if it was loaded.
     load: Option<OpId>,
     used: Vec<OpId>,
 }
@@ -31,7 +31,7 @@ struct HostPlane {
     loads: Vec<OpId>,
 }
 
-/// What happened to a plane in a slab.
+/// The history of a plane in a slab.
 #[derive(Clone, Debug, Default)]
 struct History {
     writes: Vec<(usize, OpId)>,
@@ -123,7 +123,7 @@ impl Checker<'_> {
         own.ok_or(Fault::Outside { op: op.id, plane })
     }
 
-    /// A plane of a slab takes a place of its buffer; what another slab has there is over.
+    /// A plane of a slab takes a place of its buffer; operations of another slab there are over.
     fn takes(&mut self, op: &Op, plane: i64, load: Option<OpId>) -> Result<(), Fault> {
         let place = self.place(op, plane)?;
         let before = self.slots(op).get(&place).cloned();
@@ -153,7 +153,7 @@ impl Checker<'_> {
                 slot.used.push(op.id);
                 slot.load
             }
-            // It was never loaded, and nobody uses what is there.
+            // It was never loaded, and its values are not used.
             None if !is_loaded => {
                 self.takes(op, plane, None)?;
                 return self.uses(op, plane);

@@ -1,4 +1,4 @@
-//! What a slab depends on: planes, stage by stage, and the groups of towers that compute them.
+//! The cone of a slab: planes, stage by stage, and the groups of towers that compute them.
 
 use super::Slab;
 use crate::lattice::{Axis, Interval};
@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::pipeline::{Footprints, Pass};
 use crate::scheme::Scheme;
 
-/// What some planes depend on that have been through a number of steps. Planes are those that the array counts.
+/// The cone of some planes that have been through a number of steps. Planes are numbered as in the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cone {
     /// Before the first step, ghosts included.
@@ -16,8 +16,8 @@ pub(super) struct Cone {
 }
 
 impl Cone {
-    /// Before: planes of an array that holds others, too. What a component was needed for stays needed in all earlier
-    /// stages, so that states and old values beside it are, too.
+    /// Before: planes of an array that holds others, too. Planes of a component that were needed once stay needed in
+    /// all earlier stages, so that states and old values beside them are, too.
     pub fn new(scheme: &Scheme, base: Interval, held: Interval, steps: u64) -> Cone {
         let whole = |planes: Interval| with_sources(scheme, planes).intersect(held);
         let mut needed = vec![whole(base); scheme.component_ids().count()];
@@ -47,7 +47,7 @@ impl Cone {
     }
 }
 
-/// Some planes with those that mirrors at the ends show in them.
+/// Some planes with the sources of their ghosts at mirrors.
 fn with_sources(scheme: &Scheme, planes: Interval) -> Interval {
     let Interval { mut lo, mut hi } = planes;
     let cells = scheme.grid.cells[Axis::OUTER];
@@ -62,7 +62,7 @@ fn with_sources(scheme: &Scheme, planes: Interval) -> Interval {
 }
 
 impl Footprints {
-    /// The slabs of a pass of time blocks of such heights, with bases of so many planes; the last one may have fewer.
+    /// The slabs of a pass of time blocks of such heights, with bases of `base` planes; the last one may have fewer.
     /// `None` where there are no groups, or around a periodic outer axis.
     pub fn slabs(
         &mut self,
@@ -115,7 +115,7 @@ impl Footprints {
         Some(slabs.collect())
     }
 
-    /// Per block of a pass, the groups whose towers compute what belongs to a cone.
+    /// Per block of a pass, the groups whose towers compute events of a cone.
     fn groups_of(&self, pass: &Pass, cone: &Cone, grid: Interval) -> Vec<Interval> {
         let (towers, grouping) = (self.towers(), self.grouping());
         let per_period = towers.per_period().max(1) as usize;

@@ -1,9 +1,9 @@
 //! Overlapped slabs: a schedule for domains that exceed a device's memory, beside the calculation window.
 //!
-//! A *slab* is a range of planes across the outer axis, its *base*. It is loaded with all planes that the base depends
-//! on at the end of a pass, goes through all time blocks of the pass there, and stores its base: a pyramid whose base
-//! is a slab. What slabs have in common is computed by each of them. So slabs of a pass depend on nothing but what the
-//! host has before it, and are loaded, run and stored beside each other in the two buffers of a device:
+//! A *slab* is a range of planes across the outer axis, its *base*. It is loaded with all planes on which the base
+//! depends at the end of a pass, goes through all time blocks of the pass there, and stores its base: a pyramid whose
+//! base is a slab. Cells that slabs have in common are computed by each of them. So slabs of a pass depend only on the
+//! host's array before it, and are loaded, run and stored beside each other in the two buffers of a device:
 //!
 //! ```text
 //! planes     low                                                high
@@ -13,17 +13,17 @@
 //! base                      [-----------------]
 //! ```
 //!
-//! Towers keep their places and the grid its ends: a slab runs those groups of each time block that have an event on
-//! which the base depends ([`Footprints::slabs`]). Their other events, beyond the planes that are right, compute
-//! values that nobody uses; the planes in which they do are in the buffer, too, and are never stored. The first group
+//! Towers keep their places and the grid its ends: a slab runs the groups of each time block that have an event on
+//! which the base depends ([`Footprints::slabs`]). Their other events, beyond the planes that are right, compute values
+//! that are not used; the planes in which they do are in the buffer, too, and are never stored. The first group
 //! of a block does not wait for towers above it.
 //!
 //! The host has one array. A base is stored when all slabs of the pass have loaded their part of it, which are the next
 //! one beside the slab itself: [`SlabBuilder`] lists the loads of a slab before the stores of the one before. A base is
-//! no narrower than what the slab after the next one would need of it.
+//! no narrower than the part that the slab after the next one would need of it.
 //!
-//! Towers of both slabs that a buffer has one after the other say in common memory how far they are, so all runs of the
-//! first one are over before those of the second one begin.
+//! Towers of both slabs that a buffer has one after the other publish their progress in the same memory, so all runs of
+//! the first one are over before the runs of the second one begin.
 //!
 //! Slabs are numbered on over all passes, in the order in which they run, from high planes to low ones along the way of
 //! towers. In [`Op`]s that number stands for the pass, and the buffers stand for devices that take slabs in turns.
@@ -44,7 +44,7 @@ use crate::lattice::Interval;
 /// window belongs to the device of its number, modulo their count.
 pub const BUFFERS: usize = 2;
 
-/// A slab of a pass. Planes are those of the array, along the way.
+/// A slab of a pass. Planes are counted as in the array, along the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slab {
     /// The number of its pass.
@@ -53,11 +53,11 @@ pub struct Slab {
     pub work: Pass,
     /// Per block, the groups with an event on which the base depends.
     pub needed: Vec<Interval>,
-    /// What it stores.
+    /// The planes that it stores.
     pub base: Interval,
-    /// What it loads: all that the base depends on.
+    /// The planes that it loads: all on which the base depends.
     pub loaded: Interval,
-    /// What has a place in the buffer: what is loaded, and what its towers touch.
+    /// The planes with a place in the buffer: planes that are loaded, and planes that its towers touch.
     pub held: Interval,
 }
 
@@ -90,8 +90,8 @@ impl Slab {
     }
 }
 
-/// Whether a pass of slabs can be loaded from one array: each slab only needs planes that the one before it stores, of
-/// those that are stored in the pass before it is loaded. Otherwise, how wide bases would have to be.
+/// Whether a pass of slabs can be loaded from one array: of the planes that are stored in the pass before a slab is
+/// loaded, the slab needs only planes that the slab before it stores. Otherwise, how wide bases would have to be.
 pub fn wide_enough(slabs: &[Slab]) -> Result<(), NoLayout> {
     for (number, slab) in slabs.iter().enumerate() {
         let Some(stored) = number.checked_sub(2).map(|last| slabs[last].base) else {
@@ -107,8 +107,8 @@ pub fn wide_enough(slabs: &[Slab]) -> Result<(), NoLayout> {
     Ok(())
 }
 
-/// The window that stands for the buffers of slabs on some devices: so many places in each, and so many queues of time
-/// blocks.
+/// The window that stands for the buffers of slabs on some devices: `places` places in each, and `in_flight` queues of
+/// time blocks.
 pub fn buffers(devices: usize, planes: Interval, places: i64, in_flight: usize) -> Window {
     Window {
         planes,
@@ -122,7 +122,7 @@ pub fn buffers(devices: usize, planes: Interval, places: i64, in_flight: usize) 
     }
 }
 
-/// The number of a queue of the device of a slab among those of all devices.
+/// The number of a queue of the device of a slab among the queues of all devices.
 fn queue_of(window: &Window, slab: u64, queue: Queue) -> usize {
     let device = window.device(slab) % (window.devices / BUFFERS).max(1);
     let own = match queue {

@@ -1,14 +1,15 @@
 //! The operations of a pass.
 //!
-//! The list is made in rounds: in each of them every time block runs the launches with its next number, if all that
-//! they need is in the list. An operation waits for what it depends on unless that is implied by another wait: each
-//! operation carries a clock, the number of operations of every queue that are over when it is.
+//! The list is made in rounds: in each of them every time block runs the launches with its next number, if all
+//! operations that they need are in the list. An operation waits for the operations on which it depends unless that is
+//! implied by another wait: each operation carries a clock, the number of operations of every queue that are over when
+//! it is.
 
 use super::{StripeAction, StripeLaunches, StripeOp, StripeQueue, StripedPass};
 use crate::pipeline::NoLayout;
 use std::collections::BTreeMap;
 
-/// What is over when an operation is, by queue.
+/// The operations that are over when an operation is, by queue.
 type Clock = BTreeMap<StripeQueue, u64>;
 
 #[derive(Default)]
@@ -26,14 +27,14 @@ fn join(clock: &mut Clock, other: &Clock) {
 }
 
 impl List {
-    /// Adds an operation; of what it needs it waits for what is not implied.
+    /// Adds an operation; of the operations that it needs it waits for the ones that are not implied.
     fn push(&mut self, action: StripeAction, queue: StripeQueue, mut needed: Vec<usize>) -> usize {
         let before = self.last.get(&queue);
         let mut clock = before.map_or_else(Clock::new, |last| self.clocks[*last].clone());
         needed.sort_unstable();
         needed.dedup();
         let mut after = Vec::new();
-        // What comes later in the list implies more.
+        // Later operations in the list imply more.
         for id in needed.into_iter().rev() {
             let other = &self.clocks[id];
             let of = self.ops[id].queue;
@@ -56,7 +57,7 @@ impl List {
     }
 }
 
-/// What is in the list of a launch of a stripe.
+/// The operations of a launch of a stripe in the list.
 #[derive(Clone, Debug, Default)]
 struct Done {
     run: Option<usize>,
@@ -64,16 +65,17 @@ struct Done {
     sends: Vec<(usize, usize)>,
 }
 
-/// The operations of a pass, listed round by round: those of the first rounds can begin before the others are listed.
+/// The operations of a pass, listed round by round: operations of the first rounds can begin before the others are
+/// listed.
 pub struct StripeOps<'a>(Maker<'a>);
 
 impl StripeOps<'_> {
-    /// Those that are listed.
+    /// The operations that are listed.
     pub fn listed(&self) -> &[StripeOp] {
         &self.0.list.ops
     }
 
-    /// Lists those of another round; `false`: there are none left.
+    /// Lists the operations of another round; `false`: there are none left.
     pub fn advance(&mut self) -> Result<bool, NoLayout> {
         let maker = &mut self.0;
         let mut goes_on = false;
@@ -154,14 +156,14 @@ impl Maker<'_> {
         true
     }
 
-    /// What a launch needs; `None`: it is not in the list yet.
+    /// The operations that a launch needs; `None`: some are not in the list yet.
     fn needed(&self, block: usize, stripe: usize, launch: i64) -> Option<Vec<usize>> {
         let blocks = &self.pass.blocks;
         let Some(planes) = blocks[block].stripes[stripe].planes(launch) else {
             return Some(Vec::new());
         };
         let mut needed = Vec::new();
-        // What neighbours sent in this time block.
+        // Copies from neighbours in this time block.
         for other in self.pass.neighbours(stripe) {
             let numbers = blocks[block].stripes[other].numbers();
             if let Some(before) = numbers.rev().find(|number| *number < launch) {
@@ -185,7 +187,7 @@ impl Maker<'_> {
         Some(needed)
     }
 
-    /// A launch, and the last that it or those before it sent to a stripe; `None`: it is not in the list.
+    /// A launch, and the last copy that it or the launches before it sent to a stripe; `None`: it is not in the list.
     fn sent(&self, block: usize, stripe: usize, launch: i64, to: usize) -> Option<Vec<usize>> {
         let run = self.done.get(&(block, stripe, launch))?.run;
         let until = (block, stripe, i64::MIN)..=(block, stripe, launch);

@@ -1,6 +1,6 @@
 //! Symbolic execution of a pass over several devices.
 //!
-//! The rows of a stripe are those that it alone accesses, and its overlaps with its neighbours, of which each device
+//! The rows of a stripe are the rows that it alone accesses, and its overlaps with its neighbours, of which each device
 //! has a copy. A plane of each has a version, which every launch that writes the plane raises. Vector clocks tell which
 //! operations are over when one begins, so one execution proves all interleavings.
 
@@ -10,10 +10,10 @@ use crate::tower::Planes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What is wrong with a list of operations.
+/// A fault of a list of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StripeFault {
-    /// The second operation uses what the first one does, and may begin before that is over.
+    /// The second operation uses data that the first one uses, too, and may begin before the first one is over.
     Unordered { first: usize, second: usize },
     /// An operation accesses a plane of an overlap of which the device has no newest copy.
     Stale { op: usize, plane: i64 },
@@ -79,7 +79,7 @@ impl fmt::Display for StripeFault {
 
 impl std::error::Error for StripeFault {}
 
-/// What is over when an operation is.
+/// The operations that are over when an operation is.
 #[derive(Clone, Debug)]
 struct Clock {
     queue: StripeQueue,
@@ -87,7 +87,7 @@ struct Clock {
     over: BTreeMap<StripeQueue, u64>,
 }
 
-/// What happened to a copy of a plane.
+/// The history of a copy of a plane.
 #[derive(Clone, Debug, Default)]
 struct PlaneCopy {
     version: u64,
@@ -241,7 +241,7 @@ impl Checker<'_> {
                 self.read(id, part, plane)?;
             }
             for plane in planes.written.lo..planes.written.hi {
-                // What it reads itself is no use by others.
+                // Its own reads are no uses by others.
                 if let Some(copy) = self.copies.get_mut(&(part, plane)) {
                     copy.read.retain(|op| *op != id);
                 }
@@ -252,8 +252,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Whether what accesses the planes of a launch before it has run: launches with lower numbers of its block, and of
-    /// earlier blocks, in its own and in neighbouring stripes.
+    /// Whether the launches that access the planes of a launch before it have run: launches with lower numbers of its
+    /// block, and of earlier blocks, in its own and in neighbouring stripes.
     fn follows(
         &self,
         op: usize,

@@ -3,10 +3,10 @@
 //! A stripe is the towers of one device ([`Zigzag`]). It accesses some rows that its neighbours access, too: an
 //! *overlap*, of which both devices have a copy. The unit of work is a launch of a stripe in a time block. In a time
 //! block neighbours run in turns, and after each launch a device sends the planes of the overlaps that the launch wrote
-//! to its neighbours. So whoever runs has the newest values of its overlaps, whatever towers look like, and sends
-//! nothing that is out of date. A plane belongs to one time block at a time: a launch waits for the launches of earlier
-//! time blocks, in its own and the neighbouring stripes, that access a plane that it writes, or write one that it
-//! accesses, and for what these sent.
+//! to its neighbours. So the device that runs has the newest values of its overlaps, for any shapes of towers, and
+//! sends no value that is out of date. A plane belongs to one time block at a time: a launch waits for the launches of
+//! earlier time blocks, in its own and the neighbouring stripes, that access a plane that it writes, or write one that
+//! it accesses, and for the copies that these sent.
 //!
 //! While a device waits for its neighbours in one time block, it computes in another one: several are in flight.
 //!
@@ -52,7 +52,7 @@ pub struct Stripes {
 pub enum NoStripes {
     /// Along the outer axis towers do not move, or either axis is periodic.
     Axes,
-    /// Stripes of so many cells along the middle axis would meet others than their neighbours, or have no towers.
+    /// Stripes of `cells` cells along the middle axis would meet others than their neighbours, or have no towers.
     Narrow { cells: i64 },
     /// Towers depend on others in an order in which stripes do not run.
     Order,
@@ -70,7 +70,7 @@ pub struct StripedHeight {
 /// The launches of a stripe in a time block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StripeLaunches {
-    /// The number of the first one. Those of a stripe are 2 apart.
+    /// The number of the first one. Numbers of a stripe are 2 apart.
     pub first: i64,
     /// The planes across the outer axis of each, along the way of towers.
     planes: Vec<Planes>,
@@ -105,7 +105,7 @@ impl StripeLaunches {
         self.planes.is_empty()
     }
 
-    /// The last launch that writes what another one with these planes accesses, or accesses what that writes.
+    /// The last launch that writes planes that a launch with `planes` accesses, or accesses planes that it writes.
     fn last_conflict(&self, planes: Planes) -> Option<i64> {
         let meet = |a: Interval, b: Interval| !a.intersect(b).is_empty();
         let count = self.below.partition_point(|hi| *hi > planes.touched.lo);
@@ -140,7 +140,7 @@ impl StripeLaunches {
 /// Time blocks of all stripes, several of them in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StripedPass {
-    /// Queues of time blocks of a device: so many are in flight at most.
+    /// Queues of time blocks of a device: the most that are in flight.
     pub in_flight: usize,
     pub blocks: Vec<StripedBlock>,
 }
@@ -155,9 +155,9 @@ pub struct StripedBlock {
 /// A queue of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StripeQueue {
-    /// Every so-manyth time block of a stripe.
+    /// Time blocks of a stripe, dealt to slots in turns.
     Blocks { stripe: usize, slot: usize },
-    /// What it sends from these to the next stripe up, or down, the middle axis. In one queue for all time blocks, a copy
+    /// Copies from the device to the next stripe up, or down, the middle axis. In one queue for all time blocks, a copy
     /// would wait for launches whose turn in the list is earlier, and which run later.
     Links {
         stripe: usize,
@@ -175,7 +175,7 @@ impl StripeQueue {
     }
 }
 
-/// What an operation does.
+/// The action of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StripeAction {
     /// Runs the towers of a launch of a stripe in a block of the pass.
@@ -203,8 +203,8 @@ pub struct StripeOp {
 }
 
 impl Stripes {
-    /// Cuts a domain at these indices along the middle axis, ascending, for time blocks of so many steps at most, and
-    /// launches of twice so many columns of towers.
+    /// Cuts a domain at these indices along the middle axis, ascending, for time blocks of `steps` steps at most, and
+    /// launches of twice `columns` columns of towers.
     pub fn new(
         scheme: &Scheme,
         layout: &Layout,
@@ -313,7 +313,7 @@ impl Stripes {
         )
     }
 
-    /// The towers of time blocks of so many steps, a whole number of periods. `None` where there are none.
+    /// The towers of time blocks of `steps` steps, a whole number of periods. `None` where there are none.
     pub fn height(
         &mut self,
         scheme: &Scheme,

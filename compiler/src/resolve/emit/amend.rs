@@ -1,4 +1,4 @@
-//! What bodies of amendments take besides those of updates.
+//! Operations for bodies of amendments, besides the operations for updates.
 
 use super::ops::pruned_to;
 use super::{Emitter, Refused, scaled_factor};

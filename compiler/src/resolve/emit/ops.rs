@@ -1,4 +1,4 @@
-//! Lists of operations: told apart by their bits, and without what is not needed.
+//! Lists of operations: told apart by their bits, and without unneeded ones.
 
 use crate::scheme::{Body, Op, Value};
 
@@ -6,7 +6,7 @@ use crate::scheme::{Body, Op, Value};
 #[derive(PartialEq, Eq, Hash)]
 pub struct OpKey(u8, [u64; 5]);
 
-/// Leaves out what the result does not need, such as the base of a power 0.
+/// Leaves out operations that the result does not need, such as the base of a power 0.
 pub fn pruned(ops: &[Op], result: Value) -> Body {
     pruned_to(ops, result, &mut [])
 }

@@ -5,7 +5,7 @@ use crate::resolve::graph::CallId;
 use std::collections::HashMap;
 
 impl Graph {
-    /// What a node is made of, calls as they are outside.
+    /// The parts of a node, calls as they are outside.
     pub fn parts(&self, id: NodeId) -> ([NodeId; 3], usize) {
         match self.node(id) {
             Node::Unary(_, a)
@@ -20,7 +20,7 @@ impl Graph {
         }
     }
 
-    /// The nodes under a root, each once, what they are made of first; calls as they are outside.
+    /// The nodes under a root, each once, their parts first; calls as they are outside.
     pub fn in_order(&mut self, root: NodeId) -> Vec<NodeId> {
         let mut done = std::collections::HashSet::new();
         let mut order = Vec::new();
@@ -48,7 +48,7 @@ impl Graph {
         order.iter().filter_map(call).collect()
     }
 
-    /// What a call under a root is outside of its zone.
+    /// The node of a call under a root outside of its zone.
     pub fn outside_of(&mut self, root: NodeId, call: CallId) -> Option<NodeId> {
         let order = self.in_order(root);
         order.iter().find_map(|id| match self.node(*id) {

@@ -1,4 +1,4 @@
-//! Amendments: what the calls in an update add to its value in their zones.
+//! Amendments: additions of the calls in an update to its value in their zones.
 
 use super::Misplaced;
 use crate::host::{HostBinary, HostUnary};
@@ -13,7 +13,7 @@ use crate::scheme::{Amendment, ComponentId, Op, Precision, State, StateAdvance, 
 use std::collections::{BTreeMap, HashMap};
 use torre_grammar::diag::Diagnostic;
 
-/// What a call adds to an update in its zone.
+/// The addition of a call to an update in its zone.
 pub struct Term {
     weight: NodeId,
     /// The value inside less the one outside.
@@ -115,7 +115,7 @@ fn product(graph: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
 }
 
 impl Resolver<'_> {
-    /// What is kept of an update's states, and what its amendments add, one after the other.
+    /// The states that an update keeps, and the additions of its amendments, one after the other.
     pub fn terms(&mut self, value: NodeId, update: &Place) -> Checked<Vec<ZoneTerms>> {
         let mut calls = self.graph.calls(value);
         calls.sort_unstable();

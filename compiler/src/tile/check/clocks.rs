@@ -1,8 +1,8 @@
 //! Which tiles are done before which, as far as waits guarantee it: vector clocks.
 //!
 //! The clock of a moment in a track says for every track how many of its tasks are done then for sure. A track that
-//! waits until another has passed a place learns what that one knew when it had finished its last task up to that
-//! place, and no more. A task of several tracks knows what each of them knows.
+//! waits until another one has passed a place takes over the clock that the other one had when it had finished its last
+//! task up to that place, and no more. A task of several tracks has the maximum of their clocks.
 
 /// The clocks of the tracks of two neighbouring time blocks: no wait goes farther back.
 pub(super) struct Clocks {
@@ -28,7 +28,7 @@ impl Clocks {
         Clocks { tracks: all }
     }
 
-    /// Nobody asks for tracks below this one any more.
+    /// Tracks below this one are not asked for any more.
     pub(super) fn forget_below(&mut self, track: usize) {
         for own in &mut self.tracks[..track] {
             own.done = Vec::new();
@@ -89,7 +89,7 @@ mod tests {
         let clock = clocks.start(&[1], 2, &[0]);
         assert_eq!(clock, [1, 0, 0]);
         clocks.end(&[1], 2, &clock);
-        // Track 2 knows of track 0 what track 1 knew, not what is the case.
+        // Track 2 has the count of track 0 that track 1 had, not the true one.
         assert_eq!(clocks.start(&[2], 7, &[1]), [1, 1, 0]);
         assert_eq!(clocks.start(&[2], 1, &[1]), [0, 0, 0]);
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a tile program.
+//! Faults of tile programs.
 
 use crate::cone::Kind;
 use crate::lattice::{Interval, PerAxis};
@@ -23,7 +23,7 @@ pub struct TileName {
     pub indices: Vec<i64>,
 }
 
-/// What separates two tiles: a cut along which their indices differ, against the running order if there is one like
+/// The separation of two tiles: a cut along which their indices differ, against the running order if there is one like
 /// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
@@ -34,12 +34,12 @@ pub enum Crossing {
     Cut {
         level: usize,
         cut: usize,
-        /// Of what must come first, and of what must come later.
+        /// Of the tile that must come first, and of the one that must come later.
         indices: [i64; 2],
     },
 }
 
-/// Why a tile program does not do what its scheme says.
+/// Why a tile program does not compute its scheme.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TileFault {
     /// A rule of [`super::super::verify`] is broken.

@@ -7,7 +7,7 @@ use crate::scheme::{ComponentId, Read, Scheme};
 /// Places in memory that are looked at; bounds the time and the memory.
 const MOST_PLACES: u64 = 1 << 26;
 
-/// What each place in memory holds, and who touched it last.
+/// The version at each place in memory, and the tiles that touched it last.
 pub struct Memory {
     /// Per component, the first place and the extent of a time level.
     arrays: Vec<(usize, Region)>,

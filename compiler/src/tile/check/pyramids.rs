@@ -1,8 +1,9 @@
 //! The same for overlapped tiles: runs them on version numbers.
 //!
 //! A tile may compute more than it needs, from values that it does not have: such places count as unknown until they
-//! hold a right version again, and nobody may look at them. It is checked that
-//! - what a tile computes of its base is right in every stage, as probes look at it, and so is what it stores;
+//! hold a right version again, and no event may read them. It is checked that
+//! - values that a tile computes of its base are right in every stage, as probes look at them, and so are the values
+//!   that it stores;
 //! - the tiles of a time block store every place once;
 //! - no input and no read leaves a tile's memory.
 
@@ -27,14 +28,14 @@ pub struct PyramidReport {
     pub tiles: u64,
     /// Updates at single cells, redundant ones included.
     pub events: u64,
-    /// Those that are kept.
+    /// The values that are kept.
     pub owned: u64,
     /// Values that tiles load and store.
     pub loads: u64,
     pub stores: u64,
 }
 
-/// Runs `steps` steps of pyramids and counts what they do.
+/// Runs `steps` steps of pyramids and counts their work.
 pub fn check_pyramids(
     scheme: &Scheme,
     program: &PyramidProgram,
@@ -70,13 +71,13 @@ struct Run<'a> {
     versions: Versions,
     /// Where places are.
     memory: Memory,
-    /// What they hold before and after the time block.
+    /// The versions before and after the time block.
     now: Vec<i64>,
     next: Vec<i64>,
     report: PyramidReport,
 }
 
-/// A tile and what the places of its memory hold.
+/// A tile and the versions in its memory.
 struct Tile {
     slabs: PerAxis<Slab>,
     base: Region,

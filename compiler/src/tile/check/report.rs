@@ -1,4 +1,4 @@
-//! What a tile program does, in numbers.
+//! The work of a tile program, in numbers.
 
 use crate::kernel::UpdateSet;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub struct TileReport {
     pub waits: u64,
     /// Rows along the inner axis that one set of updates runs over, in all stages.
     pub rows: u64,
-    /// Runs of neighbouring rows: what one call of a kernel advances.
+    /// Runs of neighbouring rows: one call of a kernel advances one run.
     pub segments: u64,
     /// Per stage of a step, the sets of updates that run together.
     pub variants: Vec<BTreeSet<UpdateSet>>,
@@ -31,7 +31,7 @@ pub struct TileReport {
 /// Counts of the tiles of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelReport {
-    /// Those that have events.
+    /// Tiles that have events.
     pub tiles: u64,
     /// Values that a tile reads before it computes them itself, each once per tile.
     pub loads: u64,

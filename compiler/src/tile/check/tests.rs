@@ -1,4 +1,4 @@
-//! The checker passes what is legal, and notices what is not.
+//! The checker passes legal programs, and notices others.
 
 mod folds;
 mod leads;
@@ -121,7 +121,7 @@ fn slopes_below_the_needed_are_refused_and_mostly_go_wrong() {
     let (mut versions, mut races) = (0, 0);
     for seed in seeds() {
         let mut case = Case::new(seed);
-        // Everywhere: a vector is met by somebody.
+        // Updates act everywhere, so that each vector has events.
         everywhere(&mut case.scheme);
         case.cones = cones(&case.scheme);
         case.frame = Frame::new(&case.scheme, &case.cones);
@@ -207,7 +207,7 @@ fn a_wait_that_is_left_out_is_a_race() {
         check_with(&scheme, &program, 6, &order)
     };
     run(&|_| {}).expect("with both waits nothing is wrong");
-    // Rows of both kinds of shapes have run: whole ones, and those that ends cut.
+    // Rows of both kinds of shapes have run: whole ones, and ones that ends cut.
     let (strips, mut shapes) = (Strips::new(&program, 6), Shapes::new(&program));
     let mut of_shapes = [0, 0];
     for strip in 0..strips.len() {
@@ -423,8 +423,8 @@ fn traffic(size: [i64; 4], pitch: i64) -> [i64; 2] {
 }
 
 /// A tower of half-diagonal D, with 9 D^2 / 2 cells per stage, stores 27 (2 D - 1) values and loads 54 D + 15 per step:
-/// those it computes for the first time, and the neighbours along the axes that each curl uses, counted out on an
-/// infinite lattice. What ends and edges add is removed by taking differences along all axes and in the height.
+/// values that it computes for the first time, and the neighbours along the axes that each curl uses, counted out on an
+/// infinite lattice. The parts of ends and edges are removed by taking differences along all axes and in the height.
 #[test]
 fn towers_load_and_store_by_their_law() {
     for d in [1, 2] {

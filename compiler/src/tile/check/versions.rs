@@ -5,7 +5,7 @@ use super::fault::Event;
 use crate::lattice::{Axis, PerAxis, Region};
 use crate::scheme::{ComponentId, Located, Scheme, StageId};
 
-/// Who computes the versions of each component.
+/// The updates that compute the versions of each component.
 pub(super) struct Versions {
     stages: i64,
     components: Vec<Writers>,

@@ -1,5 +1,5 @@
-//! Which warps of a line read what others tell them: a thread reads values of other threads only near its own index, so
-//! a warp needs to know of the two warps beside it, not of all, that they have ended a stage.
+//! Which warps of a line read values that other warps publish. A thread reads values of other threads only near its own
+//! index, so a warp waits only for the two warps beside it to end a stage, not for all.
 
 use super::slabs::{Slabs, WARP};
 use crate::ghost::AxisGhosts;
@@ -18,8 +18,8 @@ pub struct WarpChain {
 }
 
 impl WarpChain {
-    /// `None` where a thread reads what a warp tells that is not beside its own: the last warp of a line, or of a slab,
-    /// can be that short.
+    /// `None` where a thread reads a value of a warp that is not beside its own. That happens where the last warp of a
+    /// line, or of a slab, is short.
     pub fn new(scheme: &Scheme, layout: &Layout, slabs: Option<&Slabs>) -> Option<WarpChain> {
         let [below, above] = layout.reach[Axis::INNER].map(i64::from);
         let length = layout.extent[Axis::INNER];
@@ -54,8 +54,8 @@ impl WarpChain {
         near.then_some(chain)
     }
 
-    /// Of so many warps, whose lines have an end behind the last one, or go on there: threads read nothing that is
-    /// farther than a warp.
+    /// A chain of `warps` warps, whose lines have an end behind the last one, or go on there: threads read nothing that
+    /// is farther than a warp.
     pub fn of_z_block(warps: u32) -> WarpChain {
         WarpChain {
             last: i64::from(warps) - 1,

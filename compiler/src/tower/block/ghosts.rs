@@ -1,10 +1,10 @@
-//! Ghosts along the inner axis that towers make themselves, where no one needs them in memory.
+//! Ghosts along the inner axis that towers make themselves, where no code reads them in memory.
 //!
 //! Such a ghost is a small piece of memory far from the rest of its row, and to store and copy it costs nearly as much
 //! as a line of a cache. So where all threads that read a ghost are in one warp, towers neither store ghosts nor copy
-//! them: that warp makes those of rows that arrive in shared rows, and rows that are run in memory read the sources
-//! instead ([`LineFold`]). Ghosts in memory are then out of date after a time block, until a kernel of its own makes
-//! them for who needs them.
+//! them: that warp makes the ghosts of rows that arrive in shared rows, and rows that are run in memory read the
+//! sources instead ([`LineFold`]). Ghosts in memory are then out of date after a time block, until a kernel of its own
+//! makes them for code that reads them.
 
 use super::lines::Lines;
 use super::slabs::WARP;
@@ -64,7 +64,7 @@ pub struct UpperFold {
     pub fold: LineFold,
 }
 
-/// What rows show beyond their ends, per component.
+/// The values that appear beyond the ends of rows, per component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InnerGhosts {
     pub shown: Vec<Vec<Shown>>,
@@ -73,7 +73,7 @@ pub struct InnerGhosts {
 
 impl InnerGhosts {
     /// `None` where memory has to hold ghosts: some warps or blocks read them where others have the source, or lines
-    /// are shorter than what updates reach. And where there are none.
+    /// are shorter than the reach of updates. `None` also where there are no ghosts.
     pub fn new(scheme: &Scheme, layout: &Layout, lines: &Lines) -> Option<InnerGhosts> {
         let length = layout.extent[Axis::INNER];
         let own = lines.own(length);
@@ -98,7 +98,8 @@ impl InnerGhosts {
         any.then_some(InnerGhosts { shown, folds })
     }
 
-    /// The folds that threads of lines of so many values meet, if they read a component so far along the inner axis.
+    /// The folds that threads meet in lines of `length` values, if they read a component at the offset `by` along the
+    /// inner axis.
     pub fn folds(&self, id: ComponentId, length: i64, by: i64) -> LineFolds {
         let LineFolds { below, above } = self.folds[id.index()];
         LineFolds {
@@ -157,7 +158,7 @@ fn shown(
             continue;
         }
         let ghost = ghosts.iter().find(|(_, ghost)| ghost.index == index);
-        // Threads whose results nobody needs read, too.
+        // Threads whose results are not needed read, too.
         let threads = by.iter().map(|by| index - by);
         let threads = threads.filter(|thread| (0..length).contains(thread));
         let reader_of = |thread| {
@@ -205,7 +206,7 @@ fn folds(scheme: &Scheme, id: ComponentId, shown: &[Shown]) -> Option<LineFolds>
     };
     let extent = scheme.extent(id)[Axis::INNER];
     let (below, above) = shown.split_at(shown.partition_point(|shown| shown.index < extent.lo));
-    // What lies on the end is 0 in memory.
+    // Values on the end are 0 in memory.
     let zeros = above.iter().take_while(|shown| shown.source.is_none());
     let above = &above[zeros.count()..];
     let first = above.first().map(|shown| shown.index);

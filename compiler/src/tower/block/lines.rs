@@ -8,9 +8,9 @@ use crate::scheme::Scheme;
 /// How lines should be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// The blocks of a cluster share them, so many. 1: each block has whole ones.
+    /// The blocks of a cluster share them; the number counts the blocks. 1: each block has whole lines.
     Shared(u32),
-    /// They are cut into z blocks, for blocks with so many warps that compute.
+    /// They are cut into z blocks, for blocks with this number of compute warps.
     ZBlocks(u32),
 }
 

@@ -1,5 +1,5 @@
-//! A block of threads that runs towers: how it gets lines along the inner axis, what its shared memory holds, and what
-//! its warps do.
+//! A block of threads that runs towers: its lines along the inner axis, the contents of its shared memory, and the
+//! roles of its warps.
 
 mod chain;
 mod ghosts;

@@ -1,4 +1,4 @@
-//! What the warps of a block do, how many there are of each kind, and how many registers their threads have.
+//! The roles of the warps of a block, the number of warps of each kind, and the registers of their threads.
 //!
 //! While warps that *compute* run a stage, *producer warps* copy the rows that the next one reads of memory,
 //! a *publisher* tells other blocks how far the tower is and takes the next task, and a *poller* looks how far the
@@ -55,7 +55,7 @@ impl Roles {
         let whole = compute.div_ceil(WARPGROUP) * WARPGROUP;
         let threads = whole + HELPERS;
         let each = (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS);
-        // Registers that some threads leave for each of the others, if they have so many themselves.
+        // Registers that `some` threads leave for each of `others` threads, if each of the former has `own` registers.
         let left = |some: u32, own: u32, others: u32| {
             (each * threads).saturating_sub(some * own) / others / 8 * 8
         };
@@ -97,7 +97,7 @@ impl Roles {
         self.group + HELPERS
     }
 
-    /// Which bits of the numbers of threads that do not compute are reversed, if values have so many bytes. Warps
+    /// Which bits of the numbers of threads that do not compute are reversed, if a value has `bytes` bytes. Warps
     /// alternate between the four parts of a multiprocessor, and the first ones have more warps that compute where
     /// these do not complete a group: there producers come last, in f32.
     pub fn swapped(self, bytes: u32) -> u32 {

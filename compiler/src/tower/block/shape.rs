@@ -19,20 +19,20 @@ use crate::tower::zone_coefs::ZoneCoefs;
 use crate::tower::zones::Variants;
 use std::fmt;
 
-/// What a processor offers to towers, and how lines should be divided. None of it changes results.
+/// The abilities of a processor that towers use, and the wanted division of lines. None of them changes results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub division: Division,
     /// Rows are copied to shared memory while threads compute.
     pub asynchronous: bool,
-    /// Threads that only copy give registers to those that compute if these need more.
+    /// Threads that only copy give registers to compute threads, if the latter need more.
     pub moves_registers: bool,
     /// Threads that wait for copies are suspended.
     pub suspends: bool,
     /// Bytes of shared memory that a block can have. Rows lie as close to each other as that takes, and no closer.
     pub shared_bytes: u32,
-    /// Registers that a thread needs beside those for the values that it keeps. Usually what the assembler takes for
-    /// FDTD(4,2); it takes [`ACROSS`] more where blocks share lines.
+    /// Registers that a thread needs beside registers for the values that it keeps. Usually the number that the
+    /// assembler takes for FDTD(4,2); it takes [`ACROSS`] more where blocks share lines.
     pub working_registers: u32,
 }
 
@@ -54,7 +54,7 @@ impl Default for Options {
 pub enum Misfit {
     /// A block cannot have a line, or the part of it that it should have.
     Line,
-    /// A period of each alignment has so many rows together, more than a list can hold, or farther from each other.
+    /// The rows of the periods of all alignments together: more than a list can hold, or rows too far from each other.
     Rows(usize),
     /// Towers depend on others than their neighbours.
     Far,
@@ -77,15 +77,15 @@ impl fmt::Display for Misfit {
 
 impl std::error::Error for Misfit {}
 
-/// Slabs have a multiple of so many values: the first of these with which there is room. Whole warps store whole lines
-/// of the cache.
+/// The width of a slab is a multiple of one of these numbers of values: the first one with which there is room. Whole
+/// warps store whole lines of the cache.
 const UNITS: [i64; 4] = [32, 16, 8, 4];
 /// Bytes of shared memory that a block has beside shared rows, at most.
 const NAMED: i64 = 1024;
 /// Registers that a thread needs at least where updates read coefficients, which boundary periods load with the rest.
 const MEDIA: u32 = 184;
-/// Registers that a thread needs where rows are amended, beside others: places of states and coefficients, and what
-/// rows have asked for.
+/// Registers that a thread needs where rows are amended, beside others: places of states and coefficients, and values
+/// that have been fetched for rows.
 pub const AMENDING: u32 = 40;
 /// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
 pub const ACROSS: u32 = 24;
@@ -94,7 +94,7 @@ pub const MOST_THREADS: i64 = 1024;
 
 /// Bytes of a barrier object.
 const BARRIER: u32 = 8;
-/// Words that a block knows of its task and of what comes next, besides the progress of the blocks of its neighbours.
+/// Words in which a block keeps its task and the next one, besides the progress of the blocks of its neighbours.
 pub const TASK_WORDS: u32 = 25;
 /// Towers that a tower waits for.
 pub const NEIGHBOURS: u32 = 3;
@@ -102,15 +102,15 @@ pub const NEIGHBOURS: u32 = 3;
 /// blocks of a cluster.
 pub const PIPELINE_BARRIERS: u32 = 4;
 pub const CLUSTER_BARRIERS: u32 = 2;
-/// Bytes for the order of a warp with the two beside it: two barrier objects for each side, and what is known of who
-/// waits there.
+/// Bytes for the order of a warp with the two beside it: for each side two barrier objects, the address of the
+/// neighbour's objects, and the number of values of a row that are sent there.
 pub const WARP_BYTES: u32 = 2 * (2 * BARRIER + 8);
 
 /// A block that runs towers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     pub lines: Lines,
-    /// Which warps read what others tell them. `None`: all threads meet after each stage.
+    /// Which warps read values of other warps. `None`: all threads meet after each stage.
     pub chain: Option<WarpChain>,
     pub shared_row: SharedRow,
     /// Shared rows, the most of all alignments.
@@ -128,7 +128,7 @@ pub struct Block {
     pub slots: Option<WaveSlots>,
     /// Coefficients of zones that it keeps.
     pub coefs: ZoneCoefs,
-    /// What the processor offers.
+    /// The abilities of the processor.
     pub options: Options,
 }
 
@@ -247,7 +247,7 @@ impl Block {
         self.shared_bytes.saturating_add(self.named_bytes())
     }
 
-    /// Indices of lines that threads have, of all blocks that run a tower: those of the last block may lie behind the
+    /// Indices of lines that threads have, of all blocks that run a tower. Indices of the last block may lie behind the
     /// end.
     pub fn line_threads(&self) -> i64 {
         match &self.lines {
@@ -285,7 +285,7 @@ fn demand(
     }
 }
 
-/// The first shape that leaves room for so many shared rows, or the one whose rows are closest to each other.
+/// The first shape that leaves room for `rows` shared rows, or the one whose rows are closest to each other.
 fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Option<Shape> {
     let of = |unit| {
         let lines = Lines::new(scheme, layout, options.division, unit)?;
@@ -336,8 +336,8 @@ fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Opt
     closest
 }
 
-/// Whether all updates need the old values of what they write: a thread of a z block keeps these where it has no part
-/// in an update.
+/// Whether all updates need the old values of the rows that they write: a thread of a z block keeps these values where
+/// it has no part in an update.
 fn keep_old(towers: &Towers) -> bool {
     let live_ranges = towers.alignments.iter().flat_map(|a| &a.live_ranges);
     let mut touches = live_ranges.flat_map(|live| &live.touches);

@@ -1,33 +1,33 @@
-//! Rows of shared memory: what the threads of a block tell each other.
+//! Rows of shared memory: values that the threads of a block pass to each other.
 
 use crate::lattice::{Axis, Interval, div_ceil};
 use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
 
 /// Bytes that a copy from memory to a shared row moves at a time.
 pub const CHUNK: i64 = PIECE as i64;
-/// Index 0 of a shared row lies at a multiple of so many bytes: the first of these with which there is room. With that
-/// of a row in memory, parts of rows that arrive together stay together.
+/// Index 0 of a shared row lies at a multiple of one of these numbers of bytes: the first one with which there is room.
+/// If rows in memory have the same alignment, parts of rows that arrive together stay together.
 pub(super) const ALIGNMENTS: [i64; 4] = [GPU_ALIGNMENT as i64, 64, 32, CHUNK];
 
-/// The shape of a shared row, in elements. What lies below index 0 and above the end of a row is between it and the
-/// rows beside it.
+/// The shape of a shared row, in elements. Values below index 0 and above the end of a row lie between it and the rows
+/// beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedRow {
     /// Before index 0.
     pub lead: i64,
     pub stride: i64,
-    /// The indices that a copy moves: those that anyone sees, without what is always zero.
+    /// The indices that a copy moves: all that some thread reads, without values that are always zero.
     pub copied: Interval,
     /// The largest extent of a row.
     pub length: i64,
 }
 
-/// What the shared rows of a block show of a line.
+/// The part of a line that the shared rows of a block hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The block's own values.
     Own,
-    /// Also those beside them, of other blocks or of ghosts in memory.
+    /// Also the values beside them, of other blocks or of ghosts in memory.
     Neighbours,
 }
 
@@ -53,7 +53,7 @@ impl SharedRow {
         }
     }
 
-    /// The elements of so many shared rows. What lies above the end of the last one is there, too.
+    /// The elements of `rows` shared rows, with the values above the end of the last one.
     pub fn elements(&self, rows: usize) -> i64 {
         rows as i64 * self.stride + self.lead
     }

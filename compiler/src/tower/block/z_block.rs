@@ -1,4 +1,4 @@
-//! Lines along the inner axis that are longer than what a block of threads holds, one part after the other: *z blocks*.
+//! Lines along the inner axis that are too long for a block of threads, one part after the other: *z blocks*.
 //!
 //! A z block is a part of the lines that one launch of a time block advances; its faces lean against time. In stage n
 //! of a time block, z block p advances the indices from low(p) - lean(n) to low(p + 1) - lean(n); the first one has no
@@ -14,20 +14,20 @@
 //! ```
 //!
 //! From stage to stage, faces move as far as the later stage reads above, and as far as the earlier one reads below.
-//! Then what a stage reads above was written by the z block itself or one before it, and what it reads below no z block
-//! before it has overwritten. So when a z block has ended for a whole time block, the next one may run the same time
-//! block, by the same towers.
+//! Then values that a stage reads above were written by the z block itself or one before it, and values that it reads
+//! below have been overwritten by no z block before it. So when a z block has ended for a whole time block, the next
+//! one may run the same time block, by the same towers.
 //!
-//! A thread has one index for the whole time block, from the z block's *base* on. What it has no part in, it keeps as
-//! memory has it: by the same rule that is the version in which threads beside it read it. As faces lean, the threads
-//! of a z block overlap with those of the one before it. They load only what some thread with a part needs of a row
-//! while the tower has it ([`ZBlocks::needed`]): its own value, or one that it reads at another index; and copy what it
-//! needs so of some row of those that enter together ([`ZBlocks::window`]). All others compute with what their
-//! registers and shared rows happen to hold, which nobody reads and nobody stores; and warps of which no thread has
-//! anything to do in a period only keep order with others ([`ZBlocks::busy`]).
+//! A thread has one index for the whole time block, from the z block's *base* on. A value in whose update it has no
+//! part, it keeps as memory has it. By the same rule, that is the version which threads beside it read. As faces lean,
+//! the threads of a z block overlap with the threads of the one before it. Of a row they load only the values that some
+//! thread with a part needs while the tower has the row ([`ZBlocks::needed`]): its own value, or one that it reads at
+//! another index. They copy the values that are needed of any of the rows that enter together ([`ZBlocks::window`]).
+//! All other threads compute with the arbitrary contents of their registers and shared rows; no thread reads or stores
+//! their results. Warps in which no thread has a part in a period only synchronise with others ([`ZBlocks::busy`]).
 //!
-//! The first z block and the last one have the ends of lines, with all that has a ghost beyond them, so each makes its
-//! own as whole lines do.
+//! The first z block and the last one have the ends of lines, with all values that have ghosts beyond them, so each
+//! makes its own as whole lines do.
 
 use super::slabs::WARP;
 use crate::ghost::AxisGhosts;
@@ -36,7 +36,7 @@ use crate::layout::{GPU_ALIGNMENT, Layout, PIECE};
 use crate::scheme::{Scheme, Update};
 use crate::tower::allocate::{Allocation, SharedCopy, Use, Uses};
 
-/// How lines are cut into z blocks, whatever the height of a time block.
+/// How lines are cut into z blocks, for any height of a time block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZBlocks {
     /// Threads that compute, as many as indices of each z block.
@@ -48,7 +48,8 @@ pub struct ZBlocks {
     reach: Vec<Reach>,
     /// The indices that have no ghost beyond an end of the line.
     inner: Interval,
-    /// Bases are multiples of so many values, if possible, or of half as many, and so on down to the second number.
+    /// Bases are multiples of the first number of values, if possible, or of half of it, and so on down to the second
+    /// number.
     units: [i64; 2],
 }
 
@@ -94,7 +95,7 @@ const SECTOR: usize = 32;
 const FAR: i64 = 1 << 28;
 
 impl ZBlocks {
-    /// Z blocks for blocks with so many warps that compute. `None` where lines are periodic, or threads read too far.
+    /// Z blocks for blocks with `warps` compute warps. `None` where lines are periodic, or threads read too far.
     pub fn new(scheme: &Scheme, layout: &Layout, warps: u32) -> Option<ZBlocks> {
         let farthest = layout.reach[Axis::INNER].map(i64::from);
         let length = layout.extent[Axis::INNER];
@@ -137,9 +138,9 @@ impl ZBlocks {
         stage.div_euclid(stages) * step + within
     }
 
-    /// How far the ends of what a z block needs of a value lie below its lower and its upper face at the start of the
-    /// period that sees the value. Faces move as far as stages read, so of all stages the last one decides on the lower
-    /// end, and the first one on the upper.
+    /// How far the ends of the indices at which a z block needs a value lie below its lower and its upper face, at the
+    /// start of the period that sees the value. Faces move as far as stages read, so of all stages the last one decides
+    /// on the lower end, and the first one on the upper.
     pub fn needed(&self, uses: Uses) -> Ends {
         let reach = |used: Use| {
             let stage = used.stage.rem_euclid(self.reach.len().max(1) as i64);
@@ -159,16 +160,16 @@ impl ZBlocks {
         needed.reduce(Ends::hull)
     }
 
-    /// The same of all that threads do in a period: those with a part in one of its stages, with what these need of the
-    /// threads beside them, and those that have a value which some thread needs then or later, or which is to be
-    /// stored.
+    /// The same for the indices whose threads have work in a period: threads with a part in one of its stages, threads
+    /// beside them whose values they need, and threads with a value that some thread needs then or later, or that is to
+    /// be stored.
     pub fn busy(&self, allocation: &Allocation) -> Ends {
         let count = allocation.stages.len() as i64;
         let stages = (0..).zip(&allocation.stages).flat_map(|(n, stage)| {
             let own = Uses::cross_lane(n);
             let left = stage.leaving.values();
             let left = left.map(move |before| Uses::between(n - before, n));
-            // What the last stage copies belongs to the next period.
+            // Copies of the last stage belong to the next period.
             let next = if n + 1 == count { count } else { 0 };
             let loads = stage
                 .loads
@@ -183,8 +184,8 @@ impl ZBlocks {
         all.reduce(Ends::hull).unwrap_or_default()
     }
 
-    /// Values of a row that both of two z blocks beside each other load, on average over what enters in turn: memory
-    /// gives [`SECTOR`] bytes at a time.
+    /// Values of a row that both of two z blocks beside each other load, on average over the rows that enter in turn.
+    /// Memory gives [`SECTOR`] bytes at a time.
     pub fn in_common<'p>(&self, allocations: impl Iterator<Item = &'p Allocation>) -> f64 {
         let stages = allocations.flat_map(|allocation| &allocation.stages);
         let both = stages.filter_map(|stage| {
@@ -198,7 +199,7 @@ impl ZBlocks {
         sum as f64 / count.max(1) as f64 + (sector - 1) as f64
     }
 
-    /// The z blocks of time blocks of so many stages; `None` where they lean too much for so few threads.
+    /// The z blocks of time blocks of `stages` stages; `None` where they lean too much for their number of threads.
     pub fn of(&self, stages: u64) -> Option<Vec<ZBlock>> {
         let (_, places) = self.cheapest(stages)?;
         let ends = places.iter().skip(1).map(|[_, low]| *low).chain([FAR]);
@@ -212,13 +213,13 @@ impl ZBlocks {
         places.iter().zip(ends).map(z_block).collect()
     }
 
-    /// What a time block of so many stages takes, by that of a z block whose warps access whole lines of the cache.
+    /// The cost of a time block of `stages` stages, in units of a z block whose warps access whole lines of the cache.
     pub fn weight(&self, stages: u64) -> Option<f64> {
         self.cheapest(stages).map(|(weight, _)| weight)
     }
 
-    /// That, and where z blocks begin, their threads and their lower faces: as few z blocks as possible, but for those
-    /// whose warps access parts of lines.
+    /// The same cost, and where the threads and the lower face of each z block begin, for the unit of bases with the
+    /// least cost.
     fn cheapest(&self, stages: u64) -> Option<(f64, Vec<[i64; 2]>)> {
         let lean = self.lean(i64::try_from(stages).ok().filter(|n| *n < FAR)?);
         let found = self.halved_units().filter_map(|unit| {
@@ -231,13 +232,13 @@ impl ZBlocks {
         found.min_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
-    /// Where the threads of the last z block begin, at a multiple of so many values.
+    /// Where the threads of the last z block begin, at a multiple of `unit` values.
     fn last(&self, unit: i64) -> i64 {
         div_ceil((self.length - self.threads).max(0), unit) * unit
     }
 
-    /// The same where lines have ghosts, whatever the height of a time block: the largest unit that leaves most threads
-    /// something else than indices of the z block before.
+    /// The same where lines have ghosts, for any height of a time block: the largest unit with which most threads
+    /// have other indices than the threads of the z block before.
     pub fn last_with_ghosts(&self) -> i64 {
         let most = self.threads / 4;
         let unit = self.halved_units().find(|unit| *unit <= most);
@@ -250,9 +251,9 @@ impl ZBlocks {
         std::iter::successors(Some(most), |unit| Some(unit / 2)).take_while(move |u| *u >= least)
     }
 
-    /// Where the threads of z blocks begin, if faces move so far in a time block: each as far behind the one before it
-    /// as can be. All that a z block reads its threads have, but beyond the ends of lines; only the first z block and
-    /// the last one have what has ghosts; and the last one has something for its last warp.
+    /// Where the threads of z blocks begin, if faces move by `lean` in a time block: each as far behind the one before
+    /// it as possible. The threads of a z block have all values that it reads, except beyond the ends of lines. Only
+    /// the first z block and the last one have values with ghosts. The last warp of the last z block has a part, too.
     fn bases(&self, lean: i64, unit: i64) -> Option<Vec<i64>> {
         let ZBlocks {
             threads,
@@ -264,7 +265,7 @@ impl ZBlocks {
         if fits {
             return (length > threads - WARP).then(|| vec![0]);
         }
-        // What makes ghosts knows where they are.
+        // The code that makes ghosts relies on this place.
         let ghosts = inner != Interval::new(0, length);
         let last = match ghosts {
             true => self.last_with_ghosts(),
@@ -295,7 +296,7 @@ impl ZBlocks {
     /// take longer than their share. No z block begins farther up than before, and the last one where it did.
     fn even(&self, mut bases: Vec<i64>, lean: i64, unit: i64) -> Vec<[i64; 2]> {
         let count = bases.len();
-        // The least bases with which those behind reach the end.
+        // The least bases with which the z blocks behind reach the end.
         let mut least = bases.clone();
         for n in (1..count.saturating_sub(1)).rev() {
             let far = (least[n + 1] + lean - self.threads).max(self.inner.lo);
@@ -321,14 +322,15 @@ impl ZBlocks {
         self.units[1]
     }
 
-    /// Pieces of a row from index 0 of a line to its end and what is seen there; `copied`: indices from a base on.
+    /// Pieces of a row from index 0 of a line to its end, with the values that are read beyond it; `copied`: indices
+    /// from a base on.
     pub fn pieces(&self, copied: Interval) -> i64 {
         let beyond = copied.hi - self.threads;
         div_ceil(self.length + beyond - copied.lo, self.piece())
     }
 
-    /// Threads have indices below this, the largest extent included: those of the last z block end with the line, or go
-    /// on behind it.
+    /// Threads have indices below this, the largest extent included: the threads of the last z block end with the line,
+    /// or go on behind it.
     pub fn end(&self) -> i64 {
         let behind = self.length - self.threads;
         match behind >= 0 && behind % self.units[0] == 0 {
@@ -381,7 +383,7 @@ mod tests {
             all.iter().map(|z_block| z_block.base).collect::<Vec<i32>>()
         };
         assert_eq!(bases(16), [0, 224, 480]);
-        // What leans too much takes one more, and what leans farther than threads reach has none.
+        // A lean that is too large takes one z block more, and one that is larger than the threads of a block has none.
         assert_eq!(bases(64).len(), 4);
         assert_eq!(z_blocks.of(192), None);
     }
@@ -407,8 +409,8 @@ mod tests {
         );
     }
 
-    /// Whatever lines, leans and ghosts are: faces lie where the threads on both sides are, and each z block is behind
-    /// the one before it.
+    /// For all lines, leans and ghosts, faces lie where the threads on both sides are, and each z block is behind the
+    /// one before it.
     #[test]
     fn threads_lie_around_faces() {
         let mut rng = Rng::new(7);

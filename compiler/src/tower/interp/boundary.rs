@@ -177,7 +177,7 @@ impl<T: Real> TowerInterp<'_, T> {
         }
     }
 
-    /// Writes a value to memory with all of its ghosts, but for those along the inner axis that memory does not keep.
+    /// Writes a value to memory with all of its ghosts, except ghosts along the inner axis that memory does not keep.
     fn write_everywhere(
         &mut self,
         id: ComponentId,

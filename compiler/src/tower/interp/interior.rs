@@ -26,7 +26,7 @@ pub(super) struct Interior<'p> {
     pub copies: Copies,
 }
 
-/// When copies read what they copy.
+/// When copies read their values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Copies {
     /// As early as possible.
@@ -66,7 +66,7 @@ impl<T: Real> TowerInterp<'_, T> {
         self.program.towers.variants.all[of.placement.variant].predicated
     }
 
-    /// The first interior period begins: registers and shared rows get what is there from before.
+    /// The first interior period begins: registers and shared rows get the values that are kept from before.
     pub(super) fn begin(&self, of: Interior<'_>, tower: &mut Tower<T>, shared: &mut [Line<T>]) {
         let origin = of.origin(self.program.towers.advance);
         let lanes = self.lanes(of.launch);
@@ -90,7 +90,7 @@ impl<T: Real> TowerInterp<'_, T> {
         self.make_shown_ghosts(&held, shared);
     }
 
-    /// The last interior period is over: memory gets what only the tower has.
+    /// The last interior period is over: memory gets the values that only the tower has.
     pub(super) fn end(&mut self, of: Interior<'_>, tower: &Tower<T>) -> Result<(), String> {
         let next = Interior {
             period: of.period + 1,
@@ -107,7 +107,7 @@ impl<T: Real> TowerInterp<'_, T> {
         Ok(())
     }
 
-    /// What copies bring, as memory is now: what some lane needs of rows that are copied together.
+    /// The values that copies bring, as memory is now: values that some lane needs of rows that are copied together.
     fn copies(
         &self,
         of: Interior<'_>,
@@ -160,7 +160,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let stage = self.stages_of(of)[of.stage].clone();
         let arriving = std::mem::take(&mut tower.under_way);
         let is_last = of.stage as i64 + 1 == per_period;
-        // Those of the last stage are for the next period, if there is one.
+        // Copies of the last stage are for the next period, if there is one.
         let more = !is_last || of.period + 1 < of.placement.interior.end;
         if more {
             let (origin, start) = (of.origin(advance), of.number(per_period, 0));
@@ -189,7 +189,7 @@ impl<T: Real> TowerInterp<'_, T> {
             lane.shared[row] = line;
         }
         if is_last {
-            // Only what a period names is there in the next one.
+            // Only rows that a period names are there in the next one.
             let carried = self.period_of(of).carried.iter();
             let moved = carried.filter_map(|carried| {
                 let now = RowRef {
@@ -214,7 +214,7 @@ impl<T: Real> TowerInterp<'_, T> {
             RowOp::Prefetch { .. } => {}
             RowOp::Await => {
                 let copies: Vec<SharedCopy> = arriving.iter().map(|(copy, _)| *copy).collect();
-                // What arrives in a first stage, the last stage of the period before has begun to copy.
+                // The last stage of the period before has begun the copies that arrive in a first stage.
                 let begun = Interior {
                     period: lane.of.period - u64::from(lane.of.stage == 0 && !copies.is_empty()),
                     ..lane.of
@@ -244,7 +244,7 @@ impl<T: Real> TowerInterp<'_, T> {
             RowOp::Publish { row, shared } => {
                 let line = lane.register(*row)?.clone();
                 if let Some(id) = self.layout.component_of(row.row) {
-                    // Other lanes see it when the stage is over; until then nobody knows whether it is there.
+                    // Other lanes see it when the stage is over; until then they may or may not find it.
                     let unknown = self.line();
                     let mut published = std::mem::replace(&mut lane.shared[*shared], unknown);
                     self.publish(id, &line, &mut published);
@@ -437,7 +437,7 @@ impl<T: Real> TowerInterp<'_, T> {
     }
 }
 
-/// The values at some indices of what is visible; what lies beyond the ends of lines belongs to the indices beside it.
+/// The visible values at indices of `range`; a value beyond an end of the line belongs to the index at that end.
 fn only<T: Real>(line: &Line<T>, range: Interval) -> Line<T> {
     let mut some = line.clone();
     for z in line.visible() {
@@ -448,7 +448,7 @@ fn only<T: Real>(line: &Line<T>, range: Interval) -> Line<T> {
     some
 }
 
-/// What the lanes of a tower have in a stage.
+/// The context of the lanes of a tower in a stage.
 pub(super) struct Lane<'s, 'p, T> {
     pub of: Interior<'p>,
     pub at: StageAt,

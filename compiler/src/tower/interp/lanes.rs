@@ -1,4 +1,4 @@
-//! The lanes of a line: the indices that a launch has, and those with a part in a stage.
+//! The lanes of a line: the indices of a launch, and the indices with a part in a stage.
 
 use crate::lattice::Interval;
 use crate::tower::block::{Ends, ZBlock, ZBlocks};

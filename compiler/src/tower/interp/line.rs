@@ -3,7 +3,7 @@
 use crate::lattice::Interval;
 use std::ops::Range;
 
-/// The values of a row and what lies beyond its ends; `None`: unknown.
+/// The values of a row and beyond its ends; `None`: unknown.
 #[derive(Clone, Debug)]
 pub(super) struct Line<T> {
     values: Vec<Option<T>>,
@@ -12,7 +12,7 @@ pub(super) struct Line<T> {
 }
 
 impl<T: Copy> Line<T> {
-    /// Unknown values; so many are visible below and above.
+    /// Unknown values, of which `below` and `above` are visible beyond the ends.
     pub fn new([below, above]: [i64; 2], length: i64) -> Line<T> {
         Line {
             values: vec![None; (below + length + above) as usize],
@@ -31,7 +31,7 @@ impl<T: Copy> Line<T> {
         Interval::new(0, self.visible().end - self.above)
     }
 
-    /// Unknown beyond what is visible.
+    /// Unknown beyond the visible values.
     pub fn get(&self, z: i64) -> Option<T> {
         let at = usize::try_from(z + self.below).ok()?;
         self.values.get(at).copied().flatten()

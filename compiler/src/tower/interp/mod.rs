@@ -1,8 +1,8 @@
-//! Executes tower programs on the host, for tests: what a program does is defined here, without a back end.
+//! Executes tower programs on the host, for tests. This defines the meaning of a program without a back end.
 //!
 //! Towers of a time block run side by side, stage by stage in a random order that the rules for waiting allow, on a
-//! few *workers*, each with shared rows of its own. A value that nobody has written is *unknown*: a shared row while a
-//! copy is under way, a register that nobody loaded, a ghost that towers do not keep up to date in memory, a value
+//! few *workers*, each with shared rows of its own. A value that has not been written is *unknown*: a shared row while
+//! a copy is under way, a register that was not loaded, a ghost that towers do not keep up to date in memory, a value
 //! outside of a z block. Unknown values may be computed with, as threads do that have no part in a stage; one that
 //! would reach memory, or be recorded, is a fault of the program.
 
@@ -38,11 +38,11 @@ pub struct TowerInterp<'a, T> {
     program: &'a TowerProgram,
     /// Of the layout; `None`: unknown.
     memory: Vec<Option<T>>,
-    /// Ghosts of all components along the inner axis: what writes rows writes them, too, if memory keeps them.
+    /// Ghosts of all components along the inner axis: operations that write rows write them, too, if memory keeps them.
     ghosts: Vec<ComponentGhosts>,
 }
 
-/// What is the same for all towers of a launch.
+/// Parameters that are the same for all towers of a launch.
 #[derive(Clone, Copy)]
 struct Launch {
     z_block: Option<ZBlock>,
@@ -96,7 +96,7 @@ impl<'a, T: Real> TowerInterp<'a, T> {
         )
     }
 
-    /// A row of memory with what is visible beyond its ends. Where memory has none, it is unknown but for the zeros
+    /// A row of memory with the visible values beyond its ends. Where memory has none, it is unknown but for the zeros
     /// beyond its ends.
     fn row(&self, row: RowId, group: Group) -> Line<T> {
         let [outer, middle] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.layout.visible(axis));
@@ -136,7 +136,7 @@ impl<'a, T: Real> TowerInterp<'a, T> {
         let visible = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.layout.visible(axis));
         for id in self.scheme.component_ids() {
             let pairs = self.inner_ghosts(id).pairs();
-            // What lies on a plane about which it is odd stays 0, in ghosts, too.
+            // An odd component stays 0 on its plane of symmetry, in ghosts, too.
             let held =
                 [Axis::OUTER, Axis::MIDDLE].map(|axis| self.ghosts[id.index()].0[axis].held());
             for level in 0..self.scheme.component(id).time_levels {

@@ -14,7 +14,7 @@ use crate::tower::points::TaskStage;
 use crate::tower::tasks::TaskList;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Who runs towers, one after the other.
+/// A worker: it runs towers, one after the other.
 struct Worker<T> {
     /// Tasks that it takes.
     queue: usize,
@@ -33,7 +33,7 @@ struct Running<'t> {
 }
 
 impl<T: Real> TowerInterp<'_, T> {
-    /// Runs a time block of so many steps with `workers` workers for each work queue; `pick` chooses below a number.
+    /// Runs a time block of `steps` steps with `workers` workers for each work queue; `pick` chooses below a number.
     /// Gives the records in no order; an error where the program is wrong.
     pub fn time_block(
         &mut self,

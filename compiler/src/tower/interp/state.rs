@@ -1,11 +1,11 @@
-//! What a tower has on its way through a time block.
+//! The state of a tower on its way through a time block.
 
 use super::line::Line;
 use crate::tower::SharedCopy;
 use crate::tower::residency::RowRef;
 use std::collections::BTreeMap;
 
-/// What the lanes of a tower have in registers.
+/// The registers of the lanes of a tower.
 pub(super) type Registers<T> = BTreeMap<RowRef, Line<T>>;
 
 /// Copies from memory that are under way: with the values, if these were read as early as possible.

@@ -21,7 +21,7 @@ pub struct VolumeCells {
 }
 
 impl VolumeCells {
-    /// Those of a source of a problem.
+    /// The cells of a source of a problem.
     pub fn of_source(source: &InjectionSource) -> VolumeCells {
         VolumeCells {
             source: VolumeSource {
@@ -34,7 +34,7 @@ impl VolumeCells {
         }
     }
 
-    /// Those of corrections, whose waves are counted from a number on.
+    /// The cells of corrections, whose waves are counted from `first` on.
     pub fn of_corrections(rows: &CorrectedRows, first: u32) -> VolumeCells {
         let cells = rows.places().map(|(at, wave)| {
             let wave = first + wave;
@@ -53,9 +53,9 @@ impl VolumeCells {
     }
 }
 
-/// What happens to values in a time block besides updates.
+/// Changes and records of values in a time block besides updates.
 pub struct Injected<'a> {
-    /// Whose stages are those of the task list.
+    /// Its stages count as in the task list.
     pub points: &'a PointPlan,
     /// In the order of the program's sources.
     pub volumes: &'a [VolumeCells],
@@ -84,9 +84,9 @@ pub(super) struct VolumeCell {
 /// Which rows are corrected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Corrected {
-    /// All, also those near faces across the first two axes.
+    /// All cells, also cells near faces across the first two axes.
     All,
-    /// Those with indices outside of the holes of volumes.
+    /// Cells with indices outside of the holes of volumes.
     OutsideHoles,
 }
 
@@ -98,8 +98,8 @@ pub(super) struct VolumeAt<'a, T> {
 }
 
 impl<T: Real> VolumeAt<'_, T> {
-    /// What volume sources make of a value after an update. `copied` gives the wave of a source that was copied, if the
-    /// source has one there; `None` for sources that find theirs now.
+    /// A value after volume sources have added to it after an update. `copied` gives the wave of a source that was
+    /// copied, if the source has one there; `None` for sources that read their waves now.
     pub fn add(
         &self,
         cell: VolumeCell,

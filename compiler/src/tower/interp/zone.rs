@@ -74,8 +74,8 @@ impl<T: Real> TowerInterp<'_, T> {
         Ok(())
     }
 
-    /// What an amendment makes of a value; new states go to memory. `read`: what an operation of the body reads of
-    /// rows, and states.
+    /// The value after an amendment; new states go to memory. `read`: the value that an operation of the body reads of
+    /// a row or a state.
     pub(super) fn amended(
         &mut self,
         cell: Amending<T>,

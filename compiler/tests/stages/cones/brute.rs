@@ -1,5 +1,5 @@
-//! Vectors and legality against all pairs of events of small calculations, and the past against what perturbing single
-//! inputs of the reference reaches.
+//! Vectors and legality against all pairs of events of small calculations, and the past against the reach of perturbed
+//! single inputs of the reference.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use torre_compiler::statics::NoFiles;
 /// An event of a finite calculation: component, cell index, time index.
 type Run = (u32, PerAxis<i64>, i64);
 
-/// Who computed the value in a time level, and who has read it since.
+/// The run that computed the value in a time level, and the runs that have read it since.
 type Used = (Option<Run>, Vec<Run>);
 
 /// The value of a form at a displacement, in half cells.
@@ -186,7 +186,7 @@ fn reached(scheme: &Scheme, steps: u64) -> Vec<BTreeSet<Initial>> {
     let mut found = vec![BTreeSet::new(); scheme.components.len()];
     for changed in scheme.component_ids() {
         torre_compiler::reference::for_each_index(scheme.extent(changed), |at| {
-            // The scheme is linear and everything else is 0: what is not 0 in the end was reached.
+            // The scheme is linear and everything else is 0: values that are not 0 in the end were reached.
             let mut reference = Reference::<f64>::new(scheme, &problem, &NoFiles);
             reference.set_value(changed, at, 1.0);
             reference.run();

@@ -7,7 +7,7 @@ use torre_compiler::scheme::*;
 pub type Comp = (&'static str, [i64; 3], u8);
 /// A read: component, offset, age.
 pub type Tap = (u32, [i32; 3], u8);
-/// An update: target and what it reads.
+/// An update: target and reads.
 pub type Line = (u32, Vec<Tap>);
 
 pub const CELLS: i64 = 32;

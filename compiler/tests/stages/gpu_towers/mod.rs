@@ -68,7 +68,7 @@ fn towers_give_the_bits_of_rows() {
         (fdtd(4, f32, [13, 16, 32], WALLS), 3, 3, usual),
         (fdtd(4, f64, [13, 14, 20], RING), 3, 2, usual),
         (fdtd(2, f32, [13, 12, 24], WALLS), 3, 4, plain),
-        // Lines for which a shared row ends with what is above the last index, and a copy goes beyond that.
+        // Lines for which a shared row ends with the values above the last index, and a copy goes beyond that.
         (fdtd(4, f32, [12, 13, 27], WALLS), 3, 2, usual),
         (fdtd(4, f32, [12, 13, 28], RING), 3, 2, usual),
         // Lines of which two warps copy each row, and a third one does not.

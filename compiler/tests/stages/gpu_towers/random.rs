@@ -6,7 +6,7 @@ use torre_compiler::testing::{
     Limits, Rng, lengthen, make_room_for_towers, random_scheme, tower_pitch, tower_pitches,
 };
 
-/// Updates act everywhere but for what they leave out along the inner axis.
+/// Updates act everywhere except at indices that they leave out along the inner axis.
 pub fn zones_along_lines_only(scheme: &mut Scheme) {
     for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
         let position = scheme.components[update.target.index()].position;

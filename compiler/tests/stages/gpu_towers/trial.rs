@@ -26,19 +26,19 @@ pub struct Trial<'a> {
     /// Of a time block.
     pub periods: u64,
     pub options: Options,
-    /// What accesses to memory add by themselves.
+    /// Bound of the offsets within an instruction that accesses memory.
     pub near: i64,
     pub seed: u64,
     /// Lines of IR from which on a kernel is not compiled.
     pub most_lines: usize,
 }
 
-/// What towers did.
+/// The work of towers.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Towers with interior periods, in all time blocks.
     pub with_interior: usize,
-    /// Those of them with amendments.
+    /// The ones of them with amendments.
     pub amended: usize,
     /// Chunks that were copied to shared memory.
     pub copies: u64,
@@ -148,7 +148,7 @@ impl<'a> Trial<'a> {
             let step = time_block * steps;
             (step..step + steps).for_each(|n| expected.step(n));
             if report.makes_ghosts {
-                // Nobody reads them in memory.
+                // They are not read in memory.
                 let bytes = device.read(array).to_vec();
                 own.bytes().copy_from_slice(&bytes);
                 own.spoil_inner_ghosts(1e30);

@@ -13,7 +13,7 @@ use torre_compiler::testing::{
 use torre_compiler::tower::block::{Ends, ZBlock, ZBlocks};
 use torre_compiler::tower::{Group, LiveRange, Order, RowRef, Task, TaskList, tasks};
 
-/// Options for z blocks of so many warps.
+/// Options for z blocks of `warps` warps.
 fn cut(warps: u32) -> Options {
     Options {
         division: Division::ZBlocks(warps),
@@ -98,7 +98,7 @@ fn lines_without_z_blocks_are_refused() {
     assert!(!runs(&scheme, 1));
 }
 
-/// Updates add to what they write, so that threads keep that.
+/// Updates add to the rows that they write, so that threads keep the old values.
 fn adding(scheme: &mut Scheme) {
     for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
         let age = scheme.components[update.target.index()].time_levels - 1;
@@ -175,7 +175,7 @@ fn z_blocks_of_random_schemes_give_the_bits_of_rows() {
     assert!(rings > 0, "{rings} of {tried}");
 }
 
-/// A tower program of z blocks, and what its threads need by the definition of a live range.
+/// A tower program of z blocks, and the needs of its threads by the definition of a live range.
 struct Cut {
     scheme: Scheme,
     layout: Layout,
@@ -223,8 +223,8 @@ impl Cut {
         &self.program.towers.alignments[alignment].live_ranges
     }
 
-    /// What a z block needs, from a stage on, of a live range that begins in a period: what its indices of each stage
-    /// touch.
+    /// The indices that a z block needs, from a stage on, of a live range that begins in a period: the indices that it
+    /// touches in each stage.
     fn needed(&self, z_block: &ZBlock, live: &LiveRange, period: i64, from: i64) -> Interval {
         let [low, width] = [z_block.low, z_block.width].map(i64::from);
         let touches = live.touches.iter().filter(|t| t.stage as i64 >= from);
@@ -244,7 +244,8 @@ impl Cut {
         touched.reduce(|a, b| a.hull(b)).expect("a touch")
     }
 
-    /// Units of so many values that a z block copies of rows that enter together: all of each that it needs of some.
+    /// Units of `unit` values that a z block copies of rows that enter together: of each row the hull of the indices
+    /// that it needs of any.
     fn units(&self, z_block: &ZBlock, needed: &[Interval], unit: i64) -> i64 {
         let all = needed.iter().copied().reduce(|a, b| a.hull(b));
         let base = i64::from(z_block.base);
@@ -281,7 +282,7 @@ impl Cut {
         let alignment = task.placement.alignment;
         let interior = &task.placement.interior;
         let [begin, end] = [interior.start, interior.end].map(|n| n as i64);
-        // What enters in its first stage, producer warps bring with what shared rows hold from before.
+        // Producer warps bring the rows that enter in its first stage with the rows that shared rows hold from before.
         let entered = (begin..end).map(|period| {
             let from = i64::from(period == begin);
             self.entering(z_block, alignment, period, from, chunk)
@@ -409,7 +410,7 @@ fn warps_without_a_part_compute_nothing() {
             ..Trial::new(library, &scheme, pitch, periods)
         }
         .succeed();
-        // In two time blocks. What follows a condition of threads counts for a warp on each way, and not where none of
+        // In two time blocks. Code behind a condition of threads counts for a warp on each way, and not where none of
         // its threads has a part in an update of the period.
         let found = report.arithmetic as f64 / (2 * all) as f64;
         let expected = some as f64 / all as f64;

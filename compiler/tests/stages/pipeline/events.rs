@@ -1,6 +1,6 @@
 //! The groups that a group needs, and the planes that it has, are enough: proved on the events of the towers
-//! themselves. Each value has its last write and its reads since; what touches it next, in another operation, is
-//! ordered after them.
+//! themselves. Each value has its last write and its reads since; the next event that touches it, in another operation,
+//! is ordered after them.
 
 use super::*;
 use std::collections::HashMap;
@@ -169,7 +169,7 @@ impl Proof<'_> {
         }
     }
 
-    /// What a stage touches: what is read first.
+    /// The rows that a stage touches: the reads first.
     fn touched(
         &self,
         events: &Events,

@@ -419,7 +419,7 @@ fn windows_take_as_long_as_launches_or_copies() {
     }
 }
 
-/// A group needs what the tower needs most that comes last.
+/// A group needs the latest group that any of its towers needs.
 #[test]
 fn groups_need_as_much_as_any_of_their_towers() {
     let mut groups = 0;

@@ -33,7 +33,7 @@ fn drawn(planes: i64, devices: usize) -> String {
     timelines(&laid_out, durations)
 }
 
-/// They are stored as those of the chapter on cones are.
+/// They are stored like the pictures of the chapter on cones.
 #[test]
 fn the_pictures_of_windows() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/pictures");

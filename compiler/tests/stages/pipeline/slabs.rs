@@ -1,4 +1,5 @@
-//! Slabs of random schemes: no fault, every wait and every plane needed, and values that are right where they are stored.
+//! Slabs of random schemes: no fault, every wait and every plane needed, and values that are right where they are
+//! stored.
 
 use super::{ORDER, forms, towers_along, towers_by};
 use std::collections::{HashMap, HashSet};
@@ -176,7 +177,7 @@ fn every_plane_and_group_of_slabs_is_needed() {
                 },
                 Action::Slide { .. } => panic!("{op:?}"),
             };
-            // What is loaded beyond the base for the sake of a group as a whole may be touched by none.
+            // Planes that are loaded beyond the base for a group as a whole may be touched by no tower.
             let slab = &laid_out.slabs[op.pass as usize];
             let mut groups = slab.work.blocks.iter().flat_map(|b| b.groups.iter());
             let matters = match op.action {
@@ -206,7 +207,7 @@ type Place = (Group, u32);
 /// The number of the stage that wrote a value last, or nothing where the value is not right.
 type Values = HashMap<Place, Option<i64>>;
 
-/// Goes through the events of a pass, of all groups or of those of a slab.
+/// Goes through the events of a pass, of all groups or of the groups of a slab.
 struct Execution<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
@@ -262,7 +263,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Runs the events of a stage that belong to some groups: each takes what it reads to be right if all of that was
+    /// Runs the events of a stage that belong to some groups: each counts its reads as right if all of them were
     /// written as in a run of all groups.
     fn stage(
         &self,
@@ -307,7 +308,7 @@ impl Execution<'_> {
     }
 }
 
-/// What is stored is what a run of all groups has there: the groups and the planes of a slab are enough.
+/// The stored values are the values of a run of all groups: the groups and the planes of a slab are enough.
 #[test]
 fn slabs_store_what_is_right() {
     let (mut tried, mut wrong) = (0, 0);
@@ -398,7 +399,7 @@ fn slabs_have_the_planes_of_the_formula() {
         inner.loaded.hi - inner.base.hi,
     ];
     assert!(by.iter().all(|by| (halo..=halo + 1).contains(by)), "{by:?}");
-    // Towers go three planes up in a step, and so does what they touch above.
+    // Towers go three planes up in a step, and so do the planes that they touch above.
     assert!(inner.held.hi - inner.loaded.hi <= 3 * 8 + 12 + 4);
     let ops: Vec<Op> = {
         let places = slabs.iter().map(|slab| slab.held.len()).max().expect("one");

@@ -124,7 +124,7 @@ fn every_wait_and_every_plane_is_needed() {
                 continue;
             };
             for (cut, plane) in [([1, 0], sent.lo), ([0, 1], sent.hi - 1)] {
-                // What is sent once more may not have been used in between.
+                // Planes that are sent once more may not have been used in between.
                 let again = ops[index + 1..].iter().any(|op| match op.action {
                     StripeAction::Send {
                         from: other,
@@ -148,7 +148,7 @@ fn every_wait_and_every_plane_is_needed() {
 }
 
 /// The stripes of FDTD(4,2) on three devices: overlaps are as wide as a border and the reach of towers, and the least
-/// buffers are those of a stripe.
+/// buffers have the size of a stripe.
 #[test]
 fn overlaps_are_no_wider_than_borders() {
     let scheme = maxwell(4, Precision::F32, [200, 300, 2]);

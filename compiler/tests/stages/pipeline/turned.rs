@@ -4,7 +4,7 @@ use super::*;
 use torre_compiler::scheme::Boundary;
 use torre_compiler::testing::everywhere;
 
-/// Only what towers do in their periods depends on where planes are counted on from.
+/// Only the work of towers in their periods depends on the plane from which planes are counted on.
 #[test]
 fn turned_towers_are_placed_anew() {
     for order in [2, 4] {

@@ -1,6 +1,6 @@
 //! Tower programs, interpreted: same bits as row kernels stage by stage, for schemes of all kinds, with every division
-//! of lines, with injections and receivers. Values that nobody wrote are unknown to the interpreter, so it also finds
-//! what happens to be right.
+//! of lines, with injections and receivers. Values that were never written are unknown to the interpreter, so it also
+//! finds reads that are right by chance.
 
 use super::*;
 use torre_compiler::injection::{Injection, Receiver, inject};
@@ -11,7 +11,7 @@ use torre_compiler::testing::{
 };
 use torre_compiler::tower::block::{Division, Options};
 
-/// What is compared.
+/// A comparison.
 struct Trial<'a> {
     scheme: &'a Scheme,
     pitches: [Rational; 2],
@@ -265,7 +265,7 @@ fn random_points(rng: &mut Rng, scheme: &Scheme) -> (Points, Vec<VolumeCells>) {
     (points, volumes)
 }
 
-/// Updates add to what they write, so that lanes of z blocks may keep that.
+/// Updates add to the rows that they write, so that lanes of z blocks may keep the old values.
 fn adding(scheme: &mut Scheme) {
     use torre_compiler::scheme::{Op, Read, Value};
     for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {

@@ -63,7 +63,7 @@ fn fdtd42_moves_what_the_law_says() {
         let bytes = towers.bytes_per_cell(&scheme);
         assert!(bytes <= law && bytes > 0.88 * law, "{bytes} {law}");
     }
-    // All values of the tower, but for what lies in front of it half of the time.
+    // All values of the tower, except the ones that lie in front of it half of the time.
     assert_eq!(
         towers_of(&scheme, Rational::whole(6)).alignments[0].most_kept(),
         103
@@ -158,7 +158,7 @@ fn towers_of_known_schemes_find_their_values() {
     }
 }
 
-/// Runs two time blocks of so many periods; gives the number of towers that ran by their sets.
+/// Runs two time blocks of `periods` periods; gives the number of towers that ran by their sets.
 fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, periods: u64) -> Option<usize> {
     let (frame, tiling) = tiling(scheme, pitches, slack, 1 << 20);
     let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
@@ -177,7 +177,7 @@ fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, periods: u64) -
 struct Machine<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
-    /// Per row of a group, what it holds; `None` for coefficients.
+    /// Per row of a group, the component and the time level that it holds; `None` for coefficients.
     rows: Vec<Option<(ComponentId, u64)>>,
     memory: BTreeMap<RowRef, i64>,
     first_step: u64,
@@ -210,7 +210,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Where a place's value is stored: mirrors are ghosts of what lies inside. `None`: it is 0 or constant.
+    /// Where a place's value is stored: mirrors are ghosts of values inside. `None`: it is 0 or constant.
     fn stored(&self, place: RowRef) -> Option<RowRef> {
         let (id, _) = self.rows[place.row.0 as usize]?;
         let position = self.scheme.component(id).position;
@@ -383,7 +383,7 @@ impl<'a> Machine<'a> {
         for place in &rows.leaving {
             self.memory.insert(here(*place), tower.kept[&here(*place)]);
         }
-        // Only what is touched again is kept.
+        // Only rows that are touched again are kept.
         let alive: BTreeSet<RowRef> = Self::alive(towers, tower, number + 1)
             .iter()
             .map(|a| a.1)

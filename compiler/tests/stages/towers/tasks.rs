@@ -118,7 +118,8 @@ impl TimeBlock<'_> {
         events
     }
 
-    /// Whether each event finds done what it depends on: reads after writes, writes after reads and writes.
+    /// Whether all events on which an event depends are done when it runs: reads after writes, writes after reads and
+    /// writes.
     fn check(&mut self, layout: &Layout, periods: u64) {
         let events = self.events();
         let stages = self.scheme.stages.len() as i64;
@@ -151,7 +152,7 @@ impl TimeBlock<'_> {
                     touched.push((at, row.0, task, true));
                 }
             }
-            // What is read in a stage is read before it is written.
+            // In a stage, reads come before writes.
             touched.sort_by_key(|(.., write)| *write);
             for (place, row, task, write) in touched {
                 let (last, reads) = places.entry((place, row)).or_default();
@@ -233,7 +234,7 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
     towers.are_adjacent().then_some((layout, towers))
 }
 
-/// Of all pairs of indices, those of tiles that have something to do are listed.
+/// Of all pairs of indices, the pairs of tiles with rows in the grid are listed.
 fn all_tiles_are_listed(scheme: &Scheme, layout: &Layout, towers: &Towers, periods: u64) {
     let bounds = towers.bounds(scheme, layout);
     let tiles = towers.tiles(scheme, &bounds, periods).expect("few tiles");

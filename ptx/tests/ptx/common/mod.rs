@@ -1,4 +1,4 @@
-//! What several tests need: texts of kernels, launches.
+//! Helpers of several tests: texts of kernels, launches.
 pub mod values;
 
 use torre_ptx::{Buffer, Counts, Device, Fault, Module, Options, Param};

@@ -14,7 +14,7 @@ pub(super) struct Pinned {
 }
 
 impl Pinned {
-    /// Gives it back; no copy uses it. What fails here cannot be helped.
+    /// Gives it back; no copy uses it. A failure here cannot be reported.
     pub fn give_back(self) {
         let _ = driver!("giving back", cuEventDestroy_v2(self.event));
         let _ = driver!("giving back", cuMemFreeHost(self.place));
@@ -28,7 +28,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Has the memory's event wait for what was asked for up to now.
+    /// Lets the memory's event mark the end of the work that was asked for up to now.
     fn follow(self, memory: &Pinned) -> Result<(), DeviceError> {
         driver!("copying", cuEventRecord(memory.event, self.stream))
     }
@@ -48,7 +48,7 @@ impl Bus for Way {
             let _ = driver!("giving back", cuEventDestroy_v2(event));
             return None;
         }
-        // SAFETY: the driver gave so many bytes, which nobody else has; then they have values, too.
+        // SAFETY: the driver gave these bytes to this call alone; then they have values, too.
         unsafe { ptr::write_bytes(place.cast::<u8>(), 0, bytes) };
         Some(Pinned {
             place,
@@ -63,7 +63,7 @@ impl Bus for Way {
 
     fn fill(&self, memory: &mut Pinned, from: &[u8]) {
         // SAFETY: the bytes were locked together and have values, `&mut` keeps the host's threads away, and no copy
-        // uses them: who asks has waited for it.
+        // uses them: the caller has waited for it.
         let all =
             unsafe { std::slice::from_raw_parts_mut(memory.place.cast::<u8>(), memory.bytes) };
         copy_widely(from, &mut all[..from.len()]);

@@ -1,9 +1,9 @@
 //! Passes around a periodic first axis, whose planes are counted on.
 //!
-//! The planes of a time block lie where the seam of the one before has ended, so what happens to single cells, and in
-//! parts of the axis, happens elsewhere in each time block: its towers have tables of tasks and points of their own
-//! then. Which towers there are, their order, their queues and their progress are those of all time blocks of a height;
-//! and so are all tables where planes are alike and nothing happens to single cells.
+//! The planes of a time block lie where the seam of the one before has ended, so points, and the parts of the axis with
+//! zones or sources, lie elsewhere for each time block: its towers have tables of tasks and points of their own
+//! then. The list of towers, their order, their queues and their progress are the same for all time blocks of a height.
+//! So are all tables where planes are alike and there are no points.
 
 use super::Pipelined;
 use super::pass_state::{BlockState, PassState};
@@ -128,7 +128,7 @@ impl<T: Value> Pipelined<'_, T> {
     ) -> Result<(), DeviceError> {
         let unit = &mut self.units[number];
         let lies = blocks.iter().map(|block| block.lie);
-        // Those of a height lie so that nothing is turned.
+        // The tables of a height lie so that nothing is turned.
         let lies = lies.filter(|lie| lie.turn != 0 && !unit.turned.contains_key(lie));
         let lies: BTreeSet<Lie> = lies.collect();
         let lies: Vec<Lie> = lies.into_iter().collect();

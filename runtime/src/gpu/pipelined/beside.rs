@@ -1,4 +1,4 @@
-//! What lies beside planes: coefficients of axes, and the states of short zones. All of it is on the device for a whole
+//! Data beside planes: coefficients of axes, and the states of short zones. All of it is on the device for a whole
 //! run; the host's states are as old as the last time when they came back.
 
 use crate::gpu::device::{Address, Device, DeviceError};
@@ -27,7 +27,7 @@ impl Beside {
         part(layout).map_or(0, |part| part.len() as u64)
     }
 
-    /// Brings it to a device, after so many steps.
+    /// Brings the data to a device, after `steps` steps.
     pub fn new(
         device: &dyn Device,
         layout: &Layout,
@@ -47,7 +47,7 @@ impl Beside {
         self.place.offset(-(self.part.start as i64))
     }
 
-    /// Brings it back to the host's array, if that has not the states after so many steps.
+    /// Brings the states back to the host's array, if it does not have the states after `steps` steps.
     pub fn fetch(
         &mut self,
         device: &dyn Device,

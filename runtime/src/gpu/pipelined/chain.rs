@@ -1,5 +1,5 @@
-//! A chain of passes over files: the first pass reads a file, the last one writes the other file, and each takes over
-//! from the one before what that stores, through page-locked memory of the host. So several devices advance all
+//! A chain of passes over files: the first pass reads a file, the last one writes the other file, and each pass takes
+//! over the values that the one before stores, through page-locked memory of the host. So several devices advance all
 //! values by a pass of each while a file is read and written once.
 //!
 //! Planes go through a *link* of the chain in the order of their bytes, which are counted on around a periodic first
@@ -26,7 +26,7 @@ pub(super) struct Locked {
 #[derive(Debug)]
 pub(super) struct Link {
     memory: Locked,
-    /// What the later pass has loaded, in the order of its operations.
+    /// The parts that the later pass has loaded, in the order of its operations.
     loads: Vec<(Range<i64>, OpId)>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Chain {
     bytes: i64,
     /// Bytes of the array come from its end down.
     down: bool,
-    /// What lies beside planes, if several devices have it in turns, and where it begins in the array.
+    /// The data beside planes, if several devices have them in turns, and where they begin in the array.
     pub beside: Option<(Locked, usize)>,
 }
 
@@ -84,7 +84,7 @@ impl Locked {
     /// Unlocks the memory; no copy uses it.
     pub fn give_back(&self, device: &dyn Queues) {
         if self.locked {
-            // SAFETY: it was locked, and all copies are over. What fails here cannot be helped.
+            // SAFETY: it was locked, and all copies are over. A failure here cannot be reported.
             let _ = unsafe { device.unlock(self.at(0)) };
         }
     }
@@ -150,13 +150,13 @@ impl Chain {
         pieces
     }
 
-    /// The link from which a pass takes what the one before has stored; `None` for the first one.
+    /// The link from which a pass takes the values that the one before has stored; `None` for the first one.
     fn before(&self, pass: u64) -> Option<usize> {
         let later = pass > self.passes.start && pass < self.passes.end;
         later.then(|| (pass - self.passes.start - 1) as usize)
     }
 
-    /// The link to which a pass gives what it stores; `None` for the last one.
+    /// The link to which a pass gives the values that it stores; `None` for the last one.
     fn after(&self, pass: u64) -> Option<usize> {
         (pass + 1 < self.passes.end).then(|| (pass - self.passes.start) as usize)
     }
@@ -182,7 +182,7 @@ impl Chain {
     /// it writes them to a file.
     pub fn given(&self, pass: u64, range: Range<i64>) -> Option<(Vec<Transfer>, Vec<OpId>)> {
         let link = &self.links[self.after(pass)?];
-        // Those that lay there before.
+        // The bytes that lay there before.
         let before = match self.down {
             true => range.start + self.bytes..range.end + self.bytes,
             false => range.start - self.bytes..range.end - self.bytes,

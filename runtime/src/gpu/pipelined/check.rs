@@ -27,7 +27,7 @@ pub(super) fn check_layout<T: Value>(
     let slices = (0..problem.outputs.len())
         .filter_map(|output| Slice::new(scheme, problem, layout, output, 0, 0));
     let gathers: Vec<_> = slices.map(|slice| footprints.along(slice.planes)).collect();
-    // Around a ring what is gathered ends passes.
+    // Around a ring, slices that are gathered end passes.
     for block in pass.blocks.iter_mut().filter(|_| window.ring.is_none()) {
         block.gathers = gathers.clone();
     }

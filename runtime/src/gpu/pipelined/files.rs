@@ -80,7 +80,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         progress: &Progress,
     ) -> Result<(), RunError> {
         while self.asked < until {
-            // What the state before this one led to was written before the run went on.
+            // The results of the state before this one were written before the run went on.
             self.commit()?;
             self.pass_over_files(until, progress)?;
             self.take_slices_around();
@@ -126,15 +126,15 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(passes)
     }
 
-    /// Lists the operations of such passes; gives by how many planes one is behind the one before at most, of those
-    /// that go from one to the next.
+    /// Lists the operations of such passes; gives by how many of the planes that go from one to the next a pass is
+    /// behind the one before, at most.
     fn planes_between(&self, passes: &[Pass]) -> Result<i64, DeviceError> {
         if self.units.len() == 1 {
             return Ok(1);
         }
         let mut builder = self.builder.clone();
         let (top, first) = (builder.window().planes.hi, builder.passes());
-        // By how many planes those of each pass lie below those of the first one with the same index.
+        // By how many planes the planes of each pass lie below planes of the first pass with the same index.
         let mut below = vec![0];
         for pass in passes {
             let last = below.last().copied().unwrap_or(0);
@@ -233,7 +233,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 None => self.passes_until(until, next, progress),
             });
             let done = done.and_then(|()| self.flush());
-            // Copies use slots until they are over, whatever went wrong.
+            // Copies use slots until they are over, also after a failure.
             let ended = self.end_passes(progress);
             let done = done.and(ended);
             for stream in [&reading, &writing] {
@@ -271,7 +271,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         over.flush(self.devices.device(number), queue)
     }
 
-    /// Turns to the file that a pass has written; what no pass moves comes from the other one.
+    /// Turns to the file that a pass has written; data that no pass moves come from the other one.
     fn take_state(&mut self) -> Result<(), RunError> {
         let Some(over) = &mut self.over else {
             return Ok(());
@@ -333,7 +333,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(())
     }
 
-    /// All results up to now are written, and so much is recorded beside probes.
+    /// All results up to now are written, and `records` is recorded beside probes.
     pub(super) fn settle_files(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
         if let Some(over) = &mut self.over {
             over.records = records.to_vec();

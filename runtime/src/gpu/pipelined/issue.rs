@@ -28,7 +28,7 @@ struct Slab {
     place: Address,
     offset: usize,
     bytes: u64,
-    /// The same as the offset, for what passes give each other: planes are counted on around a ring.
+    /// The same as the offset, for planes that passes give each other: planes are counted on around a ring.
     counted: i64,
     /// It is copied from or to the array, a file, or another pass.
     through: bool,
@@ -79,12 +79,12 @@ fn keep(device: &dyn Queues, queue: WorkQueue, slab: Slab) -> Result<(), DeviceE
 }
 
 impl<T: Value> Pipelined<'_, T> {
-    /// Gives an operation to its queue, behind what it waits for.
+    /// Gives an operation to its queue, behind the operations for which it waits.
     pub(super) fn issue(&mut self, op: &Op) -> Result<(), DeviceError> {
         let number = self.builder.window().device(op.pass);
         let queue = self.units[number].queues.of(op.queue);
         for before in &op.after {
-            // What is not known any more is over.
+            // Operations that are not known any more are over.
             if let Some(signal) = self.signals.get(before) {
                 self.devices.follow(number, queue, *signal)?;
             }
@@ -116,7 +116,7 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(())
     }
 
-    /// The device of an operation, and what it has.
+    /// The device of an operation, and its unit.
     fn unit(&self, op: &Op) -> (&dyn Queues, &Unit) {
         let number = self.builder.window().device(op.pass);
         (self.devices.device(number), &self.units[number])
@@ -164,18 +164,19 @@ impl<T: Value> Pipelined<'_, T> {
         pass.map_or(0, |pass| pass.turn)
     }
 
-    /// Copies a part of the array to the device, from a file, from what the pass before has stored for this one, from
+    /// Copies a part of the array to the device, from a file, from a link to the pass before, from
     /// memory that keeps planes, or from the host's array.
     fn bring(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
         let Slab { place, bytes, .. } = slab;
         let device = self.devices.device(self.builder.window().device(op.pass));
         let Some(over) = &mut self.over else {
-            // SAFETY: the planes lie in the host's array, which nobody else accesses while passes run; operations that
-            // store them are ordered.
+            // SAFETY: the planes lie in the host's array, which no other thread accesses while passes run; operations
+            // that store them are ordered.
             return unsafe { device.upload(queue, self.host.add(slab.offset), place, bytes) };
         };
         if let Some(memory) = slab.from {
-            // SAFETY: the planes lie there; what put them there is ordered, or comes before in this queue.
+            // SAFETY: the planes lie there; the operation that put them there is waited for, or comes before in this
+            // queue.
             unsafe { device.upload(queue, memory, place, bytes) }?;
         }
         if slab.through {
@@ -221,7 +222,7 @@ impl<T: Value> Pipelined<'_, T> {
             .try_for_each(|Transfer { memory, range }| {
                 let from = place.offset(range.start - slab.counted);
                 let bytes = (range.end - range.start) as u64;
-                // SAFETY: the link has room from there on, and what was there has been loaded.
+                // SAFETY: the link has room from there on, and the bytes that were there have been loaded.
                 unsafe { device.download(queue, from, memory, bytes) }
             })
     }
@@ -376,8 +377,8 @@ impl<T: Value> Pipelined<'_, T> {
                 threads: [time_block.threads, 1, 1],
                 shared: time_block.shared_bytes,
             };
-            // SAFETY: the parameters are those that the compiler lists; the planes that the group's towers access lie
-            // in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
+            // SAFETY: the parameters are the ones that the compiler lists; the planes that the group's towers access
+            // lie in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
             // sources, and there are waves of all steps of the pass, and room for their records.
             unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
             all += u64::from(towers);
@@ -425,7 +426,7 @@ impl<T: Value> Pipelined<'_, T> {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; the planes lie in the buffer, and there is room for the
+        // SAFETY: the parameters are the kernel's; the planes lie in the buffer, and there is room for the
         // slice.
         unsafe { device.start_in(queue, function, threads, &arguments) }?;
         Ok(place.count())

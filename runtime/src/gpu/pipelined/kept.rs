@@ -112,7 +112,7 @@ impl SlabOrder {
 }
 
 impl SlabPlanes {
-    /// For passes no slabs of which have more planes in common than those of one.
+    /// For passes whose slabs have no more planes in common than `slabs`.
     pub fn new(
         device: &dyn Queues,
         way: i64,

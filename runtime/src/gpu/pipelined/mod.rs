@@ -1,4 +1,5 @@
-//! A calculation by time blocks in flight, with all of its values on a device or only those of a calculation window.
+//! A calculation by time blocks in flight, with all of its values on a device, or only the values of a calculation
+//! window.
 //!
 //! The host's array is the state between passes. While steps run, operations of a [pipeline](torre_compiler::pipeline)
 //! go to queues of the device: slabs of planes come from the host's array and go back to it, and launches run groups of
@@ -66,7 +67,7 @@ const RESIDENT_BLOCKS: usize = 16;
 /// Passes of a device between two looks at whether values are finite, for which all operations end.
 const BETWEEN_LOOKS: u64 = 16;
 
-/// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from
+/// Blocks per multiprocessor that a launch starts at most. More would keep blocks of the next launch from
 /// multiprocessors that have no towers left.
 const BLOCKS: u32 = 4;
 
@@ -98,7 +99,7 @@ pub struct Pipelined<'a, T> {
     passes: VecDeque<PassState>,
     first_pass: u64,
     signals: BTreeMap<OpId, DeviceSignal>,
-    /// Steps done, as far as anybody sees.
+    /// Steps done, as callers see them.
     steps: u64,
     /// Steps that passes have begun.
     asked: u64,
@@ -114,8 +115,8 @@ pub struct Pipelined<'a, T> {
     lists: BTreeMap<u64, TaskList>,
 }
 
-// SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until those
-// return.
+// SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until these
+// methods return.
 unsafe impl<T: Sync> Sync for Pipelined<'_, T> {}
 
 /// Bytes of the device's memory that such a run takes, tables of time blocks aside.
@@ -128,14 +129,15 @@ pub fn device_bytes(
 ) -> u64 {
     let planes = PlaneBytes::new(layout, 1, how);
     let sizes = slices::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
-    // The number of waves is not known before sources are; those with one for each cell have as many values as cells.
+    // The number of waves is not known before sources are; sources with a wave for each cell have as many values as
+    // cells.
     let beside = how.places.map_or(0, |_| Beside::bytes(layout));
     let buffer = planes.buffer_bytes().saturating_add(beside);
     let unit = buffer.saturating_add(2 * sizes.all());
     unit.saturating_mul(how.slabs.map_or(1, |_| BUFFERS as u64))
 }
 
-/// Steps of a pass of time blocks of so many steps, at most.
+/// Steps of a pass of time blocks of `steps` steps, at most.
 fn pass_steps(steps: u64, how: InFlight) -> u64 {
     steps.max(1) * most_blocks(how) as u64
 }
@@ -149,8 +151,8 @@ fn most_blocks(how: InFlight) -> usize {
 }
 
 impl<'a, T: Value> Pipelined<'a, T> {
-    /// Takes a calculation to devices, at the step where it is; the towers are those of the same scheme and layout.
-    /// `None` where towers cannot do what the problem asks for, or cannot be put into groups.
+    /// Takes a calculation to devices, at the step where it is; the towers belong to the same scheme and layout. `None`
+    /// where towers cannot run the problem, or cannot be put into groups.
     pub fn new(
         mut calculation: Calculation<'a, T>,
         files: &'a dyn Files,
@@ -352,7 +354,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         while self.asked < until {
             let next = self.builder.passes() + BETWEEN_LOOKS * self.units.len() as u64;
             let done = self.passes_until(until, next, progress);
-            // Copies use the host's array until they are over, whatever went wrong.
+            // Copies use the host's array until they are over, also after a failure.
             let ended = self.end_passes(progress);
             done?;
             ended?;
@@ -438,7 +440,7 @@ fn load(device: &dyn Device, ptx: &str, name: &str) -> Result<Function, DeviceEr
 
 impl<T> Drop for Pipelined<'_, T> {
     fn drop(&mut self) {
-        // What fails here cannot be helped.
+        // A failure here cannot be reported.
         for (number, unit) in self.units.iter().enumerate() {
             let device = self.devices.device(number);
             for queue in unit.queues.all() {

@@ -15,12 +15,12 @@ pub const PIECE: u64 = 16 << 20;
 /// Pieces that are read ahead, and as many that wait to be written, at most.
 const SLOTS: u64 = 32;
 
-/// Bytes of the host's memory for pieces of groups of so many bytes.
+/// Bytes of the host's memory for pieces of groups of `group` bytes.
 pub fn piece_bytes(group: u64) -> u64 {
     2 * slots(group, PIECE) * PIECE
 }
 
-/// Slots with room for what a group loads, so that reading goes on while a group is written.
+/// Slots with room for the loads of a group, so that reading goes on while a group is written.
 pub fn slots(group: u64, each: u64) -> u64 {
     (group / each.max(1) + 2).clamp(4, SLOTS)
 }
@@ -32,7 +32,7 @@ pub(super) struct OverFiles {
     pub reading: Arc<Stream>,
     pub writing: Arc<Stream>,
     pub chain: Chain,
-    /// Of the pass that runs: those that are read, and those that are written.
+    /// Pieces of the pass that runs: the pieces that are read, and the pieces that are written.
     pub pieces: [Pieces; 2],
     /// Planes that passes around a periodic first axis, or by slabs, keep in memory.
     pub kept: Option<KeptPlanes>,
@@ -42,7 +42,7 @@ pub(super) struct OverFiles {
     pub stored: Option<Range<u64>>,
     /// No checkpoint says yet which file has the state.
     pub pending: bool,
-    /// What is recorded beside probes, as it was when results were written last.
+    /// Records beside probes, as they were when results were written last.
     pub records: Vec<(String, Vec<f64>)>,
 }
 
@@ -73,7 +73,7 @@ impl OverFiles {
             let slot = self.reading.full(number)?;
             let inside = (part.start - pieces.start(number)) as usize;
             let to = place.offset((part.start - range.start) as i64);
-            // SAFETY: the part lies in the slot, which nobody changes before it is released.
+            // SAFETY: the part lies in the slot, which no thread changes before it is released.
             unsafe {
                 let from = slot.add(inside);
                 device.upload(queue, from, to, part.end - part.start)
@@ -101,7 +101,7 @@ impl OverFiles {
             };
             let inside = (part.start - pieces.start(number)) as usize;
             let from = place.offset((part.start - range.start) as i64);
-            // SAFETY: the part lies in the slot, which is nobody else's before it is submitted.
+            // SAFETY: the part lies in the slot, which no other thread has before it is submitted.
             unsafe {
                 let to = slot.add(inside);
                 device.download(queue, from, to, part.end - part.start)

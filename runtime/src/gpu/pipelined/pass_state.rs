@@ -1,4 +1,4 @@
-//! What is known of a pass while it runs.
+//! The state of a pass while it runs.
 
 use super::slices::Slice;
 use super::unit::Lie;
@@ -11,13 +11,13 @@ use torre_compiler::pipeline::{OpId, Queue};
 #[derive(Clone, Debug)]
 pub(super) struct BlockState {
     pub steps: u64,
-    /// Around a ring, by how many planes its planes lie against the way of those that its towers count, and where its
-    /// towers lie.
+    /// Around a ring, by how many planes its planes lie against the way of the planes that its towers count, and where
+    /// its towers lie.
     pub moved: i64,
     pub lie: Lie,
     /// Steps of the pass before it.
     pub from: u64,
-    /// What progress counts from.
+    /// The value from which progress counts.
     pub since: u32,
     /// In the order of the pipeline's outputs of the block.
     pub slices: Vec<Slice>,
@@ -25,7 +25,7 @@ pub(super) struct BlockState {
     pub first: Option<i64>,
 }
 
-/// What is known of a slab while it runs.
+/// The state of a slab while it runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlabPart {
     /// Along the way.

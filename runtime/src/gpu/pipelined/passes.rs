@@ -1,4 +1,4 @@
-//! Passes: which time blocks they have, and what is there for these before they begin.
+//! Passes: their time blocks, and the preparations of these before a pass begins.
 
 use super::pass_state::{BlockState, PassState};
 use super::slices::{Slice, slice_bytes};
@@ -16,7 +16,7 @@ use torre_compiler::pipeline::Pass;
 use torre_compiler::problem::OutputKind;
 
 impl<T: Value> Pipelined<'_, T> {
-    /// Makes the towers of time blocks of so many steps ready on a device, if they can be run.
+    /// Makes the towers of time blocks of `steps` steps ready on a device, if they can be run.
     pub(super) fn make_ready(&mut self, number: usize, steps: u64) -> Result<bool, DeviceError> {
         if self.units[number].ready.contains_key(&steps) {
             return Ok(true);
@@ -44,8 +44,8 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(true)
     }
 
-    /// The height of the time block that begins at a step, of those up to the next step after which something is due:
-    /// they are as high as the towers of the schedule, or a little lower and all about alike.
+    /// The height of the time block that begins at a step, of the time blocks up to the next step after which something
+    /// is due. They are as high as the towers of the schedule, or a little lower and all about alike.
     fn height(&self, step: u64, until: u64) -> Option<u64> {
         let period = self.towers.program.towers.steps.max(1);
         let room = self.interruptions.room(step, until) / period;
@@ -54,7 +54,7 @@ impl<T: Value> Pipelined<'_, T> {
         (room > 0).then(|| room.div_ceil(blocks) * period)
     }
 
-    /// Where the pass ends that begins after so many steps, of those up to some step.
+    /// The step after which the pass ends that begins after `from` steps, of the passes up to step `until`.
     pub(super) fn end_of_pass(&self, from: u64, until: u64) -> u64 {
         let most = most_blocks(self.how());
         let (mut step, mut blocks, mut bytes) = (from, 0, 0);
@@ -84,7 +84,7 @@ impl<T: Value> Pipelined<'_, T> {
         }
     }
 
-    /// The time blocks of the pass that comes next, of those up to some step, and the step after which it ends.
+    /// The time blocks of the next pass, of the passes up to step `until`, and the step after which it ends.
     pub(super) fn blocks_until(&self, until: u64) -> Result<(Vec<BlockState>, u64), DeviceError> {
         self.blocks_from(self.asked, until)
     }
@@ -122,7 +122,7 @@ impl<T: Value> Pipelined<'_, T> {
         Ok((blocks, step))
     }
 
-    /// Makes the time blocks of a pass ready on its device, and says what their progress counts from.
+    /// Makes the time blocks of a pass ready on its device, and gives the value from which their progress counts.
     pub(super) fn count_on(
         &mut self,
         number: u64,
@@ -151,7 +151,7 @@ impl<T: Value> Pipelined<'_, T> {
         self.make_turned(device, blocks)
     }
 
-    /// What was written is there before anything else of a pass begins.
+    /// Writes are complete before anything else of a pass begins.
     pub(super) fn follow_writes(&self, number: u64) -> Result<(), DeviceError> {
         let device = self.builder.window().device(number);
         let (unit, device) = (&self.units[device], self.devices.device(device));
@@ -182,7 +182,7 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(())
     }
 
-    /// The slices that are due after so many steps, and where they end in the memory for them.
+    /// The slices that are due after `step` steps, and where they end in the memory for them.
     fn slices_after(&self, step: u64, mut bytes: u64) -> (Vec<Slice>, u64) {
         let (scheme, problem) = (self.calculation.scheme, self.calculation.problem);
         let layout = &self.calculation.layout;

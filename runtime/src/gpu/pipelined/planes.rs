@@ -62,7 +62,7 @@ impl PlaneBytes {
         self.each as u64
     }
 
-    /// Bytes of the buffer; of a circular one those that lie twice in a row.
+    /// Bytes of the buffer; of a circular one the bytes that are mapped twice in a row.
     pub fn buffer_bytes(&self) -> u64 {
         let planes = self.each.saturating_mul(self.places);
         let bytes = planes.saturating_add(self.before + self.after) as u64;
@@ -80,9 +80,9 @@ impl PlaneBytes {
         }
     }
 
-    /// Bytes from the beginning of a circular buffer to plane number `base`, without those before all planes. Planes
-    /// are as far apart as in an array, modulo the bytes of the buffer, whether planes divide these or not. As many
-    /// planes as there are places follow along the way, in either of both mappings or across them.
+    /// Bytes from the beginning of a circular buffer to plane number `base`, without the bytes before all planes.
+    /// Planes are as far apart as in an array, modulo the bytes of the buffer, whether planes divide these or not. As
+    /// many planes as there are places follow along the way, in either of both mappings or across them.
     fn around(&self, base: i64) -> i64 {
         let bytes = self.buffer_bytes() as i64;
         match self.way < 0 {
@@ -140,7 +140,7 @@ impl PlaneBytes {
         parts
     }
 
-    /// Where an array begins whose planes lie `moved` planes against the way of those of another one with the same
+    /// Where an array begins whose planes lie `moved` planes against the way of planes of `array` with the same
     /// indices.
     pub fn farther(&self, array: Address, moved: i64) -> Address {
         array.offset((-self.way * moved).wrapping_mul(self.each))
@@ -234,8 +234,8 @@ mod tests {
         (planes, window)
     }
 
-    /// In a circular buffer all planes lie inside of both mappings with what is read around them, and as far from each
-    /// other, modulo the bytes of one mapping, whatever plane an operation begins with.
+    /// In a circular buffer for each plane with which an operation can begin, all planes lie inside of both mappings
+    /// with the values that are read around them, and their distances, modulo the bytes of one mapping, are the same.
     #[test]
     fn planes_go_around() {
         let scheme = maxwell(4, Precision::F32, [9, 5, 7]);

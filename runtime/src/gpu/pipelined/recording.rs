@@ -52,12 +52,12 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(self)
     }
 
-    /// The device of an operation among those of the record.
+    /// The device of an operation among the devices of the record.
     fn recorded_device(&self, op: &Op) -> usize {
         self.devices.index(self.builder.window().device(op.pass))
     }
 
-    /// Behind what an operation waits for.
+    /// Begins the record of an operation, behind the operations for which it waits.
     pub(super) fn begin_record(
         &self,
         op: &Op,

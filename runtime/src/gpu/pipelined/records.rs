@@ -11,7 +11,7 @@ use torre_compiler::problem::OutputKind;
 use torre_compiler::real::Real;
 
 impl<T: Value> Pipelined<'_, T> {
-    /// Gets what a pass recorded; its operations are over.
+    /// Gets the records of a pass; its operations are over.
     pub(super) fn keep_records(&mut self, pass: u64, state: &PassState) -> Result<(), DeviceError> {
         let steps: u64 = state.blocks.iter().map(|block| block.steps).sum();
         let window = self.builder.window();
@@ -28,7 +28,7 @@ impl<T: Value> Pipelined<'_, T> {
                     if !self.owns(state, receiver.at[Axis::OUTER]) {
                         continue;
                     }
-                    // Nothing ever changes what is recorded after no stage.
+                    // Values that are recorded after no stage never change.
                     let value = match receiver.stage {
                         Some(_) => *value,
                         None => {

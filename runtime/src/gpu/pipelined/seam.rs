@@ -1,6 +1,7 @@
-//! What passes around a periodic first axis go over files with: planes that the seam passes are in memory of the host
-//! from when a pass stores them for the first time, or has loaded them if it does not store them then, until it loads
-//! them once more. So each plane comes to a pass once, from a file or from the pass before, and leaves it once.
+//! The planes that passes over files around a periodic first axis keep: planes that the seam passes are in memory of
+//! the host from when a pass stores them for the first time, or has loaded them if it does not store them then, until
+//! it loads them once more. So each plane comes to a pass once, from a file or from the pass before, and leaves it
+//! once.
 //!
 //! A pass begins below the planes that the one before has twice, so planes come to it in the order in which they leave
 //! that one, but for a few: the lowest planes of the one before, which it only reads. They are the first to leave it,
@@ -16,8 +17,8 @@ use crate::gpu::queues::Queues;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::Around;
 
-/// What a pass has of the ring, and by how many planes those of the first pass of its chain lie higher with the same
-/// index.
+/// The part of the ring that a pass has, and by how many planes the planes of the first pass of its chain with the same
+/// index lie higher.
 #[derive(Clone, Copy, Debug)]
 struct RingPass {
     around: Around,
@@ -127,7 +128,7 @@ impl RingPasses {
         Interval::new(first, first + planes.len())
     }
 
-    /// Planes of a pass, as the array counts them, in terms of those of the first pass.
+    /// Planes of a pass, as the array counts them, in terms of the planes of the first pass.
     fn of_first(&self, pass: usize, plane: i64) -> i64 {
         plane - self.way.signum() * self.all[pass].below
     }
@@ -146,7 +147,7 @@ pub(super) struct SeamPlanes {
 }
 
 impl SeamPlanes {
-    /// For so many passes at a time, none of which has more planes of the ring than one.
+    /// For `passes` passes at a time, none of which has more planes of the ring than `around`.
     pub fn new(
         device: &dyn Queues,
         way: i64,
@@ -215,8 +216,8 @@ impl SeamPlanes {
         self.passes.of_first(pass, part.planes.lo) * self.each
     }
 
-    /// The pieces of the passes, which take all bytes of the ring once: those that the first one reads, and those that
-    /// the last one writes.
+    /// The pieces of the passes, which take all bytes of the ring once: the pieces that the first pass reads, and the
+    /// pieces that the last one writes.
     pub fn pieces(&self, whole: &Pieces) -> [Pieces; 2] {
         let RingPasses {
             ring,
@@ -299,7 +300,7 @@ mod tests {
                 }
             }
             assert_eq!(given.len() as i64, ring);
-            // What the pass before has given comes in that order, but for the first planes of it.
+            // The planes that the pass before has given come in that order, except the first ones.
             let few = left.len() - if pass == 0 { 0 } else { comes.len() };
             assert_eq!(left[few..], comes[..left.len() - few]);
             assert!(few < 4);

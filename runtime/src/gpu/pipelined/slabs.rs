@@ -1,9 +1,9 @@
-//! Passes by overlapped slabs: each slab is loaded with what its base depends on, goes through all time blocks of the
-//! pass, and stores its base. The two buffers of a device have units of their own, with the queues of the device in
-//! common; several devices take slabs in turns.
+//! Passes by overlapped slabs: each slab is loaded with all planes on which its base depends, goes through all time
+//! blocks of the pass, and stores its base. The two buffers of a device have units of their own, with the queues of the
+//! device in common; several devices take slabs in turns.
 //!
-//! What slabs compute more than once acts once: a probe is recorded from the slab whose base it lies in, and a slice is
-//! put together from the planes of all bases.
+//! Values that slabs compute more than once are recorded once: a probe is recorded from the slab in whose base it lies,
+//! and a slice is put together from the planes of all bases.
 
 use super::kept::KeptPlanes;
 use super::pass_state::{BlockState, PassState, SlabPart};
@@ -62,7 +62,7 @@ impl<T: Value> Pipelined<'_, T> {
     ) -> Result<(), RunError> {
         while self.asked < until {
             let done = self.slabs_until(until, progress);
-            // Copies use the host's array until they are over, whatever went wrong.
+            // Copies use the host's array until they are over, also after a failure.
             let ended = self.end_passes(progress);
             done?;
             ended?;
@@ -138,7 +138,7 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(())
     }
 
-    /// Begins the next slab of a pass that ends after so many steps.
+    /// Begins the next slab of a pass that ends after `step` steps.
     fn begin_slab(
         &mut self,
         mut slab: Slab,
@@ -169,7 +169,7 @@ impl<T: Value> Pipelined<'_, T> {
         self.issue_all(&ops)
     }
 
-    /// Whether what is recorded at an index of the first axis is that of a pass or slab.
+    /// Whether a pass or slab gives the records at index `x` of the first axis.
     pub(super) fn owns(&self, state: &PassState, x: i64) -> bool {
         let plane = self.planes.of_array(Interval::new(x, x + 1)).lo;
         state.slab.is_none_or(|slab| slab.base.contains(plane))
@@ -221,7 +221,7 @@ impl<T: Value> Pipelined<'_, T> {
         Ok(())
     }
 
-    /// The group whose towers do not wait for those above it, as a slab begins with it.
+    /// The group whose towers do not wait for towers above it, as a slab begins with it.
     pub(super) fn cut_at(state: &BlockState, group: i64) -> Option<usize> {
         let first = state.first?;
         usize::try_from(group - first).ok()

@@ -33,7 +33,7 @@ impl Sizes {
         Sizes {
             steps,
             probes: steps * each,
-            // All that are due after a time block, and as many as that of those that are due often.
+            // Room for all slices of one step, and for the slices of all steps up to [`PICTURE_BYTES`].
             slices: match least {
                 Some(_) => all.max(PICTURE_BYTES.min(all.saturating_mul(steps))),
                 None => 0,
@@ -72,7 +72,7 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// That of an output after so many steps.
+    /// The slice of an output after `step` steps.
     pub fn new(
         scheme: &Scheme,
         problem: &Problem,

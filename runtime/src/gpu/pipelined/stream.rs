@@ -16,7 +16,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Where a slot is in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nobody needs what it has, once a copy of the device is over.
+    /// Its contents are not needed any more, once a copy of the device is over.
     Free(Option<Signal>),
     /// A thread reads or writes, or the device copies to it.
     Busy,
@@ -24,7 +24,7 @@ enum Stage {
     Full(Option<Signal>),
 }
 
-/// What threads and their master know of each other.
+/// State that threads and their master share.
 #[derive(Debug)]
 struct Turns {
     stages: Vec<Stage>,
@@ -155,7 +155,7 @@ pub(super) struct Stream {
 #[derive(Clone, Copy, Debug)]
 struct Place(*mut u8);
 
-// SAFETY: a plain address; stages say who may access what lies there.
+// SAFETY: a plain address; stages say which thread may access the memory there.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -197,7 +197,7 @@ impl Stream {
     /// Unlocks the memory; no copy uses it.
     pub fn give_back(&self, device: &dyn Queues) {
         for place in self.places.iter().filter(|_| self.locked) {
-            // SAFETY: it was locked, and all copies are over. What fails here cannot be helped.
+            // SAFETY: it was locked, and all copies are over. A failure here cannot be reported.
             let _ = unsafe { device.unlock(place.0) };
         }
     }
@@ -211,7 +211,7 @@ impl Stream {
         turns.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a pass of so many pieces. No thread is at work, and no copy under way.
+    /// Begins a pass of `count` pieces. No thread is at work, and no copy under way.
     pub fn begin(&self, count: u64) {
         let mut turns = self.turns();
         turns.stages.fill(Stage::Free(None));
@@ -219,7 +219,7 @@ impl Stream {
         turns.ended = false;
     }
 
-    /// Says that nothing more comes: threads end with what is full, or at once after a failure.
+    /// Says that no more pieces come: threads end with the full ones, or at once after a failure.
     pub fn end(&self) {
         self.turns().ended = true;
         self.changed.notify_all();
@@ -369,14 +369,14 @@ impl Stream {
     }
 }
 
-/// Waits for a signal that nobody else asks for.
+/// Waits for a signal for which no other thread asks.
 fn arrive(device: &dyn Queues, signal: Signal) -> Result<(), DeviceError> {
     let arrived = device.arrive(signal);
     device.forget(signal);
     arrived
 }
 
-/// What the master of threads says when one of them gave up; the reason is that thread's.
+/// The error of the master of threads when one of them gave up; the thread itself reports the reason.
 fn given_up() -> DeviceError {
     DeviceError::Failed {
         what: "reading or writing the files of the fields",

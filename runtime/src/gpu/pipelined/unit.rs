@@ -1,4 +1,4 @@
-//! The devices of a calculation by time blocks in flight, and what each of them has.
+//! The devices of a calculation by time blocks in flight, and the objects on each.
 
 use super::beside::Beside;
 use crate::gpu::device::{Address, Device, DeviceError, Function};
@@ -24,7 +24,7 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// The device of a unit: buffers of slabs have units of their own, those of all devices in turns.
+    /// The device of a unit: buffers of slabs have units of their own, on all devices in turns.
     pub fn device(self, number: usize) -> &'a dyn Queues {
         match self {
             Devices::One(device) => device,
@@ -74,13 +74,13 @@ impl Turns {
         })
     }
 
-    /// That of a pass, by the number of passes that the device has had before.
+    /// The place of a pass, by the number of passes that the device has had before.
     pub fn of(&self, turn: u64) -> Address {
         self.places[(turn % 2) as usize]
     }
 }
 
-/// The queues of a device for those of a pipeline.
+/// The queues of a device for the queues of a pipeline.
 #[derive(Clone, Debug)]
 pub(super) struct DeviceQueues {
     pub loads: WorkQueue,
@@ -122,14 +122,14 @@ pub(super) struct Lie {
     pub turn: i64,
 }
 
-/// A device with what it has for a calculation.
+/// A device with its objects for a calculation.
 pub(super) struct Unit {
     pub function: Function,
     pub gather: Option<Function>,
     pub queues: DeviceQueues,
     pub volumes: Volumes,
     pub buffer: Address,
-    /// What lies beside planes, if that is not in the buffer.
+    /// The data beside planes, if they are not in the buffer.
     pub beside: Option<Beside>,
     /// By their steps.
     pub ready: BTreeMap<u64, Ready>,

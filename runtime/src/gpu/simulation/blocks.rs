@@ -13,7 +13,7 @@ use torre_compiler::injection::receivers;
 use torre_compiler::tower::Points;
 
 impl<'a, T: Value> OnDevice<'a, T> {
-    /// Advances by towers where nothing else happens in every step; the towers are those of the same scheme and layout.
+    /// Advances by towers where nothing else happens in every step; the towers belong to the same scheme and layout.
     pub fn by_towers(mut self, towers: &CompiledTowers) -> Result<Self, DeviceError> {
         let found = self.time_blocks(towers)?;
         self.take(found);
@@ -34,7 +34,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         };
     }
 
-    /// Time blocks made ready, to be exchanged for others, or why they cannot do what the problem asks for.
+    /// Time blocks made ready, to be exchanged for others, or why they cannot run the problem.
     pub fn blocks(
         &self,
         blocks: &CompiledBlocks,
@@ -61,7 +61,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.time_blocks.is_some()
     }
 
-    /// Towers made ready, to be exchanged for others, or why they cannot do what the problem asks for.
+    /// Towers made ready, to be exchanged for others, or why they cannot run the problem.
     pub fn time_blocks(
         &self,
         towers: &CompiledTowers,
@@ -103,7 +103,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(1)
     }
 
-    /// Pyramids made ready, or why they cannot do what the problem asks for.
+    /// Pyramids made ready, or why they cannot run the problem.
     fn patch_blocks(
         &self,
         patches: &CompiledPatches,
@@ -133,7 +133,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         Ok(blocks.map(|blocks| TimeBlocks::Patches(Box::new(blocks))))
     }
 
-    /// Advances by other time blocks, or by none, from here on; leaves those that it went by.
+    /// Advances by other time blocks, or by none, from here on; leaves the ones before in `time_blocks`.
     pub fn exchange(&mut self, time_blocks: &mut Option<TimeBlocks>) {
         std::mem::swap(&mut self.time_blocks, time_blocks);
     }
@@ -155,7 +155,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
         time_blocks.next(self.asked, self.room(until))
     }
 
-    /// Runs a time block if one comes next; gives the number of its steps, and of what was started.
+    /// Runs a time block if one comes next; gives the number of its steps, and of the towers or tiles that were
+    /// started.
     pub(super) fn time_block(&mut self, until: u64) -> Result<Option<[u64; 2]>, DeviceError> {
         let Some(steps) = self.next_time_block(until) else {
             return Ok(None);

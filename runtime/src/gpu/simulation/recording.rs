@@ -26,7 +26,7 @@ impl<T: Value> OnDevice<'_, T> {
         (self.records.len() * T::PRECISION.bytes()) as u64
     }
 
-    /// Where probes record next, with room for so many bytes.
+    /// Where probes record next, with room for `bytes` bytes.
     pub(super) fn room_for_probes(&mut self, bytes: u64) -> Result<Address, DeviceError> {
         let (place, back) = self.probes.room(self.device, bytes)?;
         self.keep_probes(back);
@@ -42,7 +42,7 @@ impl<T: Value> OnDevice<'_, T> {
         Ok(())
     }
 
-    /// Records what probes see now as what they see after a step (from 0).
+    /// Records the present values at probes as their values after a step (from 0).
     pub(super) fn gather(&self, step: u64, to: Address) -> Result<(), DeviceError> {
         let count = self.records.len();
         if count == 0 {
@@ -61,15 +61,15 @@ impl<T: Value> OnDevice<'_, T> {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; the table's places lie in the array, and a record fits in
-        // what was taken.
+        // SAFETY: the parameters are the kernel's; the table's places lie in the array, and a record fits in the memory
+        // for it.
         unsafe {
             self.device
                 .start(self.code.services.gather, threads, &arguments)
         }
     }
 
-    /// Whether an output is taken after so many steps.
+    /// Whether an output is taken after `step` steps.
     pub(super) fn is_due(&self, output: usize, step: u64) -> bool {
         step.is_multiple_of(self.problem().outputs[output].every)
     }
@@ -112,7 +112,7 @@ impl<T: Value> OnDevice<'_, T> {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; the plane lies in the array, and there is room for it.
+        // SAFETY: the parameters are the kernel's; the plane lies in the array, and there is room for it.
         unsafe {
             self.device
                 .start(self.code.services.gather_plane, threads, &arguments)
@@ -132,7 +132,7 @@ impl<T: Value> OnDevice<'_, T> {
         self.planes.begin(self.device)
     }
 
-    /// Gets all records: what is under way, and what waited for that.
+    /// Gets all records: the ones under way, and the ones that waited for these.
     pub(super) fn end_records(&mut self) -> Result<(), DeviceError> {
         for _ in 0..2 {
             self.begin_records()?;

@@ -37,14 +37,14 @@ use torre_compiler::tower::{Points, TowerProgram};
 /// Time blocks of a pass, at most, for each that is in flight.
 const PASS_BLOCKS: usize = 32;
 
-/// Bytes of the waves of a pass, and of its records, if those of one time block are not more.
+/// Bytes of the waves of a pass, and of its records, if one time block does not need more.
 const PASS_BYTES: u64 = 64 << 20;
 
-/// Blocks per multiprocessor that a launch starts at most. More would keep those of the next launch from
+/// Blocks per multiprocessor that a launch starts at most. More would keep blocks of the next launch from
 /// multiprocessors that have no towers left.
 const BLOCKS: u32 = 4;
 
-/// What several devices run.
+/// The program of several devices.
 #[derive(Clone, Debug)]
 pub struct StripedProgram {
     pub stripes: Stripes,
@@ -83,8 +83,8 @@ impl StripedProgram {
     }
 }
 
-/// Bytes of each device's memory that such a run takes, tables of time blocks aside: with values in stripes of so many
-/// indices, and time blocks of so many steps.
+/// Bytes of each device's memory that such a run takes, tables of time blocks aside: with values in stripes of at most
+/// `widest` indices, and time blocks of `steps` steps.
 pub fn striped_bytes(
     scheme: &Scheme,
     problem: &Problem,
@@ -100,7 +100,7 @@ pub fn striped_bytes(
     array.saturating_add(records)
 }
 
-/// Steps of a pass of time blocks of so many steps, at most, if a step has so many bytes of waves or records.
+/// Steps of a pass of time blocks of `steps` steps, at most, if a step has `bytes` bytes of waves or records.
 fn pass_steps(steps: u64, in_flight: usize, bytes: u64) -> u64 {
     let blocks = (PASS_BLOCKS * in_flight.max(1)) as u64;
     let fit = PASS_BYTES / (bytes * steps).max(1);
@@ -122,7 +122,7 @@ struct Unit {
     waves: Address,
     records: Address,
     slices: Address,
-    /// The indices along the middle axis that it accesses, and those whose values the host gets from it.
+    /// The indices along the middle axis that it accesses, and the indices whose values the host gets from it.
     rows: Interval,
     own: Interval,
     /// The cells that are looked at, once there were some: by phase, their places.
@@ -184,7 +184,7 @@ fn line_bytes(layout: &Layout, lines: &Lines, line: i64) -> std::ops::Range<usiz
 
 impl<'a, T: Value> Striped<'a, T> {
     /// Takes a calculation, arranged for a GPU, to as many devices as there are stripes, at the step where it is.
-    /// `None` where towers cannot do what the problem asks for.
+    /// `None` where towers cannot run the problem.
     pub fn new(
         calculation: Calculation<'a, T>,
         files: &'a dyn Files,
@@ -327,7 +327,7 @@ impl<'a, T: Value> Striped<'a, T> {
         }))
     }
 
-    /// The lines of planes and rows in the host's array, and in those of devices.
+    /// The lines of planes and rows in the host's array, and in the arrays of devices.
     fn lines(&self, rows: Interval) -> impl Iterator<Item = (Lines, Lines)> + use<T> {
         let host = &self.calculation.layout;
         let planes = host.visible(Axis::OUTER);
@@ -408,7 +408,7 @@ impl<'a, T: Value> Striped<'a, T> {
 
 impl<T> Drop for Striped<'_, T> {
     fn drop(&mut self) {
-        // Nothing that was taken is given back before work that uses it is over; what fails here cannot be helped.
+        // No memory is given back before the work that uses it is over. A failure here cannot be reported.
         for (number, unit) in self.units.iter().enumerate() {
             let device = self.peers.device(number);
             for queue in unit.queues.values() {

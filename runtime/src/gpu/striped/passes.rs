@@ -20,11 +20,11 @@ struct BlockState {
     steps: u64,
     /// Steps of the pass before it.
     from: u64,
-    /// What progress counts from, on each device.
+    /// The value from which progress counts, on each device.
     since: Vec<u32>,
 }
 
-/// What the record has of an operation of a pass, whose first one has a number there.
+/// The description of an operation of a pass for the record; `first`: the number of the pass's first operation there.
 fn description(
     op: &StripeOp,
     queue: WorkQueue,
@@ -155,7 +155,7 @@ impl<T: Value> Striped<'_, T> {
         let pass = pass.ok_or_else(unknown)?;
         self.send_waves(steps)?;
         self.clear_records(steps)?;
-        // What was written is there before the pass begins.
+        // Writes are complete before the pass begins.
         for (number, unit) in self.units.iter().enumerate() {
             let device = self.peers.device(number);
             let written = device.signal(WorkQueue::OWN)?;
@@ -228,7 +228,7 @@ impl<T: Value> Striped<'_, T> {
         result
     }
 
-    /// Gives an operation to its queue, behind what it waits for.
+    /// Gives an operation to its queue, behind the operations for which it waits.
     fn issue(
         &mut self,
         op: &StripeOp,
@@ -307,8 +307,8 @@ impl<T: Value> Striped<'_, T> {
                 threads: [time_block.threads, 1, 1],
                 shared: time_block.shared_bytes,
             };
-            // SAFETY: the parameters are those that the compiler lists; the rows that the stripe's towers access lie in
-            // the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are
+            // SAFETY: the parameters are the ones that the compiler lists; the rows that the stripe's towers access lie
+            // in the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are
             // waves of all steps of the pass, and room for their records.
             unsafe { device.start_in(queue, unit.function, threads, &launch.arguments) }?;
             all += u64::from(towers);

@@ -87,8 +87,8 @@ impl Unit {
             threads: [service::THREADS, 1, 1],
             shared: 0,
         };
-        // SAFETY: the parameters are those of the kernel; what it collects lies in the array, and there is room for the
-        // largest slice and for the cells that are looked at.
+        // SAFETY: the parameters are the kernel's; the values that it collects lie in the array, and there is room for
+        // the largest slice and for the cells that are looked at.
         unsafe { device.start(self.gather[kernel], threads, arguments) }?;
         let mut bytes = vec![0; count as usize * T::PRECISION.bytes()];
         device.read(self.slices, &mut bytes)?;
@@ -136,7 +136,7 @@ impl<T: Value> Striped<'_, T> {
         Ok(())
     }
 
-    /// Gets what probes recorded in the steps of a pass that is over.
+    /// Gets the records of probes in the steps of a pass that is over.
     pub(super) fn keep_probes(&mut self, steps: u64) -> Result<(), DeviceError> {
         let count = self.receivers.len();
         if count == 0 {
@@ -151,7 +151,7 @@ impl<T: Value> Striped<'_, T> {
         for step in numbers::<T>(&all).chunks_exact(count) {
             for (n, value) in step.iter().enumerate() {
                 let receiver = &self.receivers[n];
-                // Nothing ever changes what is recorded after no stage.
+                // Values that are recorded after no stage never change.
                 let value = match receiver.stage {
                     Some(_) => *value,
                     None => Real::to_f64(self.calculation.value(receiver.component, receiver.at)),

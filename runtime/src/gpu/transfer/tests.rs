@@ -1,7 +1,7 @@
 use super::*;
 use std::cell::{Cell, RefCell};
 
-/// What a bus was asked for, with the number of the locked memory.
+/// A call of a bus, with the number of the locked memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Did {
     Lock(usize),
@@ -18,7 +18,7 @@ enum Did {
 /// A copy that was begun: to the device or from it, the memory's number, the place on the device, bytes.
 type Begun = (bool, usize, usize, usize);
 
-/// A bus that does nothing before somebody waits for it.
+/// A bus that does nothing before a wait for it.
 #[derive(Default)]
 struct Lazy {
     device: RefCell<Vec<u8>>,
@@ -43,7 +43,7 @@ impl Lazy {
         self.did.borrow_mut().push(what);
     }
 
-    /// What was done since the last time.
+    /// The calls since the last time.
     fn log(&self) -> Vec<Did> {
         std::mem::take(&mut self.did.borrow_mut())
     }
@@ -98,7 +98,7 @@ impl Bus for Lazy {
         if locked.len() >= self.most.get() {
             return None;
         }
-        // What is left in it is nobody's business.
+        // The contents of new memory are arbitrary.
         locked.push(vec![0xee; bytes]);
         self.did(Did::Lock(bytes));
         Some(locked.len() - 1)
@@ -194,7 +194,7 @@ fn all_bytes_arrive() {
             let sent = pattern(bytes, seed);
             let mut source = sent.clone();
             staging.upload(&bus, &source, PLACE).unwrap();
-            // Whoever sent it may use the memory again.
+            // The sender may use the memory again.
             source.fill(0xaa);
             bus.finish();
             assert_eq!(bus.device.borrow()[64..64 + bytes], sent, "{most} {bytes}");

@@ -89,7 +89,7 @@ impl AtomicFolder {
             Err(error) => Err(error),
             Ok(_) => match exchange(temporary, target) {
                 Ok(()) => {
-                    // What had the name may be another folder by now.
+                    // The name may stand for another folder by now.
                     late = check_replaceable(temporary, target, marker, Attempt::Rename).err();
                     match late {
                         Some(_) => exchange(temporary, target).map(|()| false),

@@ -1,9 +1,9 @@
-//! Temporary files and folders that nobody writes any more.
+//! Temporary files and folders that no process writes any more.
 //!
-//! A writer locks what it writes (`flock`), also against processes in other containers, for which IDs of processes say
-//! nothing. What can be locked is left over. Locks of a network's disk may hold within one machine only, so what was
-//! begun on another one, or before this one was started, is removed only after some time without a change; so is what
-//! cannot be locked at all.
+//! A writer locks its file or folder (`flock`), also against processes in other containers, for which IDs of processes
+//! say nothing. A file that can be locked is left over. Locks of a network's disk may hold within one machine only. So
+//! a file that was begun on another machine, or before this one was started, is removed only after some time without a
+//! change; so is a file that cannot be locked at all.
 
 use super::live::remove;
 use super::name::{SUFFIX, boot, parent};
@@ -14,10 +14,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How long what another boot began must not have changed.
+/// The least time without a change of a file that another boot began.
 const OTHER_BOOT: Duration = Duration::from_secs(3600);
 
-/// How long what cannot be locked must not have changed.
+/// The least time without a change of a file that cannot be locked.
 const WITHOUT_LOCK: Duration = Duration::from_secs(24 * 3600);
 
 /// Locks a file or folder that was just made, until it is closed. False if another process took it for a leftover
@@ -31,13 +31,13 @@ pub(super) fn lock_new(file: &File) -> bool {
     }
 }
 
-/// Removes the temporary files and folders in `folder` (not below) that nobody writes any more, and returns their
-/// paths. What cannot be removed stays: it is in nobody's way.
+/// Removes the temporary files and folders in `folder` (not below) that no process writes any more, and returns their
+/// paths. A file that cannot be removed stays, without harm.
 pub fn remove_leftovers(folder: &Path) -> Vec<PathBuf> {
     remove_those(folder, |_| true)
 }
 
-/// The same for those of one file only.
+/// The same for temporary files of one file only.
 pub fn remove_leftovers_of(target: &Path) -> Vec<PathBuf> {
     match target.file_name().and_then(|name| name.to_str()) {
         Some(name) => remove_those(parent(target), |of| of == name),
@@ -53,7 +53,7 @@ fn remove_those(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
             continue;
         };
         let path = entry.path();
-        // Locked until it is removed, so that whoever has just made it notices.
+        // Locked until it is removed, so that a process that has just made it notices.
         if wanted(temporary.of)
             && let Some(_locked) = left(&path, &temporary)
             && remove(&path).is_ok()
@@ -65,13 +65,13 @@ fn remove_those(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     removed
 }
 
-/// Locks a temporary file or folder that nobody writes any more; nothing where somebody may.
+/// Locks a temporary file or folder that no process writes any more; nothing where one may.
 fn left(path: &Path, temporary: &Temporary<'_>) -> Option<File> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() && !found.is_dir() {
         return None;
     }
-    // A network's disk locks only what is open for writing, which a folder never is.
+    // A network's disk locks only files that are open for writing, which a folder never is.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new()
         .read(true)

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Everything that is being written, and what goes with it. Held whenever a name is made, finished or removed.
+/// The temporary names that are being written. Held whenever a name is made, finished or removed.
 static NAMES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn names() -> MutexGuard<'static, BTreeSet<PathBuf>> {
@@ -27,7 +27,7 @@ pub fn unwatch(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// A temporary name in use; what has it is removed when this is dropped unfinished.
+/// A temporary name in use; the file or folder with it is removed when this is dropped unfinished.
 #[derive(Debug)]
 pub struct Live {
     path: PathBuf,
@@ -71,8 +71,8 @@ impl Live {
         work(&self.path)
     }
 
-    /// Gives what has the name its final one. `rename` says whether nothing has the temporary name any more; what has
-    /// it after all, or after an error, is removed with this.
+    /// Gives the file or folder its final name. `rename` says whether nothing has the temporary name any more; a file
+    /// or folder that still has it, or has it after an error, is removed with this.
     pub fn finish(&mut self, rename: impl FnOnce(&Path) -> io::Result<bool>) -> io::Result<()> {
         let mut names = names();
         if rename(&self.path)? {

@@ -1,4 +1,4 @@
-//! Temporary names, and what is done to the folders around them.
+//! Temporary names, and operations on the folders around them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

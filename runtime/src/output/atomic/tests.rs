@@ -92,7 +92,7 @@ fn folders_replace_only_their_kind() {
     assert_eq!(names(folder.path()), ["late", "store", "thesis"]);
 }
 
-/// Sets the time of the last change so many seconds back.
+/// Sets the time of the last change `seconds` seconds back.
 fn age(path: &Path, seconds: u64) {
     let time = SystemTime::now() - Duration::from_secs(seconds);
     let file = match path.is_dir() {

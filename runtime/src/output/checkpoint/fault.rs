@@ -28,9 +28,9 @@ pub enum CheckpointFault {
     Other {
         /// Which of them.
         what: &'static str,
-        /// What the run has.
+        /// The value in the run.
         expected: String,
-        /// What the file has.
+        /// The value in the file.
         found: String,
     },
     /// No array of this name.

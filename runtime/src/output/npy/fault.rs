@@ -1,8 +1,8 @@
-//! What can be wrong with a `.npy` file.
+//! Faults of a `.npy` file.
 
 use std::fmt;
 
-/// Headers longer than this are refused: those of plain arrays stay far below.
+/// Headers longer than this are refused: headers of plain arrays are far shorter.
 pub const MAX_HEADER: usize = 1 << 16;
 /// NumPy's own limit of axes.
 pub const MAX_AXES: usize = 64;
@@ -22,7 +22,7 @@ pub enum NpyFault {
     Syntax {
         /// Byte of the dictionary.
         at: usize,
-        /// What would have fitted there.
+        /// The text that would have fitted there.
         expected: &'static str,
     },
     /// A key that headers do not have, or that comes twice.

@@ -9,7 +9,7 @@ use crate::output::array::ElementType;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// What the file says about its array.
+/// The header of a file: its description of the array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHeader {
     /// Type of the stored values.
@@ -25,7 +25,7 @@ pub struct NpyHeader {
 /// Type of the stored values, with their byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dtype {
-    /// What the bytes mean.
+    /// The meaning of the bytes.
     pub kind: Kind,
     /// Bytes of one value: 1, 2, 4 or 8.
     pub size: usize,
@@ -33,7 +33,7 @@ pub struct Dtype {
     pub big_endian: bool,
 }
 
-/// What the bytes of a value mean.
+/// The meaning of the bytes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// IEEE binary16, 32 or 64.

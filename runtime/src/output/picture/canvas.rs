@@ -123,7 +123,7 @@ impl Canvas {
         canvas
     }
 
-    /// Copies another picture to a place; what lies outside is left out.
+    /// Copies another picture to a place; pixels outside are left out.
     pub fn place(&mut self, other: &Canvas, x: usize, y: usize) {
         let (width, height) = (self.width(), self.height());
         let columns = other.width().min(width.saturating_sub(x));
@@ -133,7 +133,7 @@ impl Canvas {
         }
     }
 
-    /// Fills a rectangle given by its corner at the top left; what lies outside is left out.
+    /// Fills a rectangle given by its corner at the top left; pixels outside are left out.
     pub fn fill(&mut self, x: usize, y: usize, width: usize, height: usize, colour: Rgb) {
         let columns = self.width();
         let right = x.saturating_add(width).min(columns);
@@ -173,8 +173,8 @@ impl Canvas {
         self.fill(x + width, top, 1, height + 2, colour);
     }
 
-    /// Draws smooth lines through points, joined where they meet. What lies outside of the rectangle `clip` (left, top,
-    /// right, bottom) is left out, and so is a line through a point that is not finite.
+    /// Draws smooth lines through points, joined where they meet. Parts outside of the rectangle `clip` (left, top,
+    /// right, bottom) are left out, and so is a line through a point that is not finite.
     pub fn stroke(&mut self, lines: &[Vec<Point>], line: Line, clip: [usize; 4]) {
         let mut path = PathBuilder::new();
         for points in lines {

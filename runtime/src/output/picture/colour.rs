@@ -1,7 +1,7 @@
 //! Colours, and colour maps that are even to the eye: their lightness in CIELAB changes linearly with the value.
 //!
 //! The maps are formulas of our own in the cylinder coordinates of CIELAB (lightness, chroma, hue; CIE 15:2004,
-//! white point D65), converted to sRGB by IEC 61966-2-1. The colours of lines are those of M. Okabe and K. Ito,
+//! white point D65), converted to sRGB by IEC 61966-2-1. The colours of lines come from M. Okabe and K. Ito,
 //! "Color Universal Design" (2008), which people with colour-blindness can tell apart.
 
 /// Red, green and blue in sRGB.

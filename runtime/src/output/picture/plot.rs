@@ -257,7 +257,7 @@ mod tests {
         one.marks = vec![0.5, 2.0];
         let marked = one.draw();
         assert_ne!(free, wide);
-        // The same axes, whatever the values.
+        // The same axes, for any values.
         assert_eq!(
             (marked.width(), marked.height()),
             (wide.width(), wide.height())

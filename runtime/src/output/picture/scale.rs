@@ -5,7 +5,7 @@ use super::colour::{ColourMap, NAN, Rgb, TABLE};
 /// Of the values of a frame, this part is left out of the range of colours, half of it at either end.
 const OUTERMOST: f64 = 1e-3;
 
-/// One sign is taken for none where its values are less than this part of those of the other sign.
+/// Values of one sign are ignored where they are less than this part of the values of the other sign.
 const SLIGHT: f64 = 0.01;
 
 /// Spans of ranges have to be numbers too.
@@ -103,7 +103,7 @@ impl Scale {
         }
     }
 
-    /// A range as somebody wants it: blue, white and red where 0 lies inside. None unless it is finite and goes upward.
+    /// A range as it was asked for: blue, white and red where 0 lies inside. None unless it is finite and goes upward.
     pub fn between(low: f64, high: f64) -> Option<Self> {
         let fits = low < high && low >= -MOST && high <= MOST && (high - low).is_normal();
         fits.then_some(Self {

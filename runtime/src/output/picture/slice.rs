@@ -23,7 +23,7 @@ const BAR_HEIGHT: usize = 160;
 /// The swatch for values that are not numbers, below the colour bar.
 const SWATCH: usize = 12;
 
-/// What is written around a slice.
+/// The text around a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlicePicture {
     /// The first line.
@@ -38,7 +38,7 @@ pub struct SlicePicture {
     pub downward: bool,
     /// Both axes are lengths: cells have their true shape.
     pub true_shape: bool,
-    /// What the values are, above the colour bar; without it there is none.
+    /// The name of the values, above the colour bar; without it there is none.
     pub quantity: Option<AxisText>,
     /// Which values have which colours.
     pub scale: Scale,

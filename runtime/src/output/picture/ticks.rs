@@ -2,7 +2,7 @@
 
 use super::AxisText;
 
-/// Where marks lie along an axis, and what is written at them.
+/// Where marks lie along an axis, and their texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ticks {
     /// Values of the axis.

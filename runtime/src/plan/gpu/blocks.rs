@@ -9,8 +9,8 @@ use torre_compiler::tower::block::{
 };
 use torre_compiler::tower::{AllocatedTowers, Towers};
 
-/// Registers of a thread for all but the values that it keeps, at least; [`Options::working_registers`] is what it
-/// takes where there are more.
+/// Registers of a thread for all but the values that it keeps, at least. It takes [`Options::working_registers`] where
+/// there are more.
 const WORKING: u64 = 24;
 
 /// Registers beside them for threads of z blocks that may be at an end where ghosts are made: with fewer, they keep
@@ -21,12 +21,12 @@ const AT_ENDS: u64 = 28;
 /// six layers, W = 4 keeps all values of FDTD(4,2) in them, W = 5 spills 292 bytes.
 const FIXED: u64 = 40;
 
-/// Registers beyond those that a thread needs at least, with which it usually spills none.
+/// Registers beyond the least number of a thread, with which it usually spills none.
 const PLENTY: u64 = 32;
 
-/// How many fewer of those for amendments are enough where all towers run the same ones: on an H200 layers along the
-/// last axis alone have none in memory with 160 registers, W = 5 and 2 slabs of 384, and do 75.0e9 cell-steps/s, W = 4
-/// 70.5e9; on six sides W = 5 keeps values in memory and does 56.9e9, W = 4 64.4e9.
+/// How many fewer registers for amendments are enough where all towers run the same amendments: on an H200 layers along
+/// the last axis alone have none in memory with 160 registers, W = 5 and 2 slabs of 384, and do 75.0e9 cell-steps/s, W
+/// = 4 70.5e9; on six sides W = 5 keeps values in memory and does 56.9e9, W = 4 64.4e9.
 const ALONE: u32 = 8;
 
 /// How many numbers of slabs are tried, from the least one on, and how many sizes of z blocks, from the largest one on.
@@ -66,7 +66,7 @@ pub fn registers(scheme: &Scheme, towers: &Towers, block: &Block) -> u64 {
     least_registers(scheme, towers) + more.sum::<u64>()
 }
 
-/// What a GPU offers to towers whose lines are divided in some way.
+/// The options of a GPU for towers whose lines are divided in some way.
 pub fn options(gpu: Gpu, division: Division) -> Options {
     Options {
         division,

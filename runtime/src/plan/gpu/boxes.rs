@@ -1,4 +1,4 @@
-//! What boxes of total fields cost towers.
+//! The cost of boxes of total fields for towers.
 
 use torre_compiler::lattice::Axis;
 use torre_compiler::scheme::Scheme;
@@ -8,11 +8,11 @@ use torre_compiler::tower::{GroupBox, Towers};
 /// value. Fitted with the factor below to FDTD(4,2) in f32, layers on six sides, a box 16 cells from the ends, W = 4,
 /// TH = 8, on an H200: 0.79, 0.72 and 0.63 of the rate without the box for 768^3, 512^3 and 256^3 cells.
 const NEAR: f64 = 5.0;
-/// The same elsewhere, where threads at both ends of lines add waves that were copied, and the others wait for them; and
-/// where these look for waves: 0.46 for 768^3 cells when all did so.
+/// The same elsewhere, where threads at both ends of lines add waves that were copied, and the others wait for them;
+/// and where these look for waves: 0.46 for 768^3 cells when all did so.
 const ALONG: [f64; 2] = [0.04, 0.8];
 
-/// What boxes add to towers.
+/// The cost of boxes for towers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Boxes {
     /// Share of the periods whose rows may be near faces across the first two axes.

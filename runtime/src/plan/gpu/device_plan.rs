@@ -1,4 +1,4 @@
-//! What was chosen for a run on a GPU, and its code.
+//! The program that was chosen for a run on a GPU, and its code.
 
 use super::{Fit, PatchPlan, PlannedVariant};
 use crate::gpu::{
@@ -57,7 +57,7 @@ impl DevicePlan {
         Ok(())
     }
 
-    /// The kernels that are its own, as IR: those of its towers, or of whole stages.
+    /// Its own kernels as IR: kernels of its towers, or of whole stages.
     pub fn module(&self, scheme: &Scheme) -> Module {
         let layout = &self.kernels.layout;
         match (&self.towers, &self.patches) {
@@ -67,7 +67,7 @@ impl DevicePlan {
         }
     }
 
-    /// Compiles its kernels: those of whole stages, and of towers if it has some.
+    /// Compiles its kernels: kernels of whole stages, and of towers if it has some.
     pub fn compile(
         &self,
         library: &Library,

@@ -25,14 +25,14 @@ impl Fit {
         &self.allocated.towers
     }
 
-    /// Z blocks into which lines are cut in time blocks of so many steps, if they are; 0 where that is not possible.
+    /// Z blocks into which lines are cut in time blocks of `steps` steps, if they are; 0 where that is not possible.
     pub fn z_blocks(&self, scheme: &Scheme, steps: u64) -> Option<usize> {
         let z_blocks = self.block.lines.z_blocks()?;
         let z_blocks = z_blocks.of(steps * scheme.stages.len() as u64);
         Some(z_blocks.map_or(0, |all| all.len()))
     }
 
-    /// What a run executes.
+    /// The program that a run executes.
     pub fn program(&self, scheme: &Scheme, layout: &Layout) -> TowerProgram {
         let (allocated, block) = (self.allocated.clone(), self.block.clone());
         allocated.program(scheme, layout, block)

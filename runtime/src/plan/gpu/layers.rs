@@ -1,4 +1,4 @@
-//! What amendments in zones cost: the instructions of rows in them, and the states that go through memory.
+//! The cost of amendments in zones: the instructions of rows in them, and the states that go through memory.
 
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::scheme::{Amendment, Scheme, Update, ZoneId, ZoneSet};
@@ -13,7 +13,7 @@ const BESIDE: f64 = 2.0;
 /// beside each other keep order, and others of the same quarter of a multiprocessor run meanwhile.
 const WAITED: f64 = 0.15;
 
-/// What the amendments of some zones add to a cell-step.
+/// The cost that the amendments of some zones add to a cell-step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Added {
     /// Instructions that a warp runs.
@@ -22,10 +22,10 @@ pub struct Added {
     pub code: f64,
 }
 
-/// What amendments add to towers.
+/// The cost of amendments for towers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Layers {
-    /// To those that run the first variant, and to those that meet zones which not all towers meet.
+    /// For towers that run the first variant, and for towers that meet zones which not all towers meet.
     pub added: [Added; 2],
     /// Share of the latter.
     pub share: f64,
@@ -49,7 +49,7 @@ pub struct PlannedVariant {
 }
 
 impl PlannedVariant {
-    /// Those of the towers of a time block; none where there are neither zones nor faces of total fields.
+    /// The variants of the towers of a time block; none where there are neither zones nor faces of total fields.
     pub fn all(scheme: &Scheme, towers: &Towers, tally: &Tally) -> Vec<PlannedVariant> {
         let variants = towers.variants.all.iter().enumerate();
         let planned = variants.map(|(number, variant)| {
@@ -71,7 +71,7 @@ pub(super) fn amendments(scheme: &Scheme) -> impl Iterator<Item = (&Update, &Ame
     updates.flat_map(|update| update.amendments.iter().map(move |a| (update, a)))
 }
 
-/// Cells in which an amendment acts, by those of the grid.
+/// Cells in which an amendment acts, as a share of the cells of the grid.
 pub(super) fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) -> f64 {
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let boxes = scheme.zone(amendment.zone).boxes.iter();
@@ -79,8 +79,8 @@ pub(super) fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) 
     own.sum::<f64>() / cells
 }
 
-/// Bytes of states that are read and written per cell-step, and of the values that kernels read and write anew which
-/// amend what a stage has stored.
+/// Bytes of states that are read and written per cell-step, and bytes of the values that amending kernels read and
+/// write again after a stage has stored them.
 pub fn bytes(scheme: &Scheme) -> [f64; 2] {
     let element = scheme.precision.bytes() as f64;
     let mut bytes = [0.0; 2];
@@ -100,7 +100,7 @@ pub fn bytes(scheme: &Scheme) -> [f64; 2] {
 }
 
 impl Layers {
-    /// Of towers in time blocks of so many steps.
+    /// Of towers in time blocks of `steps` steps.
     pub fn new(scheme: &Scheme, towers: &Towers, steps: u64) -> Layers {
         let variants = &towers.variants.all;
         let [first, last] = [variants.first(), variants.last()].map(|v| v.map(|v| v.zones));
@@ -120,7 +120,8 @@ fn loads(scheme: &Scheme) -> usize {
     ops.filter(|op| memory_of(scheme, op).is_some()).count()
 }
 
-/// What the amendments of some zones add where they act; those of zones that all towers meet act in some warps.
+/// The cost that the amendments of some zones add where they act. Amendments of zones that all towers meet act in some
+/// warps.
 fn added(scheme: &Scheme, zones: ZoneSet, everywhere: ZoneSet) -> Added {
     let own = amendments(scheme).filter(|(_, a)| zones.contains(a.zone));
     own.fold(Added::default(), |sum, (_, amendment)| {

@@ -8,19 +8,19 @@ use torre_compiler::tower::{Order, Towers};
 
 /// Bytes that the towers of a column may load and store in a time block, as a share of a partition of the L2 cache; and
 /// the least number of them, and the most. More towers side by side keep blocks from waiting for each other, and make
-/// fewer strips, at whose ends many wait for towers with boundary periods; with fewer, more of what one column stores
-/// is there for the next.
+/// fewer strips, at whose ends many wait for towers with boundary periods. With fewer, more values that one column
+/// stores are there for the next.
 const COLUMN: (f64, [f64; 2]) = (0.42, [4.0, 16.0]);
 
-/// The same share where a period has more arithmetic instructions than so many: fetching them takes longer than bytes
-/// do, and more slack is worth more.
+/// The same share where a period has more arithmetic instructions than the first number: fetching them takes longer
+/// than moving bytes, and more slack is worth more.
 const LONG: (f64, f64) = (1500.0, 0.72);
 
-/// Columns of a strip that alternate with those of the next one of its partition: where all ends of the grid only
+/// Columns of a strip that alternate with columns of the next one of its partition: where all ends of the grid only
 /// predicate rows, and where some make boundary periods.
 const OVERLAP: [i64; 2] = [12, 16];
 
-/// The usual order of the towers of a time block of so many steps.
+/// The usual order of the towers of a time block of `steps` steps.
 pub fn usual_order(
     scheme: &Scheme,
     towers: &Towers,

@@ -7,9 +7,9 @@ use torre_compiler::lattice::div_ceil;
 use torre_compiler::patch::{AXES, CoefPlace, Shape, WARP};
 use torre_compiler::scheme::Precision;
 
-// What is expected, as fitted to 83 shapes of schemes with two axes on an H200 and an H100, which it meets within
-// 13 % (root of the mean square); in f64 corrected by 50 more of two H200, which it meets within 16 % but for elastic
-// waves by more than 8 warps.
+// Constants of the prediction, fitted to 83 shapes of schemes with two axes on an H200 and an H100. Predictions meet
+// them within 13 % (root of the mean square). In f64 they are corrected by 50 more shapes of two H200, which they meet
+// within 16 %, except elastic waves with more than 8 warps.
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
 const ISSUE: f64 = 4.07;
@@ -32,8 +32,8 @@ const MORE: f64 = 1.4;
 const MEET: f64 = 60.0;
 /// Seconds of a launch.
 const START: f64 = 5.1e-6;
-/// Seconds of an exchange of tiles that stay, and how much longer their stages take than those in the middle of a large
-/// grid: all wait for those at its ends. From 4 runs of heat on an H200, which it meets within 5 %.
+/// Seconds of an exchange of tiles that stay, and how much longer their stages take than stages in the middle of a
+/// large grid: all tiles wait for tiles at its ends. From 4 runs of heat on an H200, which predictions meet within 5 %.
 const EXCHANGE: f64 = 1.5e-6;
 const ENDS: f64 = 1.5;
 /// With three axes: seconds of an exchange, for each value that a tile holds, as some lanes of most warps store or load
@@ -52,8 +52,7 @@ const LAST: f64 = 0.4;
 
 impl DevicePlanner<'_> {
     /// Blocks that a multiprocessor runs side by side. Blocks of one warp are asked for few at a time, so that their
-    /// threads have all registers that they need, and there is room for more; for others it is what they are asked
-    /// for.
+    /// threads have all registers that they need, and there is room for more; other blocks are as many as asked for.
     fn resident_blocks(&self, work: &Work, shape: &Shape) -> f64 {
         let asked = f64::from(shape.blocks.max(1));
         if shape.warps() > 1 {
@@ -65,12 +64,12 @@ impl DevicePlanner<'_> {
         room.floor().min(MOST_BLOCKS).max(asked)
     }
 
-    /// What time blocks of pyramids are expected to do.
+    /// The prediction of time blocks of pyramids.
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
-    /// stage; loads and stores of one block are hidden behind what others compute. A launch with few tiles takes as
-    /// long as its last round of them; where all run at once they stay, and exchange what they need of each other.
-    /// Tiles in zones take longer ([`super::zones`]).
+    /// stage; loads and stores of one block are hidden behind the computation of others. A launch with few tiles takes
+    /// as long as its last round of them; where all run at once they stay, and exchange the values that they need of
+    /// each other. Tiles in zones take longer ([`super::zones`]).
     pub(super) fn predict_patches(
         &self,
         work: &Work,
@@ -87,7 +86,7 @@ impl DevicePlanner<'_> {
         let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
         let fine = scheme.precision == Precision::F64;
         let count = shape.count() as f64;
-        // What other rows have is stored and loaded, lanes shuffled, once for each word.
+        // Values of other rows are stored and loaded, and values of lanes shuffled, once for each word.
         let rows = |n: usize| if shape.threads[n] == 1 { 0.0 } else { 2.0 };
         let weights = [rows(0), rows(1), 1.0];
         let exchanged = (0..3).map(|n| weights[n] * work.across[n] / shape.patch[n] as f64);
@@ -107,7 +106,7 @@ impl DevicePlanner<'_> {
         let clock = model.facts.clock as f64 * 0.88;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
-        // What tiles load of each other comes from the cache.
+        // Values that tiles load of each other come from the cache.
         let bytes = stored * ((loaded + work.held) * element + work.zones.bytes);
         let processors = f64::from(model.facts.multiprocessors.max(1));
         let copy = bytes / (model.copy_rate / processors);

@@ -1,4 +1,4 @@
-//! Pyramids that blocks of threads keep in registers: their shapes, what they need, and what they are expected to do.
+//! Pyramids that blocks of threads keep in registers: their shapes, their needs, and their predictions.
 
 use super::shapes;
 use super::work::{LOW, Work};
@@ -17,7 +17,7 @@ const RESIDENT: [u32; 4] = [4, 3, 2, 1];
 /// Programs that are made for `auto`, and for bases that are given.
 const MADE: usize = 6;
 
-/// What a thread can have, and what is left of shared memory beside that of blocks.
+/// The most registers of a thread, and the bytes of shared memory that are reserved for each block.
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
 
@@ -58,7 +58,7 @@ fn room_bytes(scheme: &Scheme, program: &PatchProgram) -> u64 {
         .bytes(&program.shape, scheme.precision.bytes())
 }
 
-/// Registers that a thread can have if a multiprocessor holds so many blocks.
+/// Registers that a thread can have if a multiprocessor holds `shape.blocks` blocks.
 fn registers_of(shape: &Shape, registers: u32) -> u64 {
     let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
     (u64::from(registers) / threads / 8 * 8).min(MOST_REGISTERS)
@@ -80,7 +80,7 @@ impl DevicePlanner<'_> {
         points.then_some(Refusal::Points)
     }
 
-    /// The plan of pyramids of some base and height, and what it is expected to do.
+    /// The plan of pyramids of some base and height, and its prediction.
     pub fn patch_plan(&self, pyramid: &Pyramid) -> Result<(PatchPlan, Prediction), Refusal> {
         if let Some(refusal) = self.no_patches() {
             return Err(refusal);
@@ -222,7 +222,7 @@ impl DevicePlanner<'_> {
             base[n] = match (whole, asked[n]) {
                 (true, _) => extent,
                 (false, Some(base)) => base.min(extent),
-                // Bases of equal width, from a patch on; with three axes from what is accessed together on.
+                // Bases of equal width, from a patch on; with three axes from the cells that are accessed together on.
                 (false, None) if room > 0 => {
                     let tiles = div_ceil(extent, room);
                     let from = match (three, axis) {
@@ -261,7 +261,7 @@ impl DevicePlanner<'_> {
         })
     }
 
-    /// The plan of pyramids of a shape, whatever it needs: the assembler may have to keep values in memory.
+    /// The plan of pyramids of a shape, without a limit of registers: the assembler may have to keep values in memory.
     pub fn shaped(&self, shape: Shape, height: u64) -> Result<(PatchPlan, Prediction), Refusal> {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         let round = u64::from(scheme.phases()).max(1);
@@ -350,7 +350,7 @@ impl DevicePlanner<'_> {
                 && each * u64::from(blocks) <= most
                 && threads as u32 * blocks <= model.gpu.threads
         };
-        // Of those that are as good, the last one is taken: the one with most blocks.
+        // Of equally good ones, the last one is taken: the one with most blocks.
         let blocks = RESIDENT.into_iter().rev();
         let blocks = blocks.filter(|blocks| fits(*blocks));
         let made = blocks.map(|blocks| {

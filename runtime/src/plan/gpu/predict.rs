@@ -1,4 +1,4 @@
-//! What a run on a device is expected to do: layerwise, and by towers.
+//! Predictions of runs on a device: layerwise, and by towers.
 
 use super::boxes::Boxes;
 use super::layers::{self, Added, Layers};
@@ -17,22 +17,23 @@ use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_
 // Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with
 // walls, and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two
 // partitions, lines of one block, of two, and in z blocks of 4 to 9 warps. The root of the mean square of the
-// logarithm of measured by expected is 0.054; 0.064 with what was measured afterwards, the scalar wave of orders 2
-// and 8 too. What f64 has of its own is fitted to 33 schedules of FDTD(4,2), W = 4 to 6, lines of 128, 256 and 500
+// logarithm of measured by expected is 0.054; 0.064 with later measurements, the scalar wave of orders 2 and 8 too.
+// Constants of f64 are fitted to 33 schedules of FDTD(4,2), W = 4 to 6, lines of 128, 256 and 500
 // values.
 
 /// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of
-/// 144; 0.90 for the wave of order 2 and for elasticity. And what is lost of it for each cell that updates read beyond
-/// two: 0.74 for the wave of order 8 on lines of 128, 256 and 512 cells, 0.65 on lines of 200.
+/// 144; 0.90 for the wave of order 2 and for elasticity. And the loss for each cell that updates read beyond two: 0.74
+/// for the wave of order 8 on lines of 128, 256 and 512 cells, 0.65 on lines of 200.
 const SHARE: f64 = 0.87;
 const FAR: f64 = 0.065;
 /// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has
 /// it.
 const FLOW: f64 = 2.95;
-/// What may pass between a store and the load of it by the next column, by the size of a partition of that cache,
-/// before anything comes from memory; and how much more until all of it does.
+/// The bytes that may pass between a store and the load of the value by the next column before some loads come from
+/// memory, as a share of a partition of that cache; and how many more until all do.
 const KEPT: [f64; 2] = [0.35, 1.56];
-/// Share of what a tower at an end of a column moves that comes from memory: the strip beside it has run long before.
+/// Share of the traffic of a tower at an end of a column that comes from memory: the strip beside it has run long
+/// before.
 const STRIP: f64 = 0.2;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
 const ISSUE: f64 = 0.567;
@@ -42,23 +43,25 @@ const UNEVEN: [f64; 2] = [0.5, 0.0];
 /// Warps of a block that could compute in the time that it loses between stages, and how many more of a z block.
 const BETWEEN: f64 = 1.1;
 const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
-/// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how
+/// Seconds of a stage for which a block waits for another one, and for its loads to arrive, if that were all; and how
 /// much longer for each other block with which it shares lines.
 const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
-/// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a
-/// period where there are more.
+/// Instructions of the periods of all alignments that the first cache for them holds, and bytes of instructions per
+/// cycle where a period has more.
 const CODE: [f64; 2] = [2000.0, 4.8];
-/// Such bytes where rows are amended: warps at the ends of lines run code that others do not, and push out what those
-/// share.
+/// Such bytes where rows are amended: warps at the ends of lines run code that others do not, and evict the code that
+/// the others share.
 const AMENDED_CODE: f64 = 3.5;
-/// Cells that an update reads from which on a thread needs so many registers for each word that it keeps: operands of
-/// long sums are loaded ahead. By NVIDIA's assembler, waves of order 8, which read 26, have no value in memory with 128
-/// registers where 72 words are kept, with 212 where 118 are, and 57 with 255 where 176 are.
+/// The number of cells that an update reads from which on a thread needs more registers for each word that it keeps,
+/// and how many: operands of long sums are loaded ahead. By NVIDIA's assembler, waves of order 8, which read 26, have
+/// no value in memory with 128 registers where 72 words are kept, with 212 where 118 are, and 57 with 255 where 176
+/// are.
 const LONG_SUM: usize = 20;
 const OF_LONG_SUM: f64 = 1.75;
-/// How much longer a stage takes, by the registers that a thread lacks, as a share of those that it has: on an H200
-/// D = 3/2 for waves of order 8, with some 53 of 308 in memory, does 0.61 of the rate expected without on lines of 256,
-/// 0.63 of 512, 0.76 of 128. It is not known why; moving these values once in a stage takes 3 %.
+/// How much longer a stage takes, by the registers that a thread lacks, as a share of the registers that it has: on an
+/// H200 D = 3/2 for waves of order 8, with some 53 of 308 in memory, reaches 0.61 of the rate that is expected without
+/// spills on lines of 256, 0.63 of 512, 0.76 of 128. It is not known why; moving these values once in a stage takes 3
+/// %.
 const SPILLED: f64 = 3.0;
 /// Seconds that a tower takes before its first stage.
 const BEGIN: f64 = 3.0e-6;
@@ -81,7 +84,7 @@ const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
 const PIECE: f64 = 128.0;
 /// Such pieces for the ghosts of a row.
 const ENDS: f64 = 4.0;
-/// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time for what is narrow
+/// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time of the narrow part
 /// of a column: others wait for it.
 const NARROW: f64 = 8.0;
 /// Threads of a warp.
@@ -117,7 +120,7 @@ pub fn layerwise(scheme: &Scheme, copy_rate: f64) -> Choice {
     }
 }
 
-/// Kernels that amend what a stage has stored.
+/// Kernels that amend the values that a stage has stored.
 fn amending_starts(scheme: &Scheme, stage: StageId) -> usize {
     let updates = scheme.stages[stage.index()].updates.iter();
     let zones = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
@@ -152,11 +155,11 @@ pub fn shared_accesses(scheme: &Scheme, layout: &Layout, allocated: &AllocatedTo
     cross_lane as f64 + rows as f64 / (alignments * towers.cells() * towers.steps as f64)
 }
 
-/// Bytes that plain copies move in the time that layerwise kernels take for a place near faces of boxes of total fields:
-/// 0.41 milliseconds a step for 25 million places, 512^3 cells on an H200.
+/// Bytes that plain copies move in the time that layerwise kernels take for a place near faces of boxes of total
+/// fields: 0.41 milliseconds a step for 25 million places, 512^3 cells on an H200.
 const CORRECTED: f64 = 70.0;
 
-/// The same where values are corrected at so many places near faces of boxes of total fields.
+/// The same where values are corrected at `places` places near faces of boxes of total fields.
 pub fn correcting(layerwise: Choice, scheme: &Scheme, places: u64, copy_rate: f64) -> Choice {
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let mut prediction = layerwise.prediction;
@@ -168,7 +171,7 @@ pub fn correcting(layerwise: Choice, scheme: &Scheme, places: u64, copy_rate: f6
     }
 }
 
-/// Registers that a thread lacks for its values, as a share of those that it has.
+/// Registers that a thread lacks for its values, as a share of the registers that it has.
 fn spilled(scheme: &Scheme, fit: &Fit) -> f64 {
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = updates.map(|update| update.body.reads().count()).max();
@@ -187,19 +190,19 @@ pub struct Slowdown {
     pub cut: f64,
     /// Instructions of a cell-step for volume sources.
     pub volumes: f64,
-    /// What boxes of total fields add.
+    /// The cost of boxes of total fields.
     pub boxes: Boxes,
 }
 
-/// What time blocks of towers are expected to do, `height` steps each, if the problem slows them down so.
+/// The prediction of time blocks of towers of `height` steps each, if the problem slows them down as given.
 ///
 /// For a stage of each of its blocks, a multiprocessor has four things to do, which overlap in part: the time is the
-/// cube root of the sum of their cubes. They are its bytes, at a rate near that of the shared cache as far as what one
-/// column stores is still there when the next one loads it; its instructions, and fetching them where a period has more
-/// than the cache for them; what nothing hides. Columns of [`usual_order`]'s width follow each other: with all
-/// multiprocessors of a partition busy, the next one is a *lag* of height * stages * width / multiprocessors stages
-/// behind, and if that is little, many wait. Towers that an end of the grid cuts count several times, and a time block
-/// ends when its last tower has.
+/// cube root of the sum of their cubes. They are its bytes, at a rate near the shared cache's as far as values that one
+/// column stores are still there when the next one loads them; its instructions, and fetching them where a period has
+/// more than the cache for them holds; latencies that nothing hides. Columns of [`usual_order`]'s width follow each
+/// other: with all multiprocessors of a partition busy, the next one is a *lag* of height * stages * width /
+/// multiprocessors stages behind, and if that is little, many wait. Towers that an end of the grid cuts count several
+/// times, and a time block ends when its last tower has.
 pub fn towers(
     scheme: &Scheme,
     fit: &Fit,
@@ -238,7 +241,7 @@ pub fn towers(
         1 => model.resident(block, fit.registers) as f64,
         _ => 1.0,
     };
-    // Those that run the blocks of a tower are like one that does more at once.
+    // The multiprocessors that run the blocks of a tower are like one that does more at once.
     let together = f64::from(block.lines.cluster());
     let used = GROUPS.map(|n| (n / together).floor() * together);
     let whole_clusters = used.iter().sum::<f64>() / GROUPS.iter().sum::<f64>();
@@ -305,7 +308,7 @@ pub fn towers(
     let flow = stage * part * (near + far) * processors;
     let [alone, more] = LATENCY;
     let latency = alone + more * (together - 1.0);
-    // Per stage of one tower, where a multiprocessor runs several: what one waits for, others use.
+    // Per stage of one tower, where a multiprocessor runs several: while one waits, others work.
     let times = layers.added.map(|added| {
         let parts = [
             latency,
@@ -344,7 +347,7 @@ pub fn towers(
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = updates.flat_map(|u| u.body.reads()).count() as f64 + layers.loads;
     let ends = STRIP_END * element * towers.cells() * reads * steps * stages;
-    // What waits near one partition holds up those near others in part.
+    // Blocks that wait near one partition hold up blocks near others in part.
     let waits = 2.0 * ends * closed * strips * 2.0 / (1.0 + partitions);
     let [stages_ahead, enough] = WAIT;
     let ahead = stages_ahead.min(enough / (time * blocks));

@@ -1,4 +1,4 @@
-//! Why a GPU does not run a schedule, and what it says about that.
+//! Why a GPU does not run a schedule, and the messages.
 
 use std::fmt;
 use torre_compiler::lattice::Axis;
@@ -40,18 +40,18 @@ pub enum Refusal {
     },
     /// Updates in zones read values that their own stage overwrites.
     Overwritten,
-    /// Z blocks lean too much in time blocks of so many steps.
+    /// Z blocks lean too much in time blocks of `steps` steps.
     Lean {
         steps: u64,
     },
     /// Pyramids do not fit.
     Patches(PatchMisfit),
-    /// There is no memory for a second array of so many bytes.
+    /// There is no memory for a second array of `bytes` bytes.
     SecondArray {
         bytes: u64,
         memory: u64,
     },
-    /// There is no memory for two arrays and so many bytes of states that pyramids compute redundantly.
+    /// There is no memory for two arrays and `bytes` bytes of states that pyramids compute redundantly.
     Rooms {
         bytes: u64,
         memory: u64,
@@ -64,7 +64,7 @@ pub enum Refusal {
     Window(NoWindow),
     /// Several devices do not compute it.
     Devices(NoDevices),
-    /// The first axis is periodic, and too short for time blocks of so many steps.
+    /// The first axis is periodic, and too short for time blocks of `steps` steps.
     Ring {
         steps: u64,
     },
@@ -77,13 +77,13 @@ pub enum NoWindow {
     Layerwise,
     /// The first axis is periodic, and it is no window over the host's memory or over files.
     Ring,
-    /// The first axis is periodic, and no window is so much shorter that what it leaves can be loaded again.
+    /// The first axis is periodic, and no window is so much shorter that the planes that it leaves can be loaded again.
     ShortRing,
     /// Towers do not move along the first axis, or not in the order of planes across it.
     Way,
     /// Time blocks have whole periods, and something is due in between.
     Steps { period: u64, every: u64 },
-    /// What sources and probes do keeps steps out of time blocks.
+    /// Sources and probes keep steps out of time blocks.
     Points(String),
     /// The least window does not fit.
     Memory { needed: u64, available: u64 },
@@ -161,7 +161,7 @@ pub enum NoDevices {
         period: u64,
         every: u64,
     },
-    /// What sources and probes do keeps steps out of time blocks.
+    /// Sources and probes keep steps out of time blocks.
     Points(String),
     Stripes(NoStripes),
     /// One time block at a time was asked for.

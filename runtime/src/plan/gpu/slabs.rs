@@ -16,7 +16,7 @@ use torre_compiler::pipeline::{
 pub struct SlabSizes {
     /// Planes of a base; `None`: as many as find room.
     pub base: Option<i64>,
-    /// Steps of a pass; `None`: what is expected to be fastest.
+    /// Steps of a pass; `None`: the number that is expected to be fastest.
     pub height: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ const MOST_BLOCKS: u64 = 64;
 /// How often a base is made smaller to find room.
 const TRIALS: usize = 6;
 
-/// What a pass of slabs takes.
+/// A pass of slabs and its needs.
 struct Fitted {
     slabs: Vec<Slab>,
     base: i64,
@@ -128,7 +128,7 @@ impl DevicePlanner<'_> {
         best.ok_or(Refusal::Window(reason))
     }
 
-    /// The slabs of passes of some time blocks, as wide as asked for or as find room in so many bytes.
+    /// The slabs of passes of some time blocks, as wide as asked for or as find room in the given bytes.
     fn slabs_of(
         &self,
         footprints: &mut Footprints,
@@ -202,7 +202,7 @@ impl DevicePlanner<'_> {
         Err(least)
     }
 
-    /// What slabs are expected to do.
+    /// The prediction of slabs.
     fn rated(
         &self,
         footprints: &Footprints,
@@ -309,7 +309,7 @@ impl DevicePlanner<'_> {
     }
 }
 
-/// Bytes of the tables of time blocks: each buffer has its own, those of tasks twice.
+/// Bytes of the tables of time blocks: each buffer has its own, with the tables of tasks twice.
 fn slab_tables(plan: &TowerPlan) -> u64 {
     let tasks = HEIGHTS * plan.count as u64 * u64::from(TaskWord::BYTES);
     BUFFERS as u64 * (table_bytes(plan) + tasks)

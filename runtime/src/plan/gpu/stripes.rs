@@ -1,4 +1,4 @@
-//! Several devices: where the grid is cut, and what is expected of it.
+//! Several devices: where the grid is cut, and the prediction.
 
 use super::window::{MOST_LAUNCHES, SIGNALS, TAIL, group_planes};
 use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
@@ -50,7 +50,7 @@ fn strips(columns: i64) -> f64 {
 }
 
 impl StripesPlan {
-    /// The operations of a pass of so many time blocks.
+    /// The operations of a pass of a number of time blocks.
     pub fn pass(
         &mut self,
         planner: &DevicePlanner<'_>,
@@ -105,7 +105,7 @@ impl DevicePlanner<'_> {
         }
     }
 
-    /// Stripes for so many devices.
+    /// Stripes for a number of devices.
     pub fn stripes(
         &self,
         plan: Option<&TowerPlan>,
@@ -209,7 +209,7 @@ impl DevicePlanner<'_> {
         })
     }
 
-    /// The same with groups of so many columns of towers.
+    /// The same with groups of a number of columns of towers.
     fn striped(
         &self,
         plan: &TowerPlan,

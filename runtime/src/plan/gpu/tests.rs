@@ -1,4 +1,4 @@
-//! What is planned for GPUs, and what is refused.
+//! Plans for GPUs, and refusals.
 
 use super::*;
 use crate::world::FileWorld;
@@ -110,7 +110,7 @@ fn what_does_not_fit_is_refused_with_numbers() {
     for cells in [256, 500, 512, 1000, 1024, 2000, 9000] {
         assert!(refusal([99, 99, cells], 2).is_none(), "{cells}");
     }
-    // Those that are periodic are not cut.
+    // Periodic lines are not cut.
     let mut scheme = maxwell(4, Precision::F32, [99, 99, 9000]);
     scheme.grid.boundary[Axis::INNER] = [Boundary::Periodic; 2];
     for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
@@ -222,7 +222,7 @@ fn small_grids_leave_multiprocessors_idle() {
     assert!(small < 0.4 * large, "{small:e} {large:e}");
 }
 
-/// A plane wave in a box that ends so many cells before the ends of the grid.
+/// A plane wave in a box that ends `before` cells before the ends of the grid.
 fn with_box(scheme: &Scheme, before: i64) -> Problem {
     let ends = PerAxis::from_fn(|axis| [before, scheme.grid.cells[axis] - before]);
     let drive = Drive {
@@ -348,7 +348,7 @@ fn small_grids_with_three_axes_stay_on_the_chip() {
     );
 }
 
-/// A window has no more places than the domain has planes, whatever memory there is, along an open axis and around a
+/// A window has no more places than the domain has planes, for any memory, along an open axis and around a
 /// periodic one, and takes no more memory for them.
 #[test]
 fn windows_are_no_larger_than_domains() {

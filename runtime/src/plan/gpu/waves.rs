@@ -12,10 +12,10 @@ const EACH: f64 = 0.35e-9;
 /// Bytes of waves per second on their way to the device, which waits for them.
 const SENT: f64 = 8e9;
 
-/// What the waves of a step take.
+/// The time of the waves of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct HostWaves {
-    /// Seconds of the host, by as many threads as have something to do.
+    /// Seconds of the host, by as many threads as have work.
     computed: f64,
     /// Seconds of sending them.
     sent: f64,
@@ -39,7 +39,7 @@ impl HostWaves {
         }
     }
 
-    /// What a run does with them, of so many cells; the device computes while the host does.
+    /// The prediction of a run of `cells` cells with them. The device computes while the host does.
     pub fn with(&self, prediction: Prediction, cells: f64) -> Prediction {
         let step = cells / prediction.rate;
         let step = step.max(self.computed) + self.sent;

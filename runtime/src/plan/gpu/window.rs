@@ -21,7 +21,7 @@ pub struct WindowPlan {
     pub devices: usize,
     /// Steps of a pass.
     pub steps: u64,
-    /// Planes across the first axis, ghosts included; those of the window.
+    /// Planes across the first axis, ghosts included; planes of the window.
     pub planes: i64,
     pub least: i64,
     /// Bytes of each device's memory, and of a plane.
@@ -39,10 +39,10 @@ pub struct WindowPlan {
     pub slabs: Option<PlannedSlabs>,
 }
 
-/// What is asked for, and what there is.
+/// The options that are asked for, and the memory that there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wanted {
-    /// Time blocks in flight; `None`: what is expected to be fastest.
+    /// Time blocks in flight; `None`: the number that is expected to be fastest.
     pub blocks: Option<usize>,
     /// Columns of towers of a group, in the same way.
     pub columns: Option<i64>,
@@ -68,8 +68,8 @@ pub(super) const COLUMNS: [i64; 9] = [32, 24, 16, 12, 8, 6, 4, 2, 1];
 const RESIDENT: (usize, i64) = (4, 16);
 
 /// Groups whose planes are loaded ahead, in a buffer in which planes slide and in a circular one. In a circular one
-/// loads go ahead as far as there is room, and launches wait for nothing but the groups and planes that they need, in any
-/// order of the list; so one group, which takes fewest planes, is enough.
+/// loads go ahead as far as there is room, and launches wait for nothing but the groups and planes that they need, in
+/// any order of the list; so one group, which takes fewest planes, is enough.
 const AHEAD: [i64; 2] = [2, 1];
 
 /// A window is looked at closely whose planes are about as many as there are places, or a little more.
@@ -89,7 +89,7 @@ pub(super) const SIGNALS: f64 = 10e-6;
 /// Time blocks have as many heights, about, for which there are tables.
 pub(super) const HEIGHTS: u64 = 3;
 
-/// Planes of a group of so many columns of towers.
+/// Planes of a group of `columns` columns of towers.
 pub fn group_planes(towers: &Towers, columns: i64) -> i64 {
     let apart = (towers.cells() / 2.0).sqrt();
     ((columns as f64 * apart).round() as i64).max(1)
@@ -258,7 +258,7 @@ impl DevicePlanner<'_> {
         }
     }
 
-    /// The rate of devices that take passes of so many steps in turns, if that of one is known.
+    /// The rate of devices that take passes of `steps` steps in turns, from the rate of one device.
     fn in_turns(&self, rate: WindowRate, devices: usize, steps: u64, behind: i64) -> WindowRate {
         let planes = self.window_layout.visible(Axis::OUTER).len();
         let passes = self.problem.steps.div_ceil(steps.max(1));

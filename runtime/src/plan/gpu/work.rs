@@ -1,4 +1,4 @@
-//! What a scheme does in a step by pyramids, as far as it costs time.
+//! The work of a scheme in a step by pyramids, as far as it costs time.
 
 use super::layers::amendments;
 use super::predict::arithmetic;
@@ -11,7 +11,7 @@ use torre_compiler::scheme::{Op, Precision, Scheme, Update};
 /// Steps of time blocks that `auto` tries with three axes.
 pub(super) const LOW: [u64; 3] = [1, 2, 3];
 
-/// What a scheme does in a step, as far as it costs time.
+/// The work of a scheme in a step, as far as it costs time.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     /// Instructions of a cell: arithmetic, and loads of coefficients from shared memory.
@@ -29,7 +29,7 @@ pub(super) struct Work {
     pub window: i64,
     /// Words of a value.
     pub words: f64,
-    /// Registers of a thread beside those of its values.
+    /// Registers of a thread beside the registers of its values.
     pub beside: f64,
     pub zones: InZones,
 }
@@ -116,9 +116,9 @@ impl Work {
     }
 }
 
-/// Registers of a thread beside those of its values, from what NVIDIA's assembler needs for 24 shapes of 12 schemes: for
-/// places and counters, where updates are amended, and for new values that do not take the places of old ones, as the
-/// assembler begins lines before it ends others.
+/// Registers of a thread beside the registers of its values, from the needs of NVIDIA's assembler for 24 shapes of 12
+/// schemes: for places and counters, where updates are amended, and for new values that do not take the places of old
+/// ones, as the assembler begins lines before it ends others.
 const BESIDE: f64 = 24.0;
 /// Words of a patch beyond which the assembler needs twice as many registers for each: at 255 registers it spilled 58
 /// words of a patch of 48 cells of TM waves with media, and 38 of one of 40 cells of TE waves.

@@ -1,7 +1,8 @@
-//! What amendments in zones are expected to cost pyramids, as fitted to 14 shapes of TE waves between layers on an H200.
+//! The expected cost of amendments in zones for pyramids, as fitted to 14 shapes of TE waves between layers on an H200.
 //!
-//! A tile with cells of a zone waits in each stage for its warp that has most of them, so that its time grows by what
-//! this warp does alone, cell by cell of its patches, and by the wait for loads of the cells that are amended together.
+//! A tile with cells of a zone waits in each stage for its warp that has most of them, so that its time grows by the
+//! work of this warp alone, cell by cell of its patches, and by the wait for loads of the cells that are amended
+//! together.
 
 use super::layers::{amendments, bytes, share_of};
 use torre_compiler::lattice::div_ceil;
@@ -18,7 +19,7 @@ const MOVED: [f64; 2] = [0.2e-6, 0.8e-6];
 /// Instructions of an amended cell beside its arithmetic, loads and stores: conditions and places.
 const AROUND: f64 = 6.0;
 
-/// What zones add to the pyramids of a scheme.
+/// The cost of zones for the pyramids of a scheme.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct InZones {
     /// Instructions of a cell of a zone in a step.

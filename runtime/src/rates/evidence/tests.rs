@@ -118,7 +118,7 @@ fn a_single_run_changes_no_choice() {
     let [plain, towers] = [Kind::Layerwise, Kind::Towers].map(|kind| case("a", kind, 8.0, 12.0));
     let cases = [(towers.clone(), 2.0), (plain.clone(), 1.9)];
     for factor in [0.02, 0.1, 0.5] {
-        // However slow it was, and whatever is known of others.
+        // However slow it was, and with any evidence of others.
         let evidence = Evidence::new(vec![
             record(&towers, &[factor]),
             record(&plain, &[1.0, 1.0, 1.0]),

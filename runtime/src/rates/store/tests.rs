@@ -50,7 +50,7 @@ fn runs_of_a_case_make_one_record_with_the_last_ratios() {
     assert_eq!(found.records[0].ratios, ratios[2..]);
     assert_eq!(found.records[0].ratio(), 0.4);
     assert_eq!(found.of(&computer(2)).len(), 2);
-    // What changed last is last.
+    // The record that changed last is last.
     assert!(store.add(run(0.5)));
     assert_eq!(store.read().records[2].case, case(24));
     assert_eq!(store.read().records[2].computer, computer(2));

@@ -101,7 +101,7 @@ struct Curve<V> {
 }
 
 impl<V: Value> Curve<V> {
-    /// What is not due together with others is no number.
+    /// A value that is not due together with others is no number.
     fn after(&self, step: u64) -> V {
         let index = (step / self.every) as usize;
         let due = step.is_multiple_of(self.every);

@@ -373,8 +373,8 @@ problem p {
     }
 }
 
-/// Layers with sources, and boxes of total fields and volume sources in a part of the axis: tables are those of each
-/// time block.
+/// Layers with sources, and boxes of total fields and volume sources in a part of the axis: each time block has its own
+/// tables.
 #[test]
 fn planes_around_the_first_axis_may_differ() {
     if library().is_none() {

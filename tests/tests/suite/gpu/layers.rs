@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// With a source and a probe in layers, a time block, lower ones, and single steps that amend what stages have stored.
+/// With a source and a probe in layers, a time block, lower ones, and single steps that amend the values that stages
+/// have stored.
 #[test]
 fn absorbing_layers_by_towers_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };

@@ -131,7 +131,7 @@ fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: impl Iterator<Item =
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &LIMITS);
         if seed % 4 > 1 {
-            // What cannot be amended after its stage is left out.
+            // Zones that cannot be amended after their stage are left out.
             let mut zoned = scheme.clone();
             add_random_zones(&mut rng, &LIMITS, &mut zoned);
             for update in zoned.stages.iter_mut().flat_map(|s| &mut s.updates) {

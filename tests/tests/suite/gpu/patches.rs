@@ -21,7 +21,7 @@ use torre_suite::interpreted::Interpreted;
 use torre_suite::random::{add_random_incident, random_problem, replacing};
 use torre_suite::small_example;
 
-/// What is run.
+/// A run.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) scheme: &'a Scheme,
@@ -334,7 +334,7 @@ problem cavity {{
     }
 }
 
-/// What is written as a schedule is planned, and runs as it says: a launch for a time block.
+/// A schedule as it is written is planned, and runs as it says: a launch for a time block.
 #[test]
 fn planned_pyramids_give_the_bits_of_the_reference() {
     let Some(library) = library() else { return };

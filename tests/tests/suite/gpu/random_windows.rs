@@ -1,5 +1,5 @@
-//! Calculation windows of random schemes, over the host's memory, over files, and on two devices in turns; and overlapped
-//! slabs.
+//! Calculation windows of random schemes, over the host's memory, over files, and on two devices in turns; and
+//! overlapped slabs.
 
 use super::slabs::slabs_of;
 use super::windows::{Trial, least_places};

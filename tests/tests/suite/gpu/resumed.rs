@@ -16,7 +16,7 @@ use torre_suite::interpreted::InterpretedPeers;
 /// How a part of a run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// A window of each of so many devices.
+    /// A window of each of this number of devices.
     Turns(usize),
     Slabs,
     SlabsInTurns(usize),
@@ -29,7 +29,7 @@ struct Resumed<'a> {
     how: InFlight,
 }
 
-/// Passes of so many steps, each of which ends with a checkpoint.
+/// Steps of a pass, which ends with a checkpoint.
 const PASS: u64 = 4;
 
 impl Resumed<'_> {
@@ -37,8 +37,8 @@ impl Resumed<'_> {
         checkpoint::identity::<f32>(self.scheme, self.problem, &LoadedFiles::default())
     }
 
-    /// Runs to the end from the checkpoint of a folder, if there is one; the last device gives up after so many launches.
-    /// Gives how many all had, and compares values at the end with the reference.
+    /// Runs to the end from the checkpoint of a folder, if there is one; the last device gives up after `last`
+    /// launches. Gives the number of launches of all devices, and compares values at the end with the reference.
     fn run(&self, by: By, folder: &Path, last: Option<u64>) -> Result<u64, String> {
         let library = library().expect("a library that was found before");
         let Resumed {
@@ -100,8 +100,8 @@ impl Resumed<'_> {
     }
 }
 
-/// Whatever devices a run had when it was killed, it goes on with any others, with states of layers that move with
-/// planes and such that lie beside them.
+/// A killed run goes on with any other devices, with states of layers that move with planes and states that lie beside
+/// them.
 #[test]
 fn runs_that_were_killed_go_on_with_other_devices() {
     let Some(library) = library() else { return };

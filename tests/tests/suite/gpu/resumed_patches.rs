@@ -1,5 +1,5 @@
-//! Runs by pyramids whose tiles have states of layers: checkpoints in the middle, which any other way of running goes on
-//! from, and runs that are killed.
+//! Runs by pyramids whose tiles have states of layers: checkpoints in the middle, which any other way of running goes
+//! on from, and runs that are killed.
 
 use super::windows::with_layers;
 use super::*;
@@ -59,9 +59,9 @@ impl Case {
         calculation
     }
 
-    /// Runs to a step from the checkpoint of a folder, if there is one, with checkpoints after each multiple of so many
-    /// steps, and compares all that is kept with the reference. The device gives up after so many launches. Gives how
-    /// many it had.
+    /// Runs to a step from the checkpoint of a folder, if there is one, with checkpoints after each multiple of `every`
+    /// steps, and compares all kept values with the reference. The device gives up after `last` launches. Gives the
+    /// number of its launches.
     fn run(
         &self,
         by: By,

@@ -1,4 +1,4 @@
-//! Overlapped slabs: domains that go through a device slab by slab, each with what its base depends on.
+//! Overlapped slabs: domains that go through a device slab by slab, each with all planes on which its base depends.
 
 use super::turns::in_layers;
 use super::windows::{
@@ -14,8 +14,8 @@ use torre_runtime::gpu::{Devices, InFlight, device_bytes};
 use torre_runtime::run::checkpoint;
 use torre_suite::interpreted::InterpretedPeers;
 
-/// Slabs of a problem with bases of some planes, or of as many more as others need of them, in buffers that are as small
-/// as can be; `None` where towers cannot be put into groups.
+/// Slabs of a problem with bases of some planes, or of as many more as others need of them, in buffers that are as
+/// small as can be; `None` where towers cannot be put into groups.
 pub(super) fn slabs_of(
     scheme: &Scheme,
     towers: &CompiledTowers,
@@ -151,7 +151,7 @@ fn slabs_give_the_bits_of_the_reference() {
     }
 }
 
-/// States of layers go with their planes, those beside planes, too, in media.
+/// States of layers go with their planes, states beside planes, too, in media.
 #[test]
 fn slabs_amend_layers_with_the_bits_of_the_reference() {
     if library().is_none() {
@@ -291,7 +291,7 @@ fn slabs_keep_to_the_memory_of_the_device() {
     let device = Interpreted::new();
     let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
     assert!(refused.is_err_and(|error| error.contains("planes are needed at a time")));
-    // Bases that are narrower than what others need of them.
+    // Bases that are narrower than the part that others need of them.
     how.slabs = Some(3);
     let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
     assert!(refused.is_err_and(|error| error.contains("the one after the next one needs")));

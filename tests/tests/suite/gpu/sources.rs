@@ -91,7 +91,7 @@ fn too_many_sources_in_many_columns_are_noted() {
     assert_eq!(notes[0], None);
     let note = notes[1].clone().unwrap_or_default();
     assert!(note.starts_with("more sources add"), "{note}");
-    // What is another wave at each place is added by points, for which there are too many rows.
+    // A source with a wave of its own at each place is added by points, for which there are too many rows.
     problem.sources = vec![plane];
     problem.sources[0].wave = HostExpr::Coordinate(Axis::OUTER, HalfIndex::ZERO);
     assert!(

@@ -18,7 +18,7 @@ struct Cut {
     in_flight: usize,
 }
 
-/// What a run did.
+/// The work of a run.
 #[derive(Debug)]
 struct Done {
     launches: Vec<u64>,

@@ -177,7 +177,7 @@ fn devices_in_turns_give_the_bits_of_the_reference() {
     }
 }
 
-/// The states of layers go from device to device, those beside planes, too.
+/// The states of layers go from device to device, states beside planes, too.
 #[test]
 fn states_go_from_device_to_device() {
     if library().is_none() {

@@ -7,7 +7,7 @@ use torre_compiler::injection::Injections;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
 use torre_compiler::testing::bounded;
 
-/// A wave of a scheme, with what makes it: the update of a stage.
+/// A wave of a scheme, with its drive: the update of a stage.
 fn wave(
     scheme: &Scheme,
     direction: [i64; 3],
@@ -107,7 +107,7 @@ fn corrections_act_inside_of_time_blocks() {
 }
 
 /// Far from faces across the first two axes the rows of a plane wave have the same pattern. The wave is so high that
-/// what runs ahead of it in a few steps is seen there.
+/// values ahead of it are seen there within a few steps.
 #[test]
 fn rows_far_from_faces_are_corrected_alike() {
     let mirrors = [Boundary::Pmc, Boundary::Pmc];
@@ -133,7 +133,7 @@ fn rows_far_from_faces_are_corrected_alike() {
     blocks_by_towers(5, 8, &scheme, "torre(W = 6, TH = 2)", vec![of], 0);
 }
 
-/// A plane wave along no axis, so high that what runs ahead of it in a few steps is seen.
+/// A plane wave along no axis, so high that values ahead of it are seen within a few steps.
 fn high_wave(scheme: &Scheme, boxes: &[[[i64; 2]; 3]]) -> Incident {
     let mut of = wave(scheme, [1, -1, 2], [1, 0], boxes);
     if let IncidentField::Plane(wave) = &mut of.field {
@@ -143,7 +143,7 @@ fn high_wave(scheme: &Scheme, boxes: &[[[i64; 2]; 3]]) -> Incident {
     of
 }
 
-/// Waves of rows far from faces across the first two axes are copied: by towers that meet no such faces, and by those
+/// Waves of rows far from faces across the first two axes are copied: by towers that meet no such faces, and by towers
 /// that pass them. One box, and two.
 #[test]
 fn waves_far_from_faces_are_copied() {
@@ -174,7 +174,7 @@ fn waves_far_from_faces_are_copied() {
     }
 }
 
-/// Several boxes of several fields, one in another one; what sources add to the same places follows.
+/// Several boxes of several fields, one in another one; injections of sources into the same places follow.
 #[test]
 fn boxes_of_several_fields_act_in_their_order() {
     let scheme = maxwell(4, Precision::F32, [25, 24, 18]);

@@ -1,4 +1,4 @@
-//! Time blocks in flight, and calculation windows: domains that are several times as large as what the device holds.
+//! Time blocks in flight, and calculation windows: domains that are several times as large as the device's memory.
 
 use super::*;
 use std::path::Path;
@@ -92,7 +92,7 @@ pub(super) fn least_places(
     least
 }
 
-/// What a run by time blocks in flight did.
+/// The work of a run by time blocks in flight.
 #[derive(Debug)]
 pub(super) struct Done {
     pub slides: u64,
@@ -105,7 +105,7 @@ pub(super) struct Done {
 /// Bytes of files that are read or written at a time, few enough for many of them.
 const PIECE: u64 = 8192;
 
-/// What a state belongs to.
+/// The identity of the calculation of a state.
 pub(super) fn identity<T: Value>(scheme: &Scheme, problem: &Problem) -> Identity {
     checkpoint::identity::<T>(scheme, problem, &LoadedFiles::default())
 }
@@ -135,8 +135,8 @@ fn calculation_over<'a, T: Value>(
     (calculation, files)
 }
 
-/// Runs a problem by time blocks in flight, over the files of a folder or without, and by the reference, and compares all
-/// that can be seen; a run that goes on is compared at its end.
+/// Runs a problem by time blocks in flight, over the files of a folder or without, and by the reference, and compares
+/// all that can be seen; a run that goes on is compared at its end.
 fn compared<T: Value>(
     trial: &Trial<'_>,
     devices: Devices<'_>,
@@ -469,7 +469,7 @@ fn windows_over_z_blocks_give_the_bits_of_the_reference() {
     assert!(done.slides == 0 && done.around > 1.5, "{done:?}");
 }
 
-/// Absorbing layers: those at the ends of the first axis stay on the device, the others move with the window.
+/// Absorbing layers: layers at the ends of the first axis stay on the device, the others move with the window.
 #[test]
 fn windows_amend_layers_with_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
@@ -532,8 +532,8 @@ problem p {
     done.expect("the bits of the reference");
 }
 
-/// A run over files that a device gives up, after any number of launches, goes on with the last whole pass and ends with
-/// the same bits.
+/// A run over files that a device gives up, after any number of launches, goes on with the last whole pass and ends
+/// with the same bits.
 #[test]
 fn windows_over_files_go_on_where_they_ended() {
     let Some(library) = library() else { return };

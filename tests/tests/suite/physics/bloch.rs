@@ -1,5 +1,5 @@
-//! Bloch-periodic sides: the exact frequency of a mode with a phase, and fields in a cell of a crystal, which are
-//! those of as many cells as a wave needs to come back.
+//! Bloch-periodic sides: the exact frequency of a mode with a phase, and fields in a cell of a crystal, which equal the
+//! fields in as many cells as a wave needs to come back.
 
 use std::f64::consts::TAU;
 use torre_suite::physics::case::Case;
@@ -40,7 +40,7 @@ fn modes_with_a_phase_have_their_exact_frequency() {
     }
 }
 
-/// What lies in a cell of a crystal of so many cells along x, all alike, with absorbing layers along y.
+/// A crystal of `cells` equal cells along x, with absorbing layers along y.
 fn crystal(cells: u32, side: &str, init: &str) -> Case {
     let q = TAU / 6.0;
     Case::new(&format!(

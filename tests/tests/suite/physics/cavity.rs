@@ -75,7 +75,7 @@ fn a_metal_box_swings_at_the_frequency_of_theory() {
             (measured / w - 1.0).abs() < 1e-9,
             "order {order}: {measured}, theory {w}"
         );
-        // The box of continuous theory: what is left is dispersion.
+        // The box of continuous theory: the rest is dispersion.
         let box_mode = k.iter().map(|k| k * k).sum::<f64>().sqrt();
         let expected = w / box_mode - 1.0;
         assert!((measured / box_mode - 1.0 - expected).abs() < 1e-9);
@@ -155,7 +155,8 @@ fn quarter_waves_fit_between_unlike_mirrors() {
         } else {
             theory::omega(theory::kappa(k, 1.0, 6), dt)
         };
-        // From rest: what is not named starts at 0 half a step early, which adds a wave of the same frequency.
+        // From rest: components that are not named start at 0 half a step early, which adds a wave of the same
+        // frequency.
         let text = format!(
             "use std::{module}::{scheme}
              problem test {{

@@ -59,7 +59,7 @@ impl Snapshot {
     }
 }
 
-/// Mean of a medium over the cells around a place: those half a cell away along the axes at which the place is on a
+/// Mean of a medium over the cells around a place: cells half a cell away along the axes at which the place is on a
 /// node.
 fn around(place: [f64; 3], axes: usize, medium: &dyn Fn([f64; 3]) -> f64) -> f64 {
     let mut places = vec![place];
@@ -323,7 +323,7 @@ fn losses_only_lose() {
 }
 
 /// The divergence of H on cells with the differences of the scheme's order. The discrete divergence of a discrete curl
-/// is a sum of pairs of equal terms with opposite signs, so it stays what it was at the start, up to the rounding of
+/// is a sum of pairs of equal terms with opposite signs, so it stays as at the start, up to the rounding of
 /// the steps. With differences of another order that does not hold.
 #[test]
 fn of_the_divergence_of_h() {

@@ -1,4 +1,5 @@
-//! What a cylinder of glass scatters, against the series of cylindrical waves (Lord Rayleigh, Phil. Mag. 12, 1881, 81).
+//! The scattered field of a cylinder of glass, against the series of cylindrical waves (Lord Rayleigh, Phil. Mag. 12,
+//! 1881, 81).
 
 use num_complex::Complex64;
 use std::f64::consts::TAU;
@@ -13,7 +14,7 @@ const DT: f64 = 0.5;
 /// Places around the cylinder, outside of the box of total fields, from its centre.
 const PLACES: [[i64; 2]; 6] = [[14, 0], [14, 8], [4, 14], [-4, 14], [-14, 8], [-14, 0]];
 
-/// Ez at places in some steps of a run, with a glass of a permittivity. What lies below y = 0 mirrors what lies above.
+/// Ez at places in some steps of a run, with a glass of a permittivity. The half below y = 0 mirrors the half above.
 fn series(eps: f64, places: &[[i64; 2]], steps: u32) -> Vec<Vec<f64>> {
     let case = Case::new(&format!(
         "use std::maxwell::maxwell_tm

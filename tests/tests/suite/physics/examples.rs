@@ -8,7 +8,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
 }
 
-/// What is set for the test, so that it takes a moment: a domain that holds all places that the example names, and few
+/// Settings for the test, so that it takes a moment: a domain that holds all places that the example names, and few
 /// steps.
 fn settings(name: &str) -> Vec<(&'static str, &'static str)> {
     let domain = match name {

@@ -1,5 +1,5 @@
-//! What a film of glass and a metal send back, against the formulas of Airy and Fresnel. A plane wave comes into a box
-//! of total fields that holds them, so that outside there is only what they reflect.
+//! Reflections of a film of glass and of a metal, against the formulas of Airy and Fresnel. A plane wave comes into a
+//! box of total fields that holds them, so that outside there are only reflections.
 
 use num_complex::Complex64;
 use std::f64::consts::TAU;

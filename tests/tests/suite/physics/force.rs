@@ -39,7 +39,7 @@ fn a_line_force_makes_the_waves_of_its_green_function() {
         ));
         let w = TAU * f0;
         let period = (f64::from(wave) / dt).round() as u64;
-        // The slowest wave, and what comes after the ramp.
+        // The slowest wave, and the time after the ramp.
         let steps = ((3.0 * 51.0 + 7.0 * f64::from(wave)) / dt) as u64;
         let mut run = case.start();
         let mut found = Complex64::default();

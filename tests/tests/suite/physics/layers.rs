@@ -1,8 +1,8 @@
-//! Absorbing layers: what comes back from them, where their states lie, and that static fields stay.
+//! Absorbing layers: their reflections, the places of their states, and static fields, which stay.
 
 use torre_suite::physics::case::Case;
 
-/// What probes see, step by step; places are `by` further along both axes.
+/// The records of probes, step by step; places are `by` farther along both axes.
 fn series(text: &str, steps: u64, probes: &[(&str, [usize; 2])], by: usize) -> Vec<Vec<f64>> {
     let case = Case::new(text);
     let mut run = case.start();
@@ -16,7 +16,7 @@ fn series(text: &str, steps: u64, probes: &[(&str, [usize; 2])], by: usize) -> V
     series
 }
 
-/// The largest difference of what probes see to what they see where nothing comes back, over the largest value there,
+/// The largest difference of records of probes to records without reflections, over the largest value there,
 /// in dB.
 fn reflection(near: &[Vec<f64>], far: &[Vec<f64>]) -> f64 {
     let worst = near.iter().zip(far).map(|(a, b)| {
@@ -129,7 +129,7 @@ fn states_are_kept_in_their_layers_only() {
     assert!(elements < whole, "{elements} of {whole}");
 }
 
-/// The layer of the library is nothing but what can be written in a file.
+/// The layer of the library is no more than a user can write in a file.
 #[test]
 fn a_layer_of_ones_own_is_as_good() {
     let library = include_str!("../../../../stdlib/layers.torre").replace("cpml", "own");
@@ -203,7 +203,7 @@ fn the_layer_of_the_book_absorbs() {
     }
 }
 
-/// A layer is made for the fastest waves of the scheme, which nobody has to give.
+/// A layer is made for the fastest waves of the scheme, which users need not give.
 #[test]
 fn layers_know_how_fast_waves_are() {
     let text = |layer: &str| {
@@ -231,7 +231,7 @@ problem p {{
     assert_ne!(found, values("cpml(8, c = 1)"));
 }
 
-/// A definition with states that a scheme calls by hand does what the layer of the library does by itself.
+/// A definition with states that a scheme calls by hand gives the same as the layer of the library.
 #[test]
 fn definitions_with_states_are_layers_too() {
     let own = "def phi(w) = if w == 0 then 1 else (1 - exp(-w)) / w
@@ -284,7 +284,7 @@ problem pulse {
     assert!(!other.iter().zip(&expected).all(close));
 }
 
-/// Outside of layers a state is 0, and so is what it becomes; the same value elsewhere in the definition is not.
+/// Outside of layers a state is 0, and so is its next value; the same value elsewhere in the definition is not.
 #[test]
 fn values_that_a_state_takes_over_stay_outside() {
     let values = |value: &str| {

@@ -91,7 +91,7 @@ fn waves_are_what_their_names_say() {
     );
 }
 
-/// Relations between the constants that hold whatever their digits.
+/// Relations between the constants that hold for all their digits.
 #[test]
 fn constants_agree_with_each_other() {
     let uses = "use std::constants::{c0, planck, hbar, elementary_charge, boltzmann, avogadro, eps0, mu0, z0, fine_structure, electron_mass, proton_mass, bohr_radius}";

@@ -21,7 +21,7 @@ struct Interface {
     scheme: &'static str,
     across: &'static str,
     boundary: &'static str,
-    /// The media on the right side, those on the left are `left`.
+    /// The media on the right side; the media on the left are `left`.
     media: &'static [(&'static str, f64, f64)],
     /// The component that is compared, and the other one that starts as a multiple of it.
     component: &'static str,

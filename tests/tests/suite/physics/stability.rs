@@ -1,4 +1,4 @@
-//! What `torre analyze` says about schemes whose theory is known: largest stable steps, orders, and phase velocities.
+//! Results of `torre analyze` for schemes whose theory is known: largest stable steps, orders, and phase velocities.
 
 use std::collections::BTreeMap;
 use std::f64::consts::{PI, TAU};
@@ -406,7 +406,7 @@ fn of_statements_in_regions() {
     assert_eq!(found.stability.thin.len(), 1, "{:?}", found.stability.thin);
 }
 
-/// Places and regions in lengths stay in their cells, whatever cell sizes the scheme is compared with.
+/// Places and regions in lengths stay in their cells, for all cell sizes with which the scheme is compared.
 #[test]
 fn of_places_in_lengths() {
     let params = "param h = 0.5\n  param dt = 0.1\n  field u : scalar on nodes\n  field v : scalar on cells at 1/2";

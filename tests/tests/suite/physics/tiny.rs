@@ -88,7 +88,7 @@ fn fronts_of_pulses_have_no_subnormal_numbers() {
     }
 }
 
-/// What is below the threshold is 0 from the beginning; all else is as given.
+/// Values below the threshold are 0 from the beginning; all others are as given.
 #[test]
 fn start_values_are_flushed_below_the_threshold() {
     let case = pulse(

@@ -1,5 +1,4 @@
-//! Boxes of total fields: how much of a plane wave leaves them, what the wave in them is, and that fields of
-//! expressions come in.
+//! Boxes of total fields: the part of a plane wave that leaves them, the wave in them, and fields of expressions.
 
 use std::path::Path;
 use torre_compiler::driver::load;
@@ -131,7 +130,7 @@ fn plane_waves_of_other_schemes_stay_in_their_box() {
     check_double(&two_axes(wave, "(1, 2)", "drive u = @", 240));
 }
 
-/// A wave at right angles to layers of media, what they send back included: glass with a coating, a medium that changes
+/// A wave at right angles to layers of media, with their reflections: glass with a coating, a medium that changes
 /// all the way, a lossy half-space, sound in a heavy fluid.
 #[test]
 fn waves_through_layers_of_media_stay_in_their_box() {
@@ -154,7 +153,7 @@ fn waves_through_layers_of_media_stay_in_their_box() {
     check_double(&of(light, dense, "(2, -1)", "drive Ez = @"));
 }
 
-/// What a coated glass sends back in front of it is what the wave of the layers has there.
+/// The reflection in front of a coated glass equals the wave of the layers there.
 #[test]
 fn waves_of_layers_have_their_reflections() {
     let values = |media: &str| {

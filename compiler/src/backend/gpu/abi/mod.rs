@@ -1,5 +1,5 @@
-//! What kernels are started with and what they read: parameters, words of tasks, tables. Each is declared once. Kernels
-//! find them by the names that are declared here; who starts kernels fills the same structures.
+//! The interface of kernels: parameters, words of tasks, tables. Each is declared once. Kernels find them by the names
+//! that are declared here; code that starts kernels fills the same structures.
 
 mod patch;
 mod points;
@@ -79,7 +79,7 @@ macro_rules! parameters {
             pub const TYPES: &'static [$crate::backend::gpu::Type] =
                 &[$( <$ty as $crate::backend::gpu::abi::Parameter>::TYPE, )*];
 
-            /// What a kernel is started with.
+            /// The arguments of a kernel.
             pub fn arguments(&self) -> Vec<$crate::backend::gpu::abi::Argument> {
                 use $crate::backend::gpu::abi::Parameter;
                 vec![$( self.$field.argument(), )*]

@@ -27,11 +27,11 @@ parameters! {
         RECORD_COUNT => record_count: i32,
         /// Where tiles stay: two arrays for rims, one after the other.
         RIMS => rims: u64,
-        /// How many exchanges each tile has begun, in words so many bytes apart as those of towers.
+        /// How many exchanges each tile has begun, in words as many bytes apart as the words of towers.
         PROGRESS => progress: u64,
-        /// Words: for each tile whom it waits for.
+        /// Words: for each tile the tiles for which it waits.
         NEIGHBOURS => neighbours: u64,
-        /// What progress has reached before.
+        /// The progress that tiles have reached before.
         SINCE => since: i32,
         /// For each tile the number of its room, or -1, where zones amend updates; and the rooms, one after the other.
         ROOM_NUMBERS => room_numbers: u64,

@@ -1,4 +1,4 @@
-//! The kernels of whole stages, and the small ones for what happens around them.
+//! The kernels of whole stages, and the small ones for the work around them.
 
 use super::parameters;
 
@@ -44,7 +44,7 @@ parameters! {
         COUNT => count: i32,
         /// Of [`CellGhost`].
         GHOSTS => ghosts: u64,
-        /// Doubles, those of one step.
+        /// Doubles, the waves of one step.
         WAVES => waves: u64,
     }
 }
@@ -56,7 +56,7 @@ parameters! {
         /// Of [`CorrectedRow`].
         TABLE => table: u64,
         COUNT => count: i32,
-        /// Those of a [`CorrectionTable`](super::CorrectionTable).
+        /// The words of a [`CorrectionTable`](super::CorrectionTable).
         WORDS => words: u64,
         /// The first index along the inner axis, and how many there are; the hole.
         LO => lo: i32,
@@ -66,7 +66,7 @@ parameters! {
         /// Of [`RowGhost`].
         GHOSTS => ghosts: u64,
         GHOST_COUNT => ghost_count: i32,
-        /// Doubles, those of one step.
+        /// Doubles, the waves of one step.
         WAVES => waves: u64,
     }
 }
@@ -96,7 +96,7 @@ parameters! {
 }
 
 parameters! {
-    /// Makes all ghosts along the inner axis from what rows hold.
+    /// Makes all ghosts along the inner axis from the values of rows.
     pub struct GhostsOf {
         ARRAY => array: u64,
     }

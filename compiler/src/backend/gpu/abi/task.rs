@@ -56,7 +56,7 @@ impl TaskWord {
     /// The progress of the blocks of its neighbours.
     pub const SEEN: u32 = TaskWord::QUEUE + 2;
 
-    /// Words of shared memory for all that, for clusters of so many blocks.
+    /// Words of shared memory for all that, for clusters of `cluster` blocks.
     pub const fn shared(cluster: u32) -> u32 {
         TaskWord::SEEN + NEIGHBOURS * cluster
     }

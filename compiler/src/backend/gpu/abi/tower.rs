@@ -7,8 +7,8 @@ use crate::tower::block::{Block, Lines, ZBlock};
 use crate::tower::{Order, TaskList, Towers};
 
 parameters! {
-    /// What every launch of towers has. Progress of earlier time blocks lies at or below what this one counts from.
-    /// After a launch its work queues are as before.
+    /// The parameters of every launch of towers. Progress of earlier time blocks lies at or below the value from which
+    /// this one counts. After a launch its work queues are as before.
     pub struct TowerParams {
         ARRAY => array: u64,
         TASKS => tasks: u64,
@@ -20,7 +20,7 @@ parameters! {
         QUEUES => queues: u64,
         /// How many work queues there are.
         PARTITIONS => partitions: i32,
-        /// What progress counts from.
+        /// The value from which progress counts.
         SINCE => since: i32,
         /// The progress of a tower that is done.
         OVER => over: i32,
@@ -35,7 +35,7 @@ parameters! {
 }
 
 parameters! {
-    /// What launches have besides that run a z block.
+    /// Further parameters of launches that run a z block.
     pub struct ZBlockParams {
         /// The first thread's index.
         BASE => base: i32,
@@ -56,7 +56,7 @@ impl TowerParams {
         TowerParams::VOLUMES + 1 + source * VolumeParams::COUNT + parameter
     }
 
-    /// The number of a parameter of a z block, after those of so many volume sources.
+    /// The number of a parameter of a z block, after the parameters of `sources` volume sources.
     pub const fn of_z_block(sources: usize, parameter: usize) -> usize {
         let volumes = match sources {
             0 => 0,
@@ -66,7 +66,7 @@ impl TowerParams {
     }
 }
 
-/// The parameters of a kernel beside those that all kernels have.
+/// The parameters of a kernel beside the parameters that all kernels have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamsOf {
     /// Volume sources.
@@ -128,7 +128,7 @@ pub struct TimeBlock {
     pub shared_bytes: u32,
 }
 
-/// Where a time block finds what it needs on a device, in bytes.
+/// Where a time block finds its data on a device, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TowerBuffers {
     pub array: u64,
@@ -194,13 +194,13 @@ impl TimeBlock {
         bytes
     }
 
-    /// Bytes of the work queues of a launch on a device with so many multiprocessors.
+    /// Bytes of the work queues of a launch on a device with `processors` multiprocessors.
     pub fn queue_bytes(&self, processors: usize) -> u64 {
         let lines = 1 + u64::from(self.order.partitions);
         lines * u64::from(LIST_BYTES) + 4 * processors.max(1) as u64
     }
 
-    /// What progress has reached when a time block is over that counts from `since`.
+    /// The progress at the end of a time block that counts from `since`.
     pub fn over(&self, since: u32) -> u32 {
         since + self.z_blocks.len() as u32 * (self.stages + 1)
     }

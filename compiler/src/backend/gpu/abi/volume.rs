@@ -1,4 +1,4 @@
-//! Volume sources: what a kernel is told of the box, the profiles and the wave of each.
+//! Volume sources: the parameters of a kernel for the box, the profiles and the wave of each.
 
 use super::Argument;
 use crate::backend::gpu::ir::Type;
@@ -7,7 +7,7 @@ use crate::lattice::{Axis, Interval, PerAxis, Region};
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Where a volume source adds, and what.
+/// The values to which a volume source adds, and its profile and wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeBox {
     /// Within the region of the update.
@@ -21,13 +21,14 @@ pub struct VolumeBox {
 
 /// The corrections of an update in a box, as threads find them, in words of one table.
 ///
-/// The first word is the number that all places add to their waves' numbers, and the second one the pattern of rows
-/// that are far from faces across the first two axes, if they have all the same one. Two words say how far the number of
-/// a place of these is from its index along the inner axis, below the hole and above it, and one where the words of these
-/// places are: of each the number of its wave less the row's shift, or [`CorrectionTable::NONE`]. Rows at indices along the outer
-/// axis that have the same patterns are of one *class*, and so along the middle axis. A word for each index of the
-/// region along the outer axis follows, the place of the patterns of its class, then a word for each index along the
-/// middle axis, the number of its class, then the pattern of each pair of classes, then patterns.
+/// The first word is the number that all places add to their waves' numbers. The second word is the pattern of rows far
+/// from faces across the first two axes, if all such rows have the same one. For these rows, two words give the
+/// distance of a place's number from its index along the inner axis, below the hole and above it. One word more gives
+/// the position of the words of their places: for each place the number of its wave less the row's shift, or
+/// [`CorrectionTable::NONE`]. Rows at indices along the outer axis that have the same patterns are of one *class*; the
+/// same holds along the middle axis. A word for each index of the region along the outer axis follows, the place of the
+/// patterns of its class, then a word for each index along the middle axis, the number of its class, then the pattern
+/// of each pair of classes, then patterns.
 ///
 /// A pattern is negative where there are no corrections; otherwise it is twice its place in the table, and one more if
 /// it has no words for the hole. It has a word for each index of the region along the inner axis: the number of the
@@ -72,7 +73,7 @@ impl CorrectionTable {
     pub const ABOVE: i32 = 3;
     /// Where the words of places are.
     pub const PLACES: i32 = 4;
-    /// Words before those of indices.
+    /// Words before the words of indices.
     pub const HEAD: i32 = 5;
     /// No wave.
     pub const NONE: i32 = i32::MIN;

@@ -5,13 +5,13 @@ use crate::backend::gpu::ir::{Operand, Type};
 use crate::scheme::Precision;
 
 impl Kernel<'_> {
-    /// A word or a pointer to shared memory, as if it were another one each time: what is computed from it is computed
-    /// anew, and not kept.
+    /// A word or a pointer to shared memory, as if it were another one each time: values that are computed from it are
+    /// computed anew, and not kept.
     pub fn again(&mut self, word: Operand) -> Operand {
         self.assembly("mov.b32 $0, $1;", "=r,r", &[word.ty], &[word])[0]
     }
 
-    /// A number that is computed here: LLVM moves neither it nor what it is made of to where it is needed.
+    /// A number that is computed here: LLVM moves neither it nor its operands to the place of its use.
     pub fn here(&mut self, value: Operand) -> Operand {
         let Type::Real {
             precision,

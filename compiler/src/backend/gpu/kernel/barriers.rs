@@ -11,7 +11,8 @@ pub enum Wait {
     Looking,
     /// Suspended for some time, where the GPU can do so.
     Suspended,
-    /// The same, and it sees what threads of the cluster have stored in memory before they arrived with a release.
+    /// The same, and the thread sees stores to memory that threads of the cluster made before they arrived with a
+    /// release.
     Settled,
 }
 
@@ -29,7 +30,7 @@ impl Kernel<'_> {
         );
     }
 
-    /// The threads of a warp wait for each other, and see what they wrote.
+    /// The threads of a warp wait for each other, and see each other's writes.
     pub fn warp_barrier(&mut self) {
         self.call("llvm.nvvm.bar.warp.sync", &[Operand::i32(-1)]);
     }
@@ -54,7 +55,7 @@ impl Kernel<'_> {
         self.value_of("llvm.nvvm.vote.all.sync", Type::I1, &[everyone, condition])
     }
 
-    /// Makes a barrier object in shared memory whose phases end after so many arrivals.
+    /// Makes a barrier object in shared memory whose phases end after `arrivals` arrivals.
     pub fn barrier_object(&mut self, at: Operand, arrivals: u32) {
         self.assembly(
             "mbarrier.init.shared::cta.b64 [$0], $1;",

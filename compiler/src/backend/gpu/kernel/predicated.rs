@@ -10,9 +10,9 @@ struct Place {
 }
 
 impl Kernel<'_> {
-    /// Numbers that follow each other in global memory where a condition holds, else those given. It takes no jump, so
-    /// such loads are under way together. Of 16 bytes together, or fewer; aligned to all of them. They lie `by`
-    /// bytes behind `from`.
+    /// Numbers that follow each other in global memory where a condition holds, else the given numbers. It takes no
+    /// jump, so such loads are under way together. They have 16 bytes together, or fewer, and are aligned to that size.
+    /// They lie `by` bytes behind `from`.
     pub fn load_over(
         &mut self,
         condition: Operand,
@@ -36,7 +36,7 @@ impl Kernel<'_> {
             "{{ .reg .pred %has; setp.ne.u32 %has, ${}, 0; @%has ld.global{vector}.{name} {to}, [${count}+{by}]; }}",
             count + 1
         );
-        // What is given lies where results will.
+        // The given numbers have the registers of the results.
         let results = vec![format!("={register}"); count].join(",");
         let given: Vec<String> = (0..count).map(|n| n.to_string()).collect();
         let constraints = format!("{results},l,r,{},~{{memory}}", given.join(","));

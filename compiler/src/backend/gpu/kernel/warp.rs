@@ -1,4 +1,4 @@
-//! What threads of a warp give each other.
+//! Values that threads of a warp give each other.
 
 use super::Kernel;
 use crate::backend::gpu::ir::{Operand, Type};

@@ -1,8 +1,8 @@
-//! Kernels for zones: after the updates of a stage have computed all its values, they amend those in the boxes of a
-//! zone, a value a thread, and advance its states. Zones follow each other in the order of the amendments.
+//! Kernels for zones: after the updates of a stage have computed all its values, they amend the values in the boxes of
+//! a zone, a value a thread, and advance its states. Zones follow each other in the order of the amendments.
 //!
-//! Layerwise, every stage goes through memory anyway, so that a second kernel costs what the box's values weigh. It
-//! cannot run where an amendment reads a value that its own stage overwrites ([`reads_overwritten`]).
+//! Layerwise, every stage goes through memory anyway, so that the cost of a second kernel is the traffic of the box's
+//! values. It cannot run where an amendment reads a value that its own stage overwrites ([`reads_overwritten`]).
 
 use crate::backend::gpu::abi::Amend;
 use crate::backend::gpu::ir::{Launch, Module, Operand, Type};
@@ -55,7 +55,7 @@ impl AmendKernel {
         format!("torre_amend_{stage}_p{phase}_{zone}_b{part}")
     }
 
-    /// Blocks and threads; `None` where the box exceeds what can be started at once.
+    /// Blocks and threads; `None` where the box is too large for one launch.
     pub fn start(&self, layout: &Layout) -> Option<([u32; 3], [u32; 3])> {
         let [x, y, z] = layout.zones[self.zone.index()].boxes[self.part].region.0;
         let blocks = |range: Interval, per_block: u32, most: i64| {
@@ -71,8 +71,8 @@ impl AmendKernel {
     }
 }
 
-/// Whether an amendment reads what its own stage overwrites, or the amendments of an update are not in the order of
-/// their zones.
+/// Whether an amendment reads a value that its own stage overwrites, or the amendments of an update are not in the
+/// order of their zones.
 pub fn reads_overwritten(scheme: &Scheme) -> bool {
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let in_order = |update: &Update| update.amendments.iter().map(|a| a.zone).is_sorted();

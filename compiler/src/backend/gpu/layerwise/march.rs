@@ -11,7 +11,7 @@ use crate::lattice::Axis;
 use crate::scheme::{ComponentId, Scheme, Value};
 use std::collections::BTreeMap;
 
-/// What a thread knows before it marches.
+/// The values of a thread before it marches.
 pub(super) struct Place {
     /// Of its first group, at its vector.
     pub pointer: Operand,
@@ -23,7 +23,7 @@ pub(super) struct Place {
     pub whole: Operand,
 }
 
-/// What a thread does with each group of its march.
+/// The work of a thread with each group of its march.
 pub(super) struct Marching<'a> {
     pub scheme: &'a Scheme,
     pub kernel: &'a RowKernel,
@@ -34,7 +34,7 @@ pub(super) struct Marching<'a> {
 }
 
 impl Marching<'_> {
-    /// Loads what streams keep, for the first group of the march.
+    /// Loads the values that streams keep, for the first group of the march.
     pub fn keep(&self, k: &mut Kernel<'_>, pointer: Operand) -> Vec<Vec<Variable>> {
         let streams = self.streams.list.iter();
         streams
@@ -51,7 +51,7 @@ impl Marching<'_> {
             .collect()
     }
 
-    /// Loads what is new to the first group of the march, of the thread's own vectors.
+    /// Loads the thread's own vectors that are new to the first group of the march.
     pub fn load_ahead(&self, k: &mut Kernel<'_>, pointer: Operand) -> Vec<Variable> {
         let own = self
             .streams
@@ -64,8 +64,8 @@ impl Marching<'_> {
         .collect()
     }
 
-    /// What is new to a group, by stream and distance. What is loaded ahead is replaced by what the next group will
-    /// need.
+    /// The pieces that are new to a group, by stream and distance. Pieces that were loaded ahead are replaced by pieces
+    /// for the next group.
     fn load_fresh(
         &self,
         k: &mut Kernel<'_>,
@@ -95,7 +95,8 @@ impl Marching<'_> {
         fresh
     }
 
-    /// Advances a group. `next` is where the next one can be read, `kept` and `ahead` what was loaded for this one.
+    /// Advances a group. `next` is where the next one can be read, `kept` and `ahead` are the values that were loaded
+    /// for this one.
     pub fn group(
         &self,
         k: &mut Kernel<'_>,
@@ -236,7 +237,7 @@ impl Marching<'_> {
         k.pack(&lanes)
     }
 
-    /// Stores an update's vector, and the ghosts along the inner axis of what it holds.
+    /// Stores an update's vector, and the ghosts of its values along the inner axis.
     fn store(
         &self,
         k: &mut Kernel<'_>,

@@ -3,12 +3,12 @@
 //! ```text
 //! thread            one vector of 16 bytes along the inner axis, one place along the middle axis
 //!   march:            group after group along the outer axis, some tens of them
-//!     load              what is new; what a later group needs again stays in registers
+//!     load              new pieces; pieces that later groups need stay in registers
 //!     compute           all updates, in the order of their bodies
 //!     store             vectors; single lanes at the ends of the range
 //! ```
 //!
-//! Ghosts along the inner axis are stored by the thread that has their source, since every row has some. Those along
+//! Ghosts along the inner axis are stored by the thread that has their source, since every row has some. Ghosts along
 //! the other axes, where few rows have any, are copied afterwards ([`super::service`]).
 
 mod amend;
@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 /// Bytes of a vector, and of the widest access that all GPUs have.
 const VECTOR_BYTES: u32 = 16;
 
-/// How kernels are shaped: what may be tried, without an effect on results.
+/// The shape of kernels: parameters that may be tuned, without an effect on results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Threads of a block along the inner axis and the middle axis.
@@ -44,18 +44,18 @@ pub struct Shape {
     pub unroll: u32,
     /// Registers of 32 bits for values that are kept along the march.
     pub kept: u32,
-    /// Registers of 32 bits for the thread's own vectors of the next group, which are loaded one group ahead: those of
-    /// its neighbours then come from the caches. Where more registers were needed, none are loaded ahead.
+    /// Registers of 32 bits for the thread's own vectors of the next group, which are loaded one group ahead. Vectors
+    /// of its neighbours then come from the caches. Where more registers were needed, none are loaded ahead.
     pub ahead: u32,
     /// Blocks that a multiprocessor should hold at least; 0: as many as the values of a thread leave room for. Without
     /// a number, the assembler aims at more, and spills registers or loads late.
     pub blocks: u32,
 }
 
-/// Registers of a thread besides those for what it loads.
+/// Registers of a thread besides registers for the values that it loads.
 const OTHER_REGISTERS: i64 = 40;
 
-/// Blocks of so many threads for which a multiprocessor has registers.
+/// Blocks of `threads` threads for which a multiprocessor has registers.
 fn fitting_blocks(registers: i64, threads: u32) -> u32 {
     let blocks = 65536 / (registers.clamp(32, 255) * i64::from(threads.max(1)));
     blocks.clamp(1, 16) as u32
@@ -89,7 +89,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// What the kernel is started with on an array at a place.
+    /// The parameters of the kernel for an array at the address `array`.
     pub fn params(&self, array: u64) -> Stage {
         Stage {
             first: self.params.first.wrapping_add(array),
@@ -103,8 +103,8 @@ fn lanes(scheme: &Scheme) -> u32 {
     VECTOR_BYTES / scheme.precision.bytes() as u32
 }
 
-/// How to run a kernel of this shape over a box, on a device that likes at least so many threads at a time; `None`
-/// where the box exceeds what can be started at once.
+/// How to run a kernel of this shape over a box, on a device that needs at least `threads` threads at a time.
+/// `None` where the box is too large for one launch.
 pub fn start(
     scheme: &Scheme,
     set: &KernelSet,

@@ -1,10 +1,10 @@
-//! What a thread loads: aligned pieces of rows, and which of them it keeps from one group of its march to the next.
+//! The loads of a thread: aligned pieces of rows, and the pieces that it keeps from one group of its march to the next.
 //!
-//! A thread advances one vector of cells at a time and marches along the outer axis. What it reads lies in *lines*: a
-//! row of the group at some distance along the middle axis. Of a line it needs elements around its vector, at some
-//! distances along the outer axis. Elements are loaded in pieces, each the smallest aligned part of a vector that holds
-//! what is needed. A piece that is needed at several distances along the march is loaded once, at the farthest one, and
-//! kept.
+//! A thread advances one vector of cells at a time and marches along the outer axis. The values that it reads lie in
+//! *lines*: a row of the group at some distance along the middle axis. Of a line it needs elements around its vector,
+//! at some distances along the outer axis. Elements are loaded in pieces, each the smallest aligned part of a vector
+//! that holds the needed elements. A piece that is needed at several distances along the march is loaded once, at the
+//! farthest one, and kept.
 
 use crate::backend::rows::{Place, RowProgram};
 use crate::lattice::Axis;
@@ -42,7 +42,7 @@ impl Stream {
     }
 }
 
-/// All that a kernel loads.
+/// All loads of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Streams {
     pub list: Vec<Stream>,
@@ -53,7 +53,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// `budget`: registers of 32 bits for what is kept.
+    /// `budget`: registers of 32 bits for kept pieces.
     pub fn new(program: &RowProgram, layout: &Layout, lanes: i64, budget: i64) -> Streams {
         let mut streams = Streams {
             list: Vec::new(),
@@ -99,7 +99,7 @@ impl Streams {
                 kept: false,
             })
             .collect();
-        // What saves most loads for its registers comes first.
+        // The streams that save most loads for their registers come first.
         let mut order: Vec<usize> = (0..streams.list.len()).collect();
         let cost = |s: &Stream| (s.span() * s.piece.length * words).max(1);
         order.sort_by_key(|&i| {
@@ -119,8 +119,8 @@ impl Streams {
         streams
     }
 
-    /// What a group loads that no group before it has loaded: streams, each at its distances, one that is kept at its
-    /// farthest.
+    /// The loads of a group that no group before it has made: streams, each at its distances; a kept stream at its
+    /// farthest distance only.
     pub fn fresh(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
         self.list.iter().enumerate().flat_map(|(i, stream)| {
             let skipped = match stream.kept {
@@ -131,8 +131,8 @@ impl Streams {
         })
     }
 
-    /// Whether a stream is of the thread's own vector: what is fresh of it comes from memory, while neighbours along
-    /// the other axes are fresh to the threads there, too.
+    /// Whether a stream is of the thread's own vector. Fresh pieces of it come from memory, while neighbours along the
+    /// other axes are fresh to the threads there, too.
     pub fn is_own(&self, stream: usize) -> bool {
         let Piece {
             line,
@@ -142,13 +142,13 @@ impl Streams {
         (0..self.group).contains(&line) && start == 0 && length == self.lanes
     }
 
-    /// Registers of 32 bits for what is fresh of the thread's own vectors, with elements of so many bytes.
+    /// Registers of 32 bits for fresh pieces of the thread's own vectors, with elements of `element` bytes.
     pub fn own_words(&self, element: u32) -> i64 {
         let own = self.fresh().filter(|(i, _)| self.is_own(*i)).count() as i64;
         own * self.lanes * i64::from(element) / 4
     }
 
-    /// Registers of 32 bits for all that is loaded and kept, with elements of so many bytes.
+    /// Registers of 32 bits for all pieces that are loaded and kept, with elements of `element` bytes.
     pub fn words(&self, element: u32) -> i64 {
         let kept = |s: &Stream| if s.kept { s.span() * s.piece.length } else { 0 };
         let fresh = |(i, _): (usize, i64)| self.list[i].piece.length;

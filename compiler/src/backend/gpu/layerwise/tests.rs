@@ -1,4 +1,4 @@
-//! Layerwise kernels: what is loaded, and that every GPU gets code.
+//! Layerwise kernels: their loads, and code for every GPU.
 
 use super::pieces::Streams;
 use super::*;

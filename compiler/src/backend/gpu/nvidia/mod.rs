@@ -1,4 +1,4 @@
-//! NVIDIA GPUs: which there are, what each can do, and their assembly language.
+//! NVIDIA GPUs, their features, and their assembly language.
 
 mod ptx;
 mod target;

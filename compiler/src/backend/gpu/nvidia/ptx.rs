@@ -10,11 +10,11 @@ use crate::backend::llvm::library::{Error, Library, compile_to_asm};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ptx {
     pub text: String,
-    /// What it was made for.
+    /// The GPU for which it was made.
     pub gpu: Gpu,
 }
 
-/// What must not be in PTX: calls out of it, and instructions that round otherwise than IEEE 754 wants or flush
+/// Text that must not be in PTX: calls out of it, and instructions that round otherwise than IEEE 754 wants or flush
 /// subnormals.
 const FORBIDDEN: [&str; 5] = [".extern .func", "call.uni", ".approx", ".full.f32", ".ftz"];
 

@@ -1,7 +1,7 @@
-//! GPUs that code is generated for, and what each of them can do.
+//! GPUs for which code is generated, and the features of each.
 //!
-//! LLVM ends the process where an instruction does not exist on its target, so what a kernel needs is compared with
-//! this table before LLVM sees it.
+//! LLVM ends the process where an instruction does not exist on its target, so the features that a kernel needs are
+//! compared with this table before LLVM sees it.
 
 use crate::backend::gpu::feature::Feature;
 use crate::backend::llvm::library::{Error, Target};
@@ -55,7 +55,7 @@ pub struct Gpu {
     pub name: &'static str,
     /// Major * 10 + minor.
     pub capability: u32,
-    /// Whether code for it uses what only this very processor has, and so runs on no other.
+    /// Whether code for it uses features of this very processor, and so runs on no other.
     pub specific: bool,
     pub ptx: PtxVersion,
     /// The oldest version of PTX that knows it.
@@ -117,7 +117,7 @@ impl Gpu {
         Self::all().find(|gpu| gpu.name == name)
     }
 
-    /// What to generate for a device of some compute capability (major * 10 + minor) under a driver of some CUDA
+    /// The target for a device of some compute capability (major * 10 + minor) under a driver of some CUDA
     /// version: the newest that the device can run, in PTX that the driver knows. `None` where there is none.
     pub fn for_device(capability: u32, cuda: u32) -> Option<Gpu> {
         let driver = PtxVersion::of_driver(cuda);
@@ -131,7 +131,7 @@ impl Gpu {
         })
     }
 
-    /// The same processor without what is specific to it: code that later ones run, too.
+    /// The same processor without its specific features: later processors run such code, too.
     pub fn portable(self) -> Gpu {
         Self::all()
             .find(|gpu| gpu.capability == self.capability && !gpu.specific)

@@ -1,5 +1,5 @@
-//! What zones add to the updates of a stage. Lines of a patch are amended some at a time, in warps that have cells of the
-//! zone there: all loads are under way together, before the first store.
+//! Amendments of zones to the updates of a stage. Lines of a patch are amended some at a time, in warps that have cells
+//! of the zone there: all loads are under way together, before the first store.
 
 use super::context::{Context, Values};
 use super::ends::{AXES, Coordinates};
@@ -26,7 +26,7 @@ struct Amended<'a> {
     new: &'a [Variable],
 }
 
-/// What was loaded for a cell.
+/// The values that were loaded for a cell.
 struct Loaded {
     /// Whether the amendment acts there.
     acts: Operand,
@@ -183,7 +183,7 @@ impl Context<'_> {
     }
 }
 
-/// Loads what an amendment needs in some lines.
+/// Loads the values that an amendment needs in some lines.
 struct Loader<'s, 'a> {
     context: &'s Context<'a>,
     patch: &'s Patch,

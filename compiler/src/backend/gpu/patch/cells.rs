@@ -98,7 +98,7 @@ impl<'a> InTile<'a> {
         self.within(k, n, cell, self.base_of(n))
     }
 
-    /// Whether it lies in a rim of the base, whose widths are those at its lower and its upper end.
+    /// Whether it lies in a rim of the base, whose widths are given for the lower and the upper end.
     pub fn rim(&self, k: &mut Kernel<'_>, n: usize, cell: i64, [below, above]: [i64; 2]) -> Known {
         let base = self.base_of(n);
         let [lower, upper] = [

@@ -1,4 +1,4 @@
-//! What the code of all threads depends on, and the values of a thread.
+//! The parameters of the code of all threads, and the values of a thread.
 
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{IntCmp, IntOp, Kernel};
@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::patch::PatchProgram;
 use crate::scheme::Scheme;
 
-/// What the code of all threads depends on.
+/// The parameters of the code of all threads.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub scheme: &'a Scheme,
@@ -18,7 +18,7 @@ pub struct Context<'a> {
     pub bytes: i64,
 }
 
-/// What a tile may meet, of which there is a code for each.
+/// The kinds of tiles, with code for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surroundings {
     /// Cells alone.

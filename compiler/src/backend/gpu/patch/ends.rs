@@ -11,15 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const AXES: [Axis; 3] = Axis::ALL;
 
-/// The indices of the cells of a patch, around a ring those in the grid. They are computed anew in each stage, as there
-/// are no registers to keep all that follows from them.
+/// The indices of the cells of a patch, around a ring the indices in the grid. They are computed anew in each stage, as
+/// there are no registers to keep the values that follow from them.
 #[derive(Clone)]
 pub(super) struct Coordinates {
     /// Of the first cell.
     first: [Operand; 3],
     /// Of all cells, around a ring.
     around: [Option<Vec<Operand>>; 3],
-    /// Cells of those axes that are rings.
+    /// Cells of the axes that are rings.
     rings: [Option<i64>; 3],
     /// Whether there is a middle axis.
     three: bool,
@@ -110,8 +110,8 @@ fn cells_with(program: &PatchProgram, n: usize, index: i64) -> Vec<i64> {
     cells
 }
 
-/// The cells of a patch along an axis at which an update that acts in an interval does not, in some tile, though
-/// somebody may look at the row there: where it is stored or read. Whatever is beyond is read for nothing.
+/// The cells of a patch along an axis at which an update that acts in an interval does not act, in some tile, though
+/// the row is stored or read there. Values beyond are read without an effect.
 pub(super) fn resting(
     program: &PatchProgram,
     n: usize,
@@ -141,7 +141,7 @@ struct GhostPlace {
     axis: usize,
     /// Along the axis: of the source that is stored, of the ghost that is loaded.
     index: i64,
-    /// Among those of the axis in shared memory.
+    /// Among the ghosts of the axis in shared memory.
     place: i64,
 }
 
@@ -195,7 +195,7 @@ impl Context<'_> {
         k.int(IntOp::Rem, above, cells)
     }
 
-    /// Makes the ghosts of rows, axis by axis: along later ones they are those of ghosts, too.
+    /// Makes the ghosts of rows, axis by axis: along later ones there are ghosts of ghosts, too.
     pub(super) fn ghosts(
         &self,
         k: &mut Kernel<'_>,
@@ -352,7 +352,8 @@ impl Context<'_> {
         } = own;
         let shape = &self.program.shape;
         let id = self.program.components[row];
-        // What lies on a plane about which it is odd is a zero without a sign, in ghosts, too: those along axes before.
+        // An odd component is a zero without a sign on its plane of symmetry, in ghosts, too: in ghosts along earlier
+        // axes.
         let live = self.scheme.grid.live(self.scheme.component(id).position);
         let free = |m: usize| match m < n {
             true => AxisGhosts::new(self.scheme, id, AXES[m]).held(),

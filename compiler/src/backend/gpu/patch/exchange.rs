@@ -1,4 +1,4 @@
-//! Exchanges of tiles that stay on the chip: what they store for others, how they wait, and what they load.
+//! Exchanges of tiles that stay on the chip: their stores for others, their waits, and their loads.
 
 use super::cells::{InTile, Known};
 use super::context::{Context, Surroundings, Values};
@@ -12,7 +12,7 @@ use crate::layout::RowId;
 use crate::patch::Staying;
 use std::collections::BTreeMap;
 
-/// Whom a warp waits for.
+/// The progress of the tile, and of the neighbour for which the lane waits.
 pub(super) struct Waiting {
     /// Where the tile publishes its progress.
     own: Operand,
@@ -40,7 +40,7 @@ impl Waiting {
         }
     }
 
-    /// Tells others that the tile has done so much; all threads of the block are here.
+    /// Publishes the progress `done` of the tile. All threads of the block are here.
     fn publish(&self, k: &mut Kernel<'_>, done: Operand) {
         k.barrier();
         let [lane, warp] = [Special::Thread(0), Special::Thread(1)].map(|s| k.special(s));
@@ -183,7 +183,7 @@ impl Context<'_> {
                 if !foreign.iter().any(|own| is_loaded(&own)) {
                     continue;
                 }
-                // What is computed, and what is added to it.
+                // The computed part of the distance, and the constant part.
                 let found = [0, 1, 2].map(|n| if around(n) { cell[n] } else { 0 });
                 let rest = [0, 1, 2].map(|n| cell[n] - found[n]);
                 let from = *pointers.entry(found).or_insert_with(|| {

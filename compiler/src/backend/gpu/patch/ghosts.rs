@@ -1,4 +1,4 @@
-//! Makes all ghosts in memory, which patches leave out of date: for who reads them there.
+//! Makes all ghosts in memory, which patches leave out of date, for code that reads them there.
 //!
 //! A thread has one place beyond an end: along the outer axis a place of a line that has ghosts, else a place beside
 //! the ends of a line. With three axes each place of the grid and beyond it has a thread.
@@ -43,7 +43,7 @@ pub fn ghost_threads(scheme: &Scheme, layout: &Layout) -> Option<([u32; 3], [u32
 }
 
 /// Adds the kernel. Ghosts of ghosts have the value as their source, so that none waits for another one: thread `n`
-/// makes those whose index along the axis across is `n`.
+/// makes the ghosts whose index along the axis across is `n`.
 pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
     let launch = Launch {
         threads: [THREADS, 1, 1],
@@ -134,7 +134,7 @@ struct Target {
 }
 
 impl Writer<'_> {
-    /// What the thread whose number is an index of an interval does with it.
+    /// Code for the thread whose number is an index of an interval.
     fn each(
         &self,
         k: &mut Kernel<'_>,

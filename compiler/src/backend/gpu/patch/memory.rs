@@ -1,4 +1,4 @@
-//! What comes from the array and goes to it.
+//! Loads from the array and stores to it.
 
 use super::cells::{InTile, Known};
 use super::context::{Context, Surroundings, Values, within};
@@ -205,7 +205,7 @@ impl Context<'_> {
         self.pointer(k, array, row, first)
     }
 
-    /// Stores what the base has of a row.
+    /// Stores the values of a row in the base.
     pub(super) fn store(
         &self,
         k: &mut Kernel<'_>,

@@ -5,8 +5,8 @@
 //! place           which tile, which patch; pointers                             place
 //! load            rows and coefficients into registers                          memory
 //!                 states into the tile's room                                   states
-//! rounds          stages: updates, what zones add, sources, ghosts, what        stage, amend, points, ends
-//!                 leaves, what is read
+//! rounds          stages: updates, amendments, sources, ghosts, cells           stage, amend, points, ends
+//!                 that are published and read
 //! exchange        where tiles stay, between time blocks                         exchange
 //! store           the base                                                      memory
 //! ```
@@ -163,7 +163,7 @@ impl Context<'_> {
         }
     }
 
-    /// The place of a coefficient among those of the program.
+    /// The place of a coefficient among the coefficients of the program.
     fn coef_number(&self, coef: CoefId) -> usize {
         self.program.coefs.binary_search(&coef).unwrap_or(0)
     }

@@ -25,7 +25,7 @@ struct At {
 }
 
 impl Context<'_> {
-    /// What sources and probes do after an update of a step of the time block.
+    /// The sources and probes after an update of a step of the time block.
     pub(super) fn points(
         &self,
         k: &mut Kernel<'_>,

@@ -13,7 +13,7 @@ use crate::patch::{PatchProgram, Place, Read, StagePlan, UpdatePlan};
 use crate::scheme::{Op, Update};
 use std::collections::BTreeMap;
 
-/// What a thread has read of others in a stage.
+/// The values that a thread has read of others in a stage.
 #[derive(Default)]
 pub(super) struct Reader {
     known: BTreeMap<Place, Operand>,
@@ -41,7 +41,7 @@ impl Reader {
                         k.offset(patch.others[&rows], i64::from(slot) * context.slot_bytes());
                     k.load(context.real, from, context.bytes as u32, Access::Plain)
                 }
-                // There is one row: what lies beyond is wrong anyway.
+                // There is one row: values beyond are wrong anyway.
                 None => own(),
             },
             [outer, middle, lane] => {
@@ -98,7 +98,7 @@ impl Context<'_> {
                     let update = &updates[own.update];
                     let value = writer.update(k, own, update);
                     let value = writer.where_it_acts(k, own, update, value, at.as_mut());
-                    // Else old values live on until what follows looks at the new ones.
+                    // Else old values stay alive until later code reads the new ones.
                     new.push(match round {
                         Some(_) => k.here(value),
                         None => value,
@@ -142,7 +142,7 @@ impl Context<'_> {
         }
     }
 
-    /// Along the axes, the cells of a patch at which an update may have to leave a value that somebody looks at.
+    /// Along the axes, the cells of a patch at which an update may have to keep a value that is read.
     fn rests(&self, own: &UpdatePlan, update: &Update) -> [Vec<i64>; 3] {
         let seen = self.scheme.visible(own.component);
         let mut rests: [Vec<i64>; 3] = Default::default();
@@ -153,7 +153,7 @@ impl Context<'_> {
         rests
     }
 
-    /// Writes what other rows of threads read of a row.
+    /// Writes the values of a row that other rows of threads read.
     pub(super) fn publish(&self, k: &mut Kernel<'_>, patch: &Patch, row: usize, values: &Values) {
         for (cell, slot) in self.program.slots.of_row(row) {
             let to = k.offset(patch.slot, i64::from(slot) * self.slot_bytes());
@@ -234,7 +234,7 @@ impl Cell<'_, '_> {
         k.choose(acts, value, old)
     }
 
-    /// The value in the region of the update, and what is elsewhere, as far as anybody looks at it.
+    /// The new value in the region of the update, and the value elsewhere, as far as it is read.
     fn where_it_acts(
         &mut self,
         k: &mut Kernel<'_>,

@@ -1,4 +1,5 @@
-//! States of zones on their way between arrays and the rooms of tiles. A thread moves those of its patch, line by line.
+//! States of zones on their way between arrays and the rooms of tiles. A thread moves the states of its patch, line by
+//! line.
 
 use super::context::{Context, within};
 use super::ends::AXES;
@@ -15,9 +16,9 @@ use crate::scheme::{StateId, ZoneId};
 #[derive(Clone, Copy)]
 enum Cells {
     All,
-    /// Those of the base; if there are rims, only what lies in one of them.
+    /// The cells of the base; if there are rims, only cells in one of them.
     Base(Option<[[i64; 2]; 3]>),
-    /// Those of the halo.
+    /// The cells of the halo.
     Halo,
 }
 
@@ -45,14 +46,14 @@ impl Context<'_> {
         self.move_states(k, patch, Move { array, cells });
     }
 
-    /// Stores those of the base, or of its rims.
+    /// Stores the states of the base, or of its rims.
     pub(super) fn store_states(&self, k: &mut Kernel<'_>, patch: &Patch, to: Store) {
         let cells = Cells::Base(to.rims);
         let array = to.array;
         self.move_states(k, patch, Move { array, cells });
     }
 
-    /// Brings those of the halo into the room, from the rims of other tiles.
+    /// Brings the states of the halo into the room, from the rims of other tiles.
     pub(super) fn load_halo_states(&self, k: &mut Kernel<'_>, patch: &Patch, array: Operand) {
         let cells = Cells::Halo;
         self.move_states(k, patch, Move { array, cells });

@@ -1,4 +1,4 @@
-//! What amendments make of a thread's values of rows.
+//! Amendments of a thread's values of rows.
 
 use super::super::ir::Operand;
 use super::super::kernel::{Access, IntOp, Kernel, Variable};
@@ -8,7 +8,7 @@ use crate::evaluate::evaluate_all;
 use crate::lattice::Axis;
 use crate::scheme::{Amendment, Op};
 
-/// What an amendment acts on.
+/// The values on which an amendment acts.
 pub(super) struct AmendedValues {
     pub base: Operand,
     pub mask: Option<Operand>,

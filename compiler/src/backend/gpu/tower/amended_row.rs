@@ -17,12 +17,12 @@ pub(super) struct AmendedRow {
     acts: Operand,
     /// Row 0 of its states.
     states: Operand,
-    /// What its body reads of memory other than rows, by its operations.
+    /// The values that its body reads from memory, rows excepted, by its operations.
     loaded: Vec<Option<Operand>>,
 }
 
 impl AmendedRow {
-    /// Loads what an amendment of a row needs of memory.
+    /// Loads the values that an amendment of a row needs from memory.
     pub fn new(
         k: &mut Kernel<'_>,
         context: &Context<'_>,

@@ -1,8 +1,8 @@
 //! Boundary periods: row by row in memory, with a condition for each row.
 //!
-//! The same rows in the same stages as in an interior period, with the same barriers. A row that lies in the region of
-//! its update is computed from memory and stored, together with its ghosts; but those along the inner axis, where
-//! memory does not hold them: then threads near an end read their sources.
+//! The rows, stages and barriers are the same as in an interior period. A row that lies in the region of its update is
+//! computed from memory and stored together with its ghosts. Where memory does not hold ghosts along the inner axis,
+//! they are not stored, and threads near an end read their sources.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
@@ -66,14 +66,14 @@ struct Row {
     from: Operand,
 }
 
-/// What an update reads: elements from row 0 of the target's group; and how threads near an end find it elsewhere, with
-/// the distance along the inner axis.
+/// A value that an update reads: its distance in elements from row 0 of the target's group; and how threads near an end
+/// find it elsewhere, with the distance along the inner axis.
 struct Read {
     at: i64,
     folded: Option<(LineFolds, i64)>,
 }
 
-/// What an update reads: in the order of its operations, then mask and old value.
+/// The values that an update reads: in the order of its operations, then mask and old value.
 struct Reads {
     operands: Vec<Option<Read>>,
     mask: Option<Read>,
@@ -336,7 +336,7 @@ impl Worker<'_> {
         let target = stage.target(scheme, layout, update);
         let count = update.body.ops.len();
         let mut more = Vec::new();
-        // Most of it is what the update reads anyway. Mask and old value come after its operands.
+        // The update reads most of these values anyway. Mask and old value come after its operands.
         let mut known: Vec<Op> = Vec::new();
         let mut find = |op: &Op| {
             let from = if memory_of(scheme, op).is_some() {
@@ -367,7 +367,7 @@ impl Worker<'_> {
         }
     }
 
-    /// What the amendments of a row need of memory besides rows.
+    /// The values that amendments of a row need from memory besides rows.
     fn amended_row(
         &self,
         k: &mut Kernel<'_>,
@@ -461,7 +461,7 @@ fn opposite(
     k.choose(inside, negated, Operand::real(context.real, 0f64.to_bits()))
 }
 
-/// What is known of reads that may be folded, computed once for those that are in the same way.
+/// Values for reads that may be folded, computed once for all reads with the same fold.
 fn of_folded<T: Copy>(
     reads: &Reads,
     mut compute: impl FnMut(LineFolds, i64) -> T,
@@ -525,7 +525,7 @@ fn compute_row(
     context.in_range(k, lane, update, value, old)
 }
 
-/// What amendments make of a value; `loaded`: of rows, and which of them the operations of each amendment's body read.
+/// A value after amendments; `loaded`: values of rows, and which of them the operations of each amendment's body read.
 fn amend_row(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
@@ -565,7 +565,7 @@ fn negated_as_seen(
     loaded.into_iter().zip(negated).map(seen).collect()
 }
 
-/// An index on a ring of so many cells that is at most once around too far.
+/// An index on a ring of `around` cells, for an index that is at most once around too far.
 fn wrapped(k: &mut Kernel<'_>, index: Operand, around: i64) -> Operand {
     let around = Operand::i32(around as i32);
     let below = k.compare(IntCmp::Lt, index, Operand::i32(0));

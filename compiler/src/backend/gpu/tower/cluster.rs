@@ -4,9 +4,9 @@
 //! From stage to stage of interior periods only the warps at the ends of slabs wait for another block
 //! ([`super::neighbours`]). At the beginning and the end of a tower, and where an end of the grid cuts it, all blocks
 //! meet: by barrier objects in shared memory, at each of which every warp of the cluster arrives. Two objects
-//! alternate, so that nobody arrives for a stage where the stage before has not ended. That orders shared memory alone;
-//! only where blocks read what others have stored in memory, [`ClusterBarrier::fenced`] orders that, too, which takes
-//! far longer.
+//! alternate, so that no warp arrives for a stage before the previous stage has ended. That orders shared memory alone;
+//! only where blocks read values that others have stored in memory, [`ClusterBarrier::fenced`] orders memory, too,
+//! which takes far longer.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
@@ -34,7 +34,7 @@ pub(super) fn show_barrier_objects(k: &mut Kernel<'_>) {
     k.assembly(code, "~{memory}", &[], &[]);
 }
 
-/// All threads of the cluster wait for each other, and see what all have written.
+/// All threads of the cluster wait for each other, and see all writes.
 pub(super) fn meet_all(k: &mut Kernel<'_>) {
     k.warp_barrier();
     k.call("llvm.nvvm.barrier.cluster.arrive.aligned", &[]);
@@ -75,7 +75,7 @@ pub(super) struct ClusterBarrier {
 }
 
 impl ClusterBarrier {
-    /// Makes the barrier objects, for blocks of so many warps. Before anyone meets, the whole cluster has to.
+    /// Makes the barrier objects, for blocks of `warps` warps. Before the first use, the whole cluster has to meet.
     pub fn new(k: &mut Kernel<'_>, barriers: Operand, blocks: u32, warps: u32) -> ClusterBarrier {
         let thread = k.special(Special::Thread(0));
         let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
@@ -100,12 +100,12 @@ impl ClusterBarrier {
         k.advance_by_word(self.barriers, by)
     }
 
-    /// Threads wait for each other, and see what is in shared memory.
+    /// Threads wait for each other, and see writes to shared memory.
     pub fn meet(&self, k: &mut Kernel<'_>) {
         self.wait(k, "", Wait::Suspended);
     }
 
-    /// The same, and all see what others have stored in memory.
+    /// The same, and all see stores of others to memory.
     pub fn fenced(&self, k: &mut Kernel<'_>) {
         self.wait(k, ".release.cluster", Wait::Settled);
     }
@@ -158,7 +158,7 @@ impl Across {
             upper = k.compare(IntCmp::Lt, rank, word(count - 1));
         }
         let length = of_slab(k, slabs, rank, slabs.width, slabs.last);
-        // What the slab below sees above itself, and what the slab above sees below.
+        // Values that the slab below reads above itself, and values that the slab above reads below.
         let down = k.compare(IntCmp::Below, thread, word(above));
         let down = k.int(IntOp::And, down, lower);
         let from = k.int(IntOp::Sub, length, word(below));

@@ -10,17 +10,17 @@ use super::ghosts_on_load::GhostList;
 pub(super) struct Code<'a> {
     /// One for each variant of interior periods.
     pub variants: Vec<Context<'a>>,
-    /// What makes ghosts along the inner axis of rows that arrive, where towers do so.
+    /// The list of ghosts along the inner axis of rows that arrive, where towers make them.
     pub ghosts: Option<GhostList<'a>>,
 }
 
 impl<'a> Code<'a> {
-    /// What is the same for all variants.
+    /// The context that is the same for all variants.
     pub fn context(&self) -> &Context<'a> {
         &self.variants[0]
     }
 
-    /// Runs what is done for interior periods, in each variant.
+    /// Writes code for interior periods, in each variant.
     pub fn by_variant(
         &self,
         k: &mut Kernel<'_>,
@@ -31,7 +31,7 @@ impl<'a> Code<'a> {
         by_number(k, variant, &all, run);
     }
 
-    /// The same for what differs only where ends of the grid may cut rows off.
+    /// The same for code that differs only where ends of the grid may cut rows off.
     pub fn by_kind(
         &self,
         k: &mut Kernel<'_>,

@@ -1,4 +1,4 @@
-//! What the code of all threads of a tower's alignment has in common, and what a thread knows about itself.
+//! The common parameters of the code of a tower's alignment, and the values that each thread keeps.
 
 use super::super::abi::{ParamsOf, TowerParams};
 use super::super::ir::{Operand, Type};
@@ -10,7 +10,7 @@ use crate::scheme::{Scheme, Update};
 use crate::tower::block::{Block, InnerGhosts, Slabs, ZBlocks};
 use crate::tower::{Allocation, PeriodProgram, RowRef, StageProgram, TowerProgram, Towers};
 
-/// What is known when a kernel is written; the same for all of its threads.
+/// Parameters that are known when a kernel is written, the same for all of its threads.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub scheme: &'a Scheme,
@@ -20,7 +20,7 @@ pub(super) struct Context<'a> {
     /// The variant of interior periods.
     pub variant: usize,
     pub real: Type,
-    /// What accesses to memory add to a pointer by themselves lies between this and its negative.
+    /// Offsets within an instruction that accesses memory lie between this and its negative.
     pub near: i64,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Context<'a> {
         self.unrolled() && self.towers().rings.uniform
     }
 
-    /// Where the array begins for what lies beside planes.
+    /// Where the array begins for rows that lie beside planes.
     pub fn beside(&self, k: &Kernel<'_>) -> Operand {
         let params = self.params();
         k.param(match params.beside {
@@ -124,7 +124,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// What is done only by threads with an index in a range.
+    /// Code that only threads with an index in `range` run.
     pub fn within(
         &self,
         k: &mut Kernel<'_>,
@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What a thread that advances values knows all the time.
+/// The values that a compute thread keeps all the time.
 #[derive(Clone, Copy)]
 pub(super) struct Lane {
     /// Its index along the inner axis; behind the end of a line for threads that write nothing.
@@ -175,7 +175,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// The thread's value in a shared row, or that of an index so far away.
+    /// The value in a shared row at the index `by` away from the thread's.
     pub fn shared(
         &self,
         k: &mut Kernel<'_>,

@@ -1,9 +1,9 @@
 //! Corrections of rows far from faces across the first two axes, by waves that are copied to shared memory.
 //!
-//! A thread near a face across the inner axis has a *place* in slots ([`WaveSlots`]). While a stage runs, a producer warp
-//! for each source copies the waves that the next one adds, a lane for each place; they arrive with the rows of that
-//! stage. What places have to know of a source is copied once, when the kernel begins. So threads that compute keep a
-//! word: their place, and for which sources they have waves; and to correct a row takes what it takes to read a wave.
+//! A thread near a face across the inner axis has a *place* in slots ([`WaveSlots`]). While a stage runs, a producer
+//! warp for each source copies the waves that the next one adds, a lane for each place; they arrive with the rows of
+//! that stage. The words of places for a source are copied once, when the kernel begins. So a compute thread keeps one
+//! word: its place, and for which sources it has waves. A correction of a row then costs one read of a wave.
 
 use super::super::abi::{CorrectionTable, TowerParams};
 use super::super::ir::{Operand, Type};
@@ -33,7 +33,7 @@ pub(super) struct Copied<'r> {
     pub before: usize,
 }
 
-/// The slots, and what is known of places.
+/// The slots, and the words of places.
 struct Slots {
     slots: WaveSlots,
     begin: Operand,
@@ -70,7 +70,7 @@ fn sources(context: &Context<'_>) -> Vec<usize> {
     copied.map(|(number, _)| number).collect()
 }
 
-/// Copies what is known of places: by all threads of a block, before they wait for each other.
+/// Copies the words of places: by all threads of a block, before they wait for each other.
 pub(super) fn prepare(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
@@ -120,7 +120,7 @@ fn copies_of(context: &Context<'_>, source: usize, stage: usize) -> Vec<(WaveCop
     own.collect()
 }
 
-/// What a thread knows when interior periods begin.
+/// The word of a thread when interior periods begin.
 pub(super) fn begin(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
@@ -184,7 +184,7 @@ pub(super) fn learn(
     });
 }
 
-/// Copies the waves that a stage of a period adds: `thread` of so many producer threads.
+/// Copies the waves that a stage of a period adds: `thread` is a number below the number of producer threads.
 #[derive(Clone, Copy)]
 pub(super) struct Copier {
     pub shared: Operand,

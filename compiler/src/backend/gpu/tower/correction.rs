@@ -96,7 +96,7 @@ impl Volume {
         k.compare(IntCmp::Le, lo, thread)
     }
 
-    /// By how much the numbers of waves move by so many rows along the outer and the middle axis.
+    /// By how much the numbers of waves move with `by` rows along the outer and the middle axis.
     pub fn shift(&self, k: &mut Kernel<'_>, by: [Operand; 2]) -> Operand {
         let mut sum = Operand::i32(0);
         for (by, range) in by.into_iter().zip(self.ranges) {
@@ -272,7 +272,7 @@ impl Volume {
         });
     }
 
-    /// Fetches what will be added to some rows.
+    /// Fetches the waves that will be added to some rows.
     pub fn prefetch_waves(
         &self,
         k: &mut Kernel<'_>,

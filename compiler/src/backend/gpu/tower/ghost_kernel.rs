@@ -1,4 +1,5 @@
-//! Makes the ghosts along the inner axis anew, where towers leave them out of date in memory: for who reads them there.
+//! Makes the ghosts along the inner axis anew, where towers leave them out of date in memory, for code that reads them
+//! there.
 
 use super::super::abi::GhostsOf;
 use super::super::ir::{Launch, Module, Operand, Type};
@@ -48,7 +49,7 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, pass:
         if ghosts.is_empty() {
             continue;
         }
-        // What lies on a plane about which it is odd stays 0, in ghosts, too.
+        // An odd component stays 0 on its plane of symmetry, in ghosts, too.
         let mut has = Operand::int(Type::I1, 1);
         for (at, axis) in [(x, Axis::OUTER), (y, Axis::MIDDLE)] {
             let there = is_one_of(&mut k, at, &AxisGhosts::new(scheme, id, axis).held());

@@ -19,7 +19,7 @@ fn sides(folds: LineFolds) -> [Option<(i64, LineFold)>; 2] {
     ]
 }
 
-/// The folds that threads meet which read a component so far along the inner axis.
+/// The folds that threads meet which read a component at the offset `by` along the inner axis.
 pub(super) fn folds(context: &Context<'_>, id: ComponentId, by: i64) -> LineFolds {
     let length = context.layout.extent[Axis::INNER];
     let ghosts = context.ghosts();
@@ -72,8 +72,8 @@ pub(super) fn is_negated(
     Some(negated)
 }
 
-/// The index that the thread sees. It is the same for all rows, but there are no registers to keep what follows from
-/// it.
+/// The index that the thread reads. It is the same for all rows, but there are no registers to keep values that follow
+/// from it.
 fn seen(k: &mut Kernel<'_>, lane: &Lane, by: i64) -> Operand {
     let thread = k.again(lane.thread);
     k.int(IntOp::Add, thread, word(by))

@@ -1,9 +1,9 @@
 //! Ghosts along the inner axis of rows that arrive in shared memory.
 //!
 //! Where towers make them, the warp that reads ghosts copies each source to where the ghost lies in the shared row,
-//! when the rows of a stage have arrived, and the warp meets before it reads. Which places these are is known before; a
-//! list in memory has them for each stage, so that all threads of the warp share the work, whatever rows and ends they
-//! are of: some instructions for each 32 ghosts.
+//! when the rows of a stage have arrived, and the warp meets before it reads. The places are known before; a list in
+//! memory has them for each stage. So all threads of the warp share the work, for all rows and ends together: some
+//! instructions for each 32 ghosts.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special};
@@ -39,7 +39,7 @@ pub(super) struct ArrivingGhosts {
     readers: Vec<Reader>,
     /// Of the rows that a period begins with.
     held: Batch,
-    /// Of those that arrive for each stage.
+    /// Of the rows that arrive for each stage.
     stages: Vec<Batch>,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct GhostList<'a> {
     pub list: Operand,
 }
 
-/// What a thread looks at in the list.
+/// The part of the list for a thread.
 struct Share {
     /// Its warp makes ghosts.
     some: Operand,
@@ -143,7 +143,7 @@ impl GhostList<'_> {
         self.make(k, context, lane, &self.ghosts.stages[stage]);
     }
 
-    /// `None` where nobody makes ghosts. It is computed anew each time: there are no registers to keep it in.
+    /// `None` where no warp makes ghosts. It is computed anew each time: there are no registers to keep it in.
     fn share(&self, k: &mut Kernel<'_>, context: &Context<'_>, batch: &Batch) -> Option<Share> {
         let most = batch.iter().map(|part| part.count).max();
         let most = most.filter(|most| *most > 0)?;

@@ -1,12 +1,12 @@
-//! Ghosts along the inner axis, as the threads write them that have their sources.
+//! Ghosts along the inner axis, written by the threads that have their sources.
 //!
-//! Near an end of a line a value has a ghost beyond that end. All components have theirs in the same place but for a
-//! constant: on the lower side that of index z is at -z, or a length of the ring farther; half-integer positions lie
-//! one index lower. So a thread knows one displacement, and what few kinds of components need: whether the thread has a
-//! ghost of them. A ghost is then one store more, with a condition. That matters, as the warps at the ends of a line
-//! write them for each row, and all others wait for these.
+//! Near an end of a line a value has a ghost beyond that end. The place of the ghost is the same for all components but
+//! for a constant: on the lower side the ghost of index z is at -z, or a length of the ring farther; half-integer
+//! positions lie one index lower. So a thread keeps one displacement, and a condition for each of a few kinds of
+//! components: whether the thread has a ghost of them. A ghost is then one store more, with a condition. That matters,
+//! as the warps at the ends of a line write them for each row, and all others wait for these.
 //!
-//! Those of what threads tell each other are written so, in shared memory; and those of what they store, where memory
+//! Ghosts of published values are written so in shared memory, and ghosts of stored values in memory, where memory
 //! holds ghosts.
 
 use super::super::ir::{Operand, Type};
@@ -30,7 +30,7 @@ struct OneGhost {
     negated: [bool; 2],
 }
 
-/// What a thread knows of the ends of its line.
+/// The ends of the line, as a thread keeps them.
 #[derive(Clone, Debug)]
 pub(super) struct LineEnds {
     /// Bytes from the thread's value to its ghost.
@@ -96,7 +96,7 @@ impl LineEnds {
             k.int(IntOp::Add, of, Operand::i32(context.bytes(by) as i32))
         });
         let by = k.choose(upper, above, below);
-        // Those that have a ghost of one kind have one of all that lie there.
+        // A thread that has a ghost of one component has one of all components with the same sources.
         let mut known: Vec<(Vec<i64>, Operand)> = Vec::new();
         let mut ghosts = Vec::new();
         for (found, rounds) in found.into_iter().zip(&rounds) {
@@ -126,7 +126,7 @@ pub(super) struct Target<'e> {
     pub component: ComponentId,
     /// The thread's value.
     pub to: Operand,
-    /// What the thread knows of the ends of its line.
+    /// The ends of the line, as the thread keeps them.
     pub ends: Option<&'e LineEnds>,
 }
 
@@ -223,7 +223,7 @@ impl Context<'_> {
         self.write_values(k, lane, component, to, value);
         let bytes = self.real.bytes();
         for round in rounds(self.scheme, component) {
-            // What the ghosts depend on stays the same, but threads have no register to keep it in.
+            // The condition for the ghosts stays the same, but threads have no register to keep it in.
             let thread = k.again(lane.thread);
             let has = holds(k, thread, round.iter().map(|&(source, _)| source));
             k.when(has, |k| {

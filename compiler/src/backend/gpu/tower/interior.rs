@@ -31,15 +31,15 @@ struct Period {
     number: Operand,
     /// Where the thread is, where lines are cut into z blocks.
     between: Option<Between>,
-    /// What the thread knows of waves in slots.
+    /// The thread's word for waves in slots.
     known: Option<Known>,
     /// Whether it is near faces of boxes of total fields, where it may be.
     near: Option<Operand>,
 }
 
 impl<'a> Worker<'a> {
-    /// Runs interior periods: those in a range of the time block, the first of which has its origin's group at a place
-    /// in memory.
+    /// Runs the interior periods in a range of the time block. `first`: the place in memory of the origin's group of
+    /// the first one.
     pub fn interior(&self, k: &mut Kernel<'_>, first: Operand, periods: [Operand; 2]) {
         self.clone().with_ends(k).periods(k, first, periods);
     }
@@ -86,7 +86,7 @@ impl<'a> Worker<'a> {
         self.end(k, own, predicate, between, &carried);
     }
 
-    /// Loads what is kept when a period begins; of parts of lines, what some thread needs.
+    /// Loads the rows that are kept when a period begins; of parts of lines, the values that some thread needs.
     fn begin(
         &self,
         k: &mut Kernel<'_>,
@@ -143,7 +143,7 @@ impl<'a> Worker<'a> {
         Some(task::is_near(k, self.words, period))
     }
 
-    /// Stores what only the tower has.
+    /// Stores the values that only the tower has.
     fn end(
         &self,
         k: &mut Kernel<'_>,
@@ -220,7 +220,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Asks for what a stage asks for first, while the stage before runs: other towers have advanced these states
+    /// Makes the first fetches of a stage while the stage before runs: other towers have advanced these states
     /// before the rows of that stage arrived.
     fn early(
         &self,
@@ -273,11 +273,11 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What a stage has asked for before the one before it ends.
+/// Values that a stage has fetched before the previous stage ends.
 #[derive(Default)]
 struct Early {
     zones: Option<Zones>,
-    /// So many of its operations.
+    /// The number of its operations whose values have been fetched.
     fetches: usize,
 }
 
@@ -291,11 +291,11 @@ struct Stage<'s, 'a> {
     period: Period,
     /// Whether the thread takes part in the stage, where lines are cut into z blocks.
     active: Option<Operand>,
-    /// What the thread has in registers.
+    /// The registers of the thread.
     values: &'s mut BTreeMap<RowRef, Operand>,
     /// Old values of rows whose new ones are not final yet.
     old: BTreeMap<RowUpdate, Operand>,
-    /// What it has read of other threads, by the distance along the inner axis.
+    /// Values that it has read of other threads, by the distance along the inner axis.
     cross_lane: BTreeMap<(RowRef, i64), Operand>,
     /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
     across: Option<Across>,
@@ -444,7 +444,7 @@ impl Stage<'_, '_> {
         }
     }
 
-    /// Takes what amendments of the stage need, with where they act on a row.
+    /// Takes the state of the stage's amendments, with the conditions under which they act on rows.
     fn zones(&mut self, k: &mut Kernel<'_>) -> Zones {
         let known = self.zones.take();
         known.unwrap_or_else(|| {
@@ -517,7 +517,7 @@ impl Stage<'_, '_> {
         let value = self.values[&row];
         let to = lane.shared(k, context, shared, 0);
         match context.slabs() {
-            // Ghosts are what neighbours send.
+            // Neighbours send the ghosts.
             Some(slabs) if slabs.ring => context.write_values(k, lane, component, to, value),
             _ => {
                 let target = self.worker.target(component, to);

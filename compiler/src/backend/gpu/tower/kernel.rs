@@ -2,15 +2,15 @@
 //! stage by stage.
 //!
 //! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the time
-//! block), the *producers* wait until what stage k + 1 reads of neighbours is in memory, and copy to shared memory what
-//! enters there ([`super::pipeline`]); the *publisher* tells other blocks that the stages before k are done, and takes
-//! the next tower from the queue ([`super::queue`]); the *poller* always looks how far the neighbours are, and tells
-//! the producers ([`super::progress`]). At the end of a stage each warp that computes waits for the two beside it
-//! ([`super::neighbours`]); all meet at the ends of stages of boundary periods.
+//! block), the *producers* wait until the values that stage k + 1 reads of neighbours are in memory, and copy the
+//! entering rows to shared memory ([`super::pipeline`]); the *publisher* tells other blocks that the stages before k
+//! are done, and takes the next tower from the queue ([`super::queue`]); the *poller* always looks how far the
+//! neighbours are, and tells the producers ([`super::progress`]). At the end of a stage each warp that computes waits
+//! for the two beside it ([`super::neighbours`]); all meet at the ends of stages of boundary periods.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited
-//! for follows from the pitches: [`Towers::are_adjacent`](crate::tower::Towers::are_adjacent). Those that run never
-//! wait for ever for one that has no block.
+//! for follows from the pitches: [`Towers::are_adjacent`](crate::tower::Towers::are_adjacent). Running towers never
+//! wait for ever for a tower that has no block.
 
 use super::super::abi::{TaskWord, TowerParams};
 use super::super::feature::Feature;
@@ -39,7 +39,7 @@ use crate::tower::block::{CLUSTER_BARRIERS, OTHERS};
 /// The kernel's name.
 pub const SYMBOL: &str = "torre_towers";
 
-/// The shared memory that the kernel has: rows, and what it names.
+/// The shared memory of the kernel besides shared rows.
 struct Named {
     task: Operand,
     pipeline: Operand,
@@ -49,7 +49,7 @@ struct Named {
 }
 
 impl Named {
-    /// For so many blocks of a cluster, with so many warps that compute.
+    /// For a cluster of `blocks` blocks with `warps` compute warps each.
     fn take(module: &mut Module, blocks: u32, warps: u32) -> Named {
         Named {
             task: module.shared(Type::I32, TaskWord::shared(blocks), 16),
@@ -237,7 +237,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     k.finish();
 }
 
-/// What the threads of a tower do: boundary periods, interior ones, and boundary periods again.
+/// The work of the threads of a tower: boundary periods, interior ones, and boundary periods again.
 fn tower<'a>(
     k: &mut Kernel<'_>,
     code: &Code<'a>,
@@ -347,7 +347,7 @@ fn shifted(
     k.advance(pointer, by, 1)
 }
 
-/// What producer threads do for a tower.
+/// The work of producer threads for a tower.
 fn produce_tower(
     k: &mut Kernel<'_>,
     codes: &[Code<'_>],
@@ -394,7 +394,7 @@ fn produce_tower(
                 });
             });
         }
-        // The tower has stored what only it had, and rows are read from memory again.
+        // The tower has stored the values that only it had, and rows are read from memory again.
         let next = k.int(IntOp::Mul, task.interior[1], Operand::i32(stages));
         wait(k, next);
         sync.fenced(k);
@@ -430,7 +430,7 @@ impl Produced<'_, '_> {
         }
     }
 
-    /// Copies what the periods need; `wait`: until the neighbours have done so many stages.
+    /// Copies the rows that the periods need; `wait`: waits until the neighbours have done a number of stages.
     fn produce(&self, k: &mut Kernel<'_>, task: &Fields, wait: &impl Fn(&mut Kernel<'_>, Operand)) {
         let Produced {
             context,
@@ -497,7 +497,7 @@ impl Produced<'_, '_> {
     }
 }
 
-/// What the publisher does for a tower.
+/// The work of the publisher for a tower.
 fn publish_tower(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
@@ -548,7 +548,7 @@ fn publish_tower(
             }
             None => boundary(k, from, until),
         }
-        // The tower has stored what only it had.
+        // The tower has stored the values that only it had.
         sync.meet(k);
     });
     boundary(k, task.interior[1], task.end);
@@ -556,7 +556,7 @@ fn publish_tower(
     publish(k, ahead.leads, ahead.block, &task, over);
 }
 
-/// What is done for each stage of some periods.
+/// Code for each stage of some periods.
 fn each_stage(
     k: &mut Kernel<'_>,
     from: Operand,

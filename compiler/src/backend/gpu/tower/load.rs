@@ -31,7 +31,7 @@ pub(super) struct Producer {
     by: Operand,
     /// Where a block has a part of the line.
     part: Option<Part>,
-    /// What copies waves to slots.
+    /// The copies of waves to slots.
     pub waves: Copier,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Producer {
 #[derive(Clone, Copy)]
 struct Part {
     all: [Operand; 2],
-    /// Those of the block's own part of the line.
+    /// The chunks of the block's own part of the line.
     own: [Operand; 2],
 }
 
@@ -66,12 +66,12 @@ struct Batch<'c> {
     copies: Vec<&'c SharedCopy>,
     /// Only the block's part of the line.
     own: bool,
-    /// Where the thread's first chunk is, and what a z block needs.
+    /// Where the thread's first chunk is, and the indices that a z block needs.
     needed: Option<(Between, Ends)>,
 }
 
 impl Producer {
-    /// What one of so many producer threads has to know.
+    /// The values of producer thread `thread` of `threads`.
     pub fn new(
         k: &mut Kernel<'_>,
         context: &Context<'_>,
@@ -130,7 +130,7 @@ impl Producer {
             let own = [below, end];
             let mut all = [Operand::i32(0), chunks];
             if let (Some([is_first, is_last]), true) = (ends, context.ghosts().is_some()) {
-                // What lies beyond the ends of the line is not in memory.
+                // Values beyond the ends of the line are not in memory.
                 all = [
                     k.choose(is_first, below, all[0]),
                     k.choose(is_last, end, all[1]),
@@ -181,7 +181,8 @@ impl Producer {
         period: LoadPeriod,
         copies: &[SharedCopy],
     ) {
-        // What nobody reads beyond the block's part another block may store meanwhile; and nobody needs it.
+        // Values beyond the block's part that no thread of the block reads are not copied: another block may store them
+        // meanwhile.
         let less = div_ceil(own_chunks(context), self.threads) < self.rounds;
         let whole = self.part.is_none() && !less;
         let (all, own): (Vec<&SharedCopy>, Vec<&SharedCopy>) =
@@ -243,7 +244,7 @@ impl Producer {
                 this = k.compare(IntCmp::Eq, self.group, Operand::i32(group as i32));
             }
             let rounds = div_ceil(each, self.threads);
-            // Whether the thread copies a chunk so many behind its first one.
+            // Whether the thread copies the chunk that is `before` chunks behind its first one.
             let copies = |k: &mut Kernel<'_>, before: Operand| {
                 let mut has = this;
                 let chunk = k.int(IntOp::Add, self.first, before);
@@ -278,7 +279,7 @@ impl Producer {
                 let from = k.offset(from, context.distance(copy.row) + by);
                 (from, k.offset(to, row + by))
             };
-            // What is not there is zero.
+            // Values that are not in memory are zero.
             let there = |k: &mut Kernel<'_>, copy: &SharedCopy| {
                 period.predicate.map(|p| p.has(k, context, copy.row))
             };
@@ -326,7 +327,7 @@ impl Producer {
     }
 }
 
-/// Pieces of a row without what lies beyond its ends.
+/// Pieces of a row without values beyond its ends.
 fn own_chunks(context: &Context<'_>) -> i64 {
     div_ceil(context.bytes(context.block().shared_row.length), CHUNK)
 }
@@ -377,7 +378,7 @@ pub(super) fn wait_for_copies(k: &mut Kernel<'_>, context: &Context<'_>) {
     }
 }
 
-/// Zeros in all shared rows: what lies beyond the ends of rows.
+/// Writes zeros to all shared rows, for values beyond the ends of rows.
 pub(super) fn clear(
     k: &mut Kernel<'_>,
     context: &Context<'_>,

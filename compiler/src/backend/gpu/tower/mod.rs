@@ -3,16 +3,16 @@
 //!
 //! ```text
 //! thread            one index along the inner axis; the values of that index in registers
-//!   begin             load what an interior period of this alignment begins with
+//!   begin             load the rows with which an interior period of this alignment begins
 //!   period after period, stage after stage: the row operations of the program, printed              interior
-//!   end               store what memory does not have yet
+//!   end               store the values that memory does not have yet
 //!   boundary periods  row by row in memory, with a condition for each row                            boundary
 //! ```
 //!
-//! What is done, in which order and out of which places, is in the program ([`crate::tower`]). Here are the
-//! instructions for it: how warps share the work ([`kernel`]) and keep order ([`pipeline`], [`neighbours`],
-//! [`cluster`], [`sync`]), how blocks take towers ([`queue`]) and wait for each other ([`progress`]), and what steers
-//! the assembler ([`steer`]).
+//! The program ([`crate::tower`]) defines the operations, their order and the places of values. Here are the
+//! instructions for them: how warps share the work ([`kernel`]) and keep order ([`pipeline`], [`neighbours`],
+//! [`cluster`], [`sync`]), how blocks take towers ([`queue`]) and wait for each other ([`progress`]), and how the
+//! assembler is steered ([`steer`]).
 
 mod amended;
 mod amended_row;

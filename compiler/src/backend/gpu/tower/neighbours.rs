@@ -1,12 +1,13 @@
-//! How warps that compute keep order with the two beside them: when these have ended a stage, a warp may read what they
-//! have told it, and may overwrite what they have read.
+//! How a compute warp synchronises with the two beside it. When these have ended a stage, the warp may read the values
+//! that they have published, and may overwrite the values that they have read.
 //!
 //! Where blocks of a cluster share a line, the chain of warps goes through them, and only the warps at the ends of
-//! slabs wait for other blocks. What threads send there counts as bytes at the barrier object that the receiving warp
-//! waits for, so it has arrived when the wait is over.
+//! slabs wait for other blocks. The values that threads send there count as bytes at the barrier object for which the
+//! receiving warp waits, so they have arrived when the wait is over.
 //!
-//! Each warp has a barrier object for either side, and two of each kind that alternate: nobody is two stages ahead of a
-//! neighbour. Where those of its neighbours are, it notes beside its own, as there are no registers to keep that in.
+//! Each warp has a barrier object for either side, and two of each kind that alternate: no warp is two stages ahead of
+//! a neighbour. A warp keeps the addresses of its neighbours' objects beside its own objects, as there are no registers
+//! for them.
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Wait};
@@ -16,8 +17,8 @@ use super::pipeline::{DEPTH, Pipeline};
 use super::steer::rank;
 use crate::tower::block::{Slabs, WARP, WARP_BYTES, WarpChain};
 
-/// Bytes of a barrier object, of those for one side, of what is known of the neighbour there, and of all that a warp
-/// has.
+/// Bytes of a barrier object, of the barrier objects for one side, of the words for the neighbour there, and of all
+/// data of a warp.
 const BYTES: i64 = 8;
 const SIDE: i64 = DEPTH as i64 * BYTES;
 const KNOWN: i64 = 8;
@@ -36,7 +37,7 @@ pub(super) struct Neighbours<'a> {
     pipeline: Pipeline,
 }
 
-/// Takes the shared memory, for blocks of so many warps that compute.
+/// Takes the shared memory, for blocks of `warps` compute warps.
 pub(super) fn barriers(module: &mut Module, warps: u32) -> Operand {
     module.shared(Type::I64, warps * (OF_WARP / BYTES) as u32, 16)
 }
@@ -59,7 +60,7 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// Makes the barrier objects, before anyone uses them: two lanes of each warp, one for either side.
+    /// Makes the barrier objects, before any warp uses them: two lanes of each warp, one for either side.
     pub fn initialise(&self, k: &mut Kernel<'_>) {
         let warp = self.warp(k);
         let lane = k.special(Special::Lane);
@@ -86,13 +87,13 @@ impl<'a> Neighbours<'a> {
         });
     }
 
-    /// What a warp has.
+    /// The data of a warp.
     fn of_warp(&self, k: &mut Kernel<'_>, warp: Operand) -> Operand {
         let by = k.int(IntOp::Mul, warp, word(OF_WARP));
         k.advance_by_word(self.barriers, by)
     }
 
-    /// What it knows of the neighbour on some side, 0 for below and 1 for above.
+    /// Its words for the neighbour on a side, 0 for below and 1 for above.
     fn known(&self, k: &mut Kernel<'_>, own: Operand, side: Operand) -> Operand {
         let known = k.offset(own, 2 * SIDE);
         let by = k.int(IntOp::Mul, side, word(KNOWN));
@@ -126,8 +127,8 @@ impl<'a> Neighbours<'a> {
         k.int(IntOp::Mul, slot, word(BYTES))
     }
 
-    /// The barrier object that the threads at the end of another block's slab wait for, at which what is sent there
-    /// counts; `up`: that slab is above the thread's.
+    /// The barrier object that the threads at the end of another block's slab wait for, at which values that are sent
+    /// there count; `up`: that slab is above the thread's.
     pub fn receiving(&self, k: &mut Kernel<'_>, up: Operand, rank: Operand) -> Operand {
         let top = self.top(k, rank);
         let warp = k.choose(up, word(0), top);
@@ -139,8 +140,8 @@ impl<'a> Neighbours<'a> {
         address_in(k, at, rank)
     }
 
-    /// Tells the neighbours of the thread's warp that it has ended the stage; in other blocks, they wait for so many
-    /// rows of values of so many bytes, too. The threads of the warp have met.
+    /// Tells the neighbours of the thread's warp that it has ended the stage; in other blocks, they wait for `rows`
+    /// rows of values of `bytes` bytes, too. The threads of the warp have met.
     pub fn tell(&self, k: &mut Kernel<'_>, rows: usize, bytes: i64) {
         let lane = k.special(Special::Lane);
         let tells = k.compare(IntCmp::Below, lane, word(2));
@@ -211,9 +212,9 @@ impl<'a> Neighbours<'a> {
         (address_in(k, at, rank), sent)
     }
 
-    /// The neighbours of the thread's warp have ended the stage, and what they sent is there. Each thread waits for
-    /// both: if some waited for one and some for the other, the warp would have to come together again, which takes
-    /// long.
+    /// The neighbours of the thread's warp have ended the stage, and the values that they sent have arrived. Each
+    /// thread waits for both: if some waited for one and some for the other, the warp would have to come together
+    /// again, which takes long.
     pub fn wait(&self, k: &mut Kernel<'_>) {
         let warp = self.warp(k);
         let wait = match self.slabs {

@@ -1,14 +1,14 @@
 //! The pipeline of a block: how producer warps and warps that compute hand shared rows to each other, stage after
-//! stage, without waiting for all of them. The former say that what a stage reads is there, the latter that what it
-//! read may be overwritten.
+//! stage, without waiting for all of them. The former signal that the rows of a stage have arrived, the latter that
+//! they may be overwritten.
 //!
-//! Two stages are in flight, with a barrier object of each kind for both, so none is two phases ahead of who waits for
-//! it: rows for stage n + 2 are copied after stage n, and a stage ends after its rows have arrived. The publisher,
-//! which waits for the end of each stage to tell other blocks, is one of those that let stage n + 2 begin when it has
-//! seen the end of stage n.
+//! Two stages are in flight, with a barrier object of each kind for both, so no object is two phases ahead of a warp
+//! that waits for it: rows for stage n + 2 are copied after stage n, and a stage ends after its rows have arrived. The
+//! publisher, which waits for the end of each stage to tell other blocks, also has to let stage n + 2 begin: it does so
+//! when it has seen the end of stage n.
 //!
-//! Where blocks share lines, each has its own: what a block copies of the slabs beside its own is not stored anew in
-//! the stage that reads it.
+//! Where blocks share lines, each has a pipeline of its own: the values that a block copies of the slabs beside its own
+//! are not stored anew in the stage that reads them.
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
@@ -30,7 +30,7 @@ pub(super) struct Pipeline {
     scarce: Scarce,
 }
 
-/// What a thread has no registers to keep from stage to stage.
+/// Values that a thread has no registers to keep from stage to stage.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scarce {
     /// The place of a barrier.
@@ -42,13 +42,13 @@ pub(super) struct Scarce {
 /// The kinds of barrier objects.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// What the stage reads has arrived.
+    /// The rows that the stage reads have arrived.
     Full,
-    /// What the stage read may be overwritten.
+    /// The rows that the stage read may be overwritten.
     Free,
 }
 
-/// Who arrives at the barrier objects of a stage.
+/// The arrivals at the barrier objects of a stage.
 #[derive(Clone, Copy)]
 pub(super) struct Arrivals {
     /// Threads of producer warps; the publisher arrives there, too.
@@ -134,8 +134,8 @@ impl Pipeline {
         k.wait_for_phase(barrier, parity, self.way());
     }
 
-    /// Tells that what a stage reads, so many from now, has arrived as far as the thread copied it, when it has: the
-    /// thread goes on.
+    /// Arrives at the barrier object of the stage that is `ahead` stages ahead, when the thread's copies for it are
+    /// complete. The thread itself goes on.
     pub fn fill(&self, k: &mut Kernel<'_>, ahead: i32) {
         let (barrier, _) = self.barrier(k, Kind::Full, ahead);
         k.call(
@@ -159,7 +159,7 @@ impl Pipeline {
         k.when(leads, |k| self.arrive(k, Kind::Free, 0));
     }
 
-    /// What the stage before this one read may be overwritten.
+    /// The rows that the previous stage read may be overwritten.
     pub fn wait_for_free(&self, k: &mut Kernel<'_>) {
         self.wait(k, Kind::Free, -1);
     }
@@ -169,7 +169,8 @@ impl Pipeline {
         self.wait(k, Kind::Free, 0);
     }
 
-    /// The publisher has told of the stages two and more before one, so many from now, which may begin.
+    /// Lets the stage begin that is `ahead` stages ahead: the publisher has published the stages two and more before
+    /// it.
     pub fn allow(&self, k: &mut Kernel<'_>, ahead: i32) {
         let lane = k.special(Special::Lane);
         let leads = k.compare(IntCmp::Eq, lane, Operand::i32(0));

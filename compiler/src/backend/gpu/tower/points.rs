@@ -9,7 +9,7 @@ use super::task;
 use crate::lattice::Interval;
 use crate::scheme::Precision;
 
-/// What a kernel has of points.
+/// The points of a kernel.
 #[derive(Clone, Copy)]
 pub(super) struct PointTable {
     /// The array, the table, the waves and the records of the first step.
@@ -98,7 +98,7 @@ impl PointTable {
         });
     }
 
-    /// What happens to a value of the thread's in a step.
+    /// The points that act on a value of the thread in a step.
     fn act_on(&self, k: &mut Kernel<'_>, real: Type, cell: Operand, to: Operand, step: Operand) {
         let bytes = real.bytes();
         let double = Type::scalar(Precision::F64);

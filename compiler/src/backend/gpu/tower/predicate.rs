@@ -1,9 +1,8 @@
-//! Periods of which ends of the grid without ghosts cut rows off, as the same straight-line code as that of interior
-//! periods.
+//! Periods of which ends of the grid without ghosts cut rows off, as the same straight-line code as interior periods.
 //!
-//! A row that is in no region keeps its value. What memory does not have is nobody's, so it may be anything: zeros are
-//! copied and loaded instead. So each row needs one condition more, the same for all threads, and no row is read again
-//! from memory in each stage, as where ghosts have to be kept up to date ([`super::boundary`]).
+//! A row that is in no region keeps its value. Values that memory does not have are never used, so they may be
+//! arbitrary: zeros are copied and loaded instead. So each row needs one condition more, the same for all threads, and
+//! no row is read again from memory in each stage, as where ghosts have to be kept up to date ([`super::boundary`]).
 
 use super::super::abi::TaskWord;
 use super::super::ir::Operand;
@@ -44,7 +43,7 @@ impl Predicate {
         Predicate { at, plane }
     }
 
-    /// Whether a group so far from the origin lies in a box.
+    /// Whether the group at the distance `by` from the origin lies in a box.
     fn lies(
         &self,
         k: &mut Kernel<'_>,

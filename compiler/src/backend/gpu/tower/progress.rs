@@ -1,4 +1,4 @@
-//! How far towers are: blocks publish it in memory, and pollers look at that of their neighbours.
+//! How far towers are: blocks publish it in memory, and pollers read the progress of their neighbours.
 
 use super::super::abi::{PROGRESS_BYTES, TaskWord, TowerParams};
 use super::super::ir::{Operand, Type};
@@ -7,8 +7,9 @@ use super::context::Context;
 use super::task::{self, Fields};
 use crate::tower::block::NEIGHBOURS;
 
-/// One for a narrow tower, otherwise 0; `None` where none is narrow. Others depend across a narrow tower on those
-/// behind it: what they wait for of the narrow one has to say enough of these, so it waits for one stage more.
+/// One for a narrow tower, otherwise 0; `None` where none is narrow. Other towers depend across a narrow tower on
+/// towers behind it. They wait for the narrow one only, so its progress has to imply enough progress of the towers
+/// behind: it waits for one stage more.
 pub(super) fn narrow(k: &mut Kernel<'_>, context: &Context<'_>, words: Operand) -> Option<Operand> {
     let narrow = context.towers().rings.narrow;
     narrow.then(|| task::word(k, words, TaskWord::NARROW))
@@ -62,7 +63,7 @@ fn seen(k: &mut Kernel<'_>, lane: Operand, words: Operand, blocks: u32) -> Opera
     k.advance(first, lane, 4)
 }
 
-/// What looks at neighbours: a lane for each of their blocks.
+/// The poller: it has a lane for each block of the neighbours.
 pub(super) struct Poller {
     /// Of a cluster.
     blocks: u32,
@@ -151,7 +152,7 @@ impl Poller {
 pub(super) struct Waiting {
     /// The progress that the lane looks at.
     from: Operand,
-    /// What neighbours have done beyond what the tower itself reads.
+    /// Stages that neighbours must have done beyond the stages that the tower itself reads.
     more: Option<Operand>,
 }
 
@@ -169,7 +170,7 @@ impl Waiting {
         }
     }
 
-    /// Whether the neighbours have done so many stages; the same for all threads of a warp.
+    /// Whether the neighbours have done `stages` stages; the same for all threads of a warp.
     fn is_over(&self, k: &mut Kernel<'_>, stages: Operand) -> Operand {
         let mut stages = k.int(IntOp::Add, stages, k.param(TowerParams::SINCE));
         if let Some(more) = self.more {
@@ -185,7 +186,7 @@ impl Waiting {
         k.all(enough)
     }
 
-    /// Waits until the neighbours have done so many stages.
+    /// Waits until the neighbours have done `stages` stages.
     pub fn wait(&self, k: &mut Kernel<'_>, stages: Operand) {
         let (test, after) = (k.label(), k.label());
         k.place(test);

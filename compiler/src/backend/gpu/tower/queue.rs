@@ -1,15 +1,15 @@
 //! The work queues from which blocks take tasks: one for each partition of the cache that all multiprocessors share.
 //!
-//! Where that cache has partitions, each keeps copies of what the multiprocessors near it use: what all of them use
-//! takes room in all partitions, and each way from one to another costs time. So each partition has strips of its own,
-//! and blocks take those near them.
+//! Where that cache has partitions, each keeps copies of the lines that the multiprocessors near it use. Lines that all
+//! of them use take room in all partitions, and each transfer from one to another costs time. So each partition has
+//! strips of its own, and blocks take tasks of the partition near them.
 //!
-//! There is an order of all towers in which none comes before one that it depends on, and each queue is in that order.
-//! The first tower in it that is not done depends on none that is not: so it goes on, if it was taken, and it is taken,
-//! if a block that takes towers of its queue runs none that comes later. So the first blocks that arrive take those of
-//! different queues, wherever they are. A block takes the next tower of its queue while it runs one that comes earlier;
-//! one of another queue, when its own has none left, only while it runs none. Each block finds the end of each queue
-//! once; the last one that does so makes the queue ready for the next launch.
+//! There is an order of all towers in which none comes before a tower on which it depends, and each queue is in that
+//! order. The first tower in it that is not done depends only on towers that are done. So it goes on if it was taken,
+//! and it is taken if a block that takes towers of its queue runs none that comes later. So the first blocks that
+//! arrive take towers of different queues, wherever the blocks are. A block takes the next tower of its queue while it
+//! runs one that comes earlier; one of another queue, when its own has none left, only while it runs none. Each block
+//! finds the end of each queue once; the last one that does so makes the queue ready for the next launch.
 
 use super::super::abi::{LIST_BYTES, QueueHeader, QueueLine, TaskWord, TowerParams};
 use super::super::ir::{Operand, Type};
@@ -29,7 +29,7 @@ struct Queues {
 }
 
 impl Queues {
-    /// The clusters have so many blocks, and `takes` holds in one thread of each, which has these words.
+    /// The clusters have `blocks` blocks, and `takes` holds in one thread of each, which has `words`.
     fn new(k: &mut Kernel<'_>, takes: Operand, words: Operand, blocks: u32) -> Queues {
         let queues = Queues {
             at: words,
@@ -60,8 +60,8 @@ impl Queues {
         queues
     }
 
-    /// Stores the number of the next task of the queue. If there is none, it is that of all tasks or more: it was taken
-    /// so many too late.
+    /// Stores the number of the next task of the queue. If there is none, it is the number of all tasks or more; the
+    /// excess counts the takes after the last task.
     fn take(&self, k: &mut Kernel<'_>, to: Operand) {
         let queue = self.queue(k);
         let counter = k.offset(queue, QueueLine::TAKEN);
@@ -133,7 +133,7 @@ fn word(k: &mut Kernel<'_>, line: Operand, byte: i64) -> Operand {
     k.load(Type::I32, from, 4, Access::Plain)
 }
 
-/// What a word was before.
+/// Adds one to a word of memory, and gives its value before.
 fn add_one(k: &mut Kernel<'_>, word: Operand) -> Operand {
     let code = "atom.relaxed.gpu.global.add.u32 $0, [$1], 1;";
     k.assembly(code, "=r,l", &[Type::I32], &[word])[0]
@@ -187,7 +187,7 @@ impl NextTask {
         }
     }
 
-    /// What the first block does for all that share lines with it.
+    /// Code that the first block runs for all blocks that share lines with it.
     fn as_first(&self, k: &mut Kernel<'_>, body: impl FnOnce(&mut Kernel<'_>)) {
         match self.block {
             Some(BlockOf { rank, .. }) => {
@@ -239,7 +239,7 @@ impl NextTask {
         });
     }
 
-    /// Shows the task to the block, and to those that run it together with this one.
+    /// Shows the task to the block, and to the blocks that run it together with this one.
     pub fn show(&self, k: &mut Kernel<'_>) {
         if let Some(BlockOf { blocks, .. }) = self.block {
             self.as_first(k, |k| {

@@ -1,8 +1,8 @@
-//! What steers the assembler, without an effect on results.
+//! Code that steers the assembler, without an effect on results.
 //!
-//! Threads that compute have no register to spare. The assembler would keep whatever it can compute once: places of
-//! rows, numbers of threads, what follows from them. Here it is hidden from it that these are the same each time, so
-//! that it finds them anew.
+//! Threads that compute have no register to spare. The assembler would keep every value that it can compute once:
+//! places of rows, numbers of threads, values that follow from them. The code here hides from it that these values are
+//! the same each time, so that it computes them anew.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntOp, Kernel};
@@ -11,7 +11,7 @@ use crate::lattice::Axis;
 use crate::tower::RowRef;
 use std::collections::BTreeMap;
 
-/// What accesses to memory add to a pointer by themselves: signed numbers of 24 bits.
+/// Bound of the offsets within an instruction that accesses memory: signed numbers of 24 bits.
 pub const NEAR: i64 = 1 << 23;
 
 /// Pointers to rows, from one in the origin's group on. Where planes across the first axis are so far apart that
@@ -68,13 +68,13 @@ impl RowPointers {
     }
 }
 
-/// The thread's number, such that what follows from it is not kept from one part of a tower to the next.
+/// The thread's number, such that values that follow from it are not kept from one part of a tower to the next.
 pub(super) fn thread(k: &mut Kernel<'_>) -> Operand {
     let thread = k.assembly("mov.u32 $0, %tid.x;", "=r", &[Type::I32], &[]);
     thread[0]
 }
 
-/// The block's number in its cluster, such that what follows from it is not kept.
+/// The block's number in its cluster, such that values that follow from it are not kept.
 pub(super) fn rank(k: &mut Kernel<'_>) -> Operand {
     k.assembly("mov.u32 $0, %cluster_ctarank;", "=r", &[Type::I32], &[])[0]
 }

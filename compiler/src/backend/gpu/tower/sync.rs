@@ -1,4 +1,4 @@
-//! Where the threads meet that work on a tower, and how those that compute go on from stage to stage.
+//! Where the threads of a tower meet, and how compute threads go on from stage to stage.
 
 use super::super::abi::{TaskWord, TowerParams};
 use super::super::ir::{Operand, Type};
@@ -12,7 +12,7 @@ use crate::tower::block::{Roles, WARP};
 
 /// The barrier at the end of a stage.
 const STAGE: u32 = 1;
-/// That between two towers, where the poller is, too.
+/// The barrier between two towers, where the poller is, too.
 const TOWER: u32 = 2;
 
 /// How the threads of a block, or of a cluster, keep order.
@@ -20,7 +20,7 @@ const TOWER: u32 = 2;
 pub(super) struct Sync<'a> {
     pub roles: Roles,
     pub cluster: Option<ClusterBarrier>,
-    /// How those that compute go on from stage to stage of interior periods. `None`: copies end with the stage in which
+    /// How compute threads go on from stage to stage of interior periods. `None`: copies end with the stage in which
     /// they begin, and all meet there.
     pub pipeline: Option<(Pipeline, Neighbours<'a>)>,
 }
@@ -34,7 +34,7 @@ impl Sync<'_> {
         }
     }
 
-    /// The same, and all see what others have stored in memory.
+    /// The same, and all see stores of others to memory.
     pub fn fenced(&self, k: &mut Kernel<'_>) {
         match self.cluster {
             Some(cluster) => cluster.fenced(k),
@@ -50,7 +50,7 @@ impl Sync<'_> {
         }
     }
 
-    /// Waits until nobody needs the task before, shows the next one, and ends threads where there is none.
+    /// Waits until no thread needs the task before, shows the next one, and ends threads where there is none.
     pub fn begin(&self, k: &mut Kernel<'_>, words: Operand, show: impl FnOnce(&mut Kernel<'_>)) {
         self.meet_all(k);
         show(k);
@@ -61,7 +61,7 @@ impl Sync<'_> {
         k.exit_if(ended);
     }
 
-    /// A stage of an interior period ends, in which threads have sent so many rows to other blocks.
+    /// A stage of an interior period ends, in which threads have sent `sent` rows to other blocks.
     pub fn end_stage(&self, k: &mut Kernel<'_>, context: &Context<'_>, sent: usize) {
         match self.pipeline {
             Some((pipeline, neighbours)) => {
@@ -74,7 +74,7 @@ impl Sync<'_> {
         }
     }
 
-    /// What a stage reads of memory has arrived.
+    /// The rows that a stage reads from memory have arrived.
     pub fn wait_for_loads(&self, k: &mut Kernel<'_>) {
         if let Some((pipeline, _)) = self.pipeline {
             pipeline.wait_for_full(k);

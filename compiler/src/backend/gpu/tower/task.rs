@@ -61,14 +61,14 @@ pub(super) fn interior_origin(
     [0, 1].map(|n| k.int(IntOp::Add, at[n], shift[n]))
 }
 
-/// Whether a period of the time block is one of those near faces of boxes of total fields.
+/// Whether a period of the time block is near faces of boxes of total fields.
 pub(super) fn is_near(k: &mut Kernel<'_>, words: Operand, period: Operand) -> Operand {
     let [first, count] = TaskWord::NEAR.map(|number| word(k, words, number));
     let from = k.int(IntOp::Sub, period, first);
     k.compare(IntCmp::Below, from, count)
 }
 
-/// Whether a period of the time block is the first one behind those.
+/// Whether a period of the time block is the first one behind the periods near faces.
 pub(super) fn is_first_behind(k: &mut Kernel<'_>, words: Operand, period: Operand) -> Operand {
     let [first, count] = TaskWord::NEAR.map(|number| word(k, words, number));
     let behind = k.int(IntOp::Add, first, count);

@@ -1,8 +1,8 @@
-//! Volume sources: sources in so many columns of cells that interior periods run them.
+//! Volume sources: sources in many groups, which interior periods run.
 //!
 //! Profiles lie in memory as an array over the box, of which each thread reads the values at its own index; a period
-//! whose threads have added is like any other. A kernel is made for a list of sources; where each of them acts, and
-//! what it adds, are parameters. Volume sources act before points do. Corrections near the faces of boxes of total
+//! whose threads have added is like any other. A kernel is made for a list of sources; the place of each and the values
+//! that it adds are parameters. Volume sources act before points do. Corrections near the faces of boxes of total
 //! fields have waves instead of profiles ([`super::correction`]).
 
 use super::super::abi::{TowerParams, VolumeParams};
@@ -131,7 +131,7 @@ impl Volume {
         k.advance(self.profiles, element, 8)
     }
 
-    /// Whether all of a period's rows, and what lies between them, are in the box.
+    /// Whether all of a period's rows, and the groups between them, are in the box.
     pub fn is_around(&self, k: &mut Kernel<'_>, at: [Operand; 2], rows: &[RowUpdate]) -> Operand {
         let mut around = Operand::int(Type::I1, 1);
         for (n, (at, range)) in at.into_iter().zip(self.ranges).enumerate() {
@@ -146,7 +146,7 @@ impl Volume {
         around
     }
 
-    /// Whether some of a period's rows, or what lies between them, may be in the box.
+    /// Whether some of a period's rows, or of the groups between them, may be in the box.
     fn is_near(&self, k: &mut Kernel<'_>, at: [Operand; 2], rows: &[RowUpdate]) -> Operand {
         let mut near = Operand::int(Type::I1, 1);
         for (n, (at, range)) in at.into_iter().zip(self.ranges).enumerate() {
@@ -163,8 +163,8 @@ impl Volume {
         near
     }
 
-    /// What is done by threads whose index along the inner axis is in the box, and not in the hole of corrections where
-    /// no row is whole.
+    /// Code for threads whose index along the inner axis is in the box, and not in the hole of corrections where no row
+    /// is whole.
     fn along(
         &self,
         k: &mut Kernel<'_>,
@@ -260,7 +260,7 @@ impl Volume {
         k.int(IntOp::Add, step, Operand::i32(rows.step))
     }
 
-    /// What the source adds, at an index of its box along the inner axis.
+    /// The value that the source adds, at an index of its box along the inner axis.
     fn add(
         &self,
         k: &mut Kernel<'_>,
@@ -390,7 +390,7 @@ impl Finding {
     }
 }
 
-/// Adds to the values of some rows what sources add.
+/// Adds the values of sources to the values of some rows.
 pub(super) fn add(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
@@ -439,7 +439,7 @@ pub(super) fn add(
     }
 }
 
-/// Fetches what sources will add to rows of an interior period, so that it is near when it is needed.
+/// Fetches the values that sources will add to rows of an interior period, so that they are near when they are needed.
 pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, rows: &Rows<'_>) {
     for number in sources_of(context, rows) {
         let volume = Volume::new(k, context, number);

@@ -1,4 +1,4 @@
-//! A thread that computes: what it knows while it runs towers of one alignment.
+//! A compute thread: its values while it runs towers of one alignment.
 
 use super::super::ir::Operand;
 use super::super::kernel::{IntCmp, IntOp, Kernel};
@@ -25,7 +25,7 @@ pub(super) struct Worker<'a> {
     pub sync: Sync<'a>,
     /// The words of the block's task.
     pub words: Operand,
-    /// What makes ghosts along the inner axis of rows that arrive, where towers do so.
+    /// The list of ghosts along the inner axis of rows that arrive, where towers make them.
     pub ghosts: Option<GhostList<'a>>,
 }
 
@@ -63,7 +63,7 @@ impl Lane {
             Some(first) => {
                 let mut within = k.int(IntOp::Sub, at, first);
                 if let Some((slabs, beyond)) = slabs.and_then(|s| Some((s, s.idle?))) {
-                    // Nobody keeps order with warps beyond the end of the line.
+                    // No warp synchronises with warps beyond the end of the line.
                     let idle = (slabs.last - 1) / WARP * WARP + WARP;
                     let idle = k.compare(IntCmp::Ge, local, Operand::i32(idle as i32));
                     let rank = rank(k);
@@ -118,8 +118,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What an interior period has to know where ends may cut rows off: that of this number, counted from the end of
-    /// the interior periods on.
+    /// The predicate of an interior period, where ends may cut rows off. `from_end`: the number of the period, counted
+    /// from the end of the interior periods on.
     pub fn predicate(&self, k: &mut Kernel<'_>, from_end: Operand) -> Option<Predicate> {
         let predicated = self.context.predicated();
         predicated.then(|| self.place(k, from_end))

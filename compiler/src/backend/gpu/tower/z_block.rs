@@ -7,8 +7,8 @@ use super::context::{Context, word};
 use crate::lattice::Interval;
 use crate::tower::block::{Ends, ZBlocks};
 
-/// Where a thread, or what it copies, is between the faces of its z block: its index from the lower one on at the start
-/// of a period.
+/// Where a thread, or a chunk that it copies, is between the faces of its z block: its index from the lower one on at
+/// the start of a period.
 #[derive(Clone, Copy)]
 pub(super) struct Between(pub Operand);
 
@@ -68,7 +68,7 @@ impl Between {
         self.lies(k, context, ends, 1)
     }
 
-    /// Whether some of so many indices lie between ends that are so far below the lower and the upper face.
+    /// Whether some of `indices` indices lie between `lower` below the lower face and `upper` below the upper face.
     pub fn lies(
         self,
         k: &mut Kernel<'_>,
@@ -86,8 +86,8 @@ impl Between {
     }
 }
 
-/// Pieces of a row that a z block copies, none of them beyond the end of the line and what is seen there; `copied`:
-/// indices from the base on.
+/// Pieces of a row that a z block copies, none of them beyond the end of the line and the values that are read there;
+/// `copied`: indices from the base on.
 pub(super) fn pieces(
     k: &mut Kernel<'_>,
     z_blocks: &ZBlocks,

@@ -24,7 +24,7 @@ const ACROSS: [Axis; 2] = [Axis::OUTER, Axis::MIDDLE];
 /// Coefficients of the inner axis at the thread's index.
 pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
 
-/// Where a stage of an interior period finds what amendments need.
+/// Where a stage of an interior period finds the values that amendments need.
 pub(super) struct Zones {
     /// Where the period's origin is.
     origin: Predicate,
@@ -35,7 +35,7 @@ pub(super) struct Zones {
     of_lane: OfLane,
     /// Where coefficients in shared memory lie, by zones and axes.
     near: BTreeMap<(ZoneId, usize), Operand>,
-    /// What rows have asked for, by the operations of the amendment's body.
+    /// Values that rows have fetched, by the operations of the amendment's body.
     asked: BTreeMap<Amended, Vec<Option<Operand>>>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn layout_of<'a>(context: &Context<'a>, zone: ZoneId) -> &'a ZoneLayo
 }
 
 /// The axis along which the box that a tower or a thread meets follows from its index; `None` where each row has to
-/// look at all boxes. `rows`: those of a period.
+/// look at all boxes. `rows`: the rows of a period.
 fn choosing(boxes: &[BoxLayout], rows: GroupBox) -> Option<Axis> {
     let same = |axis: Axis| {
         let mut ranges = boxes.iter().map(|b| b.region[axis]);
@@ -226,8 +226,8 @@ impl Place {
 }
 
 impl Zones {
-    /// `place`: where the period is. That is the same for all threads, which is hidden from the assembler: what it
-    /// finds once for a warp takes an instruction more wherever an access to memory depends on it.
+    /// `place`: where the period is. That is the same for all threads, which is hidden from the assembler: a value that
+    /// it computes once for a warp takes an instruction more in each access to memory that depends on it.
     pub fn new(k: &mut Kernel<'_>, lane: &Lane, place: Predicate) -> Zones {
         // Of small numbers, negative ones included, the two highest bits are the same.
         let own = k.again(lane.thread);
@@ -259,8 +259,8 @@ impl Zones {
         self.places.entry(zone).or_insert_with(new)
     }
 
-    /// Whether an amendment acts on the thread's value of a row, but for a mask. What follows from it is not kept for
-    /// later, but for other rows of which the same is `known`.
+    /// Whether an amendment acts on the thread's value of a row, but for a mask. The condition is not kept for later,
+    /// except for other rows with the same condition (`known`).
     fn meets(
         &mut self,
         k: &mut Kernel<'_>,
@@ -295,7 +295,7 @@ impl Zones {
         met
     }
 
-    /// The same without what ends of the grid cut off.
+    /// The same without regard to ends of the grid.
     fn meets_box(
         &self,
         k: &mut Kernel<'_>,
@@ -363,7 +363,7 @@ impl Zones {
         }
     }
 
-    /// Asks for what amendments of rows in the same zone need of memory.
+    /// Fetches the values that amendments of rows in the same zone need from memory.
     pub fn ask(
         &mut self,
         k: &mut Kernel<'_>,
@@ -450,7 +450,7 @@ impl Zones {
         *self.of_lane.entry((zone, coef)).or_insert_with(load)
     }
 
-    /// Which of some coefficients in shared memory the operations of an amendment are; those that it needs are added.
+    /// Which of the coefficients `all` in shared memory the operations of an amendment read; missing ones are added.
     fn near(
         &mut self,
         k: &mut Kernel<'_>,
@@ -482,7 +482,7 @@ impl Zones {
         ops.collect()
     }
 
-    /// What amendments in the same zone make of the thread's values of rows; advances their states. There is one jump
+    /// Amends the thread's values of rows in the same zone, and advances their states. There is one jump
     /// for all rows.
     pub fn amend(
         &mut self,

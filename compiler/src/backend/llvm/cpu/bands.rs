@@ -1,4 +1,4 @@
-//! Vectors that lie in a band of some zone: how rows get to them, and what is different there.
+//! Vectors that lie in a band of some zone: how rows get to them, and how their code differs.
 
 use super::{Function, Types};
 use crate::backend::rows::{RowOp, RowProgram, Store};
@@ -111,7 +111,7 @@ impl Function<'_> {
         }
     }
 
-    /// What a step adds to the values of the label from which a row goes on.
+    /// The further operands of a phi node where a row goes on behind bands.
     pub(super) fn behind_bands(&self) -> String {
         if self.banded.is_empty() {
             return String::new();
@@ -296,12 +296,12 @@ bandpart.done:
     }
 
     /// The stores of a vector in bands. States of a zone are stored where the vector lies in one of its own bands:
-    /// elsewhere their places are those of other values, perhaps of other threads.
+    /// elsewhere other values have these places, perhaps of other threads.
     fn band_stores(&mut self, block: &str, mask: Option<&str>) -> fmt::Result {
         let program = self.program;
         let stream = |store: &Store| store.stream.map(|n| program.streams[n as usize].stream);
         let mut stores: Vec<(usize, &Store)> = program.in_bands.iter().enumerate().collect();
-        // Those of a stream together.
+        // Stores of a stream together.
         stores.sort_by_key(|(_, store)| store.stream);
         for group in stores.chunk_by(|a, b| a.1.stream == b.1.stream) {
             let own = stream(group[0].1).and_then(|stream| self.banded.place(stream));

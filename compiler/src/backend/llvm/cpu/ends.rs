@@ -21,7 +21,7 @@ struct Piece {
     ghosts: Vec<EndGhost>,
 }
 
-/// What is written near one end.
+/// The values that are written near one end.
 #[derive(Default)]
 struct Side {
     /// Rows whose value at index 0 becomes 0.
@@ -93,7 +93,7 @@ fn pieces(ends: &RowEnds, lanes: i64) -> Vec<Piece> {
 }
 
 impl Function<'_> {
-    /// What is written near the lower and near the upper end.
+    /// The values that are written near the lower and near the upper end.
     fn sides(&self) -> [Side; 2] {
         let mut sides = [Side::default(), Side::default()];
         for ends in &self.program.ends {
@@ -154,7 +154,7 @@ impl Function<'_> {
                 );
             }
             let mut mask = |name: String, sources: Vec<Option<i64>>| {
-                // What is not written has an index below all.
+                // A value that is not written has an index below all.
                 let sources = sources
                     .iter()
                     .map(|s| format!("i32 {}", s.unwrap_or(i64::from(i32::MIN))));
@@ -251,7 +251,7 @@ ends{n}:"
         Ok(())
     }
 
-    /// Writes what belongs to `lo..hi`.
+    /// Writes the values of a side that belong to `lo..hi`.
     fn side(&mut self, n: usize, side: &Side) -> fmt::Result {
         let Types {
             lanes,

@@ -24,7 +24,7 @@ impl Function<'_> {
         Ok(())
     }
 
-    /// The i-th store of a block, of all lanes or of those of a mask.
+    /// The i-th store of a block, of all lanes or of the lanes of a mask.
     pub(super) fn store(
         &mut self,
         block: &str,

@@ -15,7 +15,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// What measured best where the data lie in a cache.
+    /// The shape that measured best where the data lie in a cache.
     ///
     /// A value of f32 across two vectors of AVX2 takes two or three shuffles, and only every other load crosses a cache
     /// line: on Zen 3, Maxwell (4,2) loses 18 % by a window. In f64 the shuffles are fewer, and in vectors of 512 bits

@@ -1,6 +1,6 @@
 //! The functions of LLVM's C API that Torre calls, in one table.
 //!
-//! Types, constants and declarations are those of the crate `llvm-sys`. The table is filled from a library opened at
+//! Types, constants and declarations come from the crate `llvm-sys`. The table is filled from a library opened at
 //! run time (feature `llvm-dlopen`) or by the linker (`llvm-static`). Rust has no expression for the type of a declared
 //! function, so the table states each signature again, and the compiler compares it with the declaration.
 
@@ -12,7 +12,7 @@ use declared::*;
 
 use super::version::Version;
 
-/// The declarations by themselves: every function of the C API has one name, whatever its header.
+/// The declarations by themselves: every function of the C API has one name, in whichever header.
 mod declared {
     pub use llvm_sys::analysis::*;
     pub use llvm_sys::core::*;
@@ -39,7 +39,7 @@ macro_rules! api {
         /// The table: one pointer per function, all of them bound before the first call.
         pub struct Api {
             $(pub $name: unsafe extern "C" fn($($arg: $ty),*) $(-> $ret)?,)*
-            /// What registers the code generators; a library built without a target lacks its functions.
+            /// The functions that register the code generators. A library built without a target lacks its functions.
             targets: [Option<Initialiser>; [$(stringify!($target)),*].len()],
         }
 

@@ -16,7 +16,7 @@ impl Object {
     /// An object from bytes that were kept.
     ///
     /// # Safety
-    /// The bytes are those of an object that [`compile`] gave: loading reads addresses and sizes out of them.
+    /// The bytes come from an object that [`compile`] gave: loading reads addresses and sizes out of them.
     pub unsafe fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
@@ -35,7 +35,7 @@ impl fmt::Debug for Object {
 
 /// Compiles IR text to an object.
 ///
-/// The triple and data layout written in the text are replaced by those of the target. Floating-point operations keep
+/// The triple and data layout written in the text are replaced by the target's. Floating-point operations keep
 /// their meaning: nothing is contracted, reordered or flushed that the IR does not allow by a flag. Threads may compile
 /// at the same time; each call has its own context.
 pub fn compile(
@@ -47,7 +47,7 @@ pub fn compile(
     emit(library, ir, target, options, File::Object).map(Object)
 }
 
-/// Compiles IR text to assembly: what a CPU executes, or PTX.
+/// Compiles IR text to assembly: the assembly of a CPU, or PTX.
 pub fn compile_to_asm(
     library: &Library,
     ir: &str,

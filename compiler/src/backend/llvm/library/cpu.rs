@@ -4,7 +4,7 @@ use super::handle::take_message;
 use super::target::{Target, architecture};
 use super::{Error, Library};
 
-/// A CPU: what code is generated for, and what that code may use.
+/// A CPU: the processor for which code is generated, and the features that the code may use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpu {
     /// The processor in LLVM's terms.
@@ -16,7 +16,7 @@ pub struct Cpu {
     pub fma: bool,
 }
 
-/// What all processors of a family have in common.
+/// Properties that all processors of a family have in common.
 #[derive(Clone, Copy)]
 struct Family {
     triple: &'static str,
@@ -117,7 +117,7 @@ const CPUS: [(&str, Option<&str>, Family); 40] = [
 ];
 
 impl Cpu {
-    /// The processor that this process runs on, with what the operating system lets it use.
+    /// The processor that this process runs on, with the features that the operating system enables.
     pub fn host(library: &Library) -> Result<Self, Error> {
         let api = &library.api;
         // SAFETY: the functions take nothing, and each gives a string that is ours to free.
@@ -187,7 +187,7 @@ impl Cpu {
         CPUS.into_iter().map(|(cpu, ..)| cpu)
     }
 
-    /// The elements of a vector whose elements have so many bytes.
+    /// The elements of a vector, if an element has `element_bytes` bytes.
     pub fn lanes(&self, element_bytes: u32) -> u32 {
         self.vector_bits / (8 * element_bytes)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong between IR text and running code, and the handler of what cannot be returned from.
+//! Errors between IR text and running code, and the handler of errors that end the process.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -116,11 +116,11 @@ impl fmt::Display for NotFound {
 }
 
 thread_local! {
-    /// What this thread's LLVM works on, for the message of a fatal error.
+    /// The work of LLVM in this thread, for the message of a fatal error.
     static WORK: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Notes what this thread is about to ask of LLVM; forgotten when the value is dropped.
+/// Notes the work that this thread is about to ask of LLVM; the note is dropped with the value.
 pub(super) struct Work;
 
 impl Work {

@@ -1,4 +1,4 @@
-//! Owners of LLVM's objects: each frees what it holds, and its lifetime says what it depends on.
+//! Owners of LLVM's objects: each frees its object, and its lifetime states the objects on which it depends.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -21,7 +21,7 @@ use super::error::Error;
 use super::options::Level;
 use super::target::Target;
 
-/// A text for LLVM, ended by zero; `what` tells what it is.
+/// A text for LLVM, ended by zero; `what` names it in the error.
 pub fn c_string(text: &str, what: &'static str) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::ZeroByte { what })
 }
@@ -131,7 +131,7 @@ extern "C" fn on_diagnostic(info: LLVMDiagnosticInfoRef, opaque: *mut c_void) {
     }
 }
 
-/// What modules live in. It belongs to one thread; other threads use contexts of their own.
+/// The context in which modules live. It belongs to one thread; other threads use contexts of their own.
 pub struct Context<'a> {
     api: &'a Api,
     raw: LLVMContextRef,
@@ -264,7 +264,7 @@ impl Drop for Module<'_> {
     }
 }
 
-/// What a machine's code is written to.
+/// The kind of file to which a machine's code is written.
 #[derive(Clone, Copy)]
 pub enum File {
     Assembly,

@@ -26,7 +26,7 @@ pub struct Jit(Arc<Code>);
 struct Code {
     library: &'static Library,
     raw: LLVMOrcLLJITRef,
-    /// Shared with the linker, which reports what it cannot resolve.
+    /// Shared with the linker, which reports symbols that it cannot resolve.
     sink: Arc<Sink>,
 }
 
@@ -44,7 +44,7 @@ struct Sink {
 }
 
 impl Sink {
-    /// Takes the errors so far, put after what a call returned.
+    /// Takes the errors so far and appends them to the message that a call returned.
     fn explain(&self, message: String) -> String {
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         std::iter::once(message)
@@ -68,7 +68,7 @@ extern "C" fn on_session_error(opaque: *mut c_void, error: LLVMErrorRef) {
 }
 
 impl Jit {
-    /// Loads an object. It may call the functions of [`symbols`] and those of the process; they are resolved, and the
+    /// Loads an object. It may call the functions of [`symbols`] and of the process; they are resolved, and the
     /// object is linked, when one of its symbols is asked for first.
     pub fn load(library: &'static Library, object: &Object) -> Result<Self, Error> {
         let _work = Work::on("loading compiled code".to_owned());
@@ -122,7 +122,7 @@ impl Jit {
         Ok(ptr::with_exposed_provenance(address as usize))
     }
 
-    /// A function of the object, with what keeps its code alive.
+    /// A function of the object, with a handle that keeps its code alive.
     ///
     /// # Safety
     /// `F` is a type of function pointer that states the ABI and the signature the IR gives this symbol. Copies of the
@@ -146,7 +146,7 @@ impl Drop for Code {
         let api = &self.library.api;
         // SAFETY: the last handle is gone, so nothing looks symbols up or runs the code, and the session is ours.
         let result = unsafe { take_error(api, (api.LLVMOrcDisposeLLJIT)(self.raw)) };
-        // Memory that cannot be given back is lost; nobody could do anything about it.
+        // Memory that cannot be given back is lost; there is no remedy.
         drop(result);
     }
 }
@@ -226,8 +226,8 @@ macro_rules! mathematics {
             $ty::$method($($arg),*)
         })*
 
-        /// The functions that compiled code may call, under the names of C's library, which are those that LLVM calls
-        /// for its intrinsics. They are Rust's functions, so that compiled and interpreted programs give the same bits.
+        /// The functions that compiled code may call, under the names of C's library, which LLVM calls for its
+        /// intrinsics. They are Rust's functions, so that compiled and interpreted programs give the same bits.
         fn symbols() -> impl Iterator<Item = (&'static str, *const c_void)> {
             let mathematics = [$((stringify!($name), $name as *const c_void)),*];
             let memory = [

@@ -56,7 +56,7 @@ pub struct Library {
 
 impl Library {
     /// The LLVM of this process. The first call searches and loads it, which takes milliseconds; a failure is
-    /// remembered as well, so that the answer is the same for all who ask.
+    /// remembered as well, so that the answer is the same for all callers.
     pub fn open() -> Result<&'static Library, Error> {
         static LIBRARY: OnceLock<Result<Library, NotFound>> = OnceLock::new();
         LIBRARY

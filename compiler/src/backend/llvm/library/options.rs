@@ -1,4 +1,4 @@
-//! What to do between IR and code.
+//! Options for the passes between IR and code.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,13 @@ pub struct Passes(Cow<'static, str>);
 impl Passes {
     /// Nothing.
     pub const NONE: Self = Self(Cow::Borrowed(""));
-    /// What explicit vector code for a CPU needs: its arithmetic is in the right form already, so only addresses and
-    /// repeated loads are left to simplify. On large kernels this takes a fraction of the time of `default<O3>`.
+    /// The passes that explicit vector code for a CPU needs: its arithmetic is in the right form already, so only
+    /// addresses and repeated loads are left to simplify. On large kernels this takes a fraction of the time of
+    /// `default<O3>`.
     pub const CPU: Self = Self(Cow::Borrowed(
         "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),gvn)",
     ));
-    /// What PTX needs: the full pipeline, which puts arrays of a thread into registers and saves some.
+    /// The passes that PTX needs: the full pipeline, which puts arrays of a thread into registers and saves some.
     pub const PTX: Self = Self(Cow::Borrowed("default<O3>"));
 
     /// A pipeline of one's own.
@@ -55,7 +56,7 @@ impl Level {
     }
 }
 
-/// What to do between IR and code.
+/// Options for the passes between IR and code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The pipeline over the IR.

@@ -1,10 +1,11 @@
-//! Where a libLLVM may lie, and which of those found is taken.
+//! Where a libLLVM may lie, and which of the libraries found is taken.
 //!
-//! The order: what `$TORRE_LLVM` names, and then nothing else; the directory of the executable and the `lib` beside it,
-//! where a release puts its own copy; the Rust toolchain that built Torre; any other toolchain of rustup; the
-//! system's LLVM packages; the system's library directories. The current directory and `$PATH` are never searched,
-//! since opening a library runs its code. For the same reason a library that others may replace is not opened
-//! (`torre_trust`), but for that of the toolchain that built Torre: all who may replace it could have changed Torre.
+//! The order: the library that `$TORRE_LLVM` names, and then nothing else; the directory of the executable and the
+//! `lib` beside it, where a release puts its own copy; the Rust toolchain that built Torre; any other toolchain of
+//! rustup; the system's LLVM packages; the system's library directories. The current directory and `$PATH` are never
+//! searched, since opening a library runs its code. For the same reason a library that other users may replace is not
+//! opened (`torre_trust`). The library of the toolchain that built Torre is an exception: every user who may replace it
+//! could have changed Torre.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -182,9 +183,9 @@ fn open_one(path: &Path, named: Named) -> Result<Api, String> {
         Refusal::Place { path: at, fault } if at == path => fault.to_string(),
         refusal => format!("is not opened: {refusal}"),
     })?;
-    // SAFETY: opening runs the initialisers of whatever the file is; it lies where the user or the system installs
-    // libraries, under LLVM's name, and nobody else could have put it there. `RTLD_LOCAL` keeps its symbols from
-    // mixing with those of another LLVM in this process, such as a graphics driver's.
+    // SAFETY: opening runs the initialisers of the file, an unknown library. It lies where the user or the system
+    // installs libraries, under LLVM's name, and no other user could have put it there. `RTLD_LOCAL` keeps its symbols
+    // from mixing with the symbols of another LLVM in this process, such as a graphics driver's.
     let handle = unsafe { Handle::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| with_cause(&error))?;
     // SAFETY: LLVM has declared this function so since it exists, and a library without it is no LLVM of use to us.
@@ -203,7 +204,7 @@ fn open_one(path: &Path, named: Named) -> Result<Api, String> {
     Ok(api)
 }
 
-/// An error with its cause, in which the loader says what is wrong.
+/// An error with its cause, in which the loader gives the reason.
 fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => cause.to_string(),

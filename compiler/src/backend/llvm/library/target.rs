@@ -1,4 +1,4 @@
-//! What code is generated for.
+//! The target for which code is generated.
 
 use std::fmt;
 

@@ -86,7 +86,7 @@ fn what_can_be_read_can_be_written() {
                 let schedule = read_back(text, &scheme, &frame).fixed(&frame).unwrap();
                 let written = write(&schedule, &scheme, &frame);
                 assert!(written.is_some(), "{text}: {schedule}");
-                // What was written is of whole words that a person reads.
+                // The written text has whole words for people.
                 assert!(written.is_some_and(|t| !t.contains("None")), "{text}");
             }
         }
@@ -105,8 +105,8 @@ fn directions_of_lean_and_all_sizes_are_in_the_text() {
     );
 }
 
-/// Sizes that are no multiple of 1/64 are written in units of slopes; what cannot be written is no text that means
-/// something else.
+/// Sizes that are no multiple of 1/64 are written in units of slopes; a schedule that cannot be written gives no text
+/// with another meaning.
 #[test]
 fn fractions_are_written_as_they_are_or_not_at_all() {
     let scheme = scheme(3, 2);

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::random_folded_scheme;
 use crate::tile::{Part, Tile};
 
-/// On two folded axes tiles have up to four parts. Those that are far from each other run one after the other, those
+/// On two folded axes tiles have up to four parts. Parts that are far from each other run one after the other, parts
 /// that touch run together in the stages in which they do, and each stage of each part runs once.
 #[test]
 fn parts_far_from_each_other_run_one_after_the_other() {

@@ -14,7 +14,7 @@ pub(super) fn check_chain(frame: &Frame, chain: &[Dependence], form: Form, slope
     assert!(chain.iter().zip(next).all(|(d, next)| d.to == next.from));
 }
 
-/// Leads make up for what single dependences move more than the slope.
+/// Leads make up for single dependences that move more than the slope.
 fn check_leads(case: &Case, face: &Face, seed: u64) {
     let Case {
         scheme,
