@@ -36,7 +36,7 @@ const HELD: f64 = 0.59;
 const CHANGE: f64 = 0.17;
 /// Bytes in the time that each end of a row takes beyond which it has ghosts, stored or read, in pieces of lines of the
 /// cache.
-const PIECE: f64 = 190.0;
+const PIECE: f64 = 160.0;
 /// Seconds in which a warp copies the next 32 values of a row to its ghosts, and bytes per second that all copy.
 const COPY: f64 = 0.9e-6;
 const COPIES: f64 = 0.18e12;
@@ -198,4 +198,70 @@ fn copying(scheme: &Scheme, stage: StageId) -> Option<Kernel> {
         beside: COPY * z / 32.0 + bytes / COPIES,
         ..Kernel::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::backend::gpu::Gpu;
+    use torre_compiler::scheme::{Boundary, Precision};
+    use torre_compiler::testing::{add_layers, everywhere, maxwell};
+
+    /// FDTD with the same ends everywhere.
+    fn fdtd(order: u32, cells: [i64; 3], boundary: Boundary) -> Scheme {
+        let mut scheme = maxwell(order, Precision::F32, cells);
+        scheme.grid.boundary = PerAxis([[boundary; 2]; 3]);
+        everywhere(&mut scheme);
+        scheme
+    }
+
+    fn step(scheme: &Scheme) -> f64 {
+        let gpu = Gpu::named("sm_90").expect("a GPU");
+        let model = DeviceModel::usual(gpu).expect("a usual GPU");
+        let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+        cells / layerwise(scheme, &model).prediction.rate
+    }
+
+    /// Large grids run at the rate of memory, small ones at that of starts.
+    #[test]
+    fn the_rate_follows_from_bytes_and_starts() {
+        let of = |cells| fdtd(4, cells, Boundary::Zero);
+        let large = step(&of([1536, 1536, 256]));
+        let rate = 1536.0 * 1536.0 * 256.0 / large;
+        assert!((4.8e10..5.3e10).contains(&rate), "{rate:e}");
+        let scheme = of([16, 16, 16]);
+        let stages = scheme.stage_ids();
+        let starts: usize = stages.map(|stage| stage_blocks(&scheme, stage).len()).sum();
+        assert!(starts >= 2);
+        let (small, expected) = (step(&scheme), starts as f64 * START);
+        assert!((1.0..1.1).contains(&(small / expected)), "{small:e}");
+    }
+
+    /// What fits the cache of all multiprocessors comes faster than from memory.
+    #[test]
+    fn grids_in_the_cache_run_faster() {
+        let rate = |n: i64| {
+            let scheme = fdtd(2, [n; 3], Boundary::Zero);
+            (n as f64).powi(3) / step(&scheme)
+        };
+        let [held, large] = [96, 160].map(rate);
+        assert!(held > 1.15 * large, "{held:e} {large:e}");
+    }
+
+    /// Rings have a kernel more for each stage, which takes the longer the longer rows are, and layers one for each box.
+    #[test]
+    fn ghosts_and_layers_add_kernels() {
+        let with = |n, boundary| step(&fdtd(4, [n; 3], boundary));
+        let more = |n| with(n, Boundary::Periodic) - with(n, Boundary::Zero);
+        let [small, large] = [32, 128].map(more);
+        assert!(
+            small > 1.5 * START && large > 2.0 * small,
+            "{small:e} {large:e}"
+        );
+        let bare = fdtd(4, [32; 3], Boundary::Zero);
+        let mut layered = bare.clone();
+        add_layers(&mut layered, PerAxis([4, 0, 0]));
+        let added = step(&layered) - step(&bare);
+        assert!((3.0..6.0).contains(&(added / START)), "{added:e}");
+    }
 }
