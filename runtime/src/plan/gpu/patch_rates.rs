@@ -45,8 +45,8 @@ const ENDS: [f64; 2] = [1.28, 1.2];
 /// one block do not, in f32 and f64.
 const APART: f64 = 0.62;
 const ALONE: [f64; 2] = [0.83, 1.0];
-/// Instructions of blocks of one warp, which meet no others, by those that others would have; in f64 they take no longer,
-/// but less of copies is hidden. From 25 runs of 7 shapes of waves along one axis, which it meets within 13 %.
+/// Instructions of blocks of one warp, which meet no others, by those that others would have; in f64 they take no
+/// longer, but less of copies is hidden. From 22 runs of 7 shapes of waves along one axis, which it meets within 12 %.
 const LONE: f64 = 0.9;
 const LONE_APART: f64 = 0.85;
 /// Rounds in which such blocks end one after the other.

@@ -39,8 +39,8 @@ const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
 /// Seconds of a stage for which a block waits for another one, and what it reads to arrive, if that were all; and how
 /// much longer for each other block with which it shares lines.
 const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
-/// Seconds of a multiprocessor for a stage of each of its blocks, if that were all: FDTD(2,2) on 64^3 to 96^3 cells, D = 1
-/// to 3, with 5 to 10 blocks.
+/// Seconds of a multiprocessor for a stage of each of its blocks, if that were all: FDTD(2,2) on 64^3 to 96^3 cells,
+/// D = 1 to 3, with 5 to 10 blocks.
 const EACH: f64 = 0.1e-6;
 /// Instructions of the periods of all alignments that the first cache for them holds, and bytes per cycle of those of a
 /// period where there are more.
