@@ -147,7 +147,8 @@ fn measure_in<T: Value>(
             Err(message) => eprintln!("{point}: {message}"),
         }
     }
-    let expected = plan::layerwise(scheme, setting.copies).prediction.rate;
+    let model = prepared.model(device, setting.copies)?;
+    let expected = plan::layerwise(scheme, &model).prediction.rate;
     let steps_in = |rate: f64| ((args.seconds * rate / point.count()).ceil() as u64).max(1);
     let mut simulation = prepared.start::<T>(device)?;
     let array = simulation.memory_bytes() as f64 * 1e-9;
@@ -159,7 +160,6 @@ fn measure_in<T: Value>(
         expected: Some(expected * 1e-9),
         notes: format!("{array:.1} GB"),
     });
-    let model = prepared.model(device, setting.copies)?;
     let schedules = prepared.schedules(&args.towers, args.division, &model)?;
     if schedules.is_empty() {
         eprintln!("{point}: this device can run no towers");

@@ -209,7 +209,7 @@ impl DeviceCode {
                         updates: block.updates,
                         zones: ZoneSet::default(),
                     };
-                    let wanted = resident_threads(device);
+                    let wanted = device.facts().threads_at_once();
                     let start = layerwise::start(scheme, set, shape, block.region, wanted)
                         .ok_or(DeviceError::TooLong)?;
                     let function = find(kernel).ok_or_else(missing)?;
@@ -431,12 +431,6 @@ fn correction_tables(
         Ok(PlacedTable { words, place })
     });
     tables.collect()
-}
-
-/// Threads that a device holds at a time.
-fn resident_threads(device: &dyn Device) -> u64 {
-    let facts = device.facts();
-    u64::from(facts.multiprocessors) * u64::from(facts.threads)
 }
 
 fn run(device: &dyn Device, job: &Job) -> Result<(), DeviceError> {

@@ -71,6 +71,11 @@ impl Facts {
     pub fn partitions(&self) -> u32 {
         self.l2_partition.iter().max().map_or(1, |last| last + 1)
     }
+
+    /// Threads that all multiprocessors hold.
+    pub fn threads_at_once(&self) -> u64 {
+        u64::from(self.multiprocessors) * u64::from(self.threads)
+    }
 }
 
 /// A device whose work is done in the order in which it was asked for. Copies from and to the host wait for all work

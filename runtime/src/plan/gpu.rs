@@ -5,6 +5,9 @@ mod boxes;
 mod device_plan;
 mod fit;
 mod layers;
+mod layerwise;
+#[cfg(test)]
+mod measured;
 mod order;
 mod patch_rates;
 mod patches;
@@ -24,9 +27,10 @@ pub use blocks::{candidates, options};
 pub use device_plan::{DevicePlan, TowerPlan};
 pub use fit::Fit;
 pub use layers::PlannedVariant;
+pub use layerwise::layerwise;
 pub use order::usual_order;
 pub use patches::{PatchPlan, patch_heights};
-pub use predict::{layerwise, line};
+pub use predict::line;
 pub use refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
 pub use slabs::{PlannedSlabs, SlabSizes};
 pub use stripes::StripesPlan;
@@ -140,7 +144,7 @@ impl<'a> DevicePlanner<'a> {
             model,
             interruptions: Interruptions::new(scheme, problem),
             layerwise: predict::correcting(
-                predict::layerwise(scheme, model.copy_rate),
+                layerwise(scheme, model),
                 scheme,
                 incident::places(scheme, problem),
                 model.copy_rate,

@@ -1,7 +1,7 @@
 //! The cost of amendments in zones: the instructions of rows in them, and the states that go through memory.
 
 use torre_compiler::lattice::{Axis, Interval};
-use torre_compiler::scheme::{Amendment, Scheme, Update, ZoneId, ZoneSet};
+use torre_compiler::scheme::{Amendment, Scheme, StageId, Update, ZoneId, ZoneSet};
 use torre_compiler::tower::{Tally, Towers, memory_of};
 
 /// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory:
@@ -67,7 +67,12 @@ impl PlannedVariant {
 }
 
 pub(super) fn amendments(scheme: &Scheme) -> impl Iterator<Item = (&Update, &Amendment)> {
-    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let stages = scheme.stage_ids();
+    stages.flat_map(|stage| amendments_of(scheme, stage))
+}
+
+fn amendments_of(scheme: &Scheme, stage: StageId) -> impl Iterator<Item = (&Update, &Amendment)> {
+    let updates = scheme.stages[stage.index()].updates.iter();
     updates.flat_map(|update| update.amendments.iter().map(move |a| (update, a)))
 }
 
@@ -82,9 +87,15 @@ pub(super) fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) 
 /// Bytes of states that are read and written per cell-step, and bytes of the values that amending kernels read and
 /// write again after a stage has stored them.
 pub fn bytes(scheme: &Scheme) -> [f64; 2] {
+    let stages = scheme.stage_ids().map(|stage| bytes_of(scheme, stage));
+    stages.fold([0.0; 2], |sum, own| [0, 1].map(|n| sum[n] + own[n]))
+}
+
+/// The same of the amendments of a stage.
+pub fn bytes_of(scheme: &Scheme, stage: StageId) -> [f64; 2] {
     let element = scheme.precision.bytes() as f64;
     let mut bytes = [0.0; 2];
-    for (update, amendment) in amendments(scheme) {
+    for (update, amendment) in amendments_of(scheme, stage) {
         let share = element * share_of(scheme, update, amendment);
         let mut read: Vec<_> = amendment
             .body

@@ -32,21 +32,29 @@ const MORE: f64 = 1.4;
 const MEET: f64 = 60.0;
 /// Seconds of a launch.
 const START: f64 = 5.1e-6;
-/// Seconds of an exchange of tiles that stay, and how much longer their stages take than stages in the middle of a
-/// large grid: all tiles wait for tiles at its ends. From 4 runs of heat on an H200, which predictions meet within 5 %.
-const EXCHANGE: f64 = 1.5e-6;
-const ENDS: f64 = 1.5;
-/// With three axes: seconds of an exchange, for each value that a tile holds, as some lanes of most warps store or load
-/// it alone, and for each byte of a halo; and how much longer stages take. From 15 runs of 9 shapes of FDTD(2,2) and
-/// FDTD(4,2) on an H200, which it meets within 12 % (root of the mean square).
-const EXCHANGE_IN_SPACE: f64 = 1.0e-6;
-const HELD: f64 = 0.173e-9;
-const RIMS: f64 = 1.0 / 60e9;
-const IN_SPACE: f64 = 1.2;
+/// With up to two axes, and with three: seconds of an exchange of tiles that stay; for each value that a tile holds, as
+/// some lanes of most warps store or load it alone; for each byte of a halo; and how much longer stages take than those
+/// in the middle of a large grid, as all wait for those at its ends. From 19 runs of 7 schemes with two axes on an H200,
+/// which it meets within 7 %, and from 15 runs of 9 shapes of FDTD(2,2) and FDTD(4,2), which it meets within 12 %
+/// (roots of the mean squares).
+const EXCHANGE: [f64; 2] = [1.4e-6, 1.0e-6];
+const HELD: [f64; 2] = [0.079e-9, 0.173e-9];
+const RIMS: [f64; 2] = [0.0, 1.0 / 60e9];
+const ENDS: [f64; 2] = [1.28, 1.2];
 /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
 /// one block do not, in f32 and f64.
 const APART: f64 = 0.62;
 const ALONE: [f64; 2] = [0.83, 1.0];
+/// Instructions of blocks of one warp, which meet no others, by those that others would have; in f64 they take no
+/// longer, but less of copies is hidden. From 22 runs of 7 shapes of waves along one axis, which it meets within 12 %.
+const LONE: f64 = 0.9;
+const LONE_APART: f64 = 0.85;
+/// Rounds in which such blocks end one after the other.
+const ENDING: f64 = 0.2;
+/// Rounds of tiles in which the last one counts as a whole, and those in which all blocks load at the same time; where
+/// there are more, tiles are spread evenly.
+const MANY: f64 = 8.0;
+const FEW: f64 = 4.0;
 /// Share by which blocks of the last round of a launch are faster where a multiprocessor has fewer of them.
 const LAST: f64 = 0.4;
 
@@ -83,7 +91,7 @@ impl DevicePlanner<'_> {
         let stored = base.iter().product::<i64>() as f64;
         let steps = height as f64;
         let lanes = model.lanes(scheme.precision).max(1.0);
-        let arithmetic = work.arithmetic * (128.0 / lanes).max(1.0);
+        let slots = work.arithmetic * (128.0 / lanes).max(1.0);
         let fine = scheme.precision == Precision::F64;
         let count = shape.count() as f64;
         // Values of other rows are stored and loaded, and values of lanes shuffled, once for each word.
@@ -100,7 +108,12 @@ impl DevicePlanner<'_> {
         // fetched once, however long it takes.
         let code = work.arithmetic + beside;
         let fetching = code * (code * count - FETCHED).max(0.0) / UNFETCHED;
-        let instructions = arithmetic + beside + fetching;
+        let lone = shape.warps() == 1;
+        let instructions = match lone {
+            true => LONE * (work.arithmetic + beside),
+            false => slots + beside,
+        };
+        let instructions = instructions + fetching;
         let crowded = CROWDED[usize::from(fine && shape.coefs == CoefPlace::Shared)];
         let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
         let clock = model.facts.clock as f64 * 0.88;
@@ -127,31 +140,37 @@ impl DevicePlanner<'_> {
         let issue = ISSUE.min(EACH * shape.warps() as f64 * together);
         let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
         // A warp alone meets no others.
-        let meet = if shape.warps() > 1 { MEET } else { 0.0 };
+        let meet = if lone { 0.0 } else { MEET };
         let computing = (together * compute + steps * work.stages * meet) / clock;
         let copying = together * copy;
         let apart = match together > 1.0 {
+            true if lone && fine => LONE_APART,
             true => APART,
+            // In few rounds all blocks load at the same time.
+            false if waves < FEW => 1.0,
             false => ALONE[usize::from(fine)],
         };
         let wave = computing.max(copying) + apart * computing.min(copying);
         let time = if stays {
-            let rims = || RIMS * element * work.halo(base, height, tile.iter().product());
-            let exchanging = match self.has_patches() {
-                true => ENDS * computing + EXCHANGE,
-                false => {
-                    let own = HELD * cells * work.held + rims();
-                    IN_SPACE * computing + EXCHANGE_IN_SPACE + together * own
-                }
-            };
+            let space = usize::from(!self.has_patches());
+            let rims = element * work.halo(base, height, tile.iter().product());
+            let own = HELD[space] * cells * work.held + RIMS[space] * rims;
+            let exchanging = ENDS[space] * computing + EXCHANGE[space] + together * own;
             exchanging + longer + moving(true)
-        } else if waves < 4.0 {
+        } else {
             // In the last round some multiprocessors have fewer blocks, which are faster alone.
             let fewer = (tiles / processors).ceil() / blocks;
-            let rounds = waves.ceil() - LAST * (waves.ceil() - fewer);
-            rounds * wave + START + longer + moving(false)
-        } else {
-            waves * (wave + in_zones * (longer + moving(false))) + START
+            let rounds = match waves < MANY {
+                true if lone => waves + ENDING,
+                true => waves.ceil() - LAST * (waves.ceil() - fewer),
+                false => waves,
+            };
+            // Others run beside the tiles in zones where there are many.
+            let met = match waves < FEW {
+                true => 1.0,
+                false => waves * in_zones,
+            };
+            rounds * wave + START + met * (longer + moving(false))
         };
         let domain = AXES.iter().map(|axis| layout.extent[*axis] as f64);
         let domain = domain.product::<f64>();

@@ -1,17 +1,14 @@
-//! Predictions of runs on a device: layerwise, and by towers.
+//! Predictions of runs by towers on a device.
 
 use super::boxes::Boxes;
-use super::layers::{self, Added, Layers};
+use super::layers::{Added, Layers};
 use super::{Fit, usual_order};
 use crate::gpu::DeviceModel;
 use crate::gpu::device::Facts;
-use crate::program::layerwise_bytes_per_cell_step;
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
-use torre_compiler::schedule::Schedule;
-use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, ZoneSet};
-use torre_compiler::tile::stage_blocks;
+use torre_compiler::scheme::{Boundary, Precision, Scheme};
 use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_lane};
 
 // Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with
@@ -21,11 +18,8 @@ use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_
 // Constants of f64 are fitted to 33 schedules of FDTD(4,2), W = 4 to 6, lines of 128, 256 and 500
 // values.
 
-/// Share of the rate of plain copies that layerwise kernels reach: 51.3e9 cell-steps per second of 72 bytes, 25.0e9 of
-/// 144; 0.90 for the wave of order 2 and for elasticity. And the loss for each cell that updates read beyond two: 0.74
-/// for the wave of order 8 on lines of 128, 256 and 512 cells, 0.65 on lines of 200.
+/// Share of the rate of plain copies that towers reach when they load from memory and store there.
 const SHARE: f64 = 0.87;
-const FAR: f64 = 0.065;
 /// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has
 /// it.
 const FLOW: f64 = 2.95;
@@ -46,6 +40,9 @@ const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
 /// Seconds of a stage for which a block waits for another one, and for its loads to arrive, if that were all; and how
 /// much longer for each other block with which it shares lines.
 const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
+/// Seconds of a multiprocessor for a stage of each of its blocks, if that were all: FDTD(2,2) on 64^3 to 96^3 cells,
+/// D = 1 to 3, with 5 to 10 blocks.
+const EACH: f64 = 0.1e-6;
 /// Instructions of the periods of all alignments that the first cache for them holds, and bytes of instructions per
 /// cycle where a period has more.
 const CODE: [f64; 2] = [2000.0, 4.8];
@@ -92,40 +89,6 @@ const WARP: f64 = 32.0;
 
 /// Seconds between the starts of two kernels that have little to do.
 const START: f64 = 3e-6;
-
-/// The layerwise schedule, with the rate that follows from its bytes: each stage reads and writes whole arrays, and
-/// nothing stays on the chip from one stage to the next. `copy_rate`: bytes read and written per second.
-pub fn layerwise(scheme: &Scheme, copy_rate: f64) -> Choice {
-    let amended: f64 = layers::bytes(scheme).iter().sum();
-    let bytes = layerwise_bytes_per_cell_step(scheme) + amended;
-    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
-    let starts: usize = scheme
-        .stage_ids()
-        .map(|stage| stage_blocks(scheme, stage).len() + amending_starts(scheme, stage))
-        .sum();
-    let reach = scheme.reach().iter().flat_map(|(_, reach)| *reach).max();
-    let far = f64::from((reach.unwrap_or(0) - 2).max(0));
-    let share = (SHARE - FAR * far).max(SHARE / 4.0);
-    let step = cells * bytes / (share * copy_rate) + starts as f64 * START;
-    Choice {
-        name: "layerwise".to_owned(),
-        schedule: Schedule::Layerwise,
-        prediction: Prediction {
-            rate: cells / step,
-            compute: 0.0,
-            cache_bytes: bytes,
-            memory_bytes: bytes,
-            footprint: 0.0,
-        },
-    }
-}
-
-/// Kernels that amend the values that a stage has stored.
-fn amending_starts(scheme: &Scheme, stage: StageId) -> usize {
-    let updates = scheme.stages[stage.index()].updates.iter();
-    let zones = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
-    zones.iter().map(|zone| scheme.zone(zone).boxes.len()).sum()
-}
 
 /// Arithmetic instructions of a cell-step.
 pub(super) fn arithmetic(scheme: &Scheme) -> usize {
@@ -316,7 +279,8 @@ pub fn towers(
             blocks * stage * computing(added),
             blocks * fetching(added),
         ];
-        parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt() / blocks
+        let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt();
+        (time / blocks).hypot(EACH)
     });
     let time = times[0] + layers.share * (times[1] - times[0]);
     let time = time * boxes.times() * (1.0 + SPILLED * spilled(scheme, fit));
@@ -392,29 +356,4 @@ pub fn line(facts: &Facts) -> String {
         facts.cuda / 1000,
         facts.cuda % 1000 / 10,
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use torre_compiler::testing::maxwell;
-
-    /// Large grids run at the rate of memory, small ones at that of starts.
-    #[test]
-    fn the_rate_follows_from_bytes_and_starts() {
-        let rate = |cells| {
-            let scheme = maxwell(4, Precision::F32, cells);
-            let starts = scheme
-                .stage_ids()
-                .map(|stage| stage_blocks(&scheme, stage).len())
-                .sum::<usize>() as f64;
-            (layerwise(&scheme, 4.1e12).prediction.rate, starts)
-        };
-        let (large, _) = rate([1536, 1536, 256]);
-        assert!((4.8e10..5.1e10).contains(&large), "{large:e}");
-        let (small, starts) = rate([16, 16, 16]);
-        assert!(starts >= 2.0);
-        let expected = 4096.0 / (starts * START);
-        assert!((small - expected).abs() < 0.02 * expected, "{small:e}");
-    }
 }

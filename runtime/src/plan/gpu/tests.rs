@@ -293,7 +293,7 @@ fn layers_slow_towers_down_and_keep_their_variants() {
     assert!(all < sides && sides < whole, "{all} {sides} {whole}");
     // Layers that few towers meet take no registers from the others.
     assert!(few == same && same < more, "{few} {same} {more}");
-    assert!(all > layerwise(&bare, model.copy_rate).prediction.rate);
+    assert!(all > layerwise(&bare, &model).prediction.rate);
     let count = |variants: &[PlannedVariant]| {
         let of = |v: &PlannedVariant| (v.zones.len(), v.predicated);
         variants.iter().map(of).collect::<Vec<(usize, bool)>>()

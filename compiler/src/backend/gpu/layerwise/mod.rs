@@ -103,6 +103,39 @@ fn lanes(scheme: &Scheme) -> u32 {
     VECTOR_BYTES / scheme.precision.bytes() as u32
 }
 
+/// The threads of a kernel over a box, and their work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Covering {
+    /// Blocks along the inner and the middle axis.
+    blocks: [i64; 2],
+    /// Values along the inner axis for which there are threads.
+    pub values: i64,
+    /// Groups that a thread marches over.
+    pub march: i64,
+}
+
+impl Covering {
+    /// The threads of a kernel of this shape, on a device that needs at least `threads` threads at a time.
+    pub fn new(scheme: &Scheme, shape: Shape, region: Region, threads: u64) -> Covering {
+        let [outer, middle, inner] = region.0;
+        let lanes = i64::from(lanes(scheme));
+        let [wide, deep] = shape.threads.map(i64::from);
+        let first = inner.lo.div_euclid(lanes) * lanes;
+        let along = div_ceil(inner.hi - first, wide * lanes);
+        let across = div_ceil(middle.len(), deep);
+        // Enough threads are more important than long marches.
+        let most = i64::from(shape.march.max(1)).min(outer.len().max(1));
+        let wanted = (threads as i64).max(1);
+        let line = along.saturating_mul(across).saturating_mul(wide * deep);
+        let marches = div_ceil(wanted, line.max(1)).max(div_ceil(outer.len(), most));
+        Covering {
+            blocks: [along, across],
+            values: along * wide * lanes,
+            march: div_ceil(outer.len(), marches.min(outer.len()).max(1)).max(1),
+        }
+    }
+}
+
 /// How to run a kernel of this shape over a box, on a device that needs at least `threads` threads at a time.
 /// `None` where the box is too large for one launch.
 pub fn start(
@@ -113,17 +146,8 @@ pub fn start(
     threads: u64,
 ) -> Option<Start> {
     let [outer, middle, inner] = region.0;
-    let lanes = i64::from(lanes(scheme));
-    let [wide, deep] = shape.threads.map(i64::from);
-    let first = inner.lo.div_euclid(lanes) * lanes;
-    let along = div_ceil(inner.hi - first, wide * lanes);
-    let across = div_ceil(middle.len(), deep);
-    // Enough threads are more important than long marches.
-    let most = i64::from(shape.march.max(1)).min(outer.len().max(1));
-    let wanted = (threads as i64).max(1);
-    let line = along.saturating_mul(across).saturating_mul(wide * deep);
-    let marches = div_ceil(wanted, line.max(1)).max(div_ceil(outer.len(), most));
-    let march = div_ceil(outer.len(), marches.min(outer.len()).max(1)).max(1);
+    let Covering { blocks, march, .. } = Covering::new(scheme, shape, region, threads);
+    let [along, across] = blocks;
     let small = |n: i64, most: i64| u32::try_from(n).ok().filter(|_| n <= most);
     let number = |n: i64| i32::try_from(n).ok().filter(|n| *n < i32::MAX - 1024);
     Some(Start {
