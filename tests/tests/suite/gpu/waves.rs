@@ -7,7 +7,7 @@ use torre_compiler::incident::{self, FarRows};
 use torre_compiler::injection::Injections;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
 use torre_compiler::testing::bounded;
-use torre_compiler::tower::TowerProgram;
+use torre_compiler::tower::{RowOp, TowerProgram};
 
 /// A wave of a scheme, with what makes it: the update of a stage.
 fn wave(
@@ -213,6 +213,29 @@ fn waves_are_under_way_when_neighbours_are_waited_for() {
     let codes = 1 + usize::from(variants.plain() < variants.all.len());
     let expected: usize = program.periods.iter().map(|p| p.variants[0].len()).sum();
     assert_eq!(of_stages.count(), codes * expected, "{order:?}");
+}
+
+/// Near faces a lane finds the pattern of a row, and all threads of its warp get it.
+#[test]
+fn lanes_find_the_patterns_of_rows_near_faces() {
+    let (program, text) = kernel_with_slots();
+    let mut rows = 0;
+    for period in &program.periods {
+        let variants = period.variants.iter().zip(&program.towers.variants.all);
+        let near = variants.filter(|(_, variant)| variant.faces);
+        let ops = near.flat_map(|(stages, _)| stages.iter().flat_map(|stage| &stage.ops));
+        rows += ops
+            .map(|op| match op {
+                RowOp::Inject { rows, .. } => rows.len(),
+                _ => 0,
+            })
+            .sum::<usize>();
+    }
+    assert!(rows > 0);
+    let given = text
+        .matches("call i32 @llvm.nvvm.shfl.sync.idx.i32")
+        .count();
+    assert_eq!(given, rows);
 }
 
 /// Several boxes of several fields, one in another one; what sources add to the same places follows.
