@@ -14,6 +14,7 @@ use super::lookout::{self, Lookout};
 use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
 use super::step_tables::slice_place;
+use super::transfer;
 use super::waves::WaveStream;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress, threads};
@@ -382,7 +383,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
         let known = self.has_waves();
         if !known || self.asked + steps > self.waves_of.end {
-            let end = until.min(self.asked + most);
+            let end = until.min(self.asked + steps_sent(each, most, steps));
             // A step behind one whose waves were computed takes all steps before it.
             let next = if known { self.waves_of.end } else { self.asked };
             let done = self.wave_bytes.len() - ((next - self.asked) * each) as usize;
@@ -403,6 +404,15 @@ fn steps_of_waves(bytes: u64, available: u64) -> u64 {
     let time_block = STEPS_OF_TIME_BLOCK.min(available / 16 / each);
     let time_block = time_block.min(MOST_WAVE_BYTES / each);
     (RECORD_BYTES / each).max(time_block).max(1)
+}
+
+/// Steps whose waves are sent at a time, if there is room for those of `most` and `steps` are needed: as many time blocks
+/// as find room in a piece of locked memory. Of more pieces the host would fill the third one when the device has
+/// nothing left to do, as the first ones are sent behind all that it was asked for before.
+fn steps_sent(bytes: u64, most: u64, steps: u64) -> u64 {
+    let (each, steps) = (bytes.max(1), steps.max(1));
+    let blocks = transfer::PIECE as u64 / each / steps;
+    most.min(blocks.max(1) * steps)
 }
 
 /// Something was asked for of a step that later ones have followed.
@@ -488,5 +498,27 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.sort_by_key(|p| (p.step, p.output));
         pictures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is sent at a time is whole time blocks, and one piece of locked memory where these are not larger.
+    #[test]
+    fn waves_are_sent_in_pieces_of_locked_memory() {
+        let piece = transfer::PIECE as u64;
+        // FDTD(4,2) with a box in 768^3 cells.
+        assert_eq!(steps_sent(2_400_000, 64, 8), 8);
+        for each in [8, 4096, 730_000, 2_400_000, piece, 2 * piece] {
+            for steps in [1, 4, 8, 24, 64] {
+                let most = steps_of_waves(each, 80 << 30).max(steps);
+                let sent = steps_sent(each, most, steps);
+                assert!((steps..=most).contains(&sent), "{each}: {sent} of {most}");
+                assert!(sent == most || sent % steps == 0, "{each}: {sent}");
+                assert!(sent == steps || sent * each <= piece, "{each}: {sent}");
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 /// Bytes that are moved at a time, at most.
-const PIECE: usize = 32 << 20;
+pub(super) const PIECE: usize = 32 << 20;
 
 /// Copies up to this size the driver takes along with its commands, without waiting for anything.
 pub(super) const SMALL: usize = 64 << 10;

@@ -1,11 +1,13 @@
 //! Boxes of total fields on a GPU: corrections act after their updates, stage by stage and inside of time blocks.
 
 use super::*;
+use torre_compiler::backend::gpu::{Module, tower};
 use torre_compiler::host::HostBinary;
 use torre_compiler::incident::{self, FarRows};
 use torre_compiler::injection::Injections;
 use torre_compiler::problem::{Drive, Incident, IncidentField, PlaneWave, TotalBox};
 use torre_compiler::testing::bounded;
+use torre_compiler::tower::{RowOp, TowerProgram};
 
 /// A wave of a scheme, with its drive: the update of a stage.
 fn wave(
@@ -172,6 +174,68 @@ fn waves_far_from_faces_are_copied() {
         assert!(program.block.slots.is_some(), "{number}");
         blocks_by_towers(2, 30 + number as u64, &scheme, schedule, vec![of], 1);
     }
+}
+
+/// The towers of a wave whose rows far from faces have slots, and their kernel as LLVM gets it.
+fn kernel_with_slots() -> (TowerProgram, String) {
+    let scheme = maxwell(4, Precision::F32, [42, 32, 16]);
+    let problem = Problem {
+        incidents: vec![high_wave(&scheme, &[[[10, 32], [8, 25], [5, 11]]])],
+        ..Problem::default()
+    };
+    let schedule = "torre(W = 4, TH = 4)";
+    let (plan, _) = plan_of(&Interpreted::new(), &scheme, &problem, schedule);
+    let program = plan.towers.expect("towers").program;
+    assert!(program.block.slots.is_some());
+    let mut module = Module::new();
+    tower::emit(&mut module, &scheme, &plan.kernels.layout, &program);
+    (program, module.text())
+}
+
+/// Producer warps copy the waves of a stage before they wait for its neighbours, and its rows behind that.
+#[test]
+fn waves_are_under_way_when_neighbours_are_waited_for() {
+    let (program, text) = kernel_with_slots();
+    let kinds = [
+        ("waves", "cp.async.ca.shared.global [$1], [$0], 8"),
+        ("wait", "ld.acquire.cta.shared.u32"),
+        ("rows", "cp.async.cg.shared.global.16"),
+        ("end", "cp.async.mbarrier.arrive.noinc"),
+    ];
+    let kind = |line: &str| kinds.iter().find(|(_, code)| line.contains(code));
+    let calls = text.lines().filter(|line| line.contains("call "));
+    let mut order: Vec<&str> = calls.filter_map(kind).map(|(name, _)| *name).collect();
+    order.dedup();
+    let stages = order.split(|name| *name == "end");
+    let of_stages = stages.filter(|stage| stage.ends_with(&["waves", "wait", "rows"]));
+    // Towers that ends cut off have code of their own.
+    let variants = &program.towers.variants;
+    let codes = 1 + usize::from(variants.plain() < variants.all.len());
+    let expected: usize = program.periods.iter().map(|p| p.variants[0].len()).sum();
+    assert_eq!(of_stages.count(), codes * expected, "{order:?}");
+}
+
+/// Near faces a lane finds the pattern of a row, and all threads of its warp get it.
+#[test]
+fn lanes_find_the_patterns_of_rows_near_faces() {
+    let (program, text) = kernel_with_slots();
+    let mut rows = 0;
+    for period in &program.periods {
+        let variants = period.variants.iter().zip(&program.towers.variants.all);
+        let near = variants.filter(|(_, variant)| variant.faces);
+        let ops = near.flat_map(|(stages, _)| stages.iter().flat_map(|stage| &stage.ops));
+        rows += ops
+            .map(|op| match op {
+                RowOp::Inject { rows, .. } => rows.len(),
+                _ => 0,
+            })
+            .sum::<usize>();
+    }
+    assert!(rows > 0);
+    let given = text
+        .matches("call i32 @llvm.nvvm.shfl.sync.idx.i32")
+        .count();
+    assert_eq!(given, rows);
 }
 
 /// Several boxes of several fields, one in another one; injections of sources into the same places follow.

@@ -137,6 +137,8 @@ impl CorrectionTable {
                 patterns.push(place.map_or(Some(-1), |place| word(place.wave - least))?);
             }
         }
+        // Twice the place of any word is one.
+        word((head + pairs + patterns.len() as i64).checked_mul(2)?)?;
         let base = least + i64::try_from(first).ok()?;
         for x in [xs.lo, xs.hi] {
             for y in [ys.lo, ys.hi] {

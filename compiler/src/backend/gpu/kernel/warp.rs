@@ -25,6 +25,17 @@ impl Kernel<'_> {
         )
     }
 
+    /// The word of the lane of this number. All threads of the warp reach this place.
+    pub fn of_lane(&mut self, word: Operand, number: i32) -> Operand {
+        let args = [
+            Operand::i32(-1),
+            word,
+            Operand::i32(number),
+            Operand::i32(31),
+        ];
+        self.value_of("llvm.nvvm.shfl.sync.idx.i32", word.ty, &args)
+    }
+
     fn shuffle(&mut self, suffix: &str, word: Operand, by: i32) -> Operand {
         // The last lane that a thread may read: below its own, or above.
         let (way, last) = if by < 0 { ("up", 0) } else { ("down", 31) };

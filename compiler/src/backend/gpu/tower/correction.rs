@@ -1,18 +1,23 @@
 //! Corrections near the faces of boxes of total fields: volume sources that add a wave of its own at each place.
 //!
-//! A table has the pattern of each row of the region ([`CorrectionTable`]). From a row's indices a thread finds the
-//! pattern, from that its own word, and from that the number of its wave. All rows of an operation are found together,
-//! so that their loads are under way at the same time. Far from faces across the first two axes rows have the same
-//! pattern where media do not vary, so that a thread has one word for all of them.
+//! A table has the pattern of each row of the region ([`CorrectionTable`]). From a row's indices follows its pattern,
+//! from that a thread's own word, and from that the number of its wave. All rows of an operation are found together,
+//! so that their loads are under way at the same time. In interior periods near faces across the first two axes a lane
+//! of each warp finds the pattern of a row when the stage begins ([`super::volume::find_patterns`]), and tells the
+//! others when the row is corrected. Far from these faces rows have the same pattern where media do not vary, so that a
+//! thread has one word for all of them.
 
 use super::super::abi::{CorrectionTable, TowerParams};
 use super::super::ir::{Operand, Type};
-use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::context::Context;
-use super::volume::{Faces, RowPlace, Rows, Volume, Within};
+use super::volume::{Faces, Places, RowPlace, Rows, Volume, Within, any_is_there, origin};
 use crate::incident::FarRows;
 use crate::scheme::Precision;
-use crate::tower::Adds;
+use crate::tower::{Adds, Group, RowUpdate};
+
+/// More than words of a table.
+const FAR_AWAY: i32 = 1 << 30;
 
 /// The address of the wave that a thread adds to a row, and whether it adds one.
 struct Found {
@@ -146,6 +151,122 @@ impl Volume {
         });
     }
 
+    /// Whether the threads of a warp find the patterns of rows together: in interior periods that may be near faces.
+    pub fn finds_by_lanes(&self, context: &Context<'_>, rows: &Rows<'_>) -> bool {
+        let interior = matches!(rows.places, Places::Interior { .. });
+        let corrects = matches!(self.adds, Adds::Correction(_));
+        interior && corrects && !self.are_alike(context, rows)
+    }
+
+    /// The pattern of one of some rows of an interior period, as many as a warp has lanes at most: a row for each lane.
+    /// It is the least word where the row has none.
+    pub fn pattern_of_lane(
+        &self,
+        k: &mut Kernel<'_>,
+        at: [Operand; 2],
+        rows: &[RowUpdate],
+    ) -> Operand {
+        let half = Operand::i32(16);
+        let pair = |row: &RowUpdate| {
+            let Group { x, y } = row.at;
+            Operand::i32((x as i32) << 16 | y as i32 & 0xffff)
+        };
+        let lane = k.special(Special::Lane);
+        let mut own = Operand::i32(0);
+        for (n, row) in rows.iter().enumerate() {
+            let mine = k.compare(IntCmp::Le, Operand::i32(n as i32), lane);
+            own = k.choose(mine, pair(row), own);
+        }
+        let x = k.int(IntOp::RightSigned, own, half);
+        let y = k.int(IntOp::Left, own, half);
+        let y = k.int(IntOp::RightSigned, y, half);
+        let at = [k.int(IntOp::Add, at[0], x), k.int(IntOp::Add, at[1], y)];
+        let place = RowPlace {
+            at,
+            plane: at[0],
+            inside: Operand::int(Type::I1, 1),
+        };
+        let none = Operand::i32(i32::MIN);
+        let patterns = self.patterns(k, &[place]).into_iter();
+        patterns.fold(none, |none, (inside, pattern)| {
+            let some = k.compare(IntCmp::Le, Operand::i32(0), pattern);
+            let some = k.int(IntOp::And, inside, some);
+            k.choose(some, pattern, none)
+        })
+    }
+
+    /// The number of a thread's word by the pattern of each row, negative where it has none.
+    fn numbers_by(&self, k: &mut Kernel<'_>, z: Operand, patterns: Vec<Operand>) -> Vec<Operand> {
+        let ([.., along], [lo, len]) = (self.ranges, self.hole());
+        let (zero, one) = (Operand::i32(0), Operand::i32(1));
+        let thread = k.int(IntOp::Add, z, along.lo);
+        let from = k.int(IntOp::Sub, thread, lo);
+        // What a row without words for the hole has less: nothing is there if the thread is within it.
+        let within = k.compare(IntCmp::Below, from, len);
+        let below = k.compare(IntCmp::Lt, from, zero);
+        let less = k.choose(below, zero, len);
+        let less = k.choose(within, Operand::i32(FAR_AWAY), less);
+        let more = k.int(IntOp::Sub, zero, less);
+        let numbers = patterns.into_iter().map(|pattern| {
+            let partial = k.int(IntOp::And, pattern, one);
+            let first = k.int(IntOp::RightSigned, pattern, one);
+            let whole = k.int(IntOp::Add, first, z);
+            let by = k.int(IntOp::Mul, partial, more);
+            k.int(IntOp::Add, whole, by)
+        });
+        numbers.collect()
+    }
+
+    /// Adds to the values of rows whose patterns are known.
+    pub fn correct_by(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        rows: &Rows<'_>,
+        at: Within,
+        patterns: Vec<Operand>,
+        variables: &[Variable],
+    ) {
+        let Places::Interior {
+            rows: own, words, ..
+        } = rows.places
+        else {
+            return;
+        };
+        let zero = Operand::i32(0);
+        let numbers = self.numbers_by(k, at.z, patterns);
+        let any = any_is_there(k, &numbers);
+        k.when(any, |k| {
+            let known = numbers.iter().map(|number| {
+                let there = k.int(IntOp::Max, *number, zero);
+                self.word(k, there)
+            });
+            let known: Vec<Operand> = known.collect();
+            let known = numbers.iter().zip(known).map(|(number, word)| {
+                let least = k.int(IntOp::Or, *number, word);
+                (k.compare(IntCmp::Le, zero, least), word)
+            });
+            let known = known.collect();
+            let origin = origin(k, context, at.period, words);
+            // There are no registers to keep numbers of rows in.
+            let strides = [0, 1].map(|n| k.again(self.ranges[n].stride));
+            let shift = self.shift(k, origin);
+            let base = self.word(k, Operand::i32(CorrectionTable::BASE));
+            let first = k.int(IntOp::Add, shift, base);
+            let shifts = own.iter().map(|row| {
+                let mut shift = first;
+                for (by, stride) in row.at.array().into_iter().zip(strides) {
+                    let by = k.int(IntOp::Mul, Operand::i32(by as i32), stride);
+                    shift = k.int(IntOp::Add, shift, by);
+                }
+                shift
+            });
+            let shifts = shifts.collect();
+            let found = self.waves_at(k, context, rows, at, shifts, known);
+            self.add_found(k, context, found, variables);
+        });
+    }
+
     /// Where the waves lie whose words the thread has.
     fn waves_of(
         &self,
@@ -156,20 +277,36 @@ impl Volume {
         places: &[RowPlace],
         words: Vec<(Operand, Operand)>,
     ) -> Vec<Found> {
+        let base = self.word(k, Operand::i32(CorrectionTable::BASE));
+        let shifts = places.iter().map(|place| {
+            let shift = self.shift(k, place.at);
+            k.int(IntOp::Add, shift, base)
+        });
+        let shifts = shifts.collect();
+        self.waves_at(k, context, rows, at, shifts, words)
+    }
+
+    /// The same by what the numbers of rows are more than their words.
+    fn waves_at(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        rows: &Rows<'_>,
+        at: Within,
+        shifts: Vec<Operand>,
+        words: Vec<(Operand, Operand)>,
+    ) -> Vec<Found> {
         let step = self.step(k, context, rows, at);
         let step = k.resize(step, Type::I64);
         let bytes = k.resize(k.param(TowerParams::WAVE_BYTES), Type::I64);
         let by = k.int(IntOp::Mul, step, bytes);
         let waves = k.advance(k.param(TowerParams::WAVES), by, 1);
-        let base = self.word(k, Operand::i32(CorrectionTable::BASE));
         let zero = Operand::i32(0);
-        let found = words.into_iter().zip(places).map(|((has, word), place)| {
-            let mut number = k.int(IntOp::Add, word, base);
-            for (at, range) in place.at.into_iter().zip(self.ranges) {
-                let by = k.int(IntOp::Mul, at, range.stride);
-                number = k.int(IntOp::Add, number, by);
-            }
+        let found = words.into_iter().zip(shifts).map(|((has, word), shift)| {
+            let number = k.int(IntOp::Add, word, shift);
             let number = k.choose(has, number, zero);
+            // Else LLVM chooses among numbers of 64 bits.
+            let number = k.again(number);
             let number = k.resize(number, Type::I64);
             let wave = k.advance(waves, number, 8);
             Found { has, wave }
@@ -257,19 +394,29 @@ impl Volume {
         variables: &[Variable],
     ) {
         self.find(k, context, rows, at, places, |k, found| {
-            let double = Type::scalar(Precision::F64);
-            let waves = found
-                .iter()
-                .map(|found| k.load(double, found.wave, 8, Access::ReadOnly));
-            let waves: Vec<Operand> = waves.collect();
-            for ((found, wave), variable) in found.iter().zip(waves).zip(variables) {
-                let added = k.convert(wave, context.real);
-                let before = k.get(*variable);
-                let after = k.sum(before, added);
-                let after = k.choose(found.has, after, before);
-                k.set(*variable, after);
-            }
+            self.add_found(k, context, found, variables);
         });
+    }
+
+    fn add_found(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        found: Vec<Found>,
+        variables: &[Variable],
+    ) {
+        let double = Type::scalar(Precision::F64);
+        let waves = found
+            .iter()
+            .map(|found| k.load(double, found.wave, 8, Access::ReadOnly));
+        let waves: Vec<Operand> = waves.collect();
+        for ((found, wave), variable) in found.iter().zip(waves).zip(variables) {
+            let added = k.convert(wave, context.real);
+            let before = k.get(*variable);
+            let after = k.sum(before, added);
+            let after = k.choose(found.has, after, before);
+            k.set(*variable, after);
+        }
     }
 
     /// Fetches the waves that will be added to some rows.

@@ -9,7 +9,7 @@ use super::copied::{self, Copied, Known};
 use super::predicate::Predicate;
 use super::steer::RowPointers;
 use super::task;
-use super::volume::{self, Places, Rows};
+use super::volume::{self, Places, RowPatterns, Rows};
 use super::worker::{Left, Worker};
 use super::z_block::{self, Between};
 use super::zone::{Asking, Zones};
@@ -216,6 +216,7 @@ impl<'a> Worker<'a> {
             cross_lane: BTreeMap::new(),
             across: None,
             zones: None,
+            patterns: Vec::new(),
             sent: 0,
         }
     }
@@ -253,6 +254,7 @@ impl<'a> Worker<'a> {
             let mut writer = self.stage(k, period, number, &mut values);
             let Early { zones, fetches } = std::mem::take(&mut early);
             writer.zones = zones;
+            writer.patterns = writer.find_patterns(k, stage);
             let ops = stage.ops.iter().skip(fetches);
             ops.for_each(|op| writer.op(k, op));
             let sent = writer.sent;
@@ -301,6 +303,8 @@ struct Stage<'s, 'a> {
     across: Option<Across>,
     /// Where amendments find states and coefficients. Not kept from stage to stage either.
     zones: Option<Zones>,
+    /// Of rows near faces of boxes of total fields.
+    patterns: Vec<RowPatterns>,
     /// Rows of which they do.
     sent: usize,
 }
@@ -359,9 +363,33 @@ impl Stage<'_, '_> {
         }
     }
 
+    /// What the lanes of a warp have to know of rows near faces of boxes of total fields.
+    fn find_patterns(&self, k: &mut Kernel<'_>, stage: &StageProgram) -> Vec<RowPatterns> {
+        let none: &[usize] = &[];
+        let mut of_updates = BTreeMap::new();
+        for op in &stage.ops {
+            if let RowOp::Inject {
+                update,
+                rows,
+                copied,
+            } = op
+            {
+                let first = || (Vec::<RowUpdate>::new(), Some(none));
+                let (all, slots) = of_updates.entry(*update).or_insert_with(first);
+                all.extend(rows);
+                *slots = slots.filter(|_| copied.is_some());
+            }
+        }
+        let found = of_updates.iter().flat_map(|(update, (rows, slots))| {
+            let rows = self.rows_of(*update, rows, *slots);
+            volume::find_patterns(k, &self.worker.context, &rows)
+        });
+        found.collect()
+    }
+
     /// Rows of an update as volume sources see them.
     fn rows_of<'r>(
-        &self,
+        &'r self,
         update: usize,
         rows: &'r [RowUpdate],
         copied: Option<&'r [usize]>,
@@ -381,6 +409,7 @@ impl Stage<'_, '_> {
                     before: 0,
                 }),
                 near: self.period.near,
+                patterns: &self.patterns,
             },
         }
     }

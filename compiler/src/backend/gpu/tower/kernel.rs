@@ -461,17 +461,26 @@ impl Produced<'_, '_> {
             for (n, stage) in all.iter().enumerate() {
                 let next = k.int(IntOp::Add, before, Operand::i32(n as i32 + 1));
                 let copy = |k: &mut Kernel<'_>| {
-                    wait(k, next);
-                    if let Some(pipeline) = pipeline {
-                        let begun = k.int(IntOp::Mul, from, stages);
-                        let begun = k.int(IntOp::Add, begun, Operand::i32(1));
-                        let older = k.compare(IntCmp::Gt, next, begun);
-                        k.when(older, |k| pipeline.wait_for_free(k));
+                    let wait_for_free = |k: &mut Kernel<'_>| {
+                        if let Some(pipeline) = pipeline {
+                            let begun = k.int(IntOp::Mul, from, stages);
+                            let begun = k.int(IntOp::Add, begun, Operand::i32(1));
+                            let older = k.compare(IntCmp::Gt, next, begun);
+                            k.when(older, |k| pipeline.wait_for_free(k));
+                        }
+                    };
+                    if context.block().slots.is_some() {
+                        // Waves depend on no neighbour: they are under way when rows of neighbours are waited for.
+                        wait_for_free(k);
+                        let (later, after) = self.after(k, number, n);
+                        producer.waves.copy(k, context, self.words, later, after);
+                        wait(k, next);
+                    } else {
+                        wait(k, next);
+                        wait_for_free(k);
                     }
                     let period = producer.for_stage(k, period, n);
                     producer.copy(k, context, period, &stage.loads);
-                    let (later, after) = self.after(k, number, n);
-                    producer.waves.copy(k, context, self.words, later, after);
                     if let Some(pipeline) = pipeline {
                         pipeline.fill(k, 1);
                     }

@@ -14,6 +14,7 @@ use super::task;
 use crate::incident::FarRows;
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, ComponentId, Precision, StageId};
+use crate::tower::block::WARP;
 use crate::tower::{Adds, Group, RowUpdate, VolumeSource};
 
 /// Along an axis.
@@ -49,6 +50,15 @@ pub(super) struct Within {
     pub period: Operand,
 }
 
+/// What the lanes of a warp know of the rows of a stage that an update writes, in periods near faces of boxes of total
+/// fields: for a source, by its number.
+pub(super) struct RowPatterns {
+    source: usize,
+    rows: Vec<RowUpdate>,
+    /// The pattern of the row whose number is the lane's, and of those that are a warp's lanes farther.
+    words: Vec<Variable>,
+}
+
 /// Rows of one update to which sources add.
 pub(super) struct Rows<'r> {
     pub of: (StageId, ComponentId),
@@ -68,6 +78,37 @@ impl<'r> Rows<'r> {
             Places::Boundary(_) => None,
         }
     }
+
+    /// What the lanes of the warp know of them for a source.
+    fn patterns_of(&self, k: &mut Kernel<'_>, source: usize) -> Vec<Operand> {
+        let Places::Interior { rows, patterns, .. } = self.places else {
+            return Vec::new();
+        };
+        let of_source = patterns.iter().find(|known| known.source == source);
+        let known = of_source.into_iter().flat_map(|known| {
+            let numbers = rows
+                .iter()
+                .filter_map(|row| known.rows.iter().position(|r| r == row));
+            numbers.map(|number| (known.words[number / WARP as usize], number % WARP as usize))
+        });
+        let known: Vec<(Variable, usize)> = known.collect();
+        let own = known.into_iter().map(|(word, lane)| {
+            let word = k.get(word);
+            k.of_lane(word, lane as i32)
+        });
+        own.collect()
+    }
+
+    /// Their period, in those of the time block.
+    fn period_of_block(&self, k: &mut Kernel<'_>) -> Operand {
+        match self.places {
+            Places::Interior { words, .. } => {
+                let end = task::interior_end(k, words);
+                k.int(IntOp::Add, self.period, end)
+            }
+            Places::Boundary(_) => self.period,
+        }
+    }
 }
 
 /// Where rows are.
@@ -81,6 +122,8 @@ pub(super) enum Places<'r> {
         copied: Option<Copied<'r>>,
         /// Whether the period is near faces of boxes of total fields, where it may be.
         near: Option<Operand>,
+        /// Of rows of the stage.
+        patterns: &'r [RowPatterns],
     },
     Boundary(&'r [RowPlace]),
 }
@@ -185,13 +228,7 @@ impl Volume {
             there = k.int(IntOp::And, there, active);
         }
         k.when(there, |k| {
-            let period = match rows.places {
-                Places::Interior { words, .. } => {
-                    let end = task::interior_end(k, words);
-                    k.int(IntOp::Add, rows.period, end)
-                }
-                Places::Boundary(_) => rows.period,
-            };
+            let period = rows.period_of_block(k);
             body(k, Within { z, period });
         });
     }
@@ -230,6 +267,27 @@ impl Volume {
             };
             let places: Vec<RowPlace> = own.iter().map(|row| place(k, row)).collect();
             body(k, &places);
+        });
+    }
+
+    /// Corrects rows of an interior period that may be near faces across the first two axes: all threads of a warp come
+    /// here, as each of them knows the pattern of a row.
+    fn correct_near(
+        &self,
+        k: &mut Kernel<'_>,
+        context: &Context<'_>,
+        lane: &Lane,
+        number: usize,
+        rows: &Rows<'_>,
+        variables: &[Variable],
+    ) {
+        let own = rows.patterns_of(k, number);
+        let any = any_is_there(k, &own);
+        k.when(any, |k| {
+            let faces = Faces::of(context, rows.places);
+            self.along(k, lane, rows, faces, |k, within| {
+                self.correct_by(k, context, rows, within, own, variables);
+            });
         });
     }
 
@@ -312,6 +370,15 @@ impl Volume {
     }
 }
 
+/// Whether one of some numbers is not negative.
+pub(super) fn any_is_there(k: &mut Kernel<'_>, numbers: &[Operand]) -> Operand {
+    let numbers = numbers.iter();
+    let all = numbers.fold(Operand::i32(-1), |all, number| {
+        k.int(IntOp::And, all, *number)
+    });
+    k.compare(IntCmp::Le, Operand::i32(0), all)
+}
+
 /// The index of the origin of a period of the time block.
 pub(super) fn origin(
     k: &mut Kernel<'_>,
@@ -390,6 +457,55 @@ impl Finding {
     }
 }
 
+/// Has the lanes of a warp find the patterns of all rows of a stage that an update writes, in periods near faces of boxes
+/// of total fields: they are loaded when the stage begins.
+pub(super) fn find_patterns(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    rows: &Rows<'_>,
+) -> Vec<RowPatterns> {
+    let Places::Interior {
+        rows: own, words, ..
+    } = rows.places
+    else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for source in sources_of(context, rows) {
+        let near = match Finding::of(context, rows, &context.program.sources[source]) {
+            Finding::Looks => None,
+            Finding::LooksIf(near) => Some(near),
+            Finding::No | Finding::Copied => continue,
+        };
+        let volume = Volume::new(k, context, source);
+        if !volume.finds_by_lanes(context, rows) {
+            continue;
+        }
+        let parts = own.chunks(WARP as usize);
+        let found: Vec<Variable> = parts
+            .map(|_| k.variable_of(Operand::i32(i32::MIN)))
+            .collect();
+        let find = |k: &mut Kernel<'_>| {
+            let period = rows.period_of_block(k);
+            let at = origin(k, context, period, words);
+            for (part, found) in own.chunks(WARP as usize).zip(&found) {
+                let pattern = volume.pattern_of_lane(k, at, part);
+                k.set(*found, pattern);
+            }
+        };
+        match near {
+            Some(near) => k.when(near, find),
+            None => find(k),
+        }
+        all.push(RowPatterns {
+            source,
+            rows: own.to_vec(),
+            words: found,
+        });
+    }
+    all
+}
+
 /// Adds the values of sources to the values of some rows.
 pub(super) fn add(
     k: &mut Kernel<'_>,
@@ -413,6 +529,10 @@ pub(super) fn add(
         let volume = Volume::new(k, context, number);
         let variables: Vec<Variable> = values.iter().map(|v| k.variable_of(*v)).collect();
         let look = |k: &mut Kernel<'_>| {
+            if volume.finds_by_lanes(context, rows) {
+                volume.correct_near(k, context, lane, number, rows, &variables);
+                return;
+            }
             volume.along(k, lane, rows, faces, |k, at| match rows.places {
                 Places::Boundary(places) => volume.add(k, context, rows, at, places, &variables),
                 Places::Interior { .. } => {
