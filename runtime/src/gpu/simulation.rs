@@ -516,7 +516,7 @@ mod tests {
                 let most = steps_of_waves(each, 80 << 30).max(steps);
                 let sent = steps_sent(each, most, steps);
                 assert!((steps..=most).contains(&sent), "{each}: {sent} of {most}");
-                assert!(sent == most || sent % steps == 0, "{each}: {sent}");
+                assert!(sent == most || sent.is_multiple_of(steps), "{each}: {sent}");
                 assert!(sent == steps || sent * each <= piece, "{each}: {sent}");
             }
         }
