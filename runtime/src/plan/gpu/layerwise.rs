@@ -37,8 +37,10 @@ const CHANGE: f64 = 0.17;
 /// Bytes in the time that each end of a row takes beyond which it has ghosts, stored or read, in pieces of lines of the
 /// cache.
 const PIECE: f64 = 160.0;
-/// Seconds in which a warp copies the next 32 values of a row to its ghosts, and bytes per second that all copy.
+/// Seconds in which a warp copies the next 32 values of a row to its ghosts, for as many values as were measured, and
+/// bytes per second that all copy.
 const COPY: f64 = 0.9e-6;
+const MEASURED: f64 = 256.0;
 const COPIES: f64 = 0.18e12;
 /// How sharply the longer one of two times that overlap counts: of bytes from memory and from the cache, and of host
 /// and device.
@@ -195,7 +197,7 @@ fn copying(scheme: &Scheme, stage: StageId) -> Option<Kernel> {
     let rows: f64 = rows.sum();
     let bytes = rows * z * scheme.precision.bytes() as f64;
     (rows > 0.0).then(|| Kernel {
-        beside: COPY * z / 32.0 + bytes / COPIES,
+        beside: COPY * z.min(MEASURED) / 32.0 + bytes / COPIES,
         ..Kernel::default()
     })
 }
