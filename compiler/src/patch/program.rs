@@ -363,9 +363,6 @@ fn held(scheme: &Scheme, layout: &Layout, rows: usize) -> Vec<bool> {
     let mut held = vec![false; rows];
     let mut written = vec![false; rows];
     for id in scheme.component_ids() {
-        if scheme.component(id).time_levels == 1 {
-            held[layout.row(id, 0).0 as usize] = true;
-        }
         // Users look at the versions that are the newest then.
         held[layout.row(id, 0).0 as usize] = true;
     }
