@@ -209,8 +209,8 @@ impl ZoneSplitter {
         }
     }
 
-    /// Where a stream begins, as an element of the array, for a run that starts at a cell: that of a zone in bands in the
-    /// first one.
+    /// Where a stream begins, as an element of the array, for a run that starts at a cell: that of a zone in bands in
+    /// the first one.
     fn start(&self, layout: &Layout, stream: Stream, mut at: PerAxis<i64>) -> i64 {
         if let Stream::Zone(zone) = stream
             && let Some(band) = self.bands.of(zone).first()

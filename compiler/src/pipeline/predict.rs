@@ -133,8 +133,8 @@ pub struct SlabsRate {
     /// Cell-steps per second that computing allows: `R / r`, r being the cell-steps that are computed per cell-step of
     /// the domain.
     pub computing: f64,
-    /// Cell-steps per second: the less of both, as loads, launches and stores of neighbouring slabs overlap, but for the
-    /// loads of the first slab of a run and the stores of the last one.
+    /// Cell-steps per second: the less of both, as loads, launches and stores of neighbouring slabs overlap, but for
+    /// the loads of the first slab of a run and the stores of the last one.
     pub cells: f64,
 }
 

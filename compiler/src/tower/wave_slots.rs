@@ -61,8 +61,8 @@ pub(super) fn wave_copies(
 }
 
 impl WaveSlots {
-    /// `None` where no waves can be copied. A stage's waves are copied while the one before runs, so there have to be two
-    /// in a period.
+    /// `None` where no waves can be copied. A stage's waves are copied while the one before runs, so there have to be
+    /// two in a period.
     pub(super) fn new(
         scheme: &Scheme,
         allocations: &[Allocation],

@@ -406,9 +406,9 @@ fn steps_of_waves(bytes: u64, available: u64) -> u64 {
     (RECORD_BYTES / each).max(time_block).max(1)
 }
 
-/// Steps whose waves are sent at a time, if there is room for those of `most` and `steps` are needed: as many time blocks
-/// as find room in a piece of locked memory. Of more pieces the host would fill the third one when the device has
-/// nothing left to do, as the first ones are sent behind all that it was asked for before.
+/// Steps whose waves are sent at a time, if there is room for the waves of `most` steps and `steps` are needed: as many
+/// time blocks as find room in a piece of locked memory. Of more pieces the host would fill the third one when the
+/// device has nothing left to do, as the first ones are sent behind all that it was asked for before.
 fn steps_sent(bytes: u64, most: u64, steps: u64) -> u64 {
     let (each, steps) = (bytes.max(1), steps.max(1));
     let blocks = transfer::PIECE as u64 / each / steps;
@@ -505,7 +505,7 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
 mod tests {
     use super::*;
 
-    /// What is sent at a time is whole time blocks, and one piece of locked memory where these are not larger.
+    /// Waves of whole time blocks are sent at a time, and one piece of locked memory where time blocks are not larger.
     #[test]
     fn waves_are_sent_in_pieces_of_locked_memory() {
         let piece = transfer::PIECE as u64;

@@ -30,8 +30,8 @@ impl Memory {
         })
     }
 
-    /// Zeros that take no memory before they are written, and are not promised any: parts of an array that is larger than
-    /// memory.
+    /// Zeros that take no memory before they are written, and are not promised any: parts of an array that is larger
+    /// than memory.
     pub fn reserved(bytes: u64, layout: &Layout) -> io::Result<Memory> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let bytes = usize::try_from(bytes.max(layout.bytes())).map_err(|_| too_large())?;

@@ -1,7 +1,7 @@
-//! What a layerwise run on a device is expected to do: the kernels of a step, one after the other.
+//! Predictions of layerwise runs on a device: the kernels of a step, one after the other.
 //!
-//! A kernel moves whole arrays, and nothing stays on the chip from one kernel to the next but what the cache of all
-//! multiprocessors holds. It takes the time of its bytes, from memory or from that cache, and of its start; the host
+//! A kernel moves whole arrays, and nothing stays on the chip from one kernel to the next but the contents of the cache
+//! of all multiprocessors. It takes the time of its bytes, from memory or from that cache, and of its start; the host
 //! needs a while for each start, too, which it hides as far as the device is busy.
 
 use super::layers;
@@ -50,7 +50,7 @@ const STARTS: f64 = 6.0;
 /// A kernel of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Kernel {
-    /// Bytes that it moves: those of all rows that it reads and writes, once each.
+    /// Bytes that it moves: all rows that it reads and writes, once each.
     bytes: f64,
     /// Bytes that pass between its multiprocessors and their cache: blocks load some rows again that others have, too.
     cached: f64,
@@ -168,7 +168,7 @@ fn ends_with_ghosts(scheme: &Scheme, id: ComponentId, axis: Axis) -> usize {
     usize::from(below) + usize::from(above)
 }
 
-/// The kernels that amend what a stage has stored.
+/// The kernels that amend the values that a stage has stored.
 fn amending(scheme: &Scheme, stage: StageId) -> Vec<Kernel> {
     let updates = scheme.stages[stage.index()].updates.iter();
     let zones = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
@@ -239,7 +239,7 @@ mod tests {
         assert!((1.0..1.1).contains(&(small / expected)), "{small:e}");
     }
 
-    /// What fits the cache of all multiprocessors comes faster than from memory.
+    /// A grid that fits the cache of all multiprocessors comes faster than from memory.
     #[test]
     fn grids_in_the_cache_run_faster() {
         let rate = |n: i64| {

@@ -1,4 +1,4 @@
-//! What is expected of an H200, beside rates that were measured there.
+//! Expected rates of an H200, beside rates that were measured there.
 
 use super::DevicePlanner;
 use crate::gpu::DeviceModel;
@@ -24,7 +24,7 @@ struct Case {
 }
 
 impl Case {
-    /// A line as of [`LAYERWISE`] or [`PYRAMIDS`]: what it says behind the case, and the case.
+    /// The case of a line of [`LAYERWISE`] or [`PYRAMIDS`], and the words behind it.
     fn of(line: &str) -> (Case, Vec<&str>) {
         let mut words = line.split_whitespace();
         let [name, precision, cells] = [(); 3].map(|()| words.next().expect("a word"));

@@ -33,10 +33,10 @@ const MEET: f64 = 60.0;
 /// Seconds of a launch.
 const START: f64 = 5.1e-6;
 /// With up to two axes, and with three: seconds of an exchange of tiles that stay; for each value that a tile holds, as
-/// some lanes of most warps store or load it alone; for each byte of a halo; and how much longer stages take than those
-/// in the middle of a large grid, as all wait for those at its ends. From 19 runs of 7 schemes with two axes on an H200,
-/// which it meets within 7 %, and from 15 runs of 9 shapes of FDTD(2,2) and FDTD(4,2), which it meets within 12 %
-/// (roots of the mean squares).
+/// some lanes of most warps store or load it alone; for each byte of a halo; and how much longer stages take than
+/// stages in the middle of a large grid, as all wait for the stages at its ends. From 19 runs of 7 schemes with two
+/// axes on an H200, which it meets within 7 %, and from 15 runs of 9 shapes of FDTD(2,2) and FDTD(4,2), which it meets
+/// within 12 % (roots of the mean squares).
 const EXCHANGE: [f64; 2] = [1.4e-6, 1.0e-6];
 const HELD: [f64; 2] = [0.079e-9, 0.173e-9];
 const RIMS: [f64; 2] = [0.0, 1.0 / 60e9];
@@ -45,13 +45,14 @@ const ENDS: [f64; 2] = [1.28, 1.2];
 /// one block do not, in f32 and f64.
 const APART: f64 = 0.62;
 const ALONE: [f64; 2] = [0.83, 1.0];
-/// Instructions of blocks of one warp, which meet no others, by those that others would have; in f64 they take no
-/// longer, but less of copies is hidden. From 22 runs of 7 shapes of waves along one axis, which it meets within 12 %.
+/// Instructions of blocks of one warp, which meet no others, by the instructions that other blocks would have; in f64
+/// they take no longer, but less of copies is hidden. From 22 runs of 7 shapes of waves along one axis, which it meets
+/// within 12 %.
 const LONE: f64 = 0.9;
 const LONE_APART: f64 = 0.85;
 /// Rounds in which such blocks end one after the other.
 const ENDING: f64 = 0.2;
-/// Rounds of tiles in which the last one counts as a whole, and those in which all blocks load at the same time; where
+/// Rounds of tiles in which the last one counts as a whole, and rounds in which all blocks load at the same time; where
 /// there are more, tiles are spread evenly.
 const MANY: f64 = 8.0;
 const FEW: f64 = 4.0;

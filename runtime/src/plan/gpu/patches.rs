@@ -194,7 +194,8 @@ impl DevicePlanner<'_> {
         sketches
     }
 
-    /// The base of a tile whose halo is known, as wide as it allows where nothing is asked for; `None` if there is none.
+    /// The base of a tile whose halo is known, as wide as it allows where nothing is asked for; `None` if there is
+    /// none.
     fn base_of(
         &self,
         shape: &Shape,

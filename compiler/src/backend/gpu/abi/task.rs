@@ -39,7 +39,8 @@ impl TaskWord {
     pub const SHIFT: [u32; 2] = [16, 17];
     /// The variant of interior periods.
     pub const VARIANT: u32 = 18;
-    /// The interior periods near faces of boxes of total fields, where the variant has such: the first one, and how many.
+    /// The interior periods near faces of boxes of total fields, where the variant has such: the first one, and how
+    /// many.
     pub const NEAR: [u32; 2] = [19, 20];
     /// Words of a task in memory.
     pub const COUNT: u32 = 21;

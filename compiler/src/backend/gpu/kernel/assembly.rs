@@ -27,8 +27,8 @@ impl Kernel<'_> {
         self.assembly(code, constraints, &[value.ty], &[value])[0]
     }
 
-    /// A zero that neither LLVM nor the assembler knows to be one. Zeros of odd and of even numbers are different ones to
-    /// them: starts have blocks along the first axis alone.
+    /// A zero that neither LLVM nor the assembler knows to be one. Zeros of odd and of even numbers are different ones
+    /// to them: starts have blocks along the first axis alone.
     pub fn unknown_zero(&mut self, number: usize) -> Operand {
         let axis = ['z', 'y'][number % 2];
         let code = format!("mov.u32 $0, %ctaid.{axis};");

@@ -201,7 +201,7 @@ impl Volume {
         let (zero, one) = (Operand::i32(0), Operand::i32(1));
         let thread = k.int(IntOp::Add, z, along.lo);
         let from = k.int(IntOp::Sub, thread, lo);
-        // What a row without words for the hole has less: nothing is there if the thread is within it.
+        // The words that a row without words for the hole lacks before the thread's; no word is there within the hole.
         let within = k.compare(IntCmp::Below, from, len);
         let below = k.compare(IntCmp::Lt, from, zero);
         let less = k.choose(below, zero, len);
@@ -286,7 +286,7 @@ impl Volume {
         self.waves_at(k, context, rows, at, shifts, words)
     }
 
-    /// The same by what the numbers of rows are more than their words.
+    /// The same, by `shifts`: the number of a wave in each row, less the row's word.
     fn waves_at(
         &self,
         k: &mut Kernel<'_>,
@@ -316,7 +316,8 @@ impl Volume {
 
     /// The patterns of some rows, each with whether the row is in the region and the thread has something to do there.
     ///
-    /// Of rows beside the region it is that of another row. Rows with the same index along an axis have one class there.
+    /// Of rows beside the region it is that of another row. Rows with the same index along an axis have one class
+    /// there.
     fn patterns(&self, k: &mut Kernel<'_>, places: &[RowPlace]) -> Vec<(Operand, Operand)> {
         let (zero, head) = (Operand::i32(0), Operand::i32(CorrectionTable::HEAD));
         let [xs, ..] = self.ranges;

@@ -125,8 +125,8 @@ impl<'a> Worker<'a> {
         variables
     }
 
-    /// Whether a period is near faces of boxes of total fields, where towers may be. Behind them threads learn anew which
-    /// sources correct them.
+    /// Whether a period is near faces of boxes of total fields, where towers may be. Behind them threads learn anew
+    /// which sources correct them.
     fn near(&self, k: &mut Kernel<'_>, number: Operand, known: Option<Known>) -> Option<Operand> {
         let context = &self.context;
         if !context.near_faces() {
@@ -363,7 +363,7 @@ impl Stage<'_, '_> {
         }
     }
 
-    /// What the lanes of a warp have to know of rows near faces of boxes of total fields.
+    /// Has the lanes of a warp find the patterns of rows near faces of boxes of total fields.
     fn find_patterns(&self, k: &mut Kernel<'_>, stage: &StageProgram) -> Vec<RowPatterns> {
         let none: &[usize] = &[];
         let mut of_updates = BTreeMap::new();

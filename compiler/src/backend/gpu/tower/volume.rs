@@ -50,12 +50,12 @@ pub(super) struct Within {
     pub period: Operand,
 }
 
-/// What the lanes of a warp know of the rows of a stage that an update writes, in periods near faces of boxes of total
-/// fields: for a source, by its number.
+/// The patterns, in the lanes of a warp, of the rows of a stage that an update writes, in periods near faces of boxes
+/// of total fields: for a source, by its number.
 pub(super) struct RowPatterns {
     source: usize,
     rows: Vec<RowUpdate>,
-    /// The pattern of the row whose number is the lane's, and of those that are a warp's lanes farther.
+    /// The pattern of the row whose number is the lane's, and of each row that is a multiple of a warp's lanes farther.
     words: Vec<Variable>,
 }
 
@@ -79,7 +79,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// What the lanes of the warp know of them for a source.
+    /// Their patterns for a source, from the lanes of the warp.
     fn patterns_of(&self, k: &mut Kernel<'_>, source: usize) -> Vec<Operand> {
         let Places::Interior { rows, patterns, .. } = self.places else {
             return Vec::new();
@@ -99,7 +99,7 @@ impl<'r> Rows<'r> {
         own.collect()
     }
 
-    /// Their period, in those of the time block.
+    /// Their period, counted in periods of the time block.
     fn period_of_block(&self, k: &mut Kernel<'_>) -> Operand {
         match self.places {
             Places::Interior { words, .. } => {
@@ -233,8 +233,8 @@ impl Volume {
         });
     }
 
-    /// Runs `body` in interior periods near the box, with the places of the rows, all of which are the thread's. Periods
-    /// of alike rows are in the box or beside it.
+    /// Runs `body` in interior periods near the box, with the places of the rows, all of which are the thread's.
+    /// Periods of alike rows are in the box or beside it.
     fn near(
         &self,
         k: &mut Kernel<'_>,
@@ -457,8 +457,8 @@ impl Finding {
     }
 }
 
-/// Has the lanes of a warp find the patterns of all rows of a stage that an update writes, in periods near faces of boxes
-/// of total fields: they are loaded when the stage begins.
+/// Has the lanes of a warp find the patterns of all rows of a stage that an update writes, in periods near faces of
+/// boxes of total fields: they are loaded when the stage begins.
 pub(super) fn find_patterns(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
