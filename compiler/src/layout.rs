@@ -164,11 +164,11 @@ pub struct Lines {
 /// How far planes across the outer axis are from each other.
 #[derive(Clone, Copy, Debug)]
 enum Planes {
-    /// As they have groups.
+    /// By their groups.
     Whole,
-    /// As many groups apart as a stripe of this number of indices has.
+    /// By the groups of a stripe of this number of indices.
     Stripe(i64),
-    /// A little farther apart than the groups of a plane and this number of elements more.
+    /// By the groups of a plane and this number of elements, rounded up to pages.
     Window(i64),
 }
 

@@ -60,7 +60,7 @@ impl Writer {
         Angle { quarters, rest }
     }
 
-    /// The sine of a rest and `quarters` quarter turns.
+    /// The sine of a remainder `rest` and `quarters` right angles.
     fn quadrant(&mut self, rest: Double, quarters: Value) -> Value {
         let (sin, cos) = self.sin_cos(rest);
         let half = self.times(0.5, quarters);

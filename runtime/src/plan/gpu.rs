@@ -6,8 +6,6 @@ mod device_plan;
 mod fit;
 mod layers;
 mod layerwise;
-#[cfg(test)]
-mod measured;
 mod order;
 mod patch_rates;
 mod patches;
@@ -39,6 +37,7 @@ pub use window::{Wanted, WindowPlan, group_planes};
 use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
 use boxes::{Boxes, FarFrom};
+use fit::Known;
 use predict::Slowdown;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use torre_compiler::backend::gpu::layerwise::reads_overwritten;
@@ -112,13 +111,6 @@ pub struct DevicePlanner<'a> {
     known: Mutex<Vec<Known>>,
     /// How lines have to be divided, instead of the way that is expected to be fastest.
     pub division: Option<Division>,
-}
-
-/// The blocks that run towers of some tiling.
-struct Known {
-    levels: Vec<Level>,
-    division: Option<Division>,
-    fits: Result<Arc<Vec<Fit>>, Refusal>,
 }
 
 /// A member of a family: its prediction, or why it does not run.

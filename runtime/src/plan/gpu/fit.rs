@@ -1,8 +1,11 @@
 //! Towers that a GPU can run.
 
+use super::Refusal;
+use std::sync::Arc;
 use torre_compiler::layout::Layout;
+use torre_compiler::schedule::Level;
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::block::Block;
+use torre_compiler::tower::block::{Block, Division};
 use torre_compiler::tower::{AllocatedTowers, TowerProgram, Towers};
 
 /// Towers that a GPU can run.
@@ -37,4 +40,11 @@ impl Fit {
         let (allocated, block) = (self.allocated.clone(), self.block.clone());
         allocated.program(scheme, layout, block)
     }
+}
+
+/// The blocks that run towers of some tiling.
+pub(super) struct Known {
+    pub(super) levels: Vec<Level>,
+    pub(super) division: Option<Division>,
+    pub(super) fits: Result<Arc<Vec<Fit>>, Refusal>,
 }

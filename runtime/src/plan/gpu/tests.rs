@@ -1,5 +1,7 @@
 //! Plans for GPUs, and refusals.
 
+mod measured;
+
 use super::*;
 use crate::world::FileWorld;
 use std::path::Path;

@@ -231,6 +231,7 @@ impl Volume {
             rows: own, words, ..
         } = rows.places
         else {
+            // Rows of boundary periods have no patterns.
             return;
         };
         let zero = Operand::i32(0);
