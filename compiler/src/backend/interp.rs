@@ -202,42 +202,16 @@ impl Interp {
         if range.is_empty() {
             return;
         }
+        let (mut single, mut double) = (Pool::<f32>(Vec::new()), Pool::<f64>(Vec::new()));
         for record in records {
-            let (offset, groups) = (record[0], record[1]);
-            for i in 0..groups {
-                // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are
-                // aligned.
-                unsafe {
-                    match self.precision {
-                        Precision::F32 => {
-                            let at = |(start, stride): (i64, i64)| {
-                                base.wrapping_offset(start as isize)
-                                    .cast::<f32>()
-                                    .wrapping_offset((i * stride) as isize)
-                            };
-                            let streams = record[2..]
-                                .iter()
-                                .copied()
-                                .zip(self.streams.iter().copied());
-                            let streams: Vec<*mut f32> = streams.map(at).collect();
-                            run_group(updates, at((offset, self.stride)), &streams, range);
-                        }
-                        Precision::F64 => {
-                            let at = |(start, stride): (i64, i64)| {
-                                base.wrapping_offset(start as isize)
-                                    .cast::<f64>()
-                                    .wrapping_offset((i * stride) as isize)
-                            };
-                            let streams = record[2..]
-                                .iter()
-                                .copied()
-                                .zip(self.streams.iter().copied());
-                            let streams: Vec<*mut f64> = streams.map(at).collect();
-                            run_group(updates, at((offset, self.stride)), &streams, range);
-                        }
-                    }
+            // SAFETY: passed on.
+            unsafe {
+                match self.precision {
+                    Precision::F32 => self.record(updates, base, record, range, &mut single),
+                    Precision::F64 => self.record(updates, base, record, range, &mut double),
                 }
             }
+            let (offset, groups) = (record[0], record[1]);
             let first = base.wrapping_offset(offset as isize);
             let stride = self.stride * self.precision.bytes() as i64;
             // SAFETY: passed on.
@@ -251,6 +225,39 @@ impl Interp {
                     range,
                 )
             }
+        }
+    }
+
+    /// The groups of one record, in the layout's precision.
+    ///
+    /// # Safety
+    /// As for [`Self::records`].
+    unsafe fn record<T: Real>(
+        &self,
+        updates: &[Update],
+        base: *mut u8,
+        record: &[i64],
+        range: Interval,
+        pool: &mut Pool<T>,
+    ) {
+        let element = |start: i64, group: i64, stride: i64| {
+            base.wrapping_offset(start as isize)
+                .cast::<T>()
+                .wrapping_offset((group * stride) as isize)
+        };
+        for group in 0..record[1] {
+            let streams = record[2..].iter().zip(&self.streams);
+            let streams: Vec<*mut T> = streams
+                .map(|(start, stride)| element(*start, group, *stride))
+                .collect();
+            let place = Place {
+                group: element(record[0], group, self.stride),
+                streams: &streams,
+                range,
+            };
+            // SAFETY: the caller vouches for the array, and the elements of an array of the layout's precision are
+            // aligned.
+            unsafe { run_group(updates, place, pool) };
         }
     }
 }
@@ -282,109 +289,223 @@ impl Code for Interp {
     }
 }
 
-/// Evaluates all updates before it stores anything.
-///
-/// # Safety
-/// As for [`crate::kernel::RowFn`], for one group.
-unsafe fn run_group<T: Real>(
-    updates: &[Update],
-    group: *mut T,
-    streams: &[*mut T],
-    Interval { lo, hi }: Interval,
-) {
-    let length = (hi - lo) as usize;
-    let start = |operand: Operand| operand.stream.map_or(group, |s| streams[s]);
-    // SAFETY: the caller guarantees that the values that updates read lie in the array, and that no thread writes them
-    // meanwhile. Nothing is written before the copies are made.
-    let load = |operand: Operand| unsafe {
-        let start = start(operand).wrapping_offset(operand.at as isize);
-        match operand.uniform {
-            true => vec![*start; length],
-            false => {
-                let start = start.wrapping_offset(lo as isize);
-                std::slice::from_raw_parts(start, length).to_vec()
-            }
-        }
-    };
-    let evaluate = |body: &Bound, base: &[T]| {
-        let mut values: Vec<Vec<T>> = Vec::with_capacity(body.ops.len());
-        for (op, &operand) in body.ops.iter().zip(&body.reads) {
-            let value = match op {
-                Op::Base => base.to_vec(),
-                op if op.is_operand() => load(operand),
-                Op::Const(c) => vec![T::from_f64(*c); length],
-                op => compute(op, &values),
-            };
-            values.push(value);
-        }
-        values
-    };
-    // The new value where a mask is not 0, else the old one.
-    let masked = |mut new: Vec<T>, mask: Option<i64>, place: Operand| {
-        if let Some(mask) = mask {
-            let (mask, old) = (load(Operand::group(mask)), load(place));
-            for ((new, mask), old) in new.iter_mut().zip(mask).zip(old) {
-                if mask == T::from_f64(0.0) {
-                    *new = old;
-                }
-            }
-        }
-        new
-    };
-    let mut results: Vec<(Operand, Vec<T>)> = Vec::new();
-    for update in updates {
-        let mut result = evaluate(&update.body, &[]).swap_remove(update.body.result);
-        for amendment in &update.amendments {
-            let values = evaluate(amendment, &result);
-            for &(place, value) in &amendment.states {
-                let new = masked(values[value].clone(), update.mask, place);
-                results.push((place, new));
-            }
-            result.clone_from(&values[amendment.result]);
-        }
-        let target = Operand::group(update.target);
-        results.push((target, masked(result, update.mask, target)));
-    }
-    for (place, result) in results {
-        // SAFETY: the target's elements at these indices lie in the array, and no other thread accesses them.
-        unsafe {
-            let target = start(place).wrapping_offset((place.at + lo) as isize);
-            std::ptr::copy_nonoverlapping(result.as_ptr(), target, length);
+/// The values of a row.
+enum Row<'a, T> {
+    /// As they lie in memory.
+    Memory(&'a [T]),
+    Own(Vec<T>),
+}
+
+impl<T> std::ops::Deref for Row<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Row::Memory(values) => values,
+            Row::Own(values) => values,
         }
     }
 }
 
-/// An operation on whole rows. One without operands gives an empty row. Iterators over references are inlined at all
-/// levels of optimisation, iterators over copied values are not.
-fn compute<T: Real>(op: &Op, values: &[Vec<T>]) -> Vec<T> {
-    let of = |v: crate::scheme::Value| values[v.index()].iter();
+/// Rows that are no longer in use, whose memory the next ones take.
+struct Pool<T>(Vec<Vec<T>>);
+
+impl<T: Real> Pool<T> {
+    /// A row with any values.
+    #[inline(always)]
+    fn row(&mut self, length: usize) -> Vec<T> {
+        let mut row = self.0.pop().unwrap_or_default();
+        row.resize(length, T::from_f64(0.0));
+        row
+    }
+
+    #[inline(always)]
+    fn filled(&mut self, length: usize, value: T) -> Vec<T> {
+        let mut row = self.row(length);
+        row.fill(value);
+        row
+    }
+
+    #[inline(always)]
+    fn copied(&mut self, values: &[T]) -> Vec<T> {
+        let mut row = self.row(values.len());
+        row.copy_from_slice(values);
+        row
+    }
+
+    fn take_back(&mut self, rows: Vec<Row<'_, T>>) {
+        for row in rows {
+            if let Row::Own(row) = row {
+                self.0.push(row);
+            }
+        }
+    }
+}
+
+/// The memory of a group.
+#[derive(Clone, Copy)]
+struct Place<'a, T> {
+    group: *mut T,
+    streams: &'a [*mut T],
+    range: Interval,
+}
+
+impl<T: Real> Place<'_, T> {
+    fn start(&self, operand: Operand) -> *mut T {
+        let start = operand.stream.map_or(self.group, |s| self.streams[s]);
+        start.wrapping_offset(operand.at as isize)
+    }
+
+    /// # Safety
+    /// The values lie in the array, and nothing writes them while the row is in use.
+    #[inline(always)]
+    unsafe fn load<'r>(&self, operand: Operand, pool: &mut Pool<T>) -> Row<'r, T> {
+        let Interval { lo, hi } = self.range;
+        let (start, length) = (self.start(operand), (hi - lo) as usize);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match operand.uniform {
+                true => Row::Own(pool.filled(length, *start)),
+                false => {
+                    let start = start.wrapping_offset(lo as isize);
+                    Row::Memory(std::slice::from_raw_parts(start, length))
+                }
+            }
+        }
+    }
+}
+
+/// Evaluates all updates before it stores anything.
+///
+/// # Safety
+/// As for [`crate::kernel::RowFn`], for one group.
+unsafe fn run_group<T: Real>(updates: &[Update], place: Place<'_, T>, pool: &mut Pool<T>) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        // SAFETY: passed on; the processor has the features.
+        return unsafe { run_group_avx2(updates, place, pool) };
+    }
+    // SAFETY: passed on.
+    unsafe { run_group_any(updates, place, pool) }
+}
+
+/// The same code where a multiply-add is an instruction, and not a call. No bit depends on it.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn run_group_avx2<T: Real>(updates: &[Update], place: Place<'_, T>, pool: &mut Pool<T>) {
+    // SAFETY: passed on.
+    unsafe { run_group_any(updates, place, pool) }
+}
+
+#[inline(always)]
+unsafe fn run_group_any<T: Real>(updates: &[Update], place: Place<'_, T>, pool: &mut Pool<T>) {
+    // The new value where a mask is not 0, else the old one.
+    let masked = |new: &[T], mask: Option<i64>, at: Operand, pool: &mut Pool<T>| {
+        let mut new = pool.copied(new);
+        if let Some(mask) = mask {
+            // SAFETY: as below.
+            let [mask, old] = [Operand::group(mask), at].map(|at| unsafe { place.load(at, pool) });
+            for ((new, mask), old) in new.iter_mut().zip(mask.iter()).zip(old.iter()) {
+                if *mask == T::from_f64(0.0) {
+                    *new = *old;
+                }
+            }
+            pool.take_back(vec![mask, old]);
+        }
+        new
+    };
+    let mut results: Vec<(Operand, Vec<T>)> = Vec::with_capacity(updates.len());
+    for update in updates {
+        // SAFETY: the caller guarantees that the values that updates read lie in the array, and that no thread writes
+        // them meanwhile. Nothing is written before all results are there.
+        let mut values = unsafe { evaluate(&update.body, &[], place, pool) };
+        let mut result = update.body.result;
+        for amendment in &update.amendments {
+            // SAFETY: likewise.
+            let amended = unsafe { evaluate(amendment, &values[result], place, pool) };
+            for &(at, value) in &amendment.states {
+                results.push((at, masked(&amended[value], update.mask, at, pool)));
+            }
+            pool.take_back(std::mem::replace(&mut values, amended));
+            result = amendment.result;
+        }
+        let target = Operand::group(update.target);
+        results.push((target, masked(&values[result], update.mask, target, pool)));
+        pool.take_back(values);
+    }
+    for (at, result) in results {
+        // SAFETY: the target's elements at these indices lie in the array, and no other thread accesses them.
+        unsafe {
+            let target = place.start(at).wrapping_offset(place.range.lo as isize);
+            std::ptr::copy_nonoverlapping(result.as_ptr(), target, result.len());
+        }
+        pool.0.push(result);
+    }
+}
+
+/// The values of all operations of a body.
+///
+/// # Safety
+/// As for [`Place::load`].
+#[inline(always)]
+unsafe fn evaluate<'r, T: Real>(
+    body: &Bound,
+    base: &[T],
+    place: Place<'_, T>,
+    pool: &mut Pool<T>,
+) -> Vec<Row<'r, T>> {
+    let length = (place.range.hi - place.range.lo) as usize;
+    let mut values: Vec<Row<'r, T>> = Vec::with_capacity(body.ops.len());
+    for (op, &operand) in body.ops.iter().zip(&body.reads) {
+        let value = match op {
+            Op::Base => Row::Own(pool.copied(base)),
+            // SAFETY: passed on.
+            op if op.is_operand() => unsafe { place.load(operand, pool) },
+            Op::Const(c) => Row::Own(pool.filled(length, T::from_f64(*c))),
+            op => {
+                let mut row = pool.row(length);
+                compute(op, &values, &mut row);
+                Row::Own(row)
+            }
+        };
+        values.push(value);
+    }
+    values
+}
+
+/// An operation on whole rows; nothing for one without operands.
+#[inline(always)]
+fn compute<T: Real>(op: &Op, values: &[Row<'_, T>], row: &mut [T]) {
+    let length = row.len();
+    /// A value for each index, of the values of some rows there.
+    macro_rules! each {
+        ($($value:ident),+ => $result:expr) => {{
+            $(let $value = &values[$value.index()][..length];)+
+            for (i, new) in row.iter_mut().enumerate() {
+                $(let $value = $value[i];)+
+                *new = $result;
+            }
+        }};
+    }
     match *op {
-        Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => Vec::new(),
-        Op::Neg(a) => of(a).map(|a| a.neg()).collect(),
-        Op::Abs(a) => of(a).map(|a| a.abs()).collect(),
-        Op::Flush(a) => of(a).map(|a| a.flush()).collect(),
-        Op::Sqrt(a) => of(a).map(|a| a.sqrt()).collect(),
-        Op::Power2(a) => of(a).map(|a| a.power2()).collect(),
-        Op::Exponent(a) => of(a).map(|a| a.exponent()).collect(),
-        Op::Add(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.add(b)).collect(),
-        Op::Sub(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.sub(b)).collect(),
-        Op::Mul(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.mul(b)).collect(),
-        Op::Div(a, b) => of(a).zip(of(b)).map(|(&a, &b)| a.div(b)).collect(),
-        Op::Fma(a, b, c) => of(a)
-            .zip(of(b))
-            .zip(of(c))
-            .map(|((&a, &b), &c)| a.mul_add(b, c))
-            .collect(),
+        Op::Const(_) | Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => {}
+        Op::Neg(a) => each!(a => a.neg()),
+        Op::Abs(a) => each!(a => a.abs()),
+        Op::Flush(a) => each!(a => a.flush()),
+        Op::Sqrt(a) => each!(a => a.sqrt()),
+        Op::Power2(a) => each!(a => a.power2()),
+        Op::Exponent(a) => each!(a => a.exponent()),
+        Op::Add(a, b) => each!(a, b => a.add(b)),
+        Op::Sub(a, b) => each!(a, b => a.sub(b)),
+        Op::Mul(a, b) => each!(a, b => a.mul(b)),
+        Op::Div(a, b) => each!(a, b => a.div(b)),
+        Op::Fma(a, b, c) => each!(a, b, c => a.mul_add(b, c)),
         Op::Select {
             cmp,
             a,
             b,
             then,
             otherwise,
-        } => of(a)
-            .zip(of(b))
-            .zip(of(then).zip(of(otherwise)))
-            .map(|((&a, &b), (&then, &otherwise))| if a.compare(cmp, b) { then } else { otherwise })
-            .collect(),
+        } => each!(a, b, then, otherwise => if a.compare(cmp, b) { then } else { otherwise }),
     }
 }

@@ -1,5 +1,6 @@
 //! Items of modules that are not in use.
 
+use super::parsed::Parsed;
 use super::space::{Space, item_name};
 use crate::world::World;
 use torre_grammar::ast::ItemKind;
@@ -81,7 +82,7 @@ pub fn elsewhere(world: &dyn World, user: &Source, name: Option<&str>) -> Vec<El
         if name.is_some_and(|name| !defines(found.text(), name)) {
             continue;
         }
-        let Ok(ast) = torre_grammar::parse(&found) else {
+        let Ok(ast) = Parsed::default().module(&found) else {
             continue;
         };
         for item in &ast.items {

@@ -3,15 +3,15 @@
 use super::allow;
 use super::codes;
 use super::elsewhere::module_with;
+use super::parsed::Parsed;
 use super::report::{Place, Report};
 use super::space::{Space, item_name};
 use super::suggest::did_you_mean;
 use crate::world::World;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{Ast, ItemKind, Name, Use};
-use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::{Source, Span};
 
 const MODULES: usize = 256;
@@ -40,24 +40,6 @@ pub struct Module {
     /// `None`: a name whose `use` failed.
     names: BTreeMap<(Space, String), Option<ItemId>>,
     loading: bool,
-}
-
-/// The syntax of modules, for programs that are resolved several times.
-#[derive(Debug, Default)]
-pub struct Parsed(RefCell<Vec<(Source, Rc<Ast>)>>);
-
-impl Parsed {
-    /// The syntax of a text, parsed now if it was not before.
-    fn ast(&self, source: &Source) -> Result<Rc<Ast>, Diagnostics> {
-        let is_same = |s: &Source| s.name() == source.name() && s.text() == source.text();
-        let known = self.0.borrow().iter().find(|(s, _)| is_same(s)).cloned();
-        if let Some((_, ast)) = known {
-            return Ok(ast);
-        }
-        let ast = Rc::new(torre_grammar::parse(source)?);
-        self.0.borrow_mut().push((source.clone(), ast.clone()));
-        Ok(ast)
-    }
 }
 
 /// All modules that were met.
@@ -358,7 +340,7 @@ impl Library {
             );
             return None;
         }
-        match self.parsed.ast(&found) {
+        match self.parsed.module(&found) {
             Ok(ast) => Some(self.load(world, report, &found, ast)),
             Err(diagnostics) => {
                 for d in diagnostics.0 {

@@ -13,7 +13,7 @@ mod tilings;
 
 pub use effort::Effort;
 pub use layers::add_layers;
-pub use memo::once;
+pub use memo::{look_first, once};
 pub use memory::Memory;
 pub use patches::random_patches;
 pub use random::{

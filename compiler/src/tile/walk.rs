@@ -330,7 +330,10 @@ impl Rows<'_> {
     fn planes_of_rows(&mut self, scratch: &mut Scratch, visit: &mut impl FnMut(&Segment)) {
         for side in self.program.sides(Axis::OUTER, self.sheets) {
             let mut all = Interval::default();
-            for class in self.classes {
+            for (class, range) in self.classes.iter().zip(&scratch.ranges) {
+                if range.is_empty() {
+                    continue;
+                }
                 let span = self.lean_span(class, &scratch.limits);
                 let stagger = class.position[Axis::OUTER];
                 all = all.hull(side.indices(span, stagger, class.region[Axis::OUTER]));
@@ -353,6 +356,9 @@ impl Rows<'_> {
             }
             let along = limit.of(class);
             span = along.minus(places.scaled(b)).solve(a, span);
+            if span.is_empty() {
+                return Span::NONE;
+            }
             for other in &limits[..i] {
                 let (c, d) = (other.form[Axis::OUTER], other.form[Axis::MIDDLE]);
                 if b == 0 || d == 0 {
@@ -361,6 +367,9 @@ impl Rows<'_> {
                 // d * first - b * second has no middle axis left.
                 let combined = along.scaled(d).minus(other.of(class).scaled(b));
                 span = combined.solve(a * d - c * b, span);
+                if span.is_empty() {
+                    return Span::NONE;
+                }
             }
         }
         span

@@ -1,20 +1,23 @@
 //! NVIDIA's assembler, and a record of the kernels that it has taken.
 //!
-//! Assembling takes a sixth of the time of all tests, and most changes leave most kernels as they are. So the file
-//! `assembled.txt` keeps, for each kernel, the hash of its PTX and the assembler's answer; a kernel whose hash is not
-//! there is assembled. The variable `TORRE_ASSEMBLED=record` makes tests assemble all kernels and write the file anew:
+//! Compiling and assembling them takes a fifth of the time of all tests, and most changes leave most kernels as they
+//! are. So the file `assembled.txt` keeps, for each kernel, the hash of its text for LLVM, with target and version, and
+//! the assembler's answer; a kernel whose hash is not there is compiled and assembled. The variable
+//! `TORRE_ASSEMBLED=record` makes tests assemble all kernels and write the file anew:
 //! `TORRE_ASSEMBLED=record cargo test --release -p torre-suite --test suite assembly::`.
 
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{LazyLock, Mutex};
 use tempfile::TempDir;
+use torre_compiler::testing::look_first;
 
 const RECORD: &str = include_str!("assembled.txt");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/assembled.txt");
-const HEAD: &str = "# Kernels that NVIDIA's assembler has taken: the hash of target and PTX, and the bytes\n\
+const HEAD: &str = "# Kernels that NVIDIA's assembler has taken: the hash of the text for LLVM, and the bytes\n\
     # of memory that a thread needs for itself. Tests write this file (assembler.rs).\n";
 
 /// By hash, bytes of memory of a thread.
@@ -34,21 +37,38 @@ static KNOWN: LazyLock<Record> = LazyLock::new(|| read(RECORD).expect("lines of 
 /// The kernels that this process has assembled for the file.
 static RECORDED: Mutex<Record> = Mutex::new(BTreeMap::new());
 
-/// The first half of the SHA-256 of target and PTX, in hexadecimal digits.
-fn hash(ptx: &str, target: &str) -> String {
-    let digest = Sha256::new().chain_update(target).chain_update("\n");
-    let digest = digest.chain_update(ptx).finalize();
+thread_local! {
+    /// Hashes of the texts that this thread has compiled, or would have, since its last check.
+    static TEXTS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What stands for the PTX of a known kernel, which is not compiled.
+fn known(text: &str) -> Option<String> {
+    let hash = hash(text);
+    let found = KNOWN.contains_key(&hash) && !records();
+    TEXTS.with_borrow_mut(|texts| texts.push(hash));
+    found.then(|| "// A kernel of the record.\n".to_owned())
+}
+
+/// Whether the file is written anew.
+fn records() -> bool {
+    std::env::var_os("TORRE_ASSEMBLED").is_some_and(|value| value == "record")
+}
+
+/// The first half of the SHA-256 of a text, in hexadecimal digits.
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text);
     digest[..16]
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
 }
 
+/// While it lives, its thread compiles no kernels of the record.
 pub struct Assembler {
     /// The assembler that `TORRE_PTXAS` names, or the one in the path, if there is one.
     program: Option<PathBuf>,
     folder: TempDir,
-    records: bool,
 }
 
 impl Assembler {
@@ -56,29 +76,34 @@ impl Assembler {
         let named = std::env::var_os("TORRE_PTXAS").map_or_else(|| "ptxas".into(), PathBuf::from);
         let output = Command::new(&named).arg("--version").output();
         let works = output.is_ok_and(|output| output.status.success());
-        let records = std::env::var_os("TORRE_ASSEMBLED").is_some_and(|value| value == "record");
-        assert!(works || !records, "no ptxas (`TORRE_PTXAS` names one)");
+        assert!(works || !records(), "no ptxas (`TORRE_PTXAS` names one)");
+        look_first(known);
         Assembler {
             program: works.then_some(named),
             folder: tempfile::tempdir().expect("a temporary folder"),
-            records,
         }
     }
 
-    /// Checks that a kernel is assembled and that no thread needs memory of its own.
+    /// Checks that a kernel, of a text that this thread has just compiled, is assembled and that no thread needs memory
+    /// of its own.
     pub fn check(&self, ptx: &str, target: &str, what: &str) {
-        let bytes = self.frames(ptx, target, what);
-        assert!(
-            bytes.unwrap_or(0) == 0,
-            "{what}: {bytes:?} bytes of a thread"
-        );
+        let bytes = self.frames(ptx, target, what).unwrap_or(0);
+        assert!(bytes == 0, "{what}: {bytes} bytes of a thread");
+    }
+
+    /// The same for PTX that is written by hand.
+    pub fn check_text(&self, ptx: &str, target: &str) {
+        known(&format!("{target}\n{ptx}"));
+        self.check(ptx, target, target);
     }
 
     /// The bytes of memory that a thread needs for itself. Nothing, with a line on standard error, if the kernel is not
     /// in the record and there is no assembler.
     pub fn frames(&self, ptx: &str, target: &str, what: &str) -> Option<u64> {
-        let hash = hash(ptx, target);
-        if let (false, Some(bytes)) = (self.records, KNOWN.get(&hash)) {
+        let [hash] = &TEXTS.take()[..] else {
+            panic!("{what}: one text was compiled");
+        };
+        if let (false, Some(bytes)) = (records(), KNOWN.get(hash)) {
             return Some(*bytes);
         }
         let Some(program) = &self.program else {
@@ -87,10 +112,16 @@ impl Assembler {
         };
         let bytes = assemble(program, ptx, target, self.folder.path());
         let bytes = bytes.unwrap_or_else(|report| panic!("{what}: {report}"));
-        if self.records {
-            record(hash, bytes);
+        if records() {
+            record(hash.clone(), bytes);
         }
         Some(bytes)
+    }
+}
+
+impl Drop for Assembler {
+    fn drop(&mut self) {
+        look_first(|_| None);
     }
 }
 
@@ -122,7 +153,7 @@ fn assemble(program: &Path, ptx: &str, target: &str, folder: &Path) -> Result<u6
     }
 }
 
-/// The record holds kernels by hashes that tell targets and texts apart, and the assembler's errors are found.
+/// The record holds kernels by hashes that tell texts apart, and the assembler's errors are found.
 #[test]
 fn hashes_tell_kernels_apart_and_errors_are_found() {
     let kernel =
@@ -130,8 +161,7 @@ fn hashes_tell_kernels_apart_and_errors_are_found() {
     let wrong = kernel.replace("ret;", "add.f33 %r0;");
     let assembler = Assembler::new();
     assert!(!KNOWN.is_empty() && KNOWN.keys().all(|hash| hash.len() == 32));
-    assert_ne!(hash(kernel, "sm_90"), hash(kernel, "sm_80"));
-    assert_ne!(hash(kernel, "sm_90"), hash(&wrong, "sm_90"));
+    assert_ne!(hash(kernel), hash(&wrong));
     let Some(program) = &assembler.program else {
         return;
     };

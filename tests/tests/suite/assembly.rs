@@ -28,7 +28,7 @@ fn library() -> Result<&'static Library, torre_compiler::backend::llvm::library:
 fn what_measures_latencies_is_assembled() {
     let assembler = Assembler::new();
     for target in ["sm_80", "sm_90", "sm_120"] {
-        assembler.check(l2_partitions::PTX, target, target);
+        assembler.check_text(l2_partitions::PTX, target);
     }
 }
 

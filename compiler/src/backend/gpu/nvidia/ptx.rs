@@ -40,9 +40,8 @@ fn assemble(library: &Library, text: &str, gpu: Gpu) -> Result<String, Error> {
     {
         let options = crate::testing::Effort::options();
         let compile = || compile_to_asm(library, text, &gpu.target(), &options);
-        crate::testing::once(
-            &format!("{} {:?}\n{text}", gpu.name, options.level),
-            compile,
-        )
+        let version = library.version();
+        let all = format!("{} {:?} {version}\n{text}", gpu.name, options.level);
+        crate::testing::once(&all, compile)
     }
 }
