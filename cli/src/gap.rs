@@ -165,13 +165,13 @@ impl<'a> Subject<'a> {
     pub fn new(
         scheme: &'a Scheme,
         plan: &'a DevicePlan,
-        held: Option<&Held>,
+        held: Option<&'a Held>,
         model: &DeviceModel,
         rates: &Rates,
     ) -> Option<Subject<'a>> {
-        let widest = match held {
+        let stripes = match held {
             None => None,
-            Some(Held::Stripes(stripes)) => Some(stripes.stripes.widest()),
+            Some(Held::Stripes(plan)) => Some(&plan.stripes),
             Some(Held::All(_) | Held::Window(_)) => return None,
         };
         let towers = plan.towers.as_ref()?;
@@ -182,7 +182,7 @@ impl<'a> Subject<'a> {
                 program: &towers.program,
                 gpu: model.gpu,
                 order: towers.order,
-                widest,
+                stripes,
             },
             computer: Some(computer).filter(|_| rates.is_learning()),
         })

@@ -15,6 +15,7 @@ use torre_compiler::backend::gpu::abi::Volumes;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, TooLarge};
+use torre_compiler::pipeline::Stripes;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::{Points, TowerProgram};
 
@@ -46,8 +47,8 @@ pub struct GapTrial<'a> {
     pub program: &'a TowerProgram,
     pub gpu: Gpu,
     pub order: TimeBlockOrder,
-    /// Indices of a plane along the middle axis, where a device has a stripe.
-    pub widest: Option<i64>,
+    /// Where devices have stripes: towers of the first one are timed.
+    pub stripes: Option<&'a Stripes>,
 }
 
 /// The time that a time block takes with a gap.
@@ -125,7 +126,8 @@ struct Candidate {
 impl GapTrial<'_> {
     /// How values are arranged with a gap.
     pub fn layout(&self, gap: i64) -> Result<Layout, TooLarge> {
-        Layout::for_stripe(self.scheme, self.widest.unwrap_or(i64::MAX), gap)
+        let widest = self.stripes.map_or(i64::MAX, Stripes::widest);
+        Layout::for_stripe(self.scheme, widest, gap)
     }
 
     /// The gaps that are worth a trial, ascending from 0 on: spread over a small part of a plane.
@@ -151,12 +153,9 @@ impl GapTrial<'_> {
         let layout = self.layout(0)?;
         let mut hash = Sha256::new();
         hash.update(module(self.scheme, &layout, self.program).text());
-        hash.update(format!(
-            "{:?} {} {:?}",
-            self.gpu,
-            layout.bytes(),
-            self.order
-        ));
+        let columns = self.stripes.map(Stripes::columns);
+        let (gpu, bytes, order) = (self.gpu, layout.bytes(), self.order);
+        hash.update(format!("{gpu:?} {bytes} {order:?} {columns:?}"));
         let mut key = String::new();
         for byte in hash.finalize().iter().take(DIGITS / 2) {
             // Writing to a string cannot fail.
@@ -236,7 +235,12 @@ impl GapTrial<'_> {
         let layout = self.layout(gap)?;
         let program = self.program.clone();
         let (scheme, gpu, order) = (self.scheme, self.gpu, self.order);
-        let towers = CompiledTowers::new(library, scheme, &layout, program, gpu, order)?;
+        let mut towers = CompiledTowers::new(library, scheme, &layout, program, gpu, order)?;
+        if let Some(stripes) = self.stripes {
+            let known = stripes.known(towers.steps);
+            let list = known.and_then(|height| height.lists.first());
+            towers = towers.with_list(list.ok_or(TowerError::Order)?.clone());
+        }
         let injected = Injected {
             points: Points::default(),
             volumes: Volumes::default(),

@@ -2,7 +2,8 @@
 
 use super::*;
 use std::collections::BTreeSet;
-use torre_runtime::gpu::{GapTrial, NoTrial};
+use torre_compiler::pipeline::Stripes;
+use torre_runtime::gpu::{GapTrial, NoTrial, TimeBlockOrder};
 
 /// Runs a problem with values as a plan arranges them, and by the reference; the kernels that were started.
 fn run<T: Value>(
@@ -62,7 +63,7 @@ fn trial<'a>(scheme: &'a Scheme, plan: &'a DevicePlan, model: &DeviceModel) -> G
         program: &towers.program,
         gpu: model.gpu,
         order: towers.order,
-        widest: None,
+        stripes: None,
     }
 }
 
@@ -177,16 +178,6 @@ fn towers_are_timed_with_each_gap() {
     assert!(timed.iter().all(|timed| timed.seconds.is_finite()));
     assert_eq!(device.launches() - launches, 1 + 2 * gaps.len() as u64);
     assert_eq!(device.free_memory().expect("a size"), free);
-    // On the planes of a stripe, too.
-    let striped = GapTrial {
-        widest: Some(11),
-        ..own
-    };
-    let timed = striped.time(library, &device, &gaps[1..]);
-    assert_eq!(timed.expect("a trial").len(), 2);
-    let keys = [own, striped, own].map(|trial| trial.key().expect("a size"));
-    assert_eq!(keys[0], keys[2]);
-    assert_eq!(BTreeSet::from(keys).len(), 2);
     // Towers with sources in many cells do not run without these.
     problem
         .sources
@@ -199,6 +190,38 @@ fn towers_are_timed_with_each_gap() {
     let failed = own.time(library, &device, &gaps);
     assert!(matches!(failed, Err(NoTrial::Device(_))), "{failed:?}");
     assert_eq!(device.free_memory().expect("a size"), free);
+}
+
+/// Towers of a stripe are timed on the planes of a stripe.
+#[test]
+fn towers_of_stripes_are_timed_with_each_gap() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let scheme = maxwell(2, Precision::F64, [13, 44, 3]);
+    let mut problem = random_problem(&mut Rng::new(3), &scheme);
+    problem.steps = 8;
+    problem.sources.clear();
+    let schedule = "(x, y): diamond(W = 3) lean +x height 2; z: span";
+    let (plan, model) = plan_of(&device, &scheme, &problem, schedule);
+    let own = trial(&scheme, &plan, &model);
+    let (layout, towers) = (&plan.kernels.layout, &own.program.towers);
+    let TimeBlockOrder { order, steps, .. } = own.order;
+    let stripes = Stripes::new(&scheme, layout, towers, order, 2, &[14, 30], steps);
+    let stripes = &stripes.expect("stripes");
+    let striped = GapTrial {
+        stripes: Some(stripes),
+        ..own
+    };
+    let bytes = |trial: &GapTrial<'_>| trial.layout(0).expect("a size").bytes();
+    assert!(bytes(&striped) < bytes(&own));
+    let (free, launches) = (device.free_memory().expect("a size"), device.launches());
+    let timed = striped.time(library, &device, &[0, 2]).expect("a trial");
+    assert_eq!(timed.len(), 2);
+    assert!(device.launches() - launches > 10);
+    assert_eq!(device.free_memory().expect("a size"), free);
+    let keys = [own, striped, own].map(|trial| trial.key().expect("a size"));
+    assert_eq!(keys[0], keys[2]);
+    assert_eq!(BTreeSet::from(keys).len(), 2);
 }
 
 /// Large planes have gaps up to a small part of them.
