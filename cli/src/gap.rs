@@ -19,7 +19,7 @@ const VARIABLE: &str = "TORRE_PLANE_GAP";
 
 /// Seconds that timing takes, about: kernels are compiled for each gap. Runs in which it is a larger part than this
 /// do without.
-const TIMING: f64 = 3.0;
+const TIMING: f64 = 10.0;
 const PART: f64 = 0.02;
 
 /// Tables of time blocks for each gap take less than this part of the memory of a run, together.
