@@ -17,9 +17,9 @@ use torre_runtime::rates::{Computer, GapRecord, GapStore};
 /// The environment variable that decides on gaps: a number of rows, or `timed`.
 const VARIABLE: &str = "TORRE_PLANE_GAP";
 
-/// Seconds that timing takes, about: kernels are compiled for each gap. Runs in which it is a larger part than this
-/// do without.
-const TIMING: f64 = 10.0;
+/// Seconds that timing takes for each gap, about: the driver translates one kernel after the other. Runs of which it
+/// is a larger part than this do without.
+const TIMING: f64 = 1.25;
 const PART: f64 = 0.02;
 
 /// Tables of time blocks for each gap take less than this part of the memory of a run, together.
@@ -222,8 +222,11 @@ impl<'a> Subject<'a> {
             return Ok(Some(gap));
         }
         let asked = Wish::of_user()? == Wish::Timed;
-        let pays = self.computer.is_some() && PART * seconds >= TIMING;
         let gaps = self.trial.gaps();
+        let timing = TIMING * gaps.len() as f64;
+        // Launches of stripes, timed one after the other, foretell little of a run that has several in flight.
+        let foretells = self.trial.stripes.is_none();
+        let pays = foretells && self.computer.is_some() && PART * seconds >= timing;
         let more = room.needed / TABLES;
         let fits = self.trial.bytes().is_ok_and(|own| own + more <= room.free);
         if !(asked || pays) || !fits || gaps.len() < 2 {
