@@ -284,8 +284,8 @@ mod tests {
         let gap = Gap::timed(vec![timed(0, 0.103), timed(3, 0.12), timed(9, 0.1)], None);
         assert_eq!(
             gap.text(),
-            "planes lie 9 rows farther apart than they have to: 1.030 of the rate without that, by 3 distances timed in \
-             an earlier run"
+            "planes lie 9 rows farther apart than they have to: 1.030 of the rate without that, by 3 distances timed \
+             in an earlier run"
         );
         assert_eq!(gap.json()["gap_rows"], 9);
         let now = Some(Duration::from_millis(2140));

@@ -502,11 +502,6 @@ impl<'a, T: Value> Run<'a, T> {
         self.gpu.as_ref()?.held.as_ref()
     }
 
-    /// The gap between planes, if that was decided.
-    fn gap(&self) -> Option<&Gap> {
-        self.gpu.as_ref()?.gap.as_ref()
-    }
-
     /// The schedule as `--schedule` takes it.
     fn schedule_text(&self) -> Option<String> {
         let choice = self.choice()?;
@@ -522,6 +517,7 @@ impl<'a, T: Value> Run<'a, T> {
     fn report(&self, made: Made, outcome: &Outcome, steps_run: u64, folders: &Folders) -> Report {
         let choice = self.choice();
         let expected = self.expected.as_ref().map(|(expected, _)| expected);
+        let gap = self.gpu.as_ref().and_then(|gpu| gpu.gap.as_ref());
         // Files of results are listed by their folder.
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
         let report = args::report_file(self.args.report.as_deref());
@@ -574,8 +570,8 @@ impl<'a, T: Value> Run<'a, T> {
             learned: expected.map_or(Json::Null, Expected::json),
             learned_text: expected.and_then(Expected::text),
             timeline: None,
-            planes: self.gap().map(Gap::json),
-            planes_text: self.gap().map(Gap::text),
+            planes: gap.map(Gap::json),
+            planes_text: gap.map(Gap::text),
             window: match &self.sweep {
                 Some(plan) => Some(sweep::json(plan, &self.input.resolved)),
                 None => self.held().map(window::json),

@@ -178,12 +178,12 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        Layout::aligned(scheme, ALIGNMENT)
+        Layout::placed(scheme, ALIGNMENT, Planes::Whole)
     }
 
     /// For a GPU: values that its threads access together lie in as few lines of its caches as possible.
     pub fn for_gpu(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        Layout::aligned(scheme, GPU_ALIGNMENT)
+        Layout::placed(scheme, GPU_ALIGNMENT, Planes::Whole)
     }
 
     /// The same with a *gap* of some groups between planes across the outer axis, which hold nothing.
@@ -206,10 +206,6 @@ impl Layout {
     }
 
     /// With index 0 of every row at a multiple of `alignment` bytes, a power of two that is at least [`PIECE`].
-    fn aligned(scheme: &Scheme, alignment: usize) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, alignment, Planes::Whole)
-    }
-
     fn placed(scheme: &Scheme, alignment: usize, planes: Planes) -> Result<Layout, TooLarge> {
         let mut extent = PerAxis::splat(1);
         for id in scheme.component_ids() {
