@@ -17,12 +17,13 @@ use torre_runtime::budget;
 use torre_runtime::cache::Cache;
 use torre_runtime::host::{measure, threads};
 use torre_runtime::plan::gpu as plan;
-use torre_runtime::rates::Store;
+use torre_runtime::rates::{GapStore, Store};
 
 pub fn machine(args: &args::Machine) -> Result<(), Failure> {
     let threads = threads::available();
     let store = Store::of_user();
-    if args.forget && !store.forget() {
+    let forgotten = !args.forget || (store.forget() & GapStore::of_user().forget());
+    if !forgotten {
         let place = store.path().map_err(ToString::to_string);
         let place = place.map_or_else(|error| error, |path| format!("`{}`", path.display()));
         let message = format!("learned rates cannot be removed: {place}");

@@ -15,6 +15,7 @@ mod emit;
 mod explain;
 mod failure;
 mod format;
+mod gap;
 mod input;
 mod interrupt;
 mod machine;

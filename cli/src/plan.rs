@@ -8,6 +8,7 @@ use crate::args;
 use crate::device;
 use crate::devices::Devices;
 use crate::failure::Failure;
+use crate::gap::{self, Gap};
 use crate::input;
 use crate::machine;
 use crate::rates::{Expected, LearnedRates, Rates};
@@ -79,10 +80,13 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
                 expected,
                 ..
             } = &gpu;
+            let subject = gap::Subject::new(&resolved.scheme, plan, held.as_ref(), model, &rates);
+            let gap = subject.map(|subject| subject.known()).transpose()?;
             return show_on_device(
                 args,
                 voice,
                 &ShownOnDevice {
+                    gap: gap.flatten(),
                     resolved: &resolved,
                     plan,
                     held: held.as_ref(),
@@ -168,7 +172,10 @@ fn plan_on_device(
         every: None,
     };
     let held = question.decide(&mut plan, &choices)?;
+    let subject = gap::Subject::new(&resolved.scheme, &plan, held.as_ref(), &model, &rates);
+    let gap = subject.map(|subject| subject.known()).transpose()?;
     let shown = ShownOnDevice {
+        gap: gap.flatten(),
         resolved,
         plan: &plan,
         held: held.as_ref(),
@@ -200,6 +207,8 @@ struct ShownOnDevice<'a> {
     plan: &'a DevicePlan,
     /// `None`: all values, with one time block at a time.
     held: Option<&'a Held>,
+    /// Between planes, if that is known.
+    gap: Option<Gap>,
     /// All members of the family that the GPU runs, the one that the model likes best first.
     choices: &'a [Choice],
     learned_rates: &'a LearnedRates,
@@ -254,6 +263,9 @@ impl ShownOnDevice<'_> {
             out.push_str(&window::text(held));
             out.push_str(&learned_text(self.expected, &self.plan.choice));
         }
+        if let Some(gap) = &self.gap {
+            let _ = writeln!(out, "  {}", gap.text());
+        }
         let _ = writeln!(
             out,
             "  kernels   {:8}\n  fields    {}; {} of the GPU's memory available",
@@ -294,6 +306,7 @@ impl ShownOnDevice<'_> {
             "pyramids": patches,
             "note": self.plan.note,
             "window": self.held.map(window::json),
+            "planes": self.gap.as_ref().map(Gap::json),
             "target": self.model.gpu.name,
             "device": device::json(&self.model.facts, Some(self.model.copy_rate)),
             "device_memory_bytes": self.needed(),

@@ -64,6 +64,9 @@ pub struct Report {
     pub learned_text: Option<String>,
     /// The planes that the GPU holds, where time blocks are in flight.
     pub window: Option<Value>,
+    /// How far planes lie from each other on a GPU, if that was decided: for programs, and in a line.
+    pub planes: Option<Value>,
+    pub planes_text: Option<String>,
     /// The work and the waits of GPUs, if they were recorded.
     pub timeline: Option<Value>,
     /// The calculation with which every value was compared.
@@ -156,6 +159,9 @@ impl Report {
         if let Some(window) = &self.window {
             report["window"] = window.clone();
         }
+        if let Some(planes) = &self.planes {
+            report["planes"] = planes.clone();
+        }
         if let Some(timeline) = &self.timeline {
             report["timeline"] = timeline.clone();
         }
@@ -198,6 +204,9 @@ impl Report {
             if self.cached { " (from the cache)" } else { "" },
             bytes(self.field_bytes),
         );
+        if let Some(planes) = &self.planes_text {
+            let _ = writeln!(out, "  {planes}");
+        }
         if let (Some(text), Some(predicted)) = (&self.learned_text, self.predicted_gcells_per_s) {
             let predicted = gcells(predicted * 1e9);
             let _ = writeln!(out, "  expected {predicted} Gcells/s, modelled; {text}");

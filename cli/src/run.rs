@@ -13,6 +13,7 @@ mod timeline;
 use crate::args::{self, BackendArg};
 use crate::device;
 use crate::failure::Failure;
+use crate::gap::Gap;
 use crate::input::Input;
 use crate::interrupt;
 use crate::machine;
@@ -183,7 +184,7 @@ impl<'a, T: Value> Run<'a, T> {
             (BackendArg::Reference, _) | (_, Target::Gpu) => None,
             _ => Some(schedule::plan(order, source, resolved, threads, &rates)?),
         };
-        let gpu = match (target, &planned) {
+        let mut gpu = match (target, &planned) {
             (Target::Gpu, _) => Some(asked.open()?),
             (Target::Either, Some(planned)) if !swept => {
                 asked.faster(planned.expected.rate(), voice)
@@ -200,6 +201,11 @@ impl<'a, T: Value> Run<'a, T> {
             None => (None, None),
         };
         timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
+        if let Some(gpu) = &mut gpu {
+            // How much of a resumed run is left is not known yet.
+            let share = if args.resume.is_some() { 0.0 } else { 1.0 };
+            gpu.space_planes(&asked, share, voice)?;
+        }
         if let Some(gpu) = &gpu {
             plan = None;
             expected = Some((gpu.expected.clone(), gpu.learned_rates.computer.clone()));
@@ -511,6 +517,7 @@ impl<'a, T: Value> Run<'a, T> {
     fn report(&self, made: Made, outcome: &Outcome, steps_run: u64, folders: &Folders) -> Report {
         let choice = self.choice();
         let expected = self.expected.as_ref().map(|(expected, _)| expected);
+        let gap = self.gpu.as_ref().and_then(|gpu| gpu.gap.as_ref());
         // Files of results are listed by their folder.
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
         let report = args::report_file(self.args.report.as_deref());
@@ -563,6 +570,8 @@ impl<'a, T: Value> Run<'a, T> {
             learned: expected.map_or(Json::Null, Expected::json),
             learned_text: expected.and_then(Expected::text),
             timeline: None,
+            planes: gap.map(Gap::json),
+            planes_text: gap.map(Gap::text),
             window: match &self.sweep {
                 Some(plan) => Some(sweep::json(plan, &self.input.resolved)),
                 None => self.held().map(window::json),

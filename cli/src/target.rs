@@ -4,6 +4,7 @@ use crate::args::{BackendArg, Holding, How, WindowArg};
 use crate::device;
 use crate::devices::Devices;
 use crate::failure::Failure;
+use crate::gap::{self, Gap};
 use crate::rates::{Expected, LearnedRates, Rates};
 use crate::render::Voice;
 use crate::report;
@@ -13,6 +14,7 @@ use torre_compiler::cost::{Choice, gcells};
 use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceModel, OnDevice};
+use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::TargetChoice;
 use torre_runtime::rates::Computer;
@@ -40,6 +42,8 @@ pub struct OnGpu {
     pub choices: Vec<Choice>,
     /// `None`: it holds all values, with one time block at a time.
     pub held: Option<Held>,
+    /// Between planes, if that was decided.
+    pub gap: Option<Gap>,
     pub learned_rates: LearnedRates,
     pub expected: Expected,
 }
@@ -48,6 +52,39 @@ impl OnGpu {
     /// The first one.
     pub fn device(&self) -> &CudaDevice {
         &self.devices.devices()[0]
+    }
+
+    /// Decides how far planes lie from each other, and may time towers for that, before a share of the run.
+    pub fn space_planes(
+        &mut self,
+        asked: &Asked<'_>,
+        share: f64,
+        voice: &Voice,
+    ) -> Result<(), Failure> {
+        let scheme = &asked.resolved.scheme;
+        let (held, rates) = (self.held.as_ref(), asked.rates);
+        let subject = gap::Subject::new(scheme, &self.plan, held, &self.model, rates);
+        let Some(subject) = subject else {
+            return Ok(());
+        };
+        let needed = match held {
+            Some(Held::Stripes(stripes)) => stripes.bytes,
+            _ => asked.device_bytes(self),
+        };
+        let free = self.device().free_memory()?;
+        let free = asked.holding.memory.map_or(free, |most| most.min(free));
+        let room = gap::Room {
+            needed,
+            free: free.saturating_sub(needed),
+        };
+        let seconds = share * asked.work() / self.expected.rate();
+        let gap = subject.choose(self.device(), room, seconds, voice)?;
+        if let (Some(gap), None) = (&gap, held) {
+            let arranged = self.plan.arrange_with_gap(scheme, gap.rows);
+            arranged.map_err(SetupError::from)?;
+        }
+        self.gap = gap;
+        Ok(())
     }
 }
 
@@ -135,6 +172,7 @@ impl Asked<'_> {
             plan,
             choices,
             held,
+            gap: None,
         })
     }
 

@@ -166,8 +166,8 @@ pub struct Lines {
 enum Planes {
     /// By their groups.
     Whole,
-    /// By the groups of a stripe of this number of indices.
-    Stripe(i64),
+    /// By the groups of a stripe of this number of indices, at most all of them, and a gap.
+    Stripe { indices: i64, gap: i64 },
     /// By the groups of a plane and this number of elements, rounded up to pages.
     Window(i64),
 }
@@ -178,19 +178,26 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        Layout::aligned(scheme, ALIGNMENT)
+        Layout::placed(scheme, ALIGNMENT, Planes::Whole)
     }
 
     /// For a GPU: values that its threads access together lie in as few lines of its caches as possible.
     pub fn for_gpu(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        Layout::aligned(scheme, GPU_ALIGNMENT)
+        Layout::placed(scheme, GPU_ALIGNMENT, Planes::Whole)
+    }
+
+    /// The same with a *gap* of some groups between planes across the outer axis, which hold nothing.
+    pub fn for_gpu_with_gap(scheme: &Scheme, gap: i64) -> Result<Layout, TooLarge> {
+        Layout::for_stripe(scheme, i64::MAX, gap)
     }
 
     /// For a GPU that computes a stripe of the grid and accesses no more than `indices` indices along the middle axis,
-    /// at any place. Planes across the outer axis lie that number of groups from each other, so that groups that are
-    /// not accessed have the places of others. All data that are not in groups lie behind the groups of any stripe.
-    pub fn for_stripe(scheme: &Scheme, indices: i64) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, GPU_ALIGNMENT, Planes::Stripe(indices))
+    /// at any place. Planes across the outer axis lie that number of groups and a gap from each other, so that groups
+    /// that are not accessed have the places of others. All data that are not in groups lie behind the groups of any
+    /// stripe.
+    pub fn for_stripe(scheme: &Scheme, indices: i64, gap: i64) -> Result<Layout, TooLarge> {
+        let planes = Planes::Stripe { indices, gap };
+        Layout::placed(scheme, GPU_ALIGNMENT, planes)
     }
 
     /// For a GPU that has some planes across the outer axis at a time.
@@ -199,10 +206,6 @@ impl Layout {
     }
 
     /// With index 0 of every row at a multiple of `alignment` bytes, a power of two that is at least [`PIECE`].
-    fn aligned(scheme: &Scheme, alignment: usize) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, alignment, Planes::Whole)
-    }
-
     fn placed(scheme: &Scheme, alignment: usize, planes: Planes) -> Result<Layout, TooLarge> {
         let mut extent = PerAxis::splat(1);
         for id in scheme.component_ids() {
@@ -416,9 +419,10 @@ impl Layout {
         let mut beyond = 0;
         let plane = match planes {
             Planes::Whole => mul(group, all)?,
-            Planes::Stripe(indices) => {
-                let apart = indices.clamp(1, all);
-                beyond = mul(group, all - apart)?;
+            Planes::Stripe { indices, gap } => {
+                let apart = indices.clamp(1, all).checked_add(gap.max(0));
+                let apart = apart.ok_or(TooLarge)?;
+                beyond = mul(group, (all - apart).max(0))?;
                 mul(group, apart)?
             }
             Planes::Window(more) => {

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::target::OnGpu;
 use std::time::Instant;
 use torre_compiler::backend::llvm::library::Library;
-use torre_runtime::gpu::{Device, DeviceModel, Striped, StripedProgram};
+use torre_runtime::gpu::{Device, DeviceModel, Striped, StripedProgram, Striping};
 use torre_runtime::host::{Calculation, SetupError};
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoDevices, Refusal, StripesPlan};
 use torre_runtime::program::CompileError;
@@ -24,6 +24,7 @@ impl<T: Value> Run<'_, T> {
             devices,
             model,
             plan,
+            gap,
             ..
         } = gpu;
         let &Prepared { set, files, .. } = prepared;
@@ -38,8 +39,11 @@ impl<T: Value> Run<'_, T> {
             towers.program.clone(),
             model.gpu,
             towers.order,
-            stripes.stripes.clone(),
-            stripes.in_flight,
+            Striping {
+                stripes: stripes.stripes.clone(),
+                in_flight: stripes.in_flight,
+                gap: gap.as_ref().map_or(0, |gap| gap.rows),
+            },
         )?;
         let compiling = start.elapsed();
         let (scheme, problem) = (self.scheme, self.problem);

@@ -14,6 +14,7 @@
 //!   waves of sources and incident fields      computed ahead by a thread of the host       waves
 //!   records: probes, slices                   come back many steps at a time               simulation, records
 //!   copies from and to the host               through page-locked memory                   transfer
+//! GapTrial::time(library, device, gaps)       how far planes should lie from each other    gaps
 //! Pipelined::new(calculation, devices, ..)    time blocks in flight, calculation windows   pipelined: Simulation; queues
 //! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each   striped: Simulation; queues
 //!   recorded()                                when operations of either of them ran        recorder; crate::timeline
@@ -26,6 +27,7 @@ pub mod code;
 pub mod cuda;
 pub mod device;
 mod device_model;
+mod gaps;
 mod ghost_kernel;
 mod interruptions;
 pub mod l2_partitions;
@@ -50,13 +52,14 @@ pub use code::DeviceProgram;
 pub use cuda::{CudaDevice, CudaPeers};
 pub use device::{Device, DeviceError, Facts};
 pub use device_model::DeviceModel;
+pub use gaps::{GapTrial, NoTrial, TimedGap, best_gap};
 pub use interruptions::{Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
 pub use patches::{CompiledPatches, PatchBlocks};
 pub use pipelined::{Devices, InFlight, PIECE, Pipelined, device_bytes, piece_bytes};
 pub use queues::{Peers, Queues};
 pub use simulation::OnDevice;
-pub use striped::{Striped, StripedProgram, striped_bytes};
+pub use striped::{Striped, StripedProgram, Striping, striped_bytes};
 pub use time_blocks::TowerBlocks;
 pub use towers::{CompiledTowers, TimeBlockOrder, TowerError};
 pub use volumes::VolumeChoice;

@@ -42,6 +42,8 @@ pub struct TowerBlocks {
     pub(super) leaves_out: bool,
     /// Made when they are needed, by their steps, or why they cannot be run.
     ready: BTreeMap<u64, Result<Ready, NoTimeBlocks>>,
+    /// Memory of their tables.
+    room: Room,
 }
 
 /// A time block of some height, ready to run.
@@ -117,6 +119,13 @@ impl Room {
             self.spare
                 .extend(self.taken.get(&place).map(|bytes| (*bytes, place)));
         }
+    }
+
+    /// Gives all memory back; no launch uses it any more.
+    fn give_back(self, device: &dyn Device) -> Result<(), DeviceError> {
+        self.taken
+            .into_keys()
+            .try_for_each(|place| device.give_back(place))
     }
 
     fn words(&mut self, device: &dyn Device, words: &[i32]) -> Result<Address, DeviceError> {
@@ -314,6 +323,7 @@ impl TowerBlocks {
             leaves_out: injected.points.leave_out(),
             injected,
             ready: BTreeMap::new(),
+            room: Room::default(),
         };
         time_blocks.make(device, scheme, layout, towers.steps)?;
         Ok(match time_blocks.ready.get(&towers.steps) {
@@ -361,7 +371,7 @@ impl TowerBlocks {
     }
 
     fn prepare(
-        &self,
+        &mut self,
         device: &dyn Device,
         scheme: &Scheme,
         layout: &Layout,
@@ -376,9 +386,18 @@ impl TowerBlocks {
             list,
             steps,
         };
-        // They stay as long as the device.
-        let room = &mut Room::default();
+        let room = &mut self.room;
         Ready::new(room, device, &self.towers, scheme, layout, points, of)
+    }
+
+    /// Steps of a time block, at most.
+    pub(super) fn steps(&self) -> u64 {
+        self.towers.steps
+    }
+
+    /// Gives the memory of their tables back; no launch uses it any more.
+    pub(super) fn give_back(self, device: &dyn Device) -> Result<(), DeviceError> {
+        self.room.give_back(device)
     }
 
     /// Runs a time block of `steps` steps, which has to be ready, on an array of the layout, with the waves of its

@@ -119,6 +119,11 @@ impl CompiledTowers {
         Some(self)
     }
 
+    /// The same with some of the towers of its highest time blocks.
+    pub(super) fn with_list(self, list: TaskList) -> CompiledTowers {
+        CompiledTowers { list, ..self }
+    }
+
     /// Towers of a time block.
     pub fn count(&self) -> usize {
         self.list.tasks.len()

@@ -5,16 +5,19 @@
 //! Record     a case on a computer, with its last ratios of measured over expected rates
 //! Store      the records in the user's cache folder
 //! Evidence   the records of one computer: corrected rates with their uncertainty, and the choice among schedules
+//! GapStore   the gaps between planes that were timed, beside them
 //! ```
 //! Planning itself knows nothing of learned rates: callers that ask for them correct plans with them. They decide which
 //! schedule runs, and no bit of its results.
 
 mod case;
 mod evidence;
+mod gap_store;
 mod store;
 
 pub use case::{Case, Family, Kind, Subject};
 pub use evidence::{Evidence, Learned};
+pub use gap_store::{GapRecord, GapStore};
 pub use store::{Computer, Found, Record, Store};
 
 use std::time::Duration;

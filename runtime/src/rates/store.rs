@@ -58,6 +58,11 @@ impl Computer {
         ))
     }
 
+    /// One as a record has it.
+    pub(super) fn read(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     /// With the version of Torre, whose model and kernels count.
     fn named(name: &str) -> Self {
         let name: String = name
@@ -142,7 +147,7 @@ impl Record {
             && class < 64
             && (ratios.len() as u64..1 << 40).contains(&runs);
         possible.then_some(Self {
-            computer: Computer(computer.to_owned()),
+            computer: Computer::read(computer),
             case: Case {
                 family: Family::named(family),
                 kind: Kind::named(kind)?,

@@ -27,7 +27,7 @@ use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service, tower};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
-use torre_compiler::layout::{Layout, Lines};
+use torre_compiler::layout::{Layout, Lines, TooLarge};
 use torre_compiler::pipeline::{StripeQueue, Stripes, check_stripes};
 use torre_compiler::problem::{Probe, Problem};
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
@@ -58,6 +58,23 @@ pub struct StripedProgram {
     pub in_flight: usize,
 }
 
+/// How devices share a grid.
+#[derive(Clone, Debug)]
+pub struct Striping {
+    pub stripes: Stripes,
+    /// Time blocks at a time.
+    pub in_flight: usize,
+    /// Groups between planes on each device; see [`Layout::for_gpu_with_gap`].
+    pub gap: i64,
+}
+
+impl Striping {
+    /// How values are arranged on each device.
+    pub fn layout(&self, scheme: &Scheme) -> Result<Layout, TooLarge> {
+        Layout::for_stripe(scheme, self.stripes.widest(), self.gap)
+    }
+}
+
 impl StripedProgram {
     /// Compiles towers for stripes.
     pub fn new(
@@ -66,33 +83,31 @@ impl StripedProgram {
         program: TowerProgram,
         gpu: Gpu,
         order: TimeBlockOrder,
-        stripes: Stripes,
-        in_flight: usize,
+        striping: Striping,
     ) -> Result<StripedProgram, TowerError> {
-        let layout = Layout::for_stripe(scheme, stripes.widest()).map_err(|_| TowerError::Order)?;
+        let layout = striping.layout(scheme).map_err(|_| TowerError::Order)?;
         let towers = CompiledTowers::new(library, scheme, &layout, program, gpu, order)?;
         let mut module = Module::new();
         service::emit(&mut module, scheme.precision);
         Ok(StripedProgram {
             services: compile(library, &module, gpu.portable())?,
-            in_flight: in_flight.max(1),
-            stripes,
+            in_flight: striping.in_flight.max(1),
+            stripes: striping.stripes,
             layout,
             towers,
         })
     }
 }
 
-/// Bytes of each device's memory that such a run takes, tables of time blocks aside: with values in stripes of at most
-/// `widest` indices, and time blocks of `steps` steps.
+/// Bytes of each device's memory that such a run takes, tables of time blocks aside: with values in an array of `array`
+/// bytes, and time blocks of `steps` steps.
 pub fn striped_bytes(
     scheme: &Scheme,
     problem: &Problem,
-    widest: i64,
+    array: u64,
     steps: u64,
     in_flight: usize,
 ) -> u64 {
-    let array = Layout::for_stripe(scheme, widest).map_or(u64::MAX / 4, |layout| layout.bytes());
     // The number of waves is not known before sources are.
     let each = (problem.probes.len() * scheme.precision.bytes()) as u64;
     let probes = pass_steps(steps, in_flight, each) * each;
@@ -281,7 +296,7 @@ impl<'a, T: Value> Striped<'a, T> {
             in_flight,
         } = &self.program;
         let device = self.peers.device(stripe);
-        let needed = striped_bytes(scheme, problem, stripes.widest(), towers.steps, *in_flight);
+        let needed = striped_bytes(scheme, problem, layout.bytes(), towers.steps, *in_flight);
         let available = device.free_memory()?;
         if needed > available {
             return Err(DeviceError::Memory { needed, available });

@@ -57,6 +57,12 @@ impl DevicePlan {
         Ok(())
     }
 
+    /// Has planes lie `gap` groups farther apart than they have to, where the device holds all values.
+    pub fn arrange_with_gap(&mut self, scheme: &Scheme, gap: i64) -> Result<(), TooLarge> {
+        self.kernels = layerwise_kernels_for(scheme, Layout::for_gpu_with_gap(scheme, gap)?);
+        Ok(())
+    }
+
     /// Its own kernels as IR: kernels of its towers, or of whole stages.
     pub fn module(&self, scheme: &Scheme) -> Module {
         let layout = &self.kernels.layout;

@@ -5,6 +5,7 @@ use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{
     LaunchTowers, StripeSeconds, StripeWork, StripedPass, Stripes, StripesRate,
 };
@@ -230,8 +231,10 @@ impl DevicePlanner<'_> {
         let in_flight = wanted.blocks.unwrap_or(IN_FLIGHT).max(1);
         let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
         let tables = HEIGHTS * plan.count as u64 * task / count as u64;
-        let array = striped_bytes(scheme, self.problem, stripes.widest(), steps, in_flight);
-        let bytes = array.saturating_add(tables);
+        let own = Layout::for_stripe(scheme, stripes.widest(), 0);
+        let array = own.map_or(u64::MAX / 4, |own| own.bytes());
+        let bytes = striped_bytes(scheme, self.problem, array, steps, in_flight);
+        let bytes = bytes.saturating_add(tables);
         let available = wanted.available;
         if bytes > available {
             let needed = bytes;

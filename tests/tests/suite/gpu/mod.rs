@@ -4,6 +4,7 @@
 mod around;
 mod downwards;
 mod examples;
+mod gaps;
 mod l2_partitions;
 mod layers;
 mod patches;

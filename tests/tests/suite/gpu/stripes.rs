@@ -2,7 +2,7 @@
 
 use super::*;
 use torre_compiler::pipeline::{NoStripes, Stripes};
-use torre_runtime::gpu::{Striped, StripedProgram};
+use torre_runtime::gpu::{Striped, StripedProgram, Striping};
 use torre_runtime::run::Simulation;
 use torre_runtime::timeline::Kind;
 use torre_suite::interpreted::InterpretedPeers;
@@ -16,6 +16,8 @@ struct Cut {
     /// Columns of a group.
     columns: i64,
     in_flight: usize,
+    /// Groups between planes.
+    gap: i64,
 }
 
 /// The work of a run.
@@ -46,7 +48,12 @@ fn striped_program(
     )?;
     let program = towers.program.clone();
     let (gpu, order) = (model.gpu, towers.order);
-    let made = StripedProgram::new(library, scheme, program, gpu, order, stripes, cut.in_flight);
+    let striping = Striping {
+        stripes,
+        in_flight: cut.in_flight,
+        gap: cut.gap,
+    };
+    let made = StripedProgram::new(library, scheme, program, gpu, order, striping);
     Ok(made.expect("valid IR"))
 }
 
@@ -116,6 +123,7 @@ fn several_devices_give_the_bits_of_the_reference() {
                 borders: vec![15],
                 columns: 2,
                 in_flight: 3,
+                gap: 2,
             },
         ),
         (
@@ -125,6 +133,7 @@ fn several_devices_give_the_bits_of_the_reference() {
                 borders: vec![14, 30],
                 columns: 2,
                 in_flight: 2,
+                gap: 0,
             },
         ),
         (
@@ -134,6 +143,7 @@ fn several_devices_give_the_bits_of_the_reference() {
                 borders: vec![24],
                 columns: 2,
                 in_flight: 2,
+                gap: 5,
             },
         ),
     ];
@@ -184,6 +194,7 @@ problem p {
         borders: vec![17],
         columns: 2,
         in_flight: 2,
+        gap: 1,
     };
     let program = striped_program(library, scheme, &plan, &model, &cut).expect("stripes");
     let zones = program.layout.zones.iter();
@@ -263,6 +274,7 @@ fn random_problems_on_several_devices_give_the_bits_of_the_reference() {
                 .collect(),
             columns: rng.within(1, 4),
             in_flight: rng.within(1, 3) as usize,
+            gap: rng.within(0, 3),
         };
         let program = match striped_program(library, &scheme, &plan, &model, &cut) {
             Ok(program) => program,
