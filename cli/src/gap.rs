@@ -206,6 +206,7 @@ impl<'a> Subject<'a> {
         };
         let key = self.trial.key().map_err(SetupError::from)?;
         let found = GapStore::of_user().find(computer, &key);
+        let found = found.filter(|timed| self.trial.tries(timed));
         Ok(found.map(|timed| Gap::timed(timed, None)))
     }
 
@@ -219,7 +220,9 @@ impl<'a> Subject<'a> {
         voice: &Voice,
     ) -> Result<Option<Gap>, Failure> {
         if let Some(gap) = self.known()? {
-            return Ok(Some(gap));
+            let room =
+                gap.why == Why::Wished || self.trial.bytes().is_ok_and(|own| own <= room.free);
+            return Ok(Some(gap).filter(|_| room));
         }
         let asked = Wish::of_user()? == Wish::Timed;
         let gaps = self.trial.gaps();

@@ -141,6 +141,12 @@ impl GapTrial<'_> {
         (0..=count).map(|n| n * most / count.max(1)).collect()
     }
 
+    /// Whether all gaps that were timed are among these.
+    pub fn tries(&self, timed: &[TimedGap]) -> bool {
+        let gaps = self.gaps();
+        timed.iter().all(|timed| gaps.contains(&timed.gap))
+    }
+
     /// Bytes that the largest of these gaps adds to an array.
     pub fn bytes(&self) -> Result<u64, TooLarge> {
         let gap = self.gaps().last().copied().unwrap_or(0);

@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::BTreeSet;
 use torre_compiler::pipeline::Stripes;
-use torre_runtime::gpu::{GapTrial, NoTrial, TimeBlockOrder};
+use torre_runtime::gpu::{GapTrial, NoTrial, TimeBlockOrder, TimedGap};
 
 /// Runs a problem with values as a plan arranges them, and by the reference; the kernels that were started.
 fn run<T: Value>(
@@ -243,6 +243,9 @@ fn gaps_are_a_small_part_of_planes() {
             gaps.len() <= 8 && gaps.is_sorted_by(|a, b| a < b),
             "{gaps:?}"
         );
+        let timed = |gap| TimedGap { gap, seconds: 1.0 };
+        assert!(own.tries(&gaps.iter().copied().map(timed).collect::<Vec<_>>()));
+        assert!(!own.tries(&[timed(0), timed(most + 1)]));
         let bytes = own.layout(0).expect("a size").bytes();
         assert!(own.bytes().expect("a size") * 60 <= bytes);
     }
