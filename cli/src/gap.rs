@@ -232,7 +232,17 @@ impl<'a> Subject<'a> {
         let pays = foretells && self.computer.is_some() && PART * seconds >= timing;
         let more = room.needed / TABLES;
         let fits = self.trial.bytes().is_ok_and(|own| own + more <= room.free);
-        if !(asked || pays) || !fits || gaps.len() < 2 {
+        if !(asked || pays) {
+            return Ok(None);
+        }
+        if !fits || gaps.len() < 2 {
+            if asked {
+                let reason = match fits {
+                    true => "planes have too few rows",
+                    false => "no memory is left for that",
+                };
+                voice.note(format_args!("distances of planes are not timed: {reason}"));
+            }
             return Ok(None);
         }
         let start = Instant::now();

@@ -229,8 +229,8 @@ impl AllocatedTowers {
         })
     }
 
-    /// The same with sources that correct rows: at each place where rows meet some boxes along the first two axes, at
-    /// so many places along the inner axis elsewhere.
+    /// The same with sources that correct rows: at each place where rows meet the boxes `faces` along the first two
+    /// axes, at `places` places along the inner axis elsewhere.
     pub fn correcting(
         mut self,
         faces: &[GroupBox],
