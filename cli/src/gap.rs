@@ -261,7 +261,7 @@ impl<'a> Subject<'a> {
                 timed: timed.clone(),
             };
             // Without a record the next run times them again.
-            let _ = GapStore::of_user().keep(record);
+            let _ = GapStore::of_user().add(record);
         }
         Ok(Some(Gap::timed(timed, Some(start.elapsed()))))
     }

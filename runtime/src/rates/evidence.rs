@@ -9,7 +9,7 @@
 //! be an unlikely error.
 
 use super::case::Case;
-use super::store::Record;
+use super::record::Record;
 
 /// Standard deviations of the parts, in logarithms: estimates from the ratios of `bench/NOTES.md`, which differ by
 /// about 0.4 between processors, by 0.6 between towers and sweeps on one of them, and by 0.15 between schemes.

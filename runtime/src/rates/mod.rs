@@ -1,24 +1,29 @@
 //! Learned rates: measured rates of runs over the rates that the model expected.
 //!
 //! ```text
-//! Case       a run: family of the scheme, kind and sizes of the schedule, size of the grid; no names
-//! Record     a case on a computer, with its last ratios of measured over expected rates
-//! Store      the records in the user's cache folder
-//! Evidence   the records of one computer: corrected rates with their uncertainty, and the choice among schedules
-//! GapStore   the gaps between planes that were timed, beside them
+//! Case        a run: family of the scheme, kind and sizes of the schedule, size of the grid; no names
+//! Record      a case on a computer, with its last ratios of measured over expected rates
+//! Store       the file of records
+//! Evidence    the records of one computer: corrected rates with their uncertainty, and the choice among schedules
+//! GapRecord   the gaps between planes that were timed with a kernel, in a file of their own, GapStore
+//! LineFile    a file in the user's cache folder with a record in each line
 //! ```
 //! Planning itself knows nothing of learned rates: callers that ask for them correct plans with them. They decide which
 //! schedule runs, and no bit of its results.
 
 mod case;
+mod computer;
 mod evidence;
-mod gap_store;
-mod store;
+mod gap_record;
+mod line_file;
+mod record;
 
 pub use case::{Case, Family, Kind, Subject};
+pub use computer::Computer;
 pub use evidence::{Evidence, Learned};
-pub use gap_store::{GapRecord, GapStore};
-pub use store::{Computer, Found, Record, Store};
+pub use gap_record::{GapRecord, GapStore};
+pub use line_file::{Line, LineFile, Lines};
+pub use record::{Found, Record, Store};
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::host::measure::Measured;
+use crate::rates::Computer;
 use crate::rates::case::{Family, Kind};
-use crate::rates::store::Computer;
 use torre_compiler::cost::Machine;
 
 fn computer() -> Computer {

@@ -1,7 +1,10 @@
+use super::super::computer::NAME;
+use super::super::line_file::{MAX_BYTES, RECORDS};
 use super::*;
-use crate::host::measure::usual;
+use crate::host::measure::{Measured, usual};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 fn measured(threads: usize) -> Measured {
     Measured {
@@ -85,7 +88,7 @@ fn a_damaged_file_counts_for_nothing_and_is_begun_anew() {
     for class in 20..23 {
         assert!(store.add(Record::new(computer(2), case(class), 0.5)));
     }
-    let path = folder.path().join("torre").join(FILE);
+    let path = folder.path().join("torre").join(Store::name());
     let text = fs::read_to_string(&path).unwrap();
     let put = |text: &[u8]| {
         fs::write(&path, text).unwrap();
@@ -182,8 +185,8 @@ fn the_file_is_bounded_and_keeps_what_changed_last() {
     }
     let text = found.text();
     assert!((text.len() as u64) < MAX_BYTES, "{}", text.len());
-    let folder = store.0.as_ref().unwrap();
-    folder.write(FILE, text.as_bytes()).unwrap();
+    let folder = store.folder.as_ref().unwrap();
+    folder.write(&Store::name(), text.as_bytes()).unwrap();
     let read = store.read();
     assert_eq!(read.records.len(), RECORDS);
     assert_eq!(read.records[0].case.sizes[2], 40.0);
