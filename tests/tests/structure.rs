@@ -425,3 +425,58 @@ fn circles_are_found() {
     );
     assert!(file.imports[2].visibility == Visibility::Public && file.defined.contains("f"));
 }
+
+/// Lines of documentation at which an example begins that would run.
+fn examples(text: &str) -> Vec<usize> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.trim_start();
+        let doc = ["///", "//!"]
+            .iter()
+            .find_map(|mark| line.strip_prefix(mark));
+        let Some(fence) = doc.and_then(|doc| doc.trim().strip_prefix("```")) else {
+            continue;
+        };
+        inside = !inside;
+        if inside && fence != "text" {
+            found.push(number);
+        }
+    }
+    found
+}
+
+#[test]
+fn libraries_without_tests_or_examples_have_none() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in [
+        "bench", "compiler", "grammar", "ptx", "runtime", "tests", "trust",
+    ] {
+        let folder = root.join(name);
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let says = |what: &str| manifest.lines().any(|line| line == what);
+        let mut files = Vec::new();
+        sources(&folder.join("src"), &mut files);
+        for path in files {
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let path = path.display();
+            let tests = text.lines().any(|line| line.trim() == "#[test]");
+            assert!(
+                !(says("test = false") && tests),
+                "{path}: tests that do not run"
+            );
+            let examples = examples(&text);
+            let run = examples.is_empty() || !says("doctest = false");
+            assert!(
+                run,
+                "{path}: examples that do not run, in lines {examples:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn examples_of_documentation_are_found() {
+    let text = "/// ```text\n/// a\n/// ```\n//! ```\n//! b\n//! ```\nlet c = 1;\n    /// ```rust\n    /// ```";
+    assert_eq!(examples(text), [4, 8]);
+}
