@@ -209,8 +209,8 @@ fn layerwise_runs_take_the_time_that_is_expected() {
     });
 }
 
-/// Pyramids, where tiles stay on an H100: the same with the shape, as warps, lines and cells of a patch, blocks of a multiprocessor, steps, and `s`
-/// where coefficients lie in shared memory.
+/// Pyramids: the same with the shape, as warps, lines and cells of a patch, blocks of a multiprocessor, steps, and `s`
+/// where coefficients lie in shared memory. Where tiles stay, on an H100, whose multiprocessors are alike.
 const PYRAMIDS: &str = "
 heat2 f32 1024x1024 8,13,4,2,12 1366.48
 heat2 f32 8192x8192 8,20,4,2,12 2039.55
