@@ -288,11 +288,8 @@ impl Prepared {
             program.shape.blocks,
             plan.registers
         );
-        // Where tiles stay, some exchanges between them.
-        let steps = match program.stays {
-            Some(_) => 4 * program.height,
-            None => program.height,
-        };
+        // Where tiles stay, whole launches as in runs.
+        let steps = program.launch_steps();
         let (scheme, layout) = (self.scheme(), &self.set.layout);
         let patches = CompiledPatches::new(self.library, scheme, layout, plan.program, self.gpu);
         let patches = patches.map_err(|e| e.to_string())?;

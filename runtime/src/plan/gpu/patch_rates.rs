@@ -32,15 +32,17 @@ const MORE: f64 = 1.4;
 const MEET: f64 = 60.0;
 /// Seconds of a launch.
 const START: f64 = 5.1e-6;
-/// With up to two axes, and with three: seconds of an exchange of tiles that stay; for each value that a tile holds, as
-/// some lanes of most warps store or load it alone; for each byte of a halo; and how much longer stages take than
-/// stages in the middle of a large grid, as all wait for the stages at its ends. From 19 runs of 7 schemes with two
-/// axes on an H200, which it meets within 7 %, and from 15 runs of 9 shapes of FDTD(2,2) and FDTD(4,2), which it meets
-/// within 12 % (roots of the mean squares).
-const EXCHANGE: [f64; 2] = [1.4e-6, 1.0e-6];
-const HELD: [f64; 2] = [0.079e-9, 0.173e-9];
+/// With up to two axes, and with three: seconds of an exchange of tiles that stay; for each access of a lane to values
+/// that a tile holds, as some lanes of most warps store or load alone, with three axes for each value; for each byte of
+/// a halo; and how much longer stages take than stages in the middle of a large grid, as all wait for the stages at its
+/// ends. From 19 runs of 8 schemes with two axes on an H100, which it meets within 7 %, and from 15 runs of 9 shapes of
+/// FDTD(2,2) and FDTD(4,2) on an H200, which it meets within 12 % (roots of the mean squares).
+const EXCHANGE: [f64; 2] = [1.27e-6, 1.0e-6];
+const HELD: [f64; 2] = [0.18e-9, 0.173e-9];
 const RIMS: [f64; 2] = [0.0, 1.0 / 60e9];
-const ENDS: [f64; 2] = [1.28, 1.2];
+const ENDS: [f64; 2] = [1.15, 1.2];
+/// Bytes that a lane accesses at a time, at most.
+const ACCESSED: f64 = 16.0;
 /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
 /// one block do not, in f32 and f64.
 const APART: f64 = 0.62;
@@ -56,6 +58,8 @@ const ENDING: f64 = 0.2;
 /// there are more, tiles are spread evenly.
 const MANY: f64 = 8.0;
 const FEW: f64 = 4.0;
+/// Rounds up to which all tiles wait for a tile in a zone, and rounds from which on others run meanwhile.
+const BESIDE_ZONES: [f64; 2] = [2.0, 3.0];
 /// Share by which blocks of the last round of a launch are faster where a multiprocessor has fewer of them.
 const LAST: f64 = 0.4;
 
@@ -151,11 +155,14 @@ impl DevicePlanner<'_> {
             false if waves < FEW => 1.0,
             false => ALONE[usize::from(fine)],
         };
-        let wave = computing.max(copying) + apart * computing.min(copying);
         let time = if stays {
             let space = usize::from(!self.has_patches());
             let rims = element * work.halo(base, height, tile.iter().product());
-            let own = HELD[space] * cells * work.held + RIMS[space] * rims;
+            let accessed = match space {
+                0 => (ACCESSED / element).min(shape.patch[2] as f64),
+                _ => 1.0,
+            };
+            let own = HELD[space] * cells * work.held / accessed + RIMS[space] * rims;
             let exchanging = ENDS[space] * computing + EXCHANGE[space] + together * own;
             exchanging + longer + moving(true)
         } else {
@@ -166,12 +173,15 @@ impl DevicePlanner<'_> {
                 true => waves.ceil() - LAST * (waves.ceil() - fewer),
                 false => waves,
             };
+            // Few tiles of a last round copy faster, where each is alone.
+            let copied = if together > 1.0 { rounds } else { waves };
+            let (computing, copying) = (rounds * computing, copied * copying);
+            let all = computing.max(copying) + apart * computing.min(copying);
             // Others run beside the tiles in zones where there are many.
-            let met = match waves < FEW {
-                true => 1.0,
-                false => waves * in_zones,
-            };
-            rounds * wave + START + met * (longer + moving(false))
+            let many = (waves - BESIDE_ZONES[0]) / (BESIDE_ZONES[1] - BESIDE_ZONES[0]);
+            let many = many.clamp(0.0, 1.0);
+            let met = 1.0 - many + many * waves * in_zones;
+            all + START + met * (longer + moving(false))
         };
         let domain = AXES.iter().map(|axis| layout.extent[*axis] as f64);
         let domain = domain.product::<f64>();

@@ -20,9 +20,9 @@ use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_
 
 /// Share of the rate of plain copies that towers reach when they load from memory and store there.
 const SHARE: f64 = 0.87;
-/// The same for all that towers load and store, if that were all they do, while the cache of all multiprocessors has
-/// it.
-const FLOW: f64 = 2.95;
+/// Bytes per cycle of a multiprocessor that towers load and store, if that were all they do, while the cache of all
+/// multiprocessors has it: 12.6 TB/s for all of an H200, and of an H100, whose memory is slower.
+const FLOW: f64 = 48.2;
 /// The bytes that may pass between a store and the load of the value by the next column before some loads come from
 /// memory, as a share of a partition of that cache; and how many more until all do.
 const KEPT: [f64; 2] = [0.35, 1.56];
@@ -40,9 +40,9 @@ const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
 /// Seconds of a stage for which a block waits for another one, and for its loads to arrive, if that were all; and how
 /// much longer for each other block with which it shares lines.
 const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
-/// Seconds of a multiprocessor for a stage of each of its blocks, if that were all: FDTD(2,2) on 64^3 to 96^3 cells,
-/// D = 1 to 3, with 5 to 10 blocks.
-const EACH: f64 = 0.1e-6;
+/// Seconds of a multiprocessor for a stage of each of its blocks, beside all else: 43 runs of FDTD(2,2), FDTD(4,2) and
+/// heat on 64^3 to 160^3 cells of an H100, and FDTD(2,2) on 64^3 to 96^3 of an H200.
+const EACH: f64 = 0.068e-6;
 /// Instructions of the periods of all alignments that the first cache for them holds, and bytes of instructions per
 /// cycle where a period has more.
 const CODE: [f64; 2] = [2000.0, 4.8];
@@ -266,7 +266,8 @@ pub fn towers(
     let ends = ends && block.ghosts.is_none();
     let line = length * element;
     let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
-    let near = (1.0 - lost) * own * pieces / (FLOW * model.copy_rate);
+    let cache = FLOW * f64::from(model.facts.multiprocessors.max(1)) * clock;
+    let near = (1.0 - lost) * own * pieces / cache;
     let far = (lost * column + layers.bytes) / (SHARE * model.copy_rate);
     let flow = stage * part * (near + far) * processors;
     let [alone, more] = LATENCY;
@@ -280,7 +281,7 @@ pub fn towers(
             blocks * fetching(added),
         ];
         let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt();
-        (time / blocks).hypot(EACH)
+        time / blocks + EACH
     });
     let time = times[0] + layers.share * (times[1] - times[0]);
     let time = time * boxes.times() * (1.0 + SPILLED * spilled(scheme, fit));

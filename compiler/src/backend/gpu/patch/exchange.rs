@@ -134,7 +134,7 @@ impl Context<'_> {
     }
 
     /// Loads the cells of a tile that other tiles have in their bases, of all rows that are held, as far as a time
-    /// block needs them; 0 beyond the grid.
+    /// block needs them. Beyond the grid values stay: no update changes them, and ghosts are made anew.
     fn load_halo(
         &self,
         k: &mut Kernel<'_>,
@@ -144,7 +144,7 @@ impl Context<'_> {
         values: &mut Values,
     ) {
         let pz = self.program.shape.patch[2];
-        let lanes = self.lanes_in(surroundings);
+        let lanes = self.lanes_of_rims();
         let cells = InTile::new(k, self, patch);
         let mut at = self.coordinates(k, patch);
         let rings = self.program.along.each_ref().map(|along| along.ring);
@@ -208,16 +208,12 @@ impl Context<'_> {
                         for n in self.program.axes() {
                             let along = extent[super::ends::AXES[n]];
                             if rings[n].is_none_or(|ring| along.lo > 0 || along.hi < ring) {
-                                let along = Known::Where(at.within(k, n, cell[n], along));
+                                let touching = self.touching(n, along, lanes);
+                                let along = Known::Where(at.within(k, n, cell[n], touching));
                                 there = there.and(k, along);
                             }
                         }
-                        if let Known::Where(there) = there {
-                            let zero = Operand::real(self.real, 0);
-                            let foreign = foreign.operand();
-                            own[0] = k.choose(foreign, zero, own[0]);
-                            loaded = loaded.and(k, Known::Where(there));
-                        }
+                        loaded = loaded.and(k, there);
                     }
                     let new = k.load_over(loaded.operand(), from, by, own);
                     own.copy_from_slice(&new);

@@ -20,6 +20,15 @@ pub(super) struct Store {
     pub surroundings: Surroundings,
 }
 
+/// Cells of a line of a patch that are stored together.
+#[derive(Clone, Copy)]
+struct Piece {
+    first: i64,
+    /// Whether they lie in the base along the inner axis, and in a rim.
+    own: Known,
+    rim: Known,
+}
+
 /// Bytes of the widest access.
 const VECTOR: i64 = 16;
 
@@ -137,11 +146,22 @@ impl Context<'_> {
         lanes
     }
 
-    /// Cells of an access.
+    /// Cells of an access to an array of values. Cells beyond the ends of a row are no part of it.
     pub(super) fn lanes_in(&self, surroundings: Surroundings) -> i64 {
         match surroundings {
             Surroundings::Bare => self.lanes(),
             Surroundings::Ends => 1,
+        }
+    }
+
+    /// Cells of an access to an array of rims, of any tile: pieces of a row of which a cell is stored are whole, as
+    /// nothing else lies in the rest of them. What a tile has there, others may have, too: no update changes it, and
+    /// ghosts are made anew.
+    pub(super) fn lanes_of_rims(&self) -> i64 {
+        match self.program.along[2].ring {
+            // Else a piece would go on at the other end.
+            Some(ring) if ring % self.lanes() != 0 => 1,
+            _ => self.lanes(),
         }
     }
 
@@ -205,7 +225,7 @@ impl Context<'_> {
         self.pointer(k, array, row, first)
     }
 
-    /// Stores the values of a row in the base.
+    /// Stores the values of a row in the base, or in its rims.
     pub(super) fn store(
         &self,
         k: &mut Kernel<'_>,
@@ -220,7 +240,10 @@ impl Context<'_> {
         let extent = self.scheme.extent(component);
         let at = self.found_anew(k, [0, 1, 2].map(|n| [patch.origin[n], patch.local[n]]));
         let first = self.pointer(k, array, RowId(row as u32), at);
-        let lanes = self.lanes_in(to.surroundings);
+        let lanes = match rims {
+            Some(_) => self.lanes_of_rims(),
+            None => self.lanes_in(to.surroundings),
+        };
         let cells = InTile::new(k, self, patch);
         let stored = |k: &mut Kernel<'_>, n: usize, cell: i64| {
             let base = cells.base(k, n, cell);
@@ -231,7 +254,7 @@ impl Context<'_> {
                 return base;
             }
             let index = k.int(IntOp::Add, at[n], Operand::i32(cell as i32));
-            let there = Known::Where(within(k, index, own));
+            let there = Known::Where(within(k, index, self.touching(n, own, lanes)));
             base.and(k, there)
         };
         // Whether a cell lies in a rim along an axis, if rims alone are stored.
@@ -239,25 +262,32 @@ impl Context<'_> {
             Some(rims) => cells.rim(k, n, cell, rims[n]),
             None => Known::Always,
         };
+        let pieces: Vec<Piece> = (0..pz)
+            .step_by(lanes as usize)
+            .map(|first| Piece {
+                first,
+                own: stored(k, 2, first),
+                rim: in_rim(k, 2, first),
+            })
+            .collect();
         for i in 0..px {
-            let own = stored(k, 0, i);
+            let own_x = stored(k, 0, i);
             let rim_x = in_rim(k, 0, i);
-            own.when(k, |k| {
+            own_x.when(k, |k| {
                 for l in 0..py {
                     let own_y = stored(k, 1, l);
                     let rim_y = in_rim(k, 1, l).or(k, rim_x);
-                    for j in (0..pz).step_by(lanes as usize) {
-                        let mut own = stored(k, 2, j).and(k, own_y);
-                        let rim = in_rim(k, 2, j).or(k, rim_y);
-                        own = own.and(k, rim);
+                    for piece in &pieces {
+                        let rim = piece.rim.or(k, rim_y);
+                        let own = piece.own.and(k, own_y).and(k, rim);
                         if matches!(own, Known::Never) {
                             continue;
                         }
-                        let by = self.line_bytes(i, l) + j * self.bytes;
-                        let number = self.program.shape.number([i, l, j]);
+                        let by = self.line_bytes(i, l) + piece.first * self.bytes;
+                        let number = self.program.shape.number([i, l, piece.first]);
                         let several = &values[number..][..lanes as usize];
-                        // With three axes rims are stored often, and most threads have some.
-                        if self.program.three && rims.is_some() {
+                        // Rims are stored often, and a jump takes longer than a store that stores nothing.
+                        if rims.is_some() {
                             k.store_several_if(own.operand(), several, first, by);
                             continue;
                         }
@@ -269,6 +299,14 @@ impl Context<'_> {
                     }
                 }
             });
+        }
+    }
+
+    /// The cells along an axis with which accesses of `lanes` cells begin that meet an interval.
+    pub(super) fn touching(&self, n: usize, own: Interval, lanes: i64) -> Interval {
+        match AXES[n] {
+            Axis::INNER => Interval::new(own.lo - (lanes - 1), own.hi),
+            _ => own,
         }
     }
 
