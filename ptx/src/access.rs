@@ -242,15 +242,15 @@ impl Launch<'_> {
                 .load_together(block, warp, access, &addresses)?
                 .is_some()
             {
-                self.define_list(block, warp, access.list, access.count, self.at.active);
+                self.define_list(&mut block.warps[warp], access.list, access.count, self.at.active);
                 return Ok(Flow::Next);
             }
         } else if let Some(polled) = self.load_alike(block, warp, access, &addresses) {
-            self.define_list(block, warp, access.list, access.count, self.at.active);
+            self.define_list(&mut block.warps[warp], access.list, access.count, self.at.active);
             block.warps[warp].keep_poll(self.at.pc, &[polled]);
             return Ok(Flow::Looked);
         } else if let Some(polled) = self.load_apart(block, warp, access, &addresses) {
-            self.define_list(block, warp, access.list, access.count, self.at.active);
+            self.define_list(&mut block.warps[warp], access.list, access.count, self.at.active);
             block.warps[warp].keep_poll(self.at.pc, &polled);
             return Ok(Flow::Looked);
         }
@@ -301,7 +301,7 @@ impl Launch<'_> {
         if let Some(place) = first {
             self.count(place, &addresses, total, AccessKind::Read);
         }
-        self.define_list(block, warp, access.list, access.count, self.at.active);
+        self.define_list(&mut block.warps[warp], access.list, access.count, self.at.active);
         if access.order == Order::Weak {
             return Ok(Flow::Next);
         }
@@ -317,7 +317,7 @@ impl Launch<'_> {
         inst: &Inst,
         access: &Access,
     ) -> Result<Flow, Fault> {
-        self.list_defined(block, warp, access.list, access.count, self.at.active)?;
+        self.list_defined(&block.warps[warp], access.list, access.count, self.at.active)?;
         let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);

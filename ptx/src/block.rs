@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use crate::alu::{LANES, Row, lanes};
-use crate::clock::View;
+use crate::alu::{LANES, Row, uniform};
+use crate::clock::{Presence, View, Witness};
 use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
@@ -225,12 +225,22 @@ impl Block {
         }
     }
 
+    /// The knowledge of a lane with its own accesses so far.
+    pub(crate) fn witness(&self, warp: usize, lane: usize) -> Witness {
+        let state = &self.warps[warp];
+        Witness {
+            view: state.views[lane].clone(),
+            own: Presence {
+                warp: warp as u32,
+                lanes: 1 << lane,
+                time: state.clock,
+            },
+        }
+    }
+
     /// The value of a slot that is the same in all these lanes, if it is.
     pub(crate) fn uniform(&self, warp: usize, slot: Slot, mask: u32) -> Option<u64> {
-        let row = &self.warps[warp].rows[slot as usize];
-        let mut lanes = lanes(mask);
-        let first = row[lanes.next()?];
-        lanes.all(|lane| row[lane] == first).then_some(first)
+        uniform(&self.warps[warp].rows[slot as usize], mask)
     }
 }
 

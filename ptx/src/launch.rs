@@ -116,7 +116,7 @@ pub(crate) struct Launch<'a> {
     /// The barriers of clusters that are under way, by number.
     pub(crate) clusters: BTreeMap<u32, Gathering>,
     random: u64,
-    /// The most instructions of a turn.
+    /// The most instructions of a turn, a power of two.
     longest: u32,
 }
 
@@ -313,7 +313,8 @@ impl Launch<'_> {
             let mut spent = false;
             let start = self.order(blocks.len());
             for index in 0..blocks.len() {
-                let index = (start + index) % blocks.len();
+                let index = start + index;
+                let index = index.checked_sub(blocks.len()).unwrap_or(index);
                 self.lend(&mut blocks, index);
                 spent |= self.turns(&mut blocks[index])?;
                 self.take_back(&mut blocks);
@@ -339,11 +340,15 @@ impl Launch<'_> {
         let mut spent = false;
         let start = self.order(block.warps.len());
         for index in 0..block.warps.len() {
-            let warp = (start + index) % block.warps.len();
+            let warp = start + index;
+            let warp = warp.checked_sub(block.warps.len()).unwrap_or(warp);
             let quantum = match self.options.seed {
                 0 => QUANTUM,
-                _ => 1 + self.random() % self.longest,
+                _ => 1 + (self.random() & (self.longest - 1)),
             };
+            if block.warps[warp].groups.is_empty() || self.sleeps(block, warp) {
+                continue;
+            }
             let turn = self.turn(block, warp, quantum);
             spent |= turn.map_err(|fault| self.place(fault, block, warp))? == Turn::Spent;
         }

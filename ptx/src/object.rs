@@ -2,7 +2,7 @@
 
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT};
-use crate::clock::{Arrivals, Published, View, learn};
+use crate::clock::{Arrivals, Presence, Published, View, Witness, learn};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
@@ -119,6 +119,16 @@ impl Launch<'_> {
                 block.warps[warp].rows[inst.dst as usize][lane] = result;
             }
         }
+        let arrives = matches!(
+            op,
+            MBarrier::Arrive
+                | MBarrier::ArriveAnywhere { .. }
+                | MBarrier::ArriveExpect
+                | MBarrier::ArriveDrop
+        );
+        if arrives {
+            self.tick(block, warp);
+        }
         Ok(flow)
     }
 
@@ -165,7 +175,7 @@ impl Launch<'_> {
             )
             .map_err(|fault| fault.at(address))?;
         }
-        let object = block.transfers.objects.get(&at);
+        let object = block.transfers.objects.get(at);
         let object = object.ok_or_else(|| bad("there is no barrier object here").at(address))?;
         let phase = object.phase;
         let open = object.is_over(op, value);
@@ -213,7 +223,7 @@ impl Launch<'_> {
         let mut object = block
             .transfers
             .objects
-            .remove(&at)
+            .take(at)
             .ok_or_else(|| bad("there is no barrier object here"))?;
         let token = object.phase;
         let result = match op {
@@ -242,7 +252,7 @@ impl Launch<'_> {
             }
         };
         self.complete(block.index, &mut block.transfers, &mut object);
-        block.transfers.objects.insert(at, object);
+        block.transfers.objects.put(at, object);
         result
     }
 
@@ -258,22 +268,23 @@ impl Launch<'_> {
         let place = Place::Peer { rank, at };
         self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
         let known = self.known(block, warp);
+        let known = known.map(|witness| witness.published(block.index));
         let warps = self.shape.warps;
         let peer = self.peer(rank)?;
         let (index, mut transfers) = (peer.index, std::mem::take(&mut peer.transfers));
-        let object = transfers.objects.remove(&at);
+        let object = transfers.objects.take(at);
         let mut object = object.ok_or_else(|| bad("there is no barrier object here"))?;
         if let Some(mut known) = known {
             if scope == ArriveScope::Cta {
                 known.view = known.view.of_shared(warps);
             }
             let view = learn(index, &View::new(warps).in_cluster(), &known);
-            object.arrivals.add_view(view);
+            object.arrivals.add_view(&view);
         }
         let token = object.phase;
         let result = object.receive(arrival).map(|()| token);
         self.complete(index, &mut transfers, &mut object);
-        transfers.objects.insert(at, object);
+        transfers.objects.put(at, object);
         self.peer(rank)?.transfers = transfers;
         result
     }
@@ -285,7 +296,7 @@ impl Launch<'_> {
         if block
             .transfers
             .objects
-            .keys()
+            .places()
             .any(|other| other.abs_diff(at) < OBJECT_BYTES)
         {
             return Err(bad("there is a barrier object here already"));
@@ -316,7 +327,7 @@ impl Launch<'_> {
             done,
             agent,
         };
-        block.transfers.objects.insert(at, Box::new(object));
+        block.transfers.objects.put(at, Box::new(object));
         Ok(0)
     }
 
@@ -327,7 +338,11 @@ impl Launch<'_> {
         }
         let mut arrivals = std::mem::take(&mut object.arrivals);
         let Agent { lane, time } = object.agent;
-        arrivals.add(self.shape.warps, 1 << lane, time, &[]);
+        arrivals.stamp(Presence {
+            warp: self.shape.warps,
+            lanes: 1 << lane,
+            time,
+        });
         transfers.latest = transfers.latest.max(time);
         object.agent.time += 1;
         object.phase += 1;
@@ -345,7 +360,42 @@ impl Launch<'_> {
 impl Transfers {
     /// The present phase of the object at an offset of shared memory.
     pub(crate) fn phase(&self, at: usize) -> Option<u64> {
-        self.objects.get(&at).map(|object| object.phase)
+        self.objects.get(at).map(|object| object.phase)
+    }
+}
+
+/// The barrier objects of a block. They leave their place while they change.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    /// Ascending by place.
+    places: Vec<(usize, Option<Box<Object>>)>,
+}
+
+impl Objects {
+    fn find(&self, at: usize) -> Result<usize, usize> {
+        self.places.binary_search_by_key(&at, |(place, _)| *place)
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&Object> {
+        self.places[self.find(at).ok()?].1.as_deref()
+    }
+
+    pub(crate) fn take(&mut self, at: usize) -> Option<Box<Object>> {
+        let index = self.find(at).ok()?;
+        self.places[index].1.take()
+    }
+
+    pub(crate) fn put(&mut self, at: usize, object: Box<Object>) {
+        match self.find(at) {
+            Ok(index) => self.places[index].1 = Some(object),
+            Err(index) => self.places.insert(index, (at, Some(object))),
+        }
+    }
+
+    /// The places of all objects.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let objects = self.places.iter().filter(|(_, object)| object.is_some());
+        objects.map(|(at, _)| *at)
     }
 }
 
@@ -375,9 +425,9 @@ impl Object {
     }
 
     /// A thread arrives with its knowledge at the time when it asked for that.
-    pub(crate) fn arrive_with(&mut self, view: Option<Published>) -> Result<(), Fault> {
-        if let Some(known) = view {
-            self.arrivals.add_view(known.view);
+    pub(crate) fn arrive_with(&mut self, witness: Option<&Witness>) -> Result<(), Fault> {
+        if let Some(witness) = witness {
+            self.arrivals.add_witness(witness);
         }
         self.arrive(1)
     }

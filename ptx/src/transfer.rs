@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT, WRITTEN};
-use crate::clock::Published;
+use crate::clock::Witness;
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
-use crate::object::{OBJECT_BYTES, Object, STRONG, WEAK, bad};
+use crate::object::{OBJECT_BYTES, Objects, STRONG, WEAK, bad};
 use crate::op::{AccessKind, Copy, CopyKind, CopyWait, Inst, NONE, Space};
 use crate::order::{Copier, Touch};
 use crate::place::Place;
@@ -81,6 +81,15 @@ impl<T> Groups<T> {
         let count = self.closed.len().saturating_sub(keep);
         self.closed.drain(..count).flatten().collect()
     }
+
+    /// Takes all copies, of closed groups and the open one.
+    fn take_all(&mut self) -> Vec<T> {
+        if self.closed.is_empty() {
+            return std::mem::take(&mut self.open);
+        }
+        self.commit();
+        self.take(0)
+    }
 }
 
 /// Data that arrive in shared memory at a barrier object without a wait of a thread.
@@ -89,7 +98,7 @@ struct Flight {
     cargo: Cargo,
     object: usize,
     /// The knowledge of the thread that asked for it.
-    view: Option<Published>,
+    view: Option<Witness>,
     warp: usize,
     lane: u32,
     pc: u32,
@@ -112,8 +121,7 @@ enum Cargo {
 /// Barrier objects and copies of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
-    /// By place, in boxes, as they leave the map while they change.
-    pub(crate) objects: BTreeMap<usize, Box<Object>>,
+    pub(crate) objects: Objects,
     /// By thread.
     elements: Vec<Groups<Element>>,
     stores: BTreeMap<u32, Groups<Store>>,
@@ -276,6 +284,9 @@ impl Launch<'_> {
                 _ => {}
             }
         }
+        if copy == Copy::BulkLoad {
+            self.tick(block, warp);
+        }
         self.progress = true;
         Ok(Flow::Next)
     }
@@ -286,7 +297,7 @@ impl Launch<'_> {
         let place = self.resolve(block, Space::Shared, address, OBJECT_BYTES)?;
         self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
         match place {
-            Place::Shared(at) if block.transfers.objects.contains_key(&at) => Ok(at),
+            Place::Shared(at) if block.transfers.objects.get(at).is_some() => Ok(at),
             _ => Err(bad("there is no barrier object here").at(address)),
         }
     }
@@ -311,10 +322,9 @@ impl Launch<'_> {
             let object = self.address(block, warp, inst, 0);
             let object = self.object_at(block, warp, object)?;
             let thread = (warp * LANES + lane) as u32;
-            let groups = block.transfers.elements_of(thread);
-            groups.commit();
+            let elements = block.transfers.elements_of(thread).take_all();
             let flight = Flight {
-                cargo: Cargo::Elements(groups.take(0)),
+                cargo: Cargo::Elements(elements),
                 object,
                 view: self.known(block, warp),
                 warp,
@@ -324,6 +334,7 @@ impl Launch<'_> {
             };
             block.transfers.flights.push(flight);
         }
+        self.tick(block, warp);
         self.progress = true;
         Ok(Flow::Next)
     }
@@ -467,14 +478,14 @@ impl Launch<'_> {
 
     /// Copies to shared memory for which no thread waits and whose time has come arrive.
     pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
-        let mut index = 0;
-        while let Some(flight) = block.transfers.flights.get_mut(index) {
-            if flight.delay > 0 {
-                flight.delay -= 1;
-                index += 1;
-                continue;
-            }
-            let flight = block.transfers.flights.remove(index);
+        let mut is_due = |flight: &mut Flight| {
+            let is_due = flight.delay == 0;
+            flight.delay = flight.delay.saturating_sub(1);
+            is_due
+        };
+        let flights = &mut block.transfers.flights;
+        let due: Vec<Flight> = flights.extract_if(.., &mut is_due).collect();
+        for flight in due {
             (self.at.pc, self.at.lane) = (flight.pc, flight.lane);
             let warp = flight.warp;
             self.flight_arrives(block, flight)
@@ -484,13 +495,14 @@ impl Launch<'_> {
     }
 
     fn flight_arrives(&mut self, block: &mut Block, flight: Flight) -> Result<(), Fault> {
-        let Some(mut object) = block.transfers.objects.remove(&flight.object) else {
+        let Some(mut object) = block.transfers.objects.take(flight.object) else {
             return Err(bad(
                 "the barrier object of copies is gone before they have arrived",
             ));
         };
         let agent = object.agent;
-        let copier = flight.view.as_ref().map(|known| Copier { agent, known });
+        let witness = flight.view.as_ref();
+        let copier = witness.map(|witness| Copier { agent, witness });
         let mut result = Ok(());
         match flight.cargo {
             Cargo::Bulk { to, from, bytes } => {
@@ -507,12 +519,12 @@ impl Launch<'_> {
                     self.piece_arrives(block, copier, from, to, element.data())?;
                 }
                 self.at.pc = flight.pc;
-                result = object.arrive_with(flight.view);
+                result = object.arrive_with(witness);
             }
         }
         self.progress = true;
         self.complete(block.index, &mut block.transfers, &mut object);
-        block.transfers.objects.insert(flight.object, object);
+        block.transfers.objects.put(flight.object, object);
         result
     }
 
@@ -543,9 +555,8 @@ impl Launch<'_> {
             self.at.lane = lane as u32;
             let thread = (warp * LANES + lane) as u32;
             if let Some(groups) = block.transfers.elements.get_mut(thread as usize) {
-                let mut groups = std::mem::take(groups);
-                groups.commit();
-                self.elements_arrive(block, warp, groups.take(0))?;
+                let done = groups.take_all();
+                self.elements_arrive(block, warp, done)?;
             }
             if let Some(mut groups) = block.transfers.stores.remove(&thread) {
                 groups.commit();
