@@ -7,7 +7,7 @@ use crate::clock::{Presence, View, Witness};
 use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
-use crate::order::Ties;
+use crate::order::{Seen, Ties};
 use crate::poll::Poll;
 use crate::rows::Rows;
 use crate::shadow::Shadow;
@@ -67,6 +67,7 @@ pub(crate) struct Warp {
     pub(crate) views: Vec<View>,
     /// The state that each lane keeps for fences.
     pub(crate) ties: Vec<Ties>,
+    pub(crate) seen: Seen,
     /// Lanes that have arrived at the cluster's barrier and not waited yet, and its phase then.
     pub(crate) arrived: u32,
     pub(crate) phases: [u32; LANES],

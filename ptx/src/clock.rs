@@ -77,7 +77,9 @@ impl Times {
 
     fn find_least_floor(&mut self) {
         let threads = &self.floors[..self.warps().saturating_sub(1)];
-        let least = threads.iter().fold(u32::MAX, |least, floor| least.min(*floor));
+        let least = threads
+            .iter()
+            .fold(u32::MAX, |least, floor| least.min(*floor));
         self.floor = if threads.is_empty() { 0 } else { least };
     }
 
@@ -364,6 +366,15 @@ impl Promise {
 }
 
 impl Witness {
+    /// That of a lane of the same warp that has the same knowledge.
+    pub(crate) fn of(&self, lane: usize) -> Witness {
+        let lanes = 1 << lane;
+        Witness {
+            view: self.view.clone(),
+            own: Presence { lanes, ..self.own },
+        }
+    }
+
     /// The knowledge of a thread of a block with its own accesses.
     pub(crate) fn published(&self, block: u32) -> Published {
         let done = |known: &Known| Known {
@@ -379,7 +390,6 @@ impl Witness {
 }
 
 impl Published {
-
     pub(crate) fn same(&self, other: &Published) -> bool {
         self.block == other.block && self.view.same(&other.view)
     }

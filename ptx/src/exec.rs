@@ -5,7 +5,7 @@ use crate::block::{BUSY, Block, Group, Warp};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Inst, NONE, Op, Polarity, Slot};
-use crate::poll::{LOOP, Poll};
+use crate::poll::LOOP;
 
 /// The most different strong loads of a turn.
 const LOOKS: usize = 32;
@@ -150,7 +150,7 @@ impl Launch<'_> {
         }
         let state = &mut block.warps[warp];
         state.since_poll = state.since_poll.saturating_add(quantum);
-        state.poll = Poll::default();
+        state.forget_poll();
         Ok(if state.since_poll >= BUSY {
             Turn::Spent
         } else {

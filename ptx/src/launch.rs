@@ -26,6 +26,8 @@ pub struct Options {
     pub resident: u32,
     /// Whether races are looked for.
     pub races: bool,
+    /// Whether the sectors and the passes over banks are counted that accesses take.
+    pub pieces: bool,
     /// Rounds over all warps in which nothing is written, while all warps test or wait, before the launch is given up
     /// as a deadlock.
     pub idle_rounds: u32,
@@ -41,6 +43,7 @@ impl Default for Options {
             seed: 0,
             resident: 16,
             races: true,
+            pieces: true,
             idle_rounds: 2000,
             limit: 1 << 31,
             most_shared: 227 << 10,

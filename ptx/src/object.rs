@@ -132,8 +132,35 @@ impl Launch<'_> {
         Ok(flow)
     }
 
-    /// A test of one phase of one object by all active lanes; whether the phase is over. Lanes that know the same find
-    /// the same, but for the one that made the object itself: two lanes of each view are checked.
+    /// An access of one object by all active lanes. Lanes that know the same find the same, but for the one that made
+    /// the object itself: two lanes of each view are checked.
+    pub(crate) fn touch_object(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        at: usize,
+    ) -> Result<(), Fault> {
+        let (mut last, mut alike) = (None::<View>, 0);
+        for lane in lanes(self.at.active) {
+            let view = &block.warps[warp].views[lane];
+            alike = match &last {
+                Some(last) if last.same(view) => alike + 1,
+                _ => 0,
+            };
+            if alike > 1 {
+                continue;
+            }
+            if alike == 0 {
+                last = Some(view.clone());
+            }
+            self.at.lane = lane as u32;
+            let place = Place::Shared(at);
+            self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
+        }
+        Ok(())
+    }
+
+    /// A test of one phase of one object by all active lanes; whether the phase is over.
     fn test_together(
         &mut self,
         block: &mut Block,
@@ -154,27 +181,8 @@ impl Launch<'_> {
         let Place::Shared(at) = self.resolve(block, Space::Shared, address, OBJECT_BYTES)? else {
             return Ok(None);
         };
-        let (mut last, mut alike) = (None::<View>, 0);
-        for lane in lanes(active) {
-            self.at.lane = lane as u32;
-            let view = &block.warps[warp].views[lane];
-            alike = match &last {
-                Some(last) if last.same(view) => alike + 1,
-                _ => 0,
-            };
-            if alike > 1 {
-                continue;
-            }
-            last = Some(view.clone());
-            self.touch(
-                block,
-                warp,
-                Place::Shared(at),
-                OBJECT_BYTES,
-                Touch::Read(&STRONG),
-            )
+        self.touch_object(block, warp, at)
             .map_err(|fault| fault.at(address))?;
-        }
         let object = block.transfers.objects.get(at);
         let object = object.ok_or_else(|| bad("there is no barrier object here").at(address))?;
         let phase = object.phase;
@@ -188,7 +196,8 @@ impl Launch<'_> {
             lanes(active).for_each(|lane| row[lane] = u64::from(open));
         }
         if !open {
-            state.keep_poll(self.at.pc, &[Polled::Phase { at, phase }]);
+            let polled = Polled::Phase { at, phase };
+            state.keep_poll(self.at.pc, std::iter::once(polled));
         }
         Ok(Some(open))
     }

@@ -74,8 +74,31 @@ pub(crate) struct Ties {
     fence: Option<(Promise, Scope)>,
     /// The knowledge that its strong reads found, which a fence adds to its own.
     pending: Option<Published>,
-    /// The knowledge that it learned last.
-    seen: Option<Published>,
+}
+
+/// The knowledge that lanes of a warp learned last.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    news: Option<Published>,
+    lanes: u32,
+}
+
+impl Seen {
+    /// The lanes of a mask that have not learned this; from now on they have.
+    fn unaware(&mut self, mask: u32, news: &Published) -> u32 {
+        match &self.news {
+            Some(last) if last.same(news) => {}
+            _ => {
+                *self = Seen {
+                    news: Some(news.clone()),
+                    lanes: 0,
+                }
+            }
+        }
+        let unaware = mask & !self.lanes;
+        self.lanes |= mask;
+        unaware
+    }
 }
 
 impl Launch<'_> {
@@ -239,7 +262,7 @@ impl Launch<'_> {
         let access = touch.access();
         let lane = self.at.lane as usize;
         if let (false, Some(release)) = (matches!(touch, Touch::Write(_)), shadow.release(piece)) {
-            self.hear(block, warp, 1 << lane, &release, access);
+            self.hear(block, warp, 1 << lane, release, access);
         }
         if matches!(touch, Touch::Read(_)) {
             return;
@@ -280,14 +303,7 @@ impl Launch<'_> {
         let state = &mut block.warps[warp];
         // The knowledge of the lane before, and the learned one.
         let mut last: Option<(View, View)> = None;
-        for lane in lanes(mask) {
-            let seen = &mut state.ties[lane].seen;
-            if let Some(seen) = seen
-                && seen.same(news)
-            {
-                continue;
-            }
-            *seen = Some(news.clone());
+        for lane in lanes(state.seen.unaware(mask, news)) {
             let view = &mut state.views[lane];
             if let Some((before, after)) = &last
                 && before.same(view)

@@ -72,7 +72,8 @@ impl Region {
     /// The lanes in runs, ascending.
     #[inline(always)]
     pub(crate) fn runs(&self) -> impl Iterator<Item = LaneRun> {
-        let (mut firsts, joined, offsets) = (self.active & !self.joined, self.joined, self.offsets);
+        let (mut firsts, joined, offsets) =
+            (self.active & !self.joined, self.joined, &self.offsets);
         std::iter::from_fn(move || {
             let lane = firsts.trailing_zeros() as usize;
             firsts &= firsts.wrapping_sub(1);

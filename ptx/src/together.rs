@@ -3,6 +3,8 @@
 //!
 //! Lanes with a special case are left to the accesses lane by lane ([`crate::access`]), which report faults.
 
+use std::ops::Range;
+
 use crate::access::number;
 use crate::alu::{LANES, Row, has_vectors, lanes};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
@@ -89,29 +91,47 @@ impl Launch<'_> {
             bits |= address & is_active;
         }
         let aligned = bytes.is_power_of_two() && bits & (bytes as u64 - 1) == 0;
-        let fits = beyond == 0 && aligned;
-        fits.then(|| Region::new(place, base, addresses, active, bytes as u32))
+        if beyond != 0 || !aligned {
+            return None;
+        }
+        Some(Region::new(place, base, addresses, active, bytes as u32))
     }
 
     /// Whether every byte of a region is as it is for most accesses, so that no lane needs a report: of the state of a
     /// byte in shared memory, the bits `looked_at` equal `needed`.
     #[inline(always)]
     fn plain(&self, block: &Block, region: &Region, looked_at: u8, needed: u8) -> bool {
-        let mut spans = region.spans();
+        let spans = region.spans();
         match region.place {
             Place::Global { buffer, .. } => {
-                let written = self.memory.buffers[buffer].written.as_ref();
-                self.claims.is_empty()
-                    && written.is_none_or(|written| {
-                        needed == 0 || spans.all(|span| written[span].iter().all(|byte| *byte))
-                    })
+                if !self.claims.is_empty() {
+                    let kind = match needed {
+                        WRITTEN => AccessKind::Read,
+                        _ => AccessKind::Write,
+                    };
+                    let claimed = |span: Range<usize>| {
+                        self.claimed(buffer, span.start, span.len(), kind).is_err()
+                    };
+                    if region.spans().any(claimed) {
+                        return false;
+                    }
+                }
+                if let (Some(written), WRITTEN) = (&self.memory.buffers[buffer].written, needed) {
+                    let mut all = true;
+                    spans.for_each(|span| {
+                        all &= written[span].iter().fold(true, |all, byte| all & byte)
+                    });
+                    return all;
+                }
+                true
             }
             Place::Shared(_) => {
-                let state = &block.shared.state;
-                spans.all(|span| {
-                    let states = state[span].iter();
-                    states.fold(0, |all, state| all | (state & looked_at) ^ needed) == 0
-                })
+                let mut others = 0;
+                spans.for_each(|span| {
+                    let states = block.shared.state[span].iter();
+                    others |= states.fold(0, |all, state| all | (state & looked_at) ^ needed);
+                });
+                others == 0
             }
             _ => true,
         }
@@ -235,6 +255,9 @@ impl Launch<'_> {
     /// Counts an access to a region.
     #[inline(always)]
     fn count_region(&mut self, region: &Region, kind: AccessKind) {
+        if !self.options.pieces {
+            return self.add_traffic(region.place, kind, region.bytes, [0, 0]);
+        }
         let pattern = Pattern {
             first: region.address(region.active.trailing_zeros() as usize % LANES),
             alike: region.alike,
@@ -250,104 +273,52 @@ impl Launch<'_> {
         self.add_traffic(region.place, kind, region.bytes, [pieces, ideal]);
     }
 
-    /// A strong load of one place by all active lanes, if no lane needs a report; gives the value.
-    pub(crate) fn load_alike(
-        &mut self,
-        block: &mut Block,
-        warp: usize,
-        access: &Access,
-        addresses: &Row,
-    ) -> Option<Polled> {
-        let size = access.ty.bytes() as usize;
-        let bytes = size * usize::from(access.count);
-        let first = addresses[self.at.active.trailing_zeros() as usize % LANES];
-        let mut others = lanes(self.at.active);
-        if bytes > 8
-            || !first.is_multiple_of(bytes as u64)
-            || others.any(|lane| addresses[lane] != first)
-        {
-            return None;
-        }
-        let place = self.resolve(block, access.space, first, bytes).ok()?;
-        if !matches!(place, Place::Shared(_) | Place::Global { .. }) {
-            return None;
-        }
-        let data = self.bytes(block, warp, place, bytes).ok()?;
-        let mut value = [0; 8];
-        value[..bytes].copy_from_slice(data);
-        if !self.touch_alike(block, warp, place, bytes, access) {
-            return None;
-        }
-        let value = u64::from_le_bytes(value);
-        let list = access.list as usize..access.list as usize + usize::from(access.count);
-        for (index, slot) in self.entry.lists[list].iter().enumerate() {
-            let mut part = value >> (index * size * 8) & mask(access.ty.bits());
-            if access.ty.is_signed() {
-                part = sign_extend(part, access.ty.bits()) as u64 & mask(u32::from(access.width));
-            }
-            let row = &mut block.warps[warp].rows[*slot as usize];
-            lanes(self.at.active).for_each(|lane| row[lane] = part);
-        }
-        let pattern = Pattern {
-            first,
-            alike: true,
-            bytes: bytes as u32,
-        };
-        let counts = match place {
-            Place::Global { .. } => [pattern.sectors(), 0],
-            _ => [pattern.parts(self.at.active); 2],
-        };
-        self.add_traffic(place, AccessKind::Read, bytes as u32, counts);
-        Some(Polled::Value {
-            place,
-            bytes,
-            value,
-        })
-    }
+    vectorised!(load_strongly, load_strongly_any, load_strongly_avx2);
 
-    /// A strong load of several places, in the same case; gives the values.
-    pub(crate) fn load_apart(
+    /// A strong load of all active lanes, in the same way; the warp keeps the values for its next poll.
+    #[inline(always)]
+    fn load_strongly_any(
         &mut self,
         block: &mut Block,
         warp: usize,
         access: &Access,
         addresses: &Row,
-    ) -> Option<Vec<Polled>> {
+    ) -> Result<Option<Place>, Fault> {
         let bytes = access.ty.bytes() as usize * usize::from(access.count);
         if bytes > 8 {
-            return None;
+            return Ok(None);
         }
-        let region = self.region(block, access.space, addresses, bytes)?;
+        let Some(region) = self.region(block, access.space, addresses, bytes) else {
+            return Ok(None);
+        };
         if matches!(region.place, Place::Param(_))
             || !self.plain(block, &region, WRITTEN | ARRIVING | OBJECT, WRITTEN)
-            || !self.touch_apart(block, warp, &region, access)
+            || !self.touch_strongly(block, warp, &region, access)
         {
-            return None;
+            return Ok(None);
         }
         self.fill(block, warp, access, &region);
         self.count_region(&region, AccessKind::Read);
-        let mut polled = Vec::new();
+        let Block { warps, shared, .. } = block;
+        let memory = match region.place {
+            Place::Global { buffer, .. } => &self.memory.buffers[buffer].bytes,
+            _ => &shared.bytes,
+        };
         let mut last = None;
-        for lane in lanes(region.active) {
+        let places = lanes(region.active).filter_map(|lane| {
             let at = region.offsets[lane] as usize;
-            if last.replace(at) == Some(at) {
-                continue;
-            }
-            let (place, memory) = match region.place {
-                Place::Global { buffer, .. } => {
-                    let memory = &self.memory.buffers[buffer].bytes;
-                    (Place::Global { buffer, at }, memory)
-                }
-                _ => (Place::Shared(at), &block.shared.bytes),
-            };
-            let value = number(&memory[at..at + bytes]);
-            polled.push(Polled::Value {
-                place,
-                bytes,
-                value,
-            });
-        }
-        Some(polled)
+            (last.replace(at) != Some(at)).then_some(at)
+        });
+        let values = places.map(|at| Polled::Value {
+            place: match region.place {
+                Place::Global { buffer, .. } => Place::Global { buffer, at },
+                _ => Place::Shared(at),
+            },
+            bytes,
+            value: number(&memory[at..at + bytes]),
+        });
+        warps[warp].keep_poll(self.at.pc, values);
+        Ok(Some(region.place))
     }
 }
 

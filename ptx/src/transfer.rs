@@ -28,6 +28,7 @@ struct Source {
 #[derive(Debug)]
 struct Element {
     to: usize,
+    lane: u32,
     /// Nothing, if no bytes are read.
     from: Option<Source>,
     data: [u8; WIDEST],
@@ -82,13 +83,10 @@ impl<T> Groups<T> {
         self.closed.drain(..count).flatten().collect()
     }
 
-    /// Takes all copies, of closed groups and the open one.
-    fn take_all(&mut self) -> Vec<T> {
-        if self.closed.is_empty() {
-            return std::mem::take(&mut self.open);
-        }
-        self.commit();
-        self.take(0)
+    /// Moves all copies, of closed groups and the open one, to a list.
+    fn move_all(&mut self, list: &mut Vec<T>) {
+        list.extend(self.closed.drain(..).flatten());
+        list.append(&mut self.open);
     }
 }
 
@@ -97,13 +95,24 @@ impl<T> Groups<T> {
 struct Flight {
     cargo: Cargo,
     object: usize,
-    /// The knowledge of the thread that asked for it.
-    view: Option<Witness>,
+    /// The knowledge of the lanes that asked for it.
+    witness: Option<Witness>,
     warp: usize,
-    lane: u32,
+    lanes: u32,
     pc: u32,
-    /// Rounds until it arrives.
-    delay: u32,
+    /// The round in which it arrives.
+    due: u64,
+}
+
+impl Flight {
+    /// Whether it is the same but for the lanes.
+    fn is_like(&self, other: &Flight) -> bool {
+        let witnesses = match (&self.witness, &other.witness) {
+            (Some(this), Some(other)) => this.view.same(&other.view),
+            (this, other) => this.is_none() && other.is_none(),
+        };
+        witnesses && self.due == other.due && self.object == other.object
+    }
 }
 
 #[derive(Debug)]
@@ -114,7 +123,7 @@ enum Cargo {
         from: Place,
         bytes: usize,
     },
-    /// Copies of a thread, which arrives with them.
+    /// Copies of threads, which arrive with them.
     Elements(Vec<Element>),
 }
 
@@ -126,6 +135,7 @@ pub(crate) struct Transfers {
     elements: Vec<Groups<Element>>,
     stores: BTreeMap<u32, Groups<Store>>,
     flights: Vec<Flight>,
+    round: u64,
     pub(crate) agents: u32,
     /// The latest time of any object, so that later ones that stand in its lane begin after it.
     pub(crate) latest: u32,
@@ -138,6 +148,24 @@ impl Transfers {
             self.elements.resize_with(thread + 1, Groups::default);
         }
         &mut self.elements[thread]
+    }
+
+    /// The copies of a thread so far go with one of the flights from the first one of its warp on, or a new one.
+    fn embark(&mut self, thread: u32, first: usize, flight: Flight) {
+        let mut flights = self.flights[first..].iter();
+        let index = match flights.position(|other| other.is_like(&flight)) {
+            Some(index) => first + index,
+            None => {
+                self.flights.push(flight);
+                self.flights.len() - 1
+            }
+        };
+        self.elements_of(thread);
+        let flight = &mut self.flights[index];
+        flight.lanes |= 1 << (thread % LANES as u32);
+        if let Cargo::Elements(elements) = &mut flight.cargo {
+            self.elements[thread as usize].move_all(elements);
+        }
     }
 
     /// Whether copies will arrive without a wait of a thread.
@@ -225,6 +253,7 @@ impl Launch<'_> {
                     let data = few;
                     let element = Element {
                         to,
+                        lane: lane as u32,
                         from,
                         data,
                         bytes,
@@ -273,11 +302,11 @@ impl Launch<'_> {
                     let flight = Flight {
                         cargo: Cargo::Bulk { to, from, bytes },
                         object,
-                        view: self.known(block, warp),
+                        witness: self.known(block, warp),
                         warp,
-                        lane: lane as u32,
+                        lanes: 1 << lane,
                         pc,
-                        delay: self.delay(),
+                        due: block.transfers.round + self.delay(),
                     };
                     block.transfers.flights.push(flight);
                 }
@@ -303,10 +332,10 @@ impl Launch<'_> {
     }
 
     /// Rounds until something arrives.
-    fn delay(&mut self) -> u32 {
+    fn delay(&mut self) -> u64 {
         match self.options.seed {
             0 => 1,
-            _ => self.random() % 8,
+            _ => u64::from(self.random() % 8),
         }
     }
 
@@ -317,22 +346,27 @@ impl Launch<'_> {
         warp: usize,
         inst: &Inst,
     ) -> Result<Flow, Fault> {
+        let first = block.transfers.flights.len();
+        let mut known = None;
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
-            let object = self.address(block, warp, inst, 0);
-            let object = self.object_at(block, warp, object)?;
-            let thread = (warp * LANES + lane) as u32;
-            let elements = block.transfers.elements_of(thread).take_all();
-            let flight = Flight {
-                cargo: Cargo::Elements(elements),
-                object,
-                view: self.known(block, warp),
-                warp,
-                lane: lane as u32,
-                pc: self.at.pc,
-                delay: self.delay(),
+            let address = self.address(block, warp, inst, 0);
+            let object = match known {
+                Some((known, object)) if known == address => object,
+                _ => self.object_at(block, warp, address)?,
             };
-            block.transfers.flights.push(flight);
+            known = Some((address, object));
+            let flight = Flight {
+                cargo: Cargo::Elements(Vec::new()),
+                object,
+                witness: self.known(block, warp),
+                warp,
+                lanes: 0,
+                pc: self.at.pc,
+                due: block.transfers.round + self.delay(),
+            };
+            let thread = (warp * LANES + lane) as u32;
+            block.transfers.embark(thread, first, flight);
         }
         self.tick(block, warp);
         self.progress = true;
@@ -478,15 +512,15 @@ impl Launch<'_> {
 
     /// Copies to shared memory for which no thread waits and whose time has come arrive.
     pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
-        let mut is_due = |flight: &mut Flight| {
-            let is_due = flight.delay == 0;
-            flight.delay = flight.delay.saturating_sub(1);
-            is_due
-        };
-        let flights = &mut block.transfers.flights;
-        let due: Vec<Flight> = flights.extract_if(.., &mut is_due).collect();
+        let Transfers { flights, round, .. } = &mut block.transfers;
+        let now = *round;
+        *round += 1;
+        if flights.iter().all(|flight| flight.due > now) {
+            return Ok(());
+        }
+        let due: Vec<Flight> = flights.extract_if(.., |flight| flight.due <= now).collect();
         for flight in due {
-            (self.at.pc, self.at.lane) = (flight.pc, flight.lane);
+            (self.at.pc, self.at.lane) = (flight.pc, flight.lanes.trailing_zeros());
             let warp = flight.warp;
             self.flight_arrives(block, flight)
                 .map_err(|fault| self.place(fault, block, warp))?;
@@ -500,32 +534,43 @@ impl Launch<'_> {
                 "the barrier object of copies is gone before they have arrived",
             ));
         };
-        let agent = object.agent;
-        let witness = flight.view.as_ref();
-        let copier = witness.map(|witness| Copier { agent, witness });
-        let mut result = Ok(());
-        match flight.cargo {
+        self.progress = true;
+        match &flight.cargo {
             Cargo::Bulk { to, from, bytes } => {
+                let (from, bytes) = (*from, *bytes);
                 self.unclaim(from, bytes, AccessKind::Read);
                 let data = self.bytes(block, flight.warp, from, bytes)?.to_vec();
                 let source = Source { place: from, bytes };
-                self.piece_arrives(block, copier, Some(source), to, &data)?;
+                let copier = flight.witness.as_ref().map(|witness| Copier {
+                    agent: object.agent,
+                    witness,
+                });
+                self.piece_arrives(block, copier, Some(source), *to, &data)?;
                 object.bytes -= bytes as i64;
+                self.complete(block.index, &mut block.transfers, &mut object);
             }
             Cargo::Elements(elements) => {
-                for element in elements {
-                    self.at.pc = element.pc;
-                    let Element { from, to, .. } = element;
-                    self.piece_arrives(block, copier, from, to, element.data())?;
+                let mut elements = elements.iter().peekable();
+                for lane in lanes(flight.lanes) {
+                    self.at.lane = lane as u32;
+                    let witness = flight.witness.as_ref().map(|witness| witness.of(lane));
+                    let copier = witness.as_ref().map(|witness| Copier {
+                        agent: object.agent,
+                        witness,
+                    });
+                    while let Some(element) = elements.next_if(|next| next.lane == lane as u32) {
+                        self.at.pc = element.pc;
+                        let Element { from, to, .. } = *element;
+                        self.piece_arrives(block, copier, from, to, element.data())?;
+                    }
+                    self.at.pc = flight.pc;
+                    object.arrive_with(witness.as_ref())?;
+                    self.complete(block.index, &mut block.transfers, &mut object);
                 }
-                self.at.pc = flight.pc;
-                result = object.arrive_with(witness);
             }
         }
-        self.progress = true;
-        self.complete(block.index, &mut block.transfers, &mut object);
         block.transfers.objects.put(flight.object, object);
-        result
+        Ok(())
     }
 
     /// Data arrive; races with the copier are looked for, if there is one.
@@ -555,7 +600,8 @@ impl Launch<'_> {
             self.at.lane = lane as u32;
             let thread = (warp * LANES + lane) as u32;
             if let Some(groups) = block.transfers.elements.get_mut(thread as usize) {
-                let done = groups.take_all();
+                let mut done = Vec::new();
+                groups.move_all(&mut done);
                 self.elements_arrive(block, warp, done)?;
             }
             if let Some(mut groups) = block.transfers.stores.remove(&thread) {
