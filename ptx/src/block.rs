@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use crate::alu::{LANES, Row, uniform};
+use crate::alu::{LANES, uniform};
 use crate::clock::{Presence, View, Witness};
 use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
 use crate::order::{Seen, Ties};
 use crate::poll::Poll;
-use crate::rows::Rows;
+use crate::rows::{Aligned, Rows};
 use crate::shadow::Shadow;
 use crate::sync::Named;
 use crate::transfer::Transfers;
@@ -166,7 +166,7 @@ impl Block {
         shape: &Shape,
         entry: &Entry,
         addresses: &[u64],
-        fixed: &Rc<[Row]>,
+        fixed: &Rc<[Aligned]>,
     ) -> Block {
         let id = shape.block_id(index);
         let mut view = View::new(shape.warps);
@@ -177,7 +177,7 @@ impl Block {
             let first = number * LANES as u32;
             let count = (shape.threads - first).min(LANES as u32);
             let all = u32::MAX >> (LANES as u32 - count);
-            let mut rows = vec![[0; LANES]; entry.slots.len()];
+            let mut rows = vec![Aligned([0; LANES]); entry.slots.len()];
             let mut defined = vec![0; entry.slots.len()];
             for (slot, content) in entry.slots.iter().enumerate() {
                 let value =
@@ -187,7 +187,7 @@ impl Block {
                     Content::Shared => defined[slot] = u32::MAX,
                     _ => {
                         defined[slot] = u32::MAX;
-                        rows[slot] = std::array::from_fn(value);
+                        rows[slot].0 = std::array::from_fn(value);
                     }
                 }
             }
@@ -246,10 +246,10 @@ impl Block {
 }
 
 /// The rows that all warps of a launch share.
-pub(crate) fn fixed_rows(entry: &Entry, shape: &Shape, addresses: &[u64]) -> Rc<[Row]> {
+pub(crate) fn fixed_rows(entry: &Entry, shape: &Shape, addresses: &[u64]) -> Rc<[Aligned]> {
     let rows = entry.fixed.iter().map(|content| {
         let value = |lane| content_value(*content, shape, 0, [0; 3], 0, lane, addresses);
-        std::array::from_fn(value)
+        Aligned(std::array::from_fn(value))
     });
     rows.collect()
 }

@@ -10,6 +10,8 @@
 
 use std::rc::Rc;
 
+#[cfg(target_arch = "x86_64")]
+use crate::alu::has_vectors;
 use crate::alu::{LANES, lanes};
 
 /// Times of the threads of a block, warp after warp, and of its barrier objects after them: one more warp, in which
@@ -113,11 +115,27 @@ impl Times {
     }
 }
 
-/// Whether no time of the first list is later than in the second, and the reverse. The lists are compared in chunks,
-/// which the compiler turns into vector instructions.
+/// Whether no time of the first list is later than in the second, and the reverse.
 fn order(this: &[u32], other: &[u32]) -> (bool, bool) {
+    #[cfg(target_arch = "x86_64")]
+    if has_vectors() {
+        // SAFETY: the processor has the features.
+        return unsafe { order_avx2(this, other) };
+    }
+    order_any(this, other)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn order_avx2(this: &[u32], other: &[u32]) -> (bool, bool) {
+    order_any(this, other)
+}
+
+/// The lists are compared in chunks, which the compiler turns into vector instructions.
+#[inline(always)]
+fn order_any(this: &[u32], other: &[u32]) -> (bool, bool) {
     let (mut below, mut above) = (true, true);
-    for (this, other) in this.chunks(LANES).zip(other.chunks(LANES)) {
+    for (this, other) in this.chunks_exact(LANES).zip(other.chunks_exact(LANES)) {
         let (mut later, mut earlier) = (0, 0);
         for (this, other) in this.iter().zip(other) {
             later |= u32::from(this > other);
@@ -434,7 +452,11 @@ fn join(block: u32, known: &Known, from: u32, news: &Known) -> Known {
         }
     }
     let foreign = (from != block).then_some((from, &news.own));
-    let heard = news.others.iter().map(|(block, times)| (*block, times));
+    let heard = match Rc::ptr_eq(&known.others, &news.others) {
+        true => &[][..],
+        false => &news.others[..],
+    };
+    let heard = heard.iter().map(|(block, times)| (*block, times));
     // Copied where something new is heard, which most of the time is not so.
     let mut others: Option<Vec<(u32, Rc<Times>)>> = None;
     for (other, times) in heard.chain(foreign) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::alu::{LANES, Row};
+use crate::alu::LANES;
 use crate::block::{Block, Shape, fixed_rows};
 use crate::claim::Claim;
 use crate::cluster::{Gathering, Peer};
@@ -13,6 +13,7 @@ use crate::exec::Turn;
 use crate::memory::{Memory, SHARED_BASE};
 use crate::module::Entry;
 use crate::op::{Copy, Op};
+use crate::rows::Aligned;
 use crate::shadow::Shadow;
 
 /// How a launch is executed.
@@ -100,7 +101,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) shape: Shape,
     pub(crate) params: Vec<u8>,
     /// The rows that all warps share.
-    pub(crate) fixed: Rc<[Row]>,
+    pub(crate) fixed: Rc<[Aligned]>,
     pub(crate) counts: Counts,
     /// By opcode.
     pub(crate) executed: Vec<Executed>,

@@ -185,8 +185,13 @@ impl Launch<'_> {
         let mut last: Option<(Published, Published)> = None;
         for lane in lanes(mask) {
             let pending = &mut block.warps[warp].ties[lane].pending;
+            if let Some(old) = pending
+                && old.same(news)
+            {
+                continue;
+            }
             let all = match pending.take() {
-                Some(old) if !old.same(news) => {
+                Some(old) => {
                     let known = last.take().filter(|(before, _)| before.same(&old));
                     let (_, all) = last.insert(known.unwrap_or_else(|| {
                         let all = old.join(news);
@@ -194,7 +199,7 @@ impl Launch<'_> {
                     }));
                     all.clone()
                 }
-                _ => news.clone(),
+                None => news.clone(),
             };
             *pending = Some(all);
         }

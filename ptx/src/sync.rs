@@ -243,10 +243,11 @@ impl Launch<'_> {
             NONE => [0; LANES],
             slot => state.rows[slot as usize],
         };
-        let (values, second, third) = (row(inst.src[0]), row(inst.src[1]), row(inst.src[2]));
+        let values = row(inst.src[0]);
         match op {
             WarpOp::Barrier => {}
             WarpOp::Shuffle(mode) => {
+                let (second, third) = (row(inst.src[1]), row(inst.src[2]));
                 for lane in lanes(members) {
                     self.at.lane = lane as u32;
                     let (from, inside) = source(mode, lane as u32, second[lane], third[lane]);

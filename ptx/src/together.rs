@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::access::number;
-use crate::alu::{LANES, Row, has_vectors, lanes};
+use crate::alu::{LANES, Row, has_vectors, lanes, uniform};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
 use crate::counts::{Pattern, bank_passes_of, sectors_of};
 use crate::error::Fault;
@@ -81,8 +81,15 @@ impl Launch<'_> {
             _ => return None,
         };
         let (base, last) = (start + base, size.checked_sub(bytes)? as u64);
-        if size > u32::MAX as usize {
+        if size > u32::MAX as usize || !bytes.is_power_of_two() {
             return None;
+        }
+        if uniform(addresses, active).is_some() {
+            let at = first.wrapping_sub(base);
+            if at > last || first & (bytes as u64 - 1) != 0 {
+                return None;
+            }
+            return Some(Region::of_one(place, base, at as u32, active, bytes as u32));
         }
         let (mut beyond, mut bits) = (0, 0);
         for (lane, address) in addresses.iter().enumerate() {
@@ -90,8 +97,7 @@ impl Launch<'_> {
             beyond |= u64::from(address.wrapping_sub(base) > last).wrapping_neg() & is_active;
             bits |= address & is_active;
         }
-        let aligned = bytes.is_power_of_two() && bits & (bytes as u64 - 1) == 0;
-        if beyond != 0 || !aligned {
+        if beyond != 0 || bits & (bytes as u64 - 1) != 0 {
             return None;
         }
         Some(Region::new(place, base, addresses, active, bytes as u32))
@@ -304,8 +310,12 @@ impl Launch<'_> {
             Place::Global { buffer, .. } => &self.memory.buffers[buffer].bytes,
             _ => &shared.bytes,
         };
+        let asked = match region.alike {
+            true => region.active & region.active.wrapping_neg(),
+            false => region.active,
+        };
         let mut last = None;
-        let places = lanes(region.active).filter_map(|lane| {
+        let places = lanes(asked).filter_map(|lane| {
             let at = region.offsets[lane] as usize;
             (last.replace(at) != Some(at)).then_some(at)
         });
