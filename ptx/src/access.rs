@@ -218,7 +218,8 @@ impl Launch<'_> {
         traffic.ideal += ideal;
     }
 
-    fn addresses(&self, block: &Block, warp: usize, inst: &Inst) -> [u64; LANES] {
+    #[inline(always)]
+    pub(crate) fn addresses(&self, block: &Block, warp: usize, inst: &Inst) -> [u64; LANES] {
         let bases = &block.warps[warp].rows[inst.src[0] as usize];
         let mut addresses = [0; LANES];
         for (address, base) in addresses.iter_mut().zip(bases) {
@@ -235,12 +236,11 @@ impl Launch<'_> {
         inst: &Inst,
         access: &Access,
     ) -> Result<Flow, Fault> {
-        let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
         let done = match access.order {
-            Order::Weak => self.load_together(block, warp, access, &addresses)?,
-            _ => self.load_strongly(block, warp, access, &addresses)?,
+            Order::Weak => self.load_together(block, warp, inst, access)?,
+            _ => self.load_strongly(block, warp, inst, access)?,
         };
         if done.is_some() {
             if inst.tracked {
@@ -256,6 +256,7 @@ impl Launch<'_> {
                 _ => Flow::Looked,
             });
         }
+        let addresses = self.addresses(block, warp, inst);
         let mut first = None;
         let mut polled = Vec::new();
         let list = access.list as usize..access.list as usize + usize::from(access.count);
@@ -332,16 +333,13 @@ impl Launch<'_> {
                 self.at.active,
             )?;
         }
-        let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
         self.progress = true;
-        if self
-            .store_together(block, warp, access, &addresses)?
-            .is_some()
-        {
+        if self.store_together(block, warp, inst, access)?.is_some() {
             return Ok(Flow::Next);
         }
+        let addresses = self.addresses(block, warp, inst);
         let mut first = None;
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;

@@ -110,6 +110,26 @@ impl Launch<'_> {
         }
     }
 
+    /// Whether strong reads of a place of the block's shared memory by all active lanes are known to be in order, and
+    /// find no published knowledge.
+    pub(crate) fn may_touch(
+        &mut self,
+        block: &Block,
+        warp: usize,
+        at: usize,
+        bytes: usize,
+    ) -> bool {
+        if !self.options.races {
+            return true;
+        }
+        let Some(shadow) = &block.shared.shadow else {
+            return false;
+        };
+        let crew = self.crew(block, warp, Place::Shared(at), Strength::Strong);
+        let pieces = self.pieces(at, bytes);
+        shadow.may_read(pieces.clone(), &crew) && shadow.release(pieces.start).is_none()
+    }
+
     /// Strong reads of a region by all active lanes, if they are in order at once; whether they were.
     pub(crate) fn touch_strongly(
         &mut self,

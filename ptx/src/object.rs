@@ -140,6 +140,9 @@ impl Launch<'_> {
         warp: usize,
         at: usize,
     ) -> Result<(), Fault> {
+        if self.may_touch(block, warp, at, OBJECT_BYTES) {
+            return Ok(());
+        }
         let (mut last, mut alike) = (None::<View>, 0);
         for lane in lanes(self.at.active) {
             let view = &block.warps[warp].views[lane];

@@ -12,7 +12,7 @@ use crate::counts::{Pattern, bank_passes_of, sectors_of};
 use crate::error::Fault;
 use crate::launch::Launch;
 use crate::memory::{PARAM_BASE, SHARED_BASE};
-use crate::op::{Access, AccessKind, Order, Space, mask, sign_extend};
+use crate::op::{Access, AccessKind, Inst, Order, Space, mask, sign_extend};
 use crate::order::Touch;
 use crate::place::{Place, Region};
 use crate::poll::Polled;
@@ -25,18 +25,18 @@ macro_rules! vectorised {
             &mut self,
             block: &mut Block,
             warp: usize,
+            inst: &Inst,
             access: &Access,
-            addresses: &Row,
         ) -> Result<Option<Place>, Fault> {
             #[cfg(target_arch = "x86_64")]
             if has_vectors() {
                 // SAFETY: the processor has the features.
-                return unsafe { self.$avx2(block, warp, access, addresses) };
+                return unsafe { self.$avx2(block, warp, inst, access) };
             }
             #[cfg(target_arch = "x86_64")]
             return Ok(None);
             #[cfg(not(target_arch = "x86_64"))]
-            self.$any(block, warp, access, addresses)
+            self.$any(block, warp, inst, access)
         }
 
         #[cfg(target_arch = "x86_64")]
@@ -45,10 +45,10 @@ macro_rules! vectorised {
             &mut self,
             block: &mut Block,
             warp: usize,
+            inst: &Inst,
             access: &Access,
-            addresses: &Row,
         ) -> Result<Option<Place>, Fault> {
-            self.$any(block, warp, access, addresses)
+            self.$any(block, warp, inst, access)
         }
     };
 }
@@ -59,10 +59,12 @@ impl Launch<'_> {
     fn region(
         &mut self,
         block: &Block,
+        warp: usize,
+        inst: &Inst,
         space: Space,
-        addresses: &Row,
         bytes: usize,
     ) -> Option<Region> {
+        let addresses = &self.addresses(block, warp, inst);
         let active = self.at.active;
         let first = addresses[active.trailing_zeros() as usize % LANES];
         let (space, start) = space.of(first);
@@ -132,12 +134,9 @@ impl Launch<'_> {
                 true
             }
             Place::Shared(_) => {
-                let mut others = 0;
-                spans.for_each(|span| {
-                    let states = block.shared.state[span].iter();
-                    others |= states.fold(0, |all, state| all | (state & looked_at) ^ needed);
-                });
-                others == 0
+                let states = spans.map(|span| &block.shared.state[span]);
+                let all = states.map(|states| unlike(states, looked_at, needed));
+                all.fold(0, |all, bits| all | bits) == 0
             }
             _ => true,
         }
@@ -151,15 +150,15 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
+        inst: &Inst,
         access: &Access,
-        addresses: &Row,
     ) -> Result<Option<Place>, Fault> {
         let size = access.ty.bytes() as usize;
         let bytes = size * usize::from(access.count);
         if access.order != Order::Weak {
             return Ok(None);
         }
-        let Some(region) = self.region(block, access.space, addresses, bytes) else {
+        let Some(region) = self.region(block, warp, inst, access.space, bytes) else {
             return Ok(None);
         };
         if !self.plain(block, &region, WRITTEN | ARRIVING | OBJECT, WRITTEN) {
@@ -208,15 +207,15 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
+        inst: &Inst,
         access: &Access,
-        addresses: &Row,
     ) -> Result<Option<Place>, Fault> {
         let size = access.ty.bytes() as usize;
         let bytes = size * usize::from(access.count);
         if access.order != Order::Weak {
             return Ok(None);
         }
-        let Some(region) = self.region(block, access.space, addresses, bytes) else {
+        let Some(region) = self.region(block, warp, inst, access.space, bytes) else {
             return Ok(None);
         };
         let writable = match region.place {
@@ -287,14 +286,14 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
+        inst: &Inst,
         access: &Access,
-        addresses: &Row,
     ) -> Result<Option<Place>, Fault> {
         let bytes = access.ty.bytes() as usize * usize::from(access.count);
         if bytes > 8 {
             return Ok(None);
         }
-        let Some(region) = self.region(block, access.space, addresses, bytes) else {
+        let Some(region) = self.region(block, warp, inst, access.space, bytes) else {
             return Ok(None);
         };
         if matches!(region.place, Place::Param(_))
@@ -332,18 +331,33 @@ impl Launch<'_> {
     }
 }
 
+/// The bits of states that are looked at and are not as needed. Most states come by four.
+#[inline(always)]
+fn unlike(states: &[u8], looked_at: u8, needed: u8) -> u32 {
+    let (words, rest) = states.as_chunks::<4>();
+    let [all_looked_at, all_needed] = [looked_at, needed].map(|bits| u32::from_le_bytes([bits; 4]));
+    let rest = rest
+        .iter()
+        .fold(0, |all, state| all | (state & looked_at) ^ needed);
+    words.iter().fold(u32::from(rest), |all, word| {
+        all | (u32::from_le_bytes(*word) & all_looked_at) ^ all_needed
+    })
+}
+
 /// Values of N bytes into a row.
 #[inline(always)]
 fn gather<const N: usize>(row: &mut Row, memory: &[u8], region: &Region, skip: usize) {
     if region.alike {
         let at = region.offsets[region.active.trailing_zeros() as usize % LANES] as usize + skip;
         let value = number(&memory[at..at + N]);
+        if region.active == u32::MAX {
+            row.fill(value);
+            return;
+        }
+        // Chosen by bits: stores by masks take long on some processors.
         for (lane, to) in row.iter_mut().enumerate() {
-            *to = if region.active >> lane & 1 == 1 {
-                value
-            } else {
-                *to
-            };
+            let kept = u64::from(region.active >> lane & 1).wrapping_sub(1);
+            *to = value & !kept | *to & kept;
         }
         return;
     }
