@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::alu::{LANES, uniform};
 use crate::clock::{Presence, View, Witness};
+use crate::copies::Transfers;
 use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
@@ -12,7 +13,6 @@ use crate::poll::Poll;
 use crate::rows::{Aligned, Rows};
 use crate::shadow::Shadow;
 use crate::sync::Named;
-use crate::transfer::Transfers;
 
 /// Lanes of a warp at the same instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

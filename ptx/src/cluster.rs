@@ -5,6 +5,7 @@
 use crate::alu::lanes;
 use crate::block::{Block, Shared};
 use crate::clock::{Arrivals, Published, View, learn};
+use crate::copies::Transfers;
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
@@ -13,7 +14,6 @@ use crate::object::{OBJECT_BYTES, bad};
 use crate::op::{Access, AccessKind, Inst, Order, Space, Strength, WarpAlignment};
 use crate::place::Place;
 use crate::race::Actor;
-use crate::transfer::Transfers;
 
 /// The part of a block that the others of its cluster see.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT};
 use crate::clock::{Arrivals, Presence, Published, View, Witness, learn};
+use crate::copies::Transfers;
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
@@ -11,7 +12,7 @@ use crate::order::Touch;
 use crate::place::Place;
 use crate::poll::Polled;
 use crate::race::Agent;
-use crate::transfer::{Transfers, pending};
+use crate::transfer::pending;
 
 /// Bytes of a barrier object.
 pub(crate) const OBJECT_BYTES: usize = 8;
