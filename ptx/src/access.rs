@@ -70,7 +70,7 @@ impl Launch<'_> {
     }
 
     pub(crate) fn aligned(&self, address: u64, bytes: usize) -> Result<(), Fault> {
-        if address.is_multiple_of(bytes as u64) {
+        if bytes.is_power_of_two() && address & (bytes as u64 - 1) == 0 {
             return Ok(());
         }
         let message = format!("an access of {bytes} bytes needs a multiple of them");
@@ -185,6 +185,7 @@ impl Launch<'_> {
     fn count(&mut self, place: Place, addresses: &[u64; LANES], bytes: usize, kind: AccessKind) {
         let bytes = bytes as u32;
         let counts = match place {
+            _ if !self.options.pieces => [0, 0],
             Place::Global { .. } => [sectors(addresses, self.at.active, bytes), 0],
             Place::Shared(_) | Place::Peer { .. } => {
                 bank_passes(addresses, self.at.active, bytes).into()
@@ -217,7 +218,8 @@ impl Launch<'_> {
         traffic.ideal += ideal;
     }
 
-    fn addresses(&self, block: &Block, warp: usize, inst: &Inst) -> [u64; LANES] {
+    #[inline(always)]
+    pub(crate) fn addresses(&self, block: &Block, warp: usize, inst: &Inst) -> [u64; LANES] {
         let bases = &block.warps[warp].rows[inst.src[0] as usize];
         let mut addresses = [0; LANES];
         for (address, base) in addresses.iter_mut().zip(bases) {
@@ -234,26 +236,27 @@ impl Launch<'_> {
         inst: &Inst,
         access: &Access,
     ) -> Result<Flow, Fault> {
-        let addresses = self.addresses(block, warp, inst);
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
-        if access.order == Order::Weak {
-            if self
-                .load_together(block, warp, access, &addresses)?
-                .is_some()
-            {
-                self.define_list(block, warp, access.list, access.count, self.at.active);
-                return Ok(Flow::Next);
+        let done = match access.order {
+            Order::Weak => self.load_together(block, warp, inst, access)?,
+            _ => self.load_strongly(block, warp, inst, access)?,
+        };
+        if done.is_some() {
+            if inst.tracked {
+                self.define_list(
+                    &mut block.warps[warp],
+                    access.list,
+                    access.count,
+                    self.at.active,
+                );
             }
-        } else if let Some(polled) = self.load_alike(block, warp, access, &addresses) {
-            self.define_list(block, warp, access.list, access.count, self.at.active);
-            block.warps[warp].keep_poll(self.at.pc, &[polled]);
-            return Ok(Flow::Looked);
-        } else if let Some(polled) = self.load_apart(block, warp, access, &addresses) {
-            self.define_list(block, warp, access.list, access.count, self.at.active);
-            block.warps[warp].keep_poll(self.at.pc, &polled);
-            return Ok(Flow::Looked);
+            return Ok(match access.order {
+                Order::Weak => Flow::Next,
+                _ => Flow::Looked,
+            });
         }
+        let addresses = self.addresses(block, warp, inst);
         let mut first = None;
         let mut polled = Vec::new();
         let list = access.list as usize..access.list as usize + usize::from(access.count);
@@ -301,11 +304,16 @@ impl Launch<'_> {
         if let Some(place) = first {
             self.count(place, &addresses, total, AccessKind::Read);
         }
-        self.define_list(block, warp, access.list, access.count, self.at.active);
+        self.define_list(
+            &mut block.warps[warp],
+            access.list,
+            access.count,
+            self.at.active,
+        );
         if access.order == Order::Weak {
             return Ok(Flow::Next);
         }
-        block.warps[warp].keep_poll(self.at.pc, &polled);
+        block.warps[warp].keep_poll(self.at.pc, polled.into_iter());
         Ok(Flow::Looked)
     }
 
@@ -317,17 +325,21 @@ impl Launch<'_> {
         inst: &Inst,
         access: &Access,
     ) -> Result<Flow, Fault> {
-        self.list_defined(block, warp, access.list, access.count, self.at.active)?;
-        let addresses = self.addresses(block, warp, inst);
+        if inst.tracked {
+            self.list_defined(
+                &block.warps[warp],
+                access.list,
+                access.count,
+                self.at.active,
+            )?;
+        }
         let size = access.ty.bytes() as usize;
         let total = size * usize::from(access.count);
         self.progress = true;
-        if self
-            .store_together(block, warp, access, &addresses)?
-            .is_some()
-        {
+        if self.store_together(block, warp, inst, access)?.is_some() {
             return Ok(Flow::Next);
         }
+        let addresses = self.addresses(block, warp, inst);
         let mut first = None;
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
@@ -403,7 +415,9 @@ impl Launch<'_> {
                 let traffic = &mut self.counts.global_atomics;
                 traffic.accesses += 1;
                 traffic.bytes += size as u64 * u64::from(self.at.active.count_ones());
-                traffic.pieces += sectors(&addresses, self.at.active, size as u32);
+                if self.options.pieces {
+                    traffic.pieces += sectors(&addresses, self.at.active, size as u32);
+                }
             }
             Some(place) => self.count(place, &addresses, size, AccessKind::Write),
             None => {}
@@ -414,9 +428,15 @@ impl Launch<'_> {
 }
 
 /// An integer of up to eight bytes.
+#[inline(always)]
 pub(crate) fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |value, byte| value << 8 | u64::from(*byte))
+    // Of known lengths, which are read at once.
+    if let Ok(four) = <[u8; 4]>::try_from(bytes) {
+        return u64::from(u32::from_le_bytes(four));
+    }
+    if let Ok(eight) = <[u8; 8]>::try_from(bytes) {
+        return u64::from_le_bytes(eight);
+    }
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |value, byte| value << 8 | u64::from(*byte))
 }

@@ -37,6 +37,21 @@ pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The value that a row has in all lanes of a mask, if there is one.
+#[inline(always)]
+pub(crate) fn uniform(row: &Row, mask: u32) -> Option<u64> {
+    let first = row[mask.trailing_zeros() as usize % LANES];
+    let mut others = 0;
+    for (lane, value) in row.iter().enumerate() {
+        others |= (value ^ first) & u64::from(mask >> lane & 1).wrapping_neg();
+    }
+    if others == 0 && mask != 0 {
+        Some(first)
+    } else {
+        None
+    }
+}
+
 /// Whether the processor has instructions for vectors of 32 bytes, multiply-adds and counts of bits.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]

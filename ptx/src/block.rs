@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
-use crate::alu::{LANES, Row, lanes};
-use crate::clock::View;
+use crate::alu::{LANES, uniform};
+use crate::clock::{Presence, View, Witness};
+use crate::copies::Transfers;
 use crate::error::{Fault, FaultKind};
 use crate::module::{Content, Entry, Special};
 use crate::op::{Slot, WarpAlignment};
-use crate::order::Ties;
+use crate::order::{Seen, Ties};
 use crate::poll::Poll;
-use crate::rows::Rows;
+use crate::rows::{Aligned, Rows};
 use crate::shadow::Shadow;
 use crate::sync::Named;
-use crate::transfer::Transfers;
 
 /// Lanes of a warp at the same instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,7 @@ pub(crate) struct Warp {
     pub(crate) views: Vec<View>,
     /// The state that each lane keeps for fences.
     pub(crate) ties: Vec<Ties>,
+    pub(crate) seen: Seen,
     /// Lanes that have arrived at the cluster's barrier and not waited yet, and its phase then.
     pub(crate) arrived: u32,
     pub(crate) phases: [u32; LANES],
@@ -165,7 +166,7 @@ impl Block {
         shape: &Shape,
         entry: &Entry,
         addresses: &[u64],
-        fixed: &Rc<[Row]>,
+        fixed: &Rc<[Aligned]>,
     ) -> Block {
         let id = shape.block_id(index);
         let mut view = View::new(shape.warps);
@@ -176,7 +177,7 @@ impl Block {
             let first = number * LANES as u32;
             let count = (shape.threads - first).min(LANES as u32);
             let all = u32::MAX >> (LANES as u32 - count);
-            let mut rows = vec![[0; LANES]; entry.slots.len()];
+            let mut rows = vec![Aligned([0; LANES]); entry.slots.len()];
             let mut defined = vec![0; entry.slots.len()];
             for (slot, content) in entry.slots.iter().enumerate() {
                 let value =
@@ -186,7 +187,7 @@ impl Block {
                     Content::Shared => defined[slot] = u32::MAX,
                     _ => {
                         defined[slot] = u32::MAX;
-                        rows[slot] = std::array::from_fn(value);
+                        rows[slot].0 = std::array::from_fn(value);
                     }
                 }
             }
@@ -225,20 +226,30 @@ impl Block {
         }
     }
 
+    /// The knowledge of a lane with its own accesses so far.
+    pub(crate) fn witness(&self, warp: usize, lane: usize) -> Witness {
+        let state = &self.warps[warp];
+        Witness {
+            view: state.views[lane].clone(),
+            own: Presence {
+                warp: warp as u32,
+                lanes: 1 << lane,
+                time: state.clock,
+            },
+        }
+    }
+
     /// The value of a slot that is the same in all these lanes, if it is.
     pub(crate) fn uniform(&self, warp: usize, slot: Slot, mask: u32) -> Option<u64> {
-        let row = &self.warps[warp].rows[slot as usize];
-        let mut lanes = lanes(mask);
-        let first = row[lanes.next()?];
-        lanes.all(|lane| row[lane] == first).then_some(first)
+        uniform(&self.warps[warp].rows[slot as usize], mask)
     }
 }
 
 /// The rows that all warps of a launch share.
-pub(crate) fn fixed_rows(entry: &Entry, shape: &Shape, addresses: &[u64]) -> Rc<[Row]> {
+pub(crate) fn fixed_rows(entry: &Entry, shape: &Shape, addresses: &[u64]) -> Rc<[Aligned]> {
     let rows = entry.fixed.iter().map(|content| {
         let value = |lane| content_value(*content, shape, 0, [0; 3], 0, lane, addresses);
-        std::array::from_fn(value)
+        Aligned(std::array::from_fn(value))
     });
     rows.collect()
 }

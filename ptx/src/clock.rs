@@ -10,6 +10,8 @@
 
 use std::rc::Rc;
 
+#[cfg(target_arch = "x86_64")]
+use crate::alu::has_vectors;
 use crate::alu::{LANES, lanes};
 
 /// Times of the threads of a block, warp after warp, and of its barrier objects after them: one more warp, in which
@@ -34,18 +36,53 @@ pub(crate) static NO_FLOORS: Floors = [0; MOST_WARPS];
 
 impl Times {
     fn new(times: Vec<u32>) -> Rc<Times> {
-        let mut floors = NO_FLOORS;
-        for (floor, times) in floors.iter_mut().zip(times.chunks_exact(LANES)) {
-            *floor = times.iter().fold(u32::MAX, |least, time| least.min(*time));
-        }
-        let warps = times.len() / LANES;
-        let threads = &floors[..warps.saturating_sub(1).min(MOST_WARPS)];
-        let floor = threads.iter().copied().min().unwrap_or(0);
-        Rc::new(Times {
+        let mut all = Times {
             times,
-            floor,
-            floors,
-        })
+            floor: 0,
+            floors: NO_FLOORS,
+        };
+        (0..all.warps()).for_each(|warp| all.find_floor(warp));
+        all.find_least_floor();
+        Rc::new(all)
+    }
+
+    /// The same with later times of some lanes of warps.
+    fn with(&self, stamps: &[Presence]) -> Rc<Times> {
+        let mut all = Times {
+            times: self.times.clone(),
+            floor: 0,
+            floors: self.floors,
+        };
+        for stamp in stamps {
+            let first = stamp.warp as usize * LANES;
+            let Some(times) = all.times.get_mut(first..first + LANES) else {
+                continue;
+            };
+            for lane in lanes(stamp.lanes) {
+                times[lane] = times[lane].max(stamp.time);
+            }
+            all.find_floor(stamp.warp as usize);
+        }
+        all.find_least_floor();
+        Rc::new(all)
+    }
+
+    /// The number of warps, with the one of the objects.
+    fn warps(&self) -> usize {
+        (self.times.len() / LANES).min(MOST_WARPS)
+    }
+
+    fn find_floor(&mut self, warp: usize) {
+        let times = &self.times[warp * LANES..(warp + 1) * LANES];
+        self.floors[warp] = times.iter().fold(u32::MAX, |least, time| least.min(*time));
+    }
+
+    fn find_least_floor(&mut self) {
+        let threads = &self.floors[..self.warps().saturating_sub(1)];
+        let least = threads
+            .iter()
+            .fold(u32::MAX, |least, floor| least.min(*floor));
+        self.floor = if threads.is_empty() { 0 } else { least };
     }
 
     /// Whether all these lanes are known at this time.
@@ -78,11 +115,27 @@ impl Times {
     }
 }
 
-/// Whether no time of the first list is later than in the second, and the reverse. The lists are compared in chunks,
-/// which the compiler turns into vector instructions.
+/// Whether no time of the first list is later than in the second, and the reverse.
 fn order(this: &[u32], other: &[u32]) -> (bool, bool) {
+    #[cfg(target_arch = "x86_64")]
+    if has_vectors() {
+        // SAFETY: the processor has the features.
+        return unsafe { order_avx2(this, other) };
+    }
+    order_any(this, other)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn order_avx2(this: &[u32], other: &[u32]) -> (bool, bool) {
+    order_any(this, other)
+}
+
+/// The lists are compared in chunks, which the compiler turns into vector instructions.
+#[inline(always)]
+fn order_any(this: &[u32], other: &[u32]) -> (bool, bool) {
     let (mut below, mut above) = (true, true);
-    for (this, other) in this.chunks(LANES).zip(other.chunks(LANES)) {
+    for (this, other) in this.chunks_exact(LANES).zip(other.chunks_exact(LANES)) {
         let (mut later, mut earlier) = (0, 0);
         for (this, other) in this.iter().zip(other) {
             later |= u32::from(this > other);
@@ -274,11 +327,15 @@ impl View {
 
 impl Parts {
     fn same(&self, other: &Parts) -> bool {
-        let near = match (&self.near, &other.near) {
+        self.consist_of(&other.known, &other.bulk, other.near.as_ref())
+    }
+
+    fn consist_of(&self, known: &Known, bulk: &Known, near: Option<&Known>) -> bool {
+        let near = match (&self.near, near) {
             (Some(near), Some(other)) => near.same(other),
             (near, other) => near.is_none() && other.is_none(),
         };
-        near && self.known.same(&other.known) && self.bulk.same(&other.bulk)
+        near && self.known.same(known) && self.bulk.same(bulk)
     }
 }
 
@@ -289,53 +346,68 @@ pub(crate) struct Published {
     pub(crate) view: View,
 }
 
-/// Knowledge that a thread may publish later: its knowledge and its own accesses at a time. Its times are copied when
-/// they are needed.
+/// Lanes of a warp, and the time up to which their accesses are meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Presence {
+    pub(crate) warp: u32,
+    pub(crate) lanes: u32,
+    pub(crate) time: u32,
+}
+
+/// The knowledge of a thread and its own accesses up to a time, without a copy of the times.
+#[derive(Clone, Debug)]
+pub(crate) struct Witness {
+    pub(crate) view: View,
+    pub(crate) own: Presence,
+}
+
+/// Knowledge that a thread may publish later. Its times are copied when they are needed.
 #[derive(Debug)]
 pub(crate) struct Promise {
-    view: View,
-    thread: usize,
-    time: u32,
+    witness: Witness,
     made: Option<Published>,
 }
 
 impl Promise {
-    pub(crate) fn new(view: &View, thread: usize, time: u32) -> Promise {
+    pub(crate) fn new(witness: Witness) -> Promise {
         Promise {
-            view: view.clone(),
-            thread,
-            time,
+            witness,
             made: None,
         }
     }
 
     /// The same object each time, so that equal knowledge is found at once.
     pub(crate) fn published(&mut self, block: u32) -> Published {
-        let make = || Published::new(block, &self.view, self.thread, self.time);
+        let make = || self.witness.published(block);
         self.made.get_or_insert_with(make).clone()
     }
 }
 
-impl Published {
-    /// The knowledge of a thread and its own accesses up to a time.
-    pub(crate) fn new(block: u32, view: &View, thread: usize, time: u32) -> Published {
-        let done = |known: &Known| {
-            let mut times = known.own.times.clone();
-            if let Some(entry) = times.get_mut(thread) {
-                *entry = time;
-            }
-            Known {
-                own: Times::new(times),
-                others: Rc::clone(&known.others),
-            }
+impl Witness {
+    /// That of a lane of the same warp that has the same knowledge.
+    pub(crate) fn of(&self, lane: usize) -> Witness {
+        let lanes = 1 << lane;
+        Witness {
+            view: self.view.clone(),
+            own: Presence { lanes, ..self.own },
+        }
+    }
+
+    /// The knowledge of a thread of a block with its own accesses.
+    pub(crate) fn published(&self, block: u32) -> Published {
+        let done = |known: &Known| Known {
+            own: known.own.with(&[self.own]),
+            others: Rc::clone(&known.others),
         };
         let Parts {
             known, bulk, near, ..
-        } = &*view.parts;
+        } = &*self.view.parts;
         let view = View::of(done(known), bulk.clone(), near.as_ref().map(done));
         Published { block, view }
     }
+}
 
+impl Published {
     pub(crate) fn same(&self, other: &Published) -> bool {
         self.block == other.block && self.view.same(&other.view)
     }
@@ -356,18 +428,15 @@ pub(crate) fn learn(block: u32, view: &View, news: &Published) -> View {
         let news_near = heard.near.as_ref().unwrap_or(&heard.known);
         join(block, near, news.block, news_near)
     });
-    let learned = View::of(
-        join(block, &parts.known, news.block, &heard.known),
-        join(block, &parts.bulk, news.block, &heard.bulk),
-        near,
-    );
+    let known = join(block, &parts.known, news.block, &heard.known);
+    let bulk = join(block, &parts.bulk, news.block, &heard.bulk);
     // Equal knowledge is one object, so that it is found at once.
     for same in [view, &news.view] {
-        if learned.parts.same(&same.parts) {
+        if same.parts.consist_of(&known, &bulk, near.as_ref()) {
             return same.clone();
         }
     }
-    learned
+    View::of(known, bulk, near)
 }
 
 /// The knowledge of a thread of a block with the knowledge of another block added.
@@ -383,7 +452,11 @@ fn join(block: u32, known: &Known, from: u32, news: &Known) -> Known {
         }
     }
     let foreign = (from != block).then_some((from, &news.own));
-    let heard = news.others.iter().map(|(block, times)| (*block, times));
+    let heard = match Rc::ptr_eq(&known.others, &news.others) {
+        true => &[][..],
+        false => &news.others[..],
+    };
+    let heard = heard.iter().map(|(block, times)| (*block, times));
     // Copied where something new is heard, which most of the time is not so.
     let mut others: Option<Vec<(u32, Rc<Times>)>> = None;
     for (other, times) in heard.chain(foreign) {
@@ -448,25 +521,39 @@ fn join_all<'a>(block: u32, mut all: impl Iterator<Item = &'a Known>) -> Option<
 pub(crate) struct Arrivals {
     /// Their knowledge; consecutive views differ.
     views: Vec<View>,
-    /// Warp, lanes and time.
-    stamps: Vec<(u32, u32, u32)>,
+    stamps: Vec<Presence>,
 }
 
 impl Arrivals {
-    pub(crate) fn add(&mut self, warp: u32, lanes_mask: u32, time: u32, views: &[View]) {
-        for lane in lanes(lanes_mask) {
-            if let Some(view) = views.get(lane)
-                && !self.views.last().is_some_and(|other| other.same(view))
-            {
-                self.views.push(view.clone());
+    /// Lanes of a warp arrive, of which each has its view.
+    pub(crate) fn add(&mut self, who: Presence, views: &[View]) {
+        for lane in lanes(who.lanes) {
+            if let Some(view) = views.get(lane) {
+                self.add_view(view);
             }
         }
-        self.stamps.push((warp, lanes_mask, time));
+        self.stamp(who);
     }
 
-    /// Something of another block has arrived; `view` is that of the block where it did.
-    pub(crate) fn add_view(&mut self, view: View) {
-        self.views.push(view);
+    /// A thread arrives with the knowledge that it had some time ago.
+    pub(crate) fn add_witness(&mut self, witness: &Witness) {
+        self.add_view(&witness.view);
+        self.stamp(witness.own);
+    }
+
+    /// Something has arrived that no thread waits with.
+    pub(crate) fn stamp(&mut self, who: Presence) {
+        match self.stamps.last_mut() {
+            Some(last) if last.warp == who.warp && last.time == who.time => last.lanes |= who.lanes,
+            _ => self.stamps.push(who),
+        }
+    }
+
+    /// Knowledge has arrived, as known to the block where it did.
+    pub(crate) fn add_view(&mut self, view: &View) {
+        if !self.views.last().is_some_and(|other| other.same(view)) {
+            self.views.push(view.clone());
+        }
     }
 
     /// The joined knowledge of all threads that arrived, with their own accesses.
@@ -478,15 +565,7 @@ impl Arrivals {
         let bulk = join_all(block, parts().map(|parts| &parts.bulk))?;
         let mut near = near.and_then(|near| join_all(block, near));
         for known in [Some(&mut known), near.as_mut()].into_iter().flatten() {
-            let mut times = known.own.times.clone();
-            for (warp, lanes_mask, time) in &self.stamps {
-                for lane in lanes(*lanes_mask) {
-                    if let Some(entry) = times.get_mut(*warp as usize * LANES + lane) {
-                        *entry = (*entry).max(*time);
-                    }
-                }
-            }
-            known.own = Times::new(times);
+            known.own = known.own.with(&self.stamps);
         }
         Some(View::of(known, bulk, near))
     }

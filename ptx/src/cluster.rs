@@ -5,6 +5,7 @@
 use crate::alu::lanes;
 use crate::block::{Block, Shared};
 use crate::clock::{Arrivals, Published, View, learn};
+use crate::copies::Transfers;
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
@@ -13,7 +14,6 @@ use crate::object::{OBJECT_BYTES, bad};
 use crate::op::{Access, AccessKind, Inst, Order, Space, Strength, WarpAlignment};
 use crate::place::Place;
 use crate::race::Actor;
-use crate::transfer::Transfers;
 
 /// The part of a block that the others of its cluster see.
 #[derive(Debug)]
@@ -194,6 +194,7 @@ impl Launch<'_> {
                     gathering.arrivals.push(new);
                 }
             }
+            self.tick(block, warp);
         }
         self.gather(&mut gathering);
         self.clusters.insert(cluster, gathering);
@@ -275,6 +276,8 @@ impl Launch<'_> {
             let counter = self.resolve(block, Space::Cluster, object, OBJECT_BYTES)?;
             let value = block.warps[warp].rows[inst.src[1] as usize][lane].to_le_bytes();
             let known = self.known(block, warp);
+            let known = known.map(|witness| witness.published(block.index));
+            self.tick(block, warp);
             let data = &value[..bytes];
             match (place, counter) {
                 (Place::Shared(at), Place::Shared(object)) => {
@@ -317,7 +320,7 @@ impl Launch<'_> {
         CountedStore { at, object, data }: CountedStore<'_>,
         known: Option<Published>,
     ) -> Result<(), Fault> {
-        let counter = transfers.objects.get_mut(&object);
+        let counter = transfers.objects.get(object);
         let counter = counter.ok_or_else(|| bad("there is no barrier object here"))?;
         if let Some(known) = known {
             let view = learn(block, &View::new(self.shape.warps).in_cluster(), &known);
@@ -332,6 +335,7 @@ impl Launch<'_> {
                 view: &view,
                 floor: view.floor(),
                 agents: self.shape.warps,
+                issuer: None,
             };
             let race = |conflict, kind: AccessKind| self.conflict(conflict, FaultKind::Race, kind);
             let counts = self.pieces(object, OBJECT_BYTES);
@@ -350,12 +354,12 @@ impl Launch<'_> {
         shared.put(at, data)?;
         self.counts.copies += 1;
         self.counts.copied_in += data.len() as u64;
-        let Some(mut counter) = transfers.objects.remove(&object) else {
+        let Some(mut counter) = transfers.objects.take(object) else {
             return Ok(());
         };
         counter.bytes -= data.len() as i64;
         self.complete(block, transfers, &mut counter);
-        transfers.objects.insert(object, counter);
+        transfers.objects.put(object, counter);
         self.progress = true;
         Ok(())
     }

@@ -22,9 +22,9 @@ pub struct Traffic {
     /// Bytes that threads asked for.
     pub bytes: u64,
     /// Global memory: aligned pieces of 32 bytes that the warps' accesses touch. Shared memory: passes over the 32
-    /// banks that the accesses take.
+    /// banks that the accesses take. None where they are not to be counted.
     pub pieces: u64,
-    /// Shared memory: passes that would be left without bank conflicts.
+    /// Shared memory: passes that would be left without bank conflicts, where they are counted.
     pub ideal: u64,
 }
 
@@ -88,20 +88,6 @@ impl Pattern {
     #[inline(always)]
     pub(crate) fn sectors(&self) -> u64 {
         (self.first + u64::from(self.bytes) - 1) / 32 - self.first / 32 + 1
-    }
-
-    /// Parts of a warp that shared memory serves one after the other.
-    pub(crate) fn parts(&self, mask: u32) -> u64 {
-        let together = if self.bytes <= 4 {
-            32
-        } else {
-            128 / self.bytes
-        };
-        let served = u64::from(u32::MAX) >> (32 - together.min(32));
-        let parts = (0..32).step_by(together.max(1) as usize);
-        parts
-            .filter(|first| u64::from(mask) & served << first != 0)
-            .count() as u64
     }
 }
 

@@ -110,42 +110,28 @@ impl Launch<'_> {
         }
     }
 
-    /// A strong read of one place by all active lanes, if it is in order at once; whether it was.
-    pub(crate) fn touch_alike(
+    /// Whether strong reads of a place of the block's shared memory by all active lanes are known to be in order, and
+    /// find no published knowledge.
+    pub(crate) fn may_touch(
         &mut self,
-        block: &mut Block,
+        block: &Block,
         warp: usize,
-        place: Place,
+        at: usize,
         bytes: usize,
-        access: &Access,
     ) -> bool {
-        let at = match place {
-            Place::Global { buffer, .. } if self.memory.buffers[buffer].constant => return true,
-            Place::Global { at, .. } | Place::Shared(at) => at,
-            _ => return false,
-        };
         if !self.options.races {
             return true;
         }
-        let pieces = self.pieces(at, bytes);
-        let Ok(shadow) = self.shadow(block, place) else {
+        let Some(shadow) = &block.shared.shadow else {
             return false;
         };
-        let mut shadow = shadow.take().unwrap_or_default();
-        let crew = self.crew(block, warp, place, Strength::Strong);
-        let may_read = shadow.may_read(pieces.clone(), &crew);
-        let release = shadow.release(pieces.start);
-        if let Ok(own) = self.shadow(block, place) {
-            *own = Some(shadow);
-        }
-        if let (true, Some(release)) = (may_read, release) {
-            self.hear(block, warp, self.at.active, &release, access);
-        }
-        may_read
+        let crew = self.crew(block, warp, Place::Shared(at), Strength::Strong);
+        let pieces = self.pieces(at, bytes);
+        shadow.may_read(pieces.clone(), &crew) && shadow.release(pieces.start).is_none()
     }
 
     /// Strong reads of a region by all active lanes, if they are in order at once; whether they were.
-    pub(crate) fn touch_apart(
+    pub(crate) fn touch_strongly(
         &mut self,
         block: &mut Block,
         warp: usize,
@@ -162,28 +148,55 @@ impl Launch<'_> {
         let Ok(shadow) = self.shadow(block, region.place) else {
             return false;
         };
-        let mut shadow = shadow.take().unwrap_or_default();
+        let shadow = shadow.take().unwrap_or_default();
         let crew = self.crew(block, warp, region.place, Strength::Strong);
-        let pieces =
-            |lane: usize| self.pieces(region.offsets[lane] as usize, region.bytes as usize);
-        let may_read = lanes(region.active).all(|lane| shadow.may_read(pieces(lane), &crew));
-        // The knowledge that was published to lanes, with lanes that read the same together.
-        let mut published: Vec<(Release, u32)> = Vec::new();
-        for lane in lanes(if may_read { region.active } else { 0 }) {
-            let Some(release) = shadow.release(pieces(lane).start) else {
-                continue;
-            };
-            match published.last_mut() {
-                Some((last, mask)) if last.same(&release) => *mask |= 1 << lane,
-                _ => published.push((release, 1 << lane)),
-            }
+        let mut may_read = true;
+        for span in region.spans() {
+            may_read &= shadow.may_read(self.pieces(span.start, span.len()), &crew);
+        }
+        if may_read {
+            self.hear_all(block, warp, &shadow, region, access);
         }
         if let Ok(own) = self.shadow(block, region.place) {
             *own = Some(shadow);
         }
-        for (release, mask) in &published {
-            self.hear(block, warp, *mask, release, access);
-        }
         may_read
+    }
+
+    /// The active lanes hear what strong writes to a region have published, lanes that hear the same together.
+    fn hear_all(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        shadow: &Shadow,
+        region: &Region,
+        access: &Access,
+    ) {
+        let piece = self.piece;
+        let place = |lane: usize| region.offsets[lane] as usize >> piece;
+        if region.alike {
+            let first = region.active.trailing_zeros() as usize % LANES;
+            if let Some(release) = shadow.release(place(first)) {
+                self.hear(block, warp, region.active, release, access);
+            }
+            return;
+        }
+        let mut published: Option<(&Release, u32)> = None;
+        for lane in lanes(region.active) {
+            let Some(release) = shadow.release(place(lane)) else {
+                continue;
+            };
+            match &mut published {
+                Some((last, mask)) if last.same(release) => *mask |= 1 << lane,
+                _ => {
+                    if let Some((last, mask)) = published.replace((release, 1 << lane)) {
+                        self.hear(block, warp, mask, last, access);
+                    }
+                }
+            }
+        }
+        if let Some((last, mask)) = published {
+            self.hear(block, warp, mask, last, access);
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Execution of a warp: control, and instructions handed to where they belong.
 
 use crate::alu::{self, Row, has_vectors, lanes};
-use crate::block::{BUSY, Block, Group};
+use crate::block::{BUSY, Block, Group, Warp};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Inst, NONE, Op, Polarity, Slot};
-use crate::poll::{LOOP, Poll};
+use crate::poll::LOOP;
 
 /// The most different strong loads of a turn.
 const LOOKS: usize = 32;
@@ -35,6 +35,15 @@ pub(crate) enum Flow {
     Jump(u32),
     /// The active lanes left the group: they wait, have ended or jumped each its way.
     Left,
+}
+
+/// Where a group has come.
+struct Halt {
+    pc: u32,
+    /// Instructions that it has executed.
+    executed: u32,
+    /// The lanes that execute the instruction there, which is counted already; none at the end of a turn.
+    active: u32,
 }
 
 impl Launch<'_> {
@@ -67,34 +76,36 @@ impl Launch<'_> {
         warp: usize,
         quantum: u32,
     ) -> Result<Turn, Fault> {
-        if self.sleeps(block, warp) {
-            return Ok(Turn::Polled);
-        }
-        let code = &self.entry.code;
+        let entry = self.entry;
         let (mut looked, mut looks) = ([0; LOOKS], 0);
-        for executed in 0..quantum {
+        let mut executed = 0;
+        while executed < quantum {
             let state = &mut block.warps[warp];
-            if state.groups.is_empty() {
-                return Ok(Turn::Stopped);
-            }
-            if state.groups.len() > 1 {
-                pick(state);
-            } else {
-                state.current = 0;
-                state.keep = false;
-            }
-            let current = state.current;
-            let Group { pc, mask } = state.groups[current];
-            let Some(inst) = code.get(pc as usize) else {
-                return Err(Fault::new(
-                    FaultKind::Unsupported,
-                    "control ran past the end",
-                ));
+            let most = match state.groups.len() {
+                0 => return Ok(Turn::Stopped),
+                1 => {
+                    (state.current, state.keep) = (0, false);
+                    quantum - executed
+                }
+                _ => {
+                    pick(state);
+                    1
+                }
             };
+            let current = state.current;
+            let halt = self.arithmetic::<VECTORS>(state, state.groups[current], most)?;
+            executed += halt.executed;
+            if halt.active == 0 {
+                state.groups[current].pc = halt.pc;
+                continue;
+            }
+            let Halt { pc, active, .. } = halt;
+            let mask = state.groups[current].mask;
+            state.groups[current].pc = pc;
             (self.at.pc, self.at.lane) = (pc, mask.trailing_zeros());
-            let flow = self.step::<VECTORS>(block, warp, inst, mask)?;
+            self.at.active = active;
+            let flow = self.step(block, warp, &entry.code[pc as usize])?;
             let groups = &mut block.warps[warp].groups;
-            let active = self.at.active;
             match flow {
                 Flow::Next => groups[current].pc = pc + 1,
                 Flow::Again => {
@@ -135,14 +146,84 @@ impl Launch<'_> {
                     }
                 }
             }
+            executed += 1;
         }
         let state = &mut block.warps[warp];
         state.since_poll = state.since_poll.saturating_add(quantum);
-        state.poll = Poll::default();
+        state.forget_poll();
         Ok(if state.since_poll >= BUSY {
             Turn::Spent
         } else {
             Turn::Polled
+        })
+    }
+
+    /// Executes at most this number of instructions as long as they are arithmetic, jumps of a whole group, or disabled
+    /// by their guards.
+    #[inline(always)]
+    fn arithmetic<const VECTORS: bool>(
+        &mut self,
+        state: &mut Warp,
+        group: Group,
+        most: u32,
+    ) -> Result<Halt, Fault> {
+        let entry = self.entry;
+        let Group { mut pc, mask } = group;
+        for executed in 0..most {
+            let Some(inst) = entry.code.get(pc as usize) else {
+                self.at.pc = pc;
+                return Err(Fault::new(
+                    FaultKind::Unsupported,
+                    "control ran past the end",
+                ));
+            };
+            let mut active = mask;
+            if inst.guard != NONE {
+                if inst.tracked {
+                    self.at.pc = pc;
+                    self.defined(state, inst.guard, mask)?;
+                }
+                let truth = truth(&state.rows[inst.guard as usize]);
+                active = match inst.polarity {
+                    Polarity::Plain => mask & truth,
+                    Polarity::Negated => mask & !truth,
+                };
+            }
+            self.steps += 1;
+            let count = &mut self.executed[usize::from(inst.name)];
+            count.warps += 1;
+            count.threads += u64::from(active.count_ones());
+            if active == 0 {
+                // Lanes that skip it go on.
+                pc += 1;
+                continue;
+            }
+            if let Op::Branch(target) = inst.op
+                && active == mask
+            {
+                pc = target;
+                continue;
+            }
+            if inst.tracked {
+                self.at.pc = pc;
+                self.sources_defined(state, inst, active)?;
+            }
+            if !alu::execute::<VECTORS>(&mut state.rows, &entry.lists, inst, active) {
+                return Ok(Halt {
+                    pc,
+                    executed,
+                    active,
+                });
+            }
+            if inst.tracked {
+                self.define_results(state, inst, active);
+            }
+            pc += 1;
+        }
+        Ok(Halt {
+            pc,
+            executed: most,
+            active: 0,
         })
     }
 
@@ -157,46 +238,10 @@ impl Launch<'_> {
         }
     }
 
+    /// Executes an instruction that is no arithmetic, for the active lanes.
     #[inline(always)]
-    fn step<const VECTORS: bool>(
-        &mut self,
-        block: &mut Block,
-        warp: usize,
-        inst: &Inst,
-        mask: u32,
-    ) -> Result<Flow, Fault> {
-        let state = &block.warps[warp];
-        let mut active = mask;
-        if inst.guard != NONE {
-            if inst.tracked {
-                self.defined(block, warp, inst.guard, mask)?;
-            }
-            let truth = truth(&state.rows[inst.guard as usize]);
-            active = match inst.polarity {
-                Polarity::Plain => mask & truth,
-                Polarity::Negated => mask & !truth,
-            };
-        }
-        self.at.active = active;
-        self.steps += 1;
-        let executed = &mut self.executed[usize::from(inst.name)];
-        executed.warps += 1;
-        executed.threads += u64::from(active.count_ones());
-        if active == 0 {
-            // Lanes that skip it go on.
-            self.at.active = mask;
-            return Ok(Flow::Next);
-        }
-        if inst.tracked {
-            self.sources_defined(block, warp, inst, active)?;
-        }
-        let state = &mut block.warps[warp];
-        if alu::execute::<VECTORS>(&mut state.rows, &self.entry.lists, inst, active) {
-            if inst.tracked {
-                self.define_results(block, warp, inst, active);
-            }
-            return Ok(Flow::Next);
-        }
+    fn step(&mut self, block: &mut Block, warp: usize, inst: &Inst) -> Result<Flow, Fault> {
+        let active = self.at.active;
         let flow = match inst.op {
             Op::Branch(target) => Flow::Jump(target),
             Op::BranchIndex { list, count } => self.branch(block, warp, inst, list, count)?,
@@ -242,76 +287,62 @@ impl Launch<'_> {
             _ => Flow::Next,
         };
         if inst.tracked {
-            self.define_results(block, warp, inst, active);
+            self.define_results(&mut block.warps[warp], inst, active);
         }
         Ok(flow)
     }
 
     /// Checks that the sources of an instruction have values in these lanes.
-    fn sources_defined(
-        &mut self,
-        block: &Block,
-        warp: usize,
-        inst: &Inst,
-        mask: u32,
-    ) -> Result<(), Fault> {
+    fn sources_defined(&mut self, warp: &Warp, inst: &Inst, mask: u32) -> Result<(), Fault> {
         for slot in inst.src {
             if slot != NONE {
-                self.defined(block, warp, slot, mask)?;
+                self.defined(warp, slot, mask)?;
             }
         }
         match inst.op {
-            Op::Pack { count, list, .. } => self.list_defined(block, warp, list, count, mask),
+            Op::Pack { count, list, .. } => self.list_defined(warp, list, count, mask),
             _ => Ok(()),
         }
     }
 
     /// The results of an instruction have values in these lanes from now on.
-    fn define_results(&self, block: &mut Block, warp: usize, inst: &Inst, mask: u32) {
+    fn define_results(&self, warp: &mut Warp, inst: &Inst, mask: u32) {
         for slot in [inst.dst, inst.dst2] {
             if slot != NONE {
-                block.warps[warp].defined[slot as usize] |= mask;
+                warp.defined[slot as usize] |= mask;
             }
         }
         if let Op::Unpack { count, list, .. } = inst.op {
-            self.define_list(block, warp, list, count, mask);
+            self.define_list(warp, list, count, mask);
         }
     }
 
     /// Checks that the registers of a list have values in these lanes.
     pub(crate) fn list_defined(
         &mut self,
-        block: &Block,
-        warp: usize,
+        warp: &Warp,
         list: u32,
         count: u8,
         mask: u32,
     ) -> Result<(), Fault> {
-        for index in 0..u32::from(count) {
-            let slot = self.entry.lists[(list + index) as usize];
-            self.defined(block, warp, slot, mask)?;
+        let list = list as usize..list as usize + usize::from(count);
+        for slot in &self.entry.lists[list] {
+            self.defined(warp, *slot, mask)?;
         }
         Ok(())
     }
 
     /// The registers of a list have values in these lanes from now on.
-    pub(crate) fn define_list(
-        &self,
-        block: &mut Block,
-        warp: usize,
-        list: u32,
-        count: u8,
-        mask: u32,
-    ) {
-        for index in 0..u32::from(count) {
-            let slot = self.entry.lists[(list + index) as usize];
-            block.warps[warp].defined[slot as usize] |= mask;
+    pub(crate) fn define_list(&self, warp: &mut Warp, list: u32, count: u8, mask: u32) {
+        let list = list as usize..list as usize + usize::from(count);
+        for slot in &self.entry.lists[list] {
+            warp.defined[*slot as usize] |= mask;
         }
     }
 
-    fn defined(&mut self, block: &Block, warp: usize, slot: Slot, mask: u32) -> Result<(), Fault> {
+    fn defined(&mut self, warp: &Warp, slot: Slot, mask: u32) -> Result<(), Fault> {
         // Rows that all warps share have values.
-        let defined = block.warps[warp].defined.get(slot as usize);
+        let defined = warp.defined.get(slot as usize);
         let missing = mask & !defined.unwrap_or(&u32::MAX);
         if missing == 0 {
             return Ok(());
@@ -373,7 +404,7 @@ fn truth(row: &Row) -> u32 {
 
 /// Chooses the group that runs next: lanes that are at the same instruction join, and lanes that are least far go
 /// first, so that all meet again where ways join.
-fn pick(warp: &mut crate::block::Warp) {
+fn pick(warp: &mut Warp) {
     if warp.current >= warp.groups.len() {
         (warp.current, warp.keep) = (0, false);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::alu::{LANES, Row};
+use crate::alu::LANES;
 use crate::block::{Block, Shape, fixed_rows};
 use crate::claim::Claim;
 use crate::cluster::{Gathering, Peer};
@@ -13,6 +13,7 @@ use crate::exec::Turn;
 use crate::memory::{Memory, SHARED_BASE};
 use crate::module::Entry;
 use crate::op::{Copy, Op};
+use crate::rows::Aligned;
 use crate::shadow::Shadow;
 
 /// How a launch is executed.
@@ -26,6 +27,8 @@ pub struct Options {
     pub resident: u32,
     /// Whether races are looked for.
     pub races: bool,
+    /// Whether the sectors and the passes over banks are counted that accesses take.
+    pub pieces: bool,
     /// Rounds over all warps in which nothing is written, while all warps test or wait, before the launch is given up
     /// as a deadlock.
     pub idle_rounds: u32,
@@ -41,6 +44,7 @@ impl Default for Options {
             seed: 0,
             resident: 16,
             races: true,
+            pieces: true,
             idle_rounds: 2000,
             limit: 1 << 31,
             most_shared: 227 << 10,
@@ -97,7 +101,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) shape: Shape,
     pub(crate) params: Vec<u8>,
     /// The rows that all warps share.
-    pub(crate) fixed: Rc<[Row]>,
+    pub(crate) fixed: Rc<[Aligned]>,
     pub(crate) counts: Counts,
     /// By opcode.
     pub(crate) executed: Vec<Executed>,
@@ -116,7 +120,7 @@ pub(crate) struct Launch<'a> {
     /// The barriers of clusters that are under way, by number.
     pub(crate) clusters: BTreeMap<u32, Gathering>,
     random: u64,
-    /// The most instructions of a turn.
+    /// The most instructions of a turn, a power of two.
     longest: u32,
 }
 
@@ -313,7 +317,8 @@ impl Launch<'_> {
             let mut spent = false;
             let start = self.order(blocks.len());
             for index in 0..blocks.len() {
-                let index = (start + index) % blocks.len();
+                let index = start + index;
+                let index = index.checked_sub(blocks.len()).unwrap_or(index);
                 self.lend(&mut blocks, index);
                 spent |= self.turns(&mut blocks[index])?;
                 self.take_back(&mut blocks);
@@ -339,11 +344,15 @@ impl Launch<'_> {
         let mut spent = false;
         let start = self.order(block.warps.len());
         for index in 0..block.warps.len() {
-            let warp = (start + index) % block.warps.len();
+            let warp = start + index;
+            let warp = warp.checked_sub(block.warps.len()).unwrap_or(warp);
             let quantum = match self.options.seed {
                 0 => QUANTUM,
-                _ => 1 + self.random() % self.longest,
+                _ => 1 + (self.random() & (self.longest - 1)),
             };
+            if block.warps[warp].groups.is_empty() || self.sleeps(block, warp) {
+                continue;
+            }
             let turn = self.turn(block, warp, quantum);
             spent |= turn.map_err(|fault| self.place(fault, block, warp))? == Turn::Spent;
         }

@@ -51,6 +51,7 @@ mod claim;
 mod clock;
 mod cluster;
 mod convert;
+mod copies;
 mod counts;
 mod crew;
 mod decode;

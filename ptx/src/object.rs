@@ -2,7 +2,8 @@
 
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT};
-use crate::clock::{Arrivals, Published, View, learn};
+use crate::clock::{Arrivals, Presence, Published, View, Witness, learn};
+use crate::copies::Transfers;
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
@@ -11,7 +12,7 @@ use crate::order::Touch;
 use crate::place::Place;
 use crate::poll::Polled;
 use crate::race::Agent;
-use crate::transfer::{Transfers, pending};
+use crate::transfer::pending;
 
 /// Bytes of a barrier object.
 pub(crate) const OBJECT_BYTES: usize = 8;
@@ -119,11 +120,51 @@ impl Launch<'_> {
                 block.warps[warp].rows[inst.dst as usize][lane] = result;
             }
         }
+        let arrives = matches!(
+            op,
+            MBarrier::Arrive
+                | MBarrier::ArriveAnywhere { .. }
+                | MBarrier::ArriveExpect
+                | MBarrier::ArriveDrop
+        );
+        if arrives {
+            self.tick(block, warp);
+        }
         Ok(flow)
     }
 
-    /// A test of one phase of one object by all active lanes; whether the phase is over. Lanes that know the same find
-    /// the same, but for the one that made the object itself: two lanes of each view are checked.
+    /// An access of one object by all active lanes. Lanes that know the same find the same, but for the one that made
+    /// the object itself: two lanes of each view are checked.
+    pub(crate) fn touch_object(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        at: usize,
+    ) -> Result<(), Fault> {
+        if self.may_touch(block, warp, at, OBJECT_BYTES) {
+            return Ok(());
+        }
+        let (mut last, mut alike) = (None::<View>, 0);
+        for lane in lanes(self.at.active) {
+            let view = &block.warps[warp].views[lane];
+            alike = match &last {
+                Some(last) if last.same(view) => alike + 1,
+                _ => 0,
+            };
+            if alike > 1 {
+                continue;
+            }
+            if alike == 0 {
+                last = Some(view.clone());
+            }
+            self.at.lane = lane as u32;
+            let place = Place::Shared(at);
+            self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
+        }
+        Ok(())
+    }
+
+    /// A test of one phase of one object by all active lanes; whether the phase is over.
     fn test_together(
         &mut self,
         block: &mut Block,
@@ -144,28 +185,9 @@ impl Launch<'_> {
         let Place::Shared(at) = self.resolve(block, Space::Shared, address, OBJECT_BYTES)? else {
             return Ok(None);
         };
-        let (mut last, mut alike) = (None::<View>, 0);
-        for lane in lanes(active) {
-            self.at.lane = lane as u32;
-            let view = &block.warps[warp].views[lane];
-            alike = match &last {
-                Some(last) if last.same(view) => alike + 1,
-                _ => 0,
-            };
-            if alike > 1 {
-                continue;
-            }
-            last = Some(view.clone());
-            self.touch(
-                block,
-                warp,
-                Place::Shared(at),
-                OBJECT_BYTES,
-                Touch::Read(&STRONG),
-            )
+        self.touch_object(block, warp, at)
             .map_err(|fault| fault.at(address))?;
-        }
-        let object = block.transfers.objects.get(&at);
+        let object = block.transfers.objects.get(at);
         let object = object.ok_or_else(|| bad("there is no barrier object here").at(address))?;
         let phase = object.phase;
         let open = object.is_over(op, value);
@@ -178,7 +200,8 @@ impl Launch<'_> {
             lanes(active).for_each(|lane| row[lane] = u64::from(open));
         }
         if !open {
-            state.keep_poll(self.at.pc, &[Polled::Phase { at, phase }]);
+            let polled = Polled::Phase { at, phase };
+            state.keep_poll(self.at.pc, std::iter::once(polled));
         }
         Ok(Some(open))
     }
@@ -213,7 +236,7 @@ impl Launch<'_> {
         let mut object = block
             .transfers
             .objects
-            .remove(&at)
+            .take(at)
             .ok_or_else(|| bad("there is no barrier object here"))?;
         let token = object.phase;
         let result = match op {
@@ -242,7 +265,7 @@ impl Launch<'_> {
             }
         };
         self.complete(block.index, &mut block.transfers, &mut object);
-        block.transfers.objects.insert(at, object);
+        block.transfers.objects.put(at, object);
         result
     }
 
@@ -258,22 +281,23 @@ impl Launch<'_> {
         let place = Place::Peer { rank, at };
         self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
         let known = self.known(block, warp);
+        let known = known.map(|witness| witness.published(block.index));
         let warps = self.shape.warps;
         let peer = self.peer(rank)?;
         let (index, mut transfers) = (peer.index, std::mem::take(&mut peer.transfers));
-        let object = transfers.objects.remove(&at);
+        let object = transfers.objects.take(at);
         let mut object = object.ok_or_else(|| bad("there is no barrier object here"))?;
         if let Some(mut known) = known {
             if scope == ArriveScope::Cta {
                 known.view = known.view.of_shared(warps);
             }
             let view = learn(index, &View::new(warps).in_cluster(), &known);
-            object.arrivals.add_view(view);
+            object.arrivals.add_view(&view);
         }
         let token = object.phase;
         let result = object.receive(arrival).map(|()| token);
         self.complete(index, &mut transfers, &mut object);
-        transfers.objects.insert(at, object);
+        transfers.objects.put(at, object);
         self.peer(rank)?.transfers = transfers;
         result
     }
@@ -285,7 +309,7 @@ impl Launch<'_> {
         if block
             .transfers
             .objects
-            .keys()
+            .places()
             .any(|other| other.abs_diff(at) < OBJECT_BYTES)
         {
             return Err(bad("there is a barrier object here already"));
@@ -316,7 +340,7 @@ impl Launch<'_> {
             done,
             agent,
         };
-        block.transfers.objects.insert(at, Box::new(object));
+        block.transfers.objects.put(at, Box::new(object));
         Ok(0)
     }
 
@@ -327,7 +351,11 @@ impl Launch<'_> {
         }
         let mut arrivals = std::mem::take(&mut object.arrivals);
         let Agent { lane, time } = object.agent;
-        arrivals.add(self.shape.warps, 1 << lane, time, &[]);
+        arrivals.stamp(Presence {
+            warp: self.shape.warps,
+            lanes: 1 << lane,
+            time,
+        });
         transfers.latest = transfers.latest.max(time);
         object.agent.time += 1;
         object.phase += 1;
@@ -345,7 +373,42 @@ impl Launch<'_> {
 impl Transfers {
     /// The present phase of the object at an offset of shared memory.
     pub(crate) fn phase(&self, at: usize) -> Option<u64> {
-        self.objects.get(&at).map(|object| object.phase)
+        self.objects.get(at).map(|object| object.phase)
+    }
+}
+
+/// The barrier objects of a block. They leave their place while they change.
+#[derive(Debug, Default)]
+pub(crate) struct Objects {
+    /// Ascending by place.
+    places: Vec<(usize, Option<Box<Object>>)>,
+}
+
+impl Objects {
+    fn find(&self, at: usize) -> Result<usize, usize> {
+        self.places.binary_search_by_key(&at, |(place, _)| *place)
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&Object> {
+        self.places[self.find(at).ok()?].1.as_deref()
+    }
+
+    pub(crate) fn take(&mut self, at: usize) -> Option<Box<Object>> {
+        let index = self.find(at).ok()?;
+        self.places[index].1.take()
+    }
+
+    pub(crate) fn put(&mut self, at: usize, object: Box<Object>) {
+        match self.find(at) {
+            Ok(index) => self.places[index].1 = Some(object),
+            Err(index) => self.places.insert(index, (at, Some(object))),
+        }
+    }
+
+    /// The places of all objects.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let objects = self.places.iter().filter(|(_, object)| object.is_some());
+        objects.map(|(at, _)| *at)
     }
 }
 
@@ -375,9 +438,9 @@ impl Object {
     }
 
     /// A thread arrives with its knowledge at the time when it asked for that.
-    pub(crate) fn arrive_with(&mut self, view: Option<Published>) -> Result<(), Fault> {
-        if let Some(known) = view {
-            self.arrivals.add_view(known.view);
+    pub(crate) fn arrive_with(&mut self, witness: Option<&Witness>) -> Result<(), Fault> {
+        if let Some(witness) = witness {
+            self.arrivals.add_witness(witness);
         }
         self.arrive(1)
     }

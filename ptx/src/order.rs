@@ -2,7 +2,7 @@
 
 use crate::alu::{LANES, lanes};
 use crate::block::Block;
-use crate::clock::{Arrivals, Promise, Published, View, learn};
+use crate::clock::{Arrivals, Presence, Promise, Published, View, Witness, learn};
 use crate::error::{Fault, FaultKind};
 use crate::launch::Launch;
 use crate::op::{Access, AccessKind, CopyKind, Scope, Strength};
@@ -37,7 +37,7 @@ impl<'a> Touch<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copier<'a> {
     pub(crate) agent: Agent,
-    pub(crate) known: &'a Published,
+    pub(crate) witness: &'a Witness,
 }
 
 /// Checks an access against earlier ones, and keeps it.
@@ -74,8 +74,31 @@ pub(crate) struct Ties {
     fence: Option<(Promise, Scope)>,
     /// The knowledge that its strong reads found, which a fence adds to its own.
     pending: Option<Published>,
-    /// The knowledge that it learned last.
-    seen: Option<Published>,
+}
+
+/// The knowledge that lanes of a warp learned last.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    news: Option<Published>,
+    lanes: u32,
+}
+
+impl Seen {
+    /// The lanes of a mask that have not learned this; from now on they have.
+    fn unaware(&mut self, mask: u32, news: &Published) -> u32 {
+        match &self.news {
+            Some(last) if last.same(news) => {}
+            _ => {
+                *self = Seen {
+                    news: Some(news.clone()),
+                    lanes: 0,
+                }
+            }
+        }
+        let unaware = mask & !self.lanes;
+        self.lanes |= mask;
+        unaware
+    }
 }
 
 impl Launch<'_> {
@@ -100,6 +123,7 @@ impl Launch<'_> {
             view,
             floor: view.floor(),
             agents: self.shape.warps,
+            issuer: None,
         }
     }
 
@@ -161,8 +185,13 @@ impl Launch<'_> {
         let mut last: Option<(Published, Published)> = None;
         for lane in lanes(mask) {
             let pending = &mut block.warps[warp].ties[lane].pending;
+            if let Some(old) = pending
+                && old.same(news)
+            {
+                continue;
+            }
             let all = match pending.take() {
-                Some(old) if !old.same(news) => {
+                Some(old) => {
                     let known = last.take().filter(|(before, _)| before.same(&old));
                     let (_, all) = last.insert(known.unwrap_or_else(|| {
                         let all = old.join(news);
@@ -170,7 +199,7 @@ impl Launch<'_> {
                     }));
                     all.clone()
                 }
-                _ => news.clone(),
+                None => news.clone(),
             };
             *pending = Some(all);
         }
@@ -238,7 +267,7 @@ impl Launch<'_> {
         let access = touch.access();
         let lane = self.at.lane as usize;
         if let (false, Some(release)) = (matches!(touch, Touch::Write(_)), shadow.release(piece)) {
-            self.hear(block, warp, 1 << lane, &release, access);
+            self.hear(block, warp, 1 << lane, release, access);
         }
         if matches!(touch, Touch::Read(_)) {
             return;
@@ -265,38 +294,34 @@ impl Launch<'_> {
 
     /// The knowledge of a lane with its own accesses; its later accesses are not part of it.
     fn publish(&mut self, block: &mut Block, warp: usize, lane: usize) -> Published {
-        let state = &mut block.warps[warp];
-        let thread = warp * LANES + lane;
-        let published = Published::new(block.index, &state.views[lane], thread, state.clock);
-        state.clock += 1;
+        let published = block.witness(warp, lane).published(block.index);
+        self.tick(block, warp);
         published
     }
 
     /// Lanes learn published knowledge.
     pub(crate) fn learn(&mut self, block: &mut Block, warp: usize, mask: u32, news: &Published) {
+        if !self.options.races {
+            return;
+        }
         let index = block.index;
         let state = &mut block.warps[warp];
+        // The knowledge of the lane before, and the learned one.
         let mut last: Option<(View, View)> = None;
-        for lane in lanes(mask) {
-            if !self.options.races
-                || state.ties[lane]
-                    .seen
-                    .as_ref()
-                    .is_some_and(|seen| seen.same(news))
+        for lane in lanes(state.seen.unaware(mask, news)) {
+            let view = &mut state.views[lane];
+            if let Some((before, after)) = &last
+                && before.same(view)
             {
+                *view = after.clone();
                 continue;
             }
-            let view = &mut state.views[lane];
-            let known = match &last {
-                Some((before, after)) if before.same(view) => after.clone(),
-                _ => learn(index, view, news),
-            };
+            let known = learn(index, view, news);
             last = Some((std::mem::replace(view, known.clone()), known));
-            state.ties[lane].seen = Some(news.clone());
         }
     }
 
-    /// Lanes arrive where others wait for them, and publish their accesses.
+    /// Lanes arrive where others wait for them, and publish their accesses; the warp's time is to grow after that.
     pub(crate) fn arrive(
         &mut self,
         block: &mut Block,
@@ -308,8 +333,17 @@ impl Launch<'_> {
             return;
         }
         let state = &mut block.warps[warp];
-        arrivals.add(warp as u32, mask, state.clock, &state.views);
-        state.clock += 1;
+        let who = Presence {
+            warp: warp as u32,
+            lanes: mask,
+            time: state.clock,
+        };
+        arrivals.add(who, &state.views);
+    }
+
+    /// Later accesses of a warp are no part of what its threads have published.
+    pub(crate) fn tick(&self, block: &mut Block, warp: usize) {
+        block.warps[warp].clock += 1;
     }
 
     /// The joined knowledge of the lanes that arrived.
@@ -346,17 +380,18 @@ impl Launch<'_> {
             self.learn(block, warp, mask, &news);
         }
         for lane in lanes(self.at.active) {
-            let state = &mut block.warps[warp];
-            let promise = Promise::new(&state.views[lane], warp * LANES + lane, state.clock);
-            state.clock += 1;
-            state.ties[lane].fence = Some((promise, scope));
+            let promise = Promise::new(block.witness(warp, lane));
+            block.warps[warp].ties[lane].fence = Some((promise, scope));
         }
+        self.tick(block, warp);
     }
 
-    /// The knowledge of a lane with its own accesses, for a copy that it issues.
-    pub(crate) fn known(&mut self, block: &mut Block, warp: usize) -> Option<Published> {
-        let lane = self.at.lane as usize;
-        self.options.races.then(|| self.publish(block, warp, lane))
+    /// The knowledge of a lane with its own accesses, for a copy that it issues; the warp's time is to grow after that.
+    pub(crate) fn known(&self, block: &Block, warp: usize) -> Option<Witness> {
+        if !self.options.races {
+            return None;
+        }
+        Some(block.witness(warp, self.at.lane as usize))
     }
 
     /// Makes the accesses and the knowledge of the active lanes visible to copies in bulk.
@@ -424,9 +459,10 @@ impl Launch<'_> {
             pc: self.at.pc,
             strength: Strength::Weak,
             near: !matches!(place, Place::Global { .. }),
-            view: &copier.known.view,
-            floor: copier.known.view.floor(),
+            view: &copier.witness.view,
+            floor: copier.witness.view.floor(),
             agents: self.shape.warps,
+            issuer: Some(copier.witness.own),
         };
         let pieces = self.pieces(at, bytes);
         let result = match kind {

@@ -44,6 +44,20 @@ pub(crate) struct LaneRun {
 }
 
 impl Region {
+    /// A place that all active lanes access.
+    #[inline(always)]
+    pub(crate) fn of_one(place: Place, base: u64, at: u32, active: u32, bytes: u32) -> Region {
+        Region {
+            place,
+            base,
+            offsets: [at; LANES],
+            active,
+            bytes,
+            joined: 0,
+            alike: true,
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn new(place: Place, base: u64, addresses: &Row, active: u32, bytes: u32) -> Region {
         let mut offsets = [0; LANES];
@@ -72,7 +86,8 @@ impl Region {
     /// The lanes in runs, ascending.
     #[inline(always)]
     pub(crate) fn runs(&self) -> impl Iterator<Item = LaneRun> {
-        let (mut firsts, joined, offsets) = (self.active & !self.joined, self.joined, self.offsets);
+        let (mut firsts, joined, offsets) =
+            (self.active & !self.joined, self.joined, &self.offsets);
         std::iter::from_fn(move || {
             let lane = firsts.trailing_zeros() as usize;
             firsts &= firsts.wrapping_sub(1);

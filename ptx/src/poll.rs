@@ -40,14 +40,32 @@ pub(crate) struct Poll {
 
 impl Warp {
     /// Keeps the values that a poll by the instruction `pc` has read.
-    pub(crate) fn keep_poll(&mut self, pc: u32, values: &[Polled]) {
+    pub(crate) fn keep_poll(&mut self, pc: u32, values: impl Iterator<Item = Polled>) {
         let last = &mut self.poll;
-        last.repeated = !values.is_empty() && last.pc == pc && last.values == values;
-        if !last.repeated {
-            last.values.clear();
-            last.values.extend_from_slice(values);
+        let (mut count, mut same) = (0, last.pc == pc);
+        for value in values {
+            match last.values.get_mut(count) {
+                Some(before) => {
+                    same &= *before == value;
+                    *before = value;
+                }
+                None => {
+                    same = false;
+                    last.values.push(value);
+                }
+            }
+            count += 1;
         }
+        last.repeated = same && count > 0 && count == last.values.len();
+        last.values.truncate(count);
         (last.pc, last.turns) = (pc, 0);
+    }
+
+    /// Forgets the last poll.
+    pub(crate) fn forget_poll(&mut self) {
+        let last = &mut self.poll;
+        last.values.clear();
+        (last.repeated, last.turns) = (false, 0);
     }
 }
 
@@ -86,13 +104,8 @@ impl Launch<'_> {
             } => (&block.shared.bytes, at, bytes, value),
             Polled::Value { .. } => return false,
         };
-        let Some(now) = memory.get(at..at + bytes) else {
-            return false;
-        };
-        // Of known lengths, which compare at once.
-        match <[u8; 4]>::try_from(now) {
-            Ok(now) => u64::from(u32::from_le_bytes(now)) == value,
-            Err(_) => number(now) == value,
-        }
+        memory
+            .get(at..at + bytes)
+            .is_some_and(|now| number(now) == value)
     }
 }

@@ -4,7 +4,7 @@
 //! both strong (atomic, relaxed, acquire, release or volatile) never race with each other.
 
 use crate::cells::{EIGHT, Lanes, Truth, Who, each as eight};
-use crate::clock::{Floors, MOST_WARPS, Published, Sight, View};
+use crate::clock::{Floors, MOST_WARPS, Presence, Published, Sight, View};
 use crate::op::{AccessKind, Scope, Strength};
 
 /// An access: the lanes of a warp, the time of the warp, and the instruction.
@@ -66,6 +66,8 @@ pub(crate) struct Actor<'a> {
     pub(crate) floor: u32,
     /// The warp of copies.
     pub(crate) agents: u32,
+    /// The thread that issued the copy which makes the access, and the time up to which its accesses are known.
+    pub(crate) issuer: Option<Presence>,
 }
 
 impl Actor<'_> {
@@ -108,8 +110,16 @@ impl Actor<'_> {
 
     fn knows_lanes(&self, stamp: &Stamp, sight: Sight) -> bool {
         let mut lanes = stamp.lanes;
-        if stamp.block == self.block && stamp.warp() == self.warp {
-            lanes &= !(1 << self.lane);
+        if stamp.block == self.block {
+            if stamp.warp() == self.warp {
+                lanes &= !(1 << self.lane);
+            }
+            if let Some(issuer) = self.issuer
+                && stamp.warp() == issuer.warp
+                && stamp.time <= issuer.time
+            {
+                lanes &= !issuer.lanes;
+            }
             if lanes == 0 {
                 return true;
             }

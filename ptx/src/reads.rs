@@ -1,7 +1,7 @@
 //! Reads of memory that was not written in a launch: they race with nothing, and are only kept, in order, for the
 //! first write.
 
-use crate::clock::View;
+use crate::clock::{Presence, View};
 use crate::race::{Actor, Crew, Run, Views};
 
 /// Reads by lanes that know the same.
@@ -17,6 +17,7 @@ pub(crate) struct Reads {
     pc: u32,
     near: bool,
     agents: u32,
+    issuer: Option<Presence>,
 }
 
 impl Reads {
@@ -32,6 +33,7 @@ impl Reads {
             pc: actor.pc,
             near: actor.near,
             agents: actor.agents,
+            issuer: actor.issuer,
         }
     }
 
@@ -57,6 +59,7 @@ impl Reads {
             view,
             floor: view.floor(),
             agents: self.agents,
+            issuer: self.issuer,
         };
         Crew {
             actor,

@@ -9,11 +9,16 @@ use crate::op::Slot;
 /// Slots from here on are of rows that are the same in all warps, as they hold constants.
 pub(crate) const FIXED: usize = 1 << 31;
 
+/// A row whose vectors of values lie in one line of the processor's cache each.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Aligned(pub(crate) Row);
+
 /// The rows of a warp, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    pub(crate) own: Vec<Row>,
-    pub(crate) fixed: Rc<[Row]>,
+    pub(crate) own: Vec<Aligned>,
+    pub(crate) fixed: Rc<[Aligned]>,
 }
 
 impl Index<usize> for Rows {
@@ -22,8 +27,8 @@ impl Index<usize> for Rows {
     #[inline(always)]
     fn index(&self, slot: usize) -> &Row {
         match slot.checked_sub(FIXED) {
-            Some(slot) => &self.fixed[slot],
-            None => &self.own[slot],
+            Some(slot) => &self.fixed[slot].0,
+            None => &self.own[slot].0,
         }
     }
 }
@@ -32,7 +37,7 @@ impl Index<usize> for Rows {
 impl IndexMut<usize> for Rows {
     #[inline(always)]
     fn index_mut(&mut self, slot: usize) -> &mut Row {
-        &mut self.own[slot]
+        &mut self.own[slot].0
     }
 }
 
@@ -49,12 +54,12 @@ impl Rows {
         let place = |slot: usize| {
             assert!(slot < count, "a row of the warp");
             // SAFETY: there are as many rows.
-            unsafe { own.add(slot) }
+            unsafe { own.add(slot).cast::<Row>() }
         };
         let mut rows = [std::ptr::null(); N];
         for (row, slot) in rows.iter_mut().zip(sources) {
             *row = match (slot as usize).checked_sub(FIXED) {
-                Some(slot) => &raw const self.fixed[slot],
+                Some(slot) => &raw const self.fixed[slot].0,
                 None => place(slot as usize).cast_const(),
             };
         }

@@ -6,7 +6,6 @@
 //! are put into its cells.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use crate::alu::lanes;
 use crate::cells::{Cell, Cells, EIGHT, Kept, LISTED, Lanes};
@@ -29,8 +28,8 @@ pub(crate) struct Shadow {
     more: Vec<Vec<Stamp>>,
     /// Numbers of lists that are not in use.
     free: Vec<u32>,
-    /// In boxes, as places come and go all the time.
-    releases: BTreeMap<usize, Box<Release>>,
+    /// The knowledge that strong writes have published, by piece.
+    releases: Vec<Option<Box<[Option<Release>; PAGE]>>>,
 }
 
 /// The most pages that a thread keeps for later launches.
@@ -104,11 +103,11 @@ impl Shadow {
 
     /// The last write to a piece.
     #[inline(always)]
-    fn written_at(&mut self, piece: usize) -> Stamp {
-        if self.is_blank(piece) {
-            return Stamp::default();
+    fn written_at(&self, piece: usize) -> Stamp {
+        match self.pages.get(piece / PAGE) {
+            Some(Some(page)) => page[piece % PAGE / EIGHT].written(piece % EIGHT),
+            _ => Stamp::default(),
         }
-        self.cells(piece).written(piece % EIGHT)
     }
 
     fn add_page(&mut self, page: usize) {
@@ -401,11 +400,14 @@ impl Shadow {
 
     /// Whether all lanes of a crew may read pieces strongly.
     #[inline(always)]
-    pub(crate) fn may_read(&mut self, mut pieces: std::ops::Range<usize>, crew: &Crew) -> bool {
-        pieces.all(|piece| {
+    pub(crate) fn may_read(&self, pieces: std::ops::Range<usize>, crew: &Crew) -> bool {
+        for piece in pieces {
             let before = self.written_at(piece);
-            before.strength() == Strength::Strong || crew.knows(&before)
-        })
+            if before.strength() == Strength::Weak && !crew.knows(&before) {
+                return false;
+            }
+        }
+        true
     }
 
     /// A write; earlier accesses are forgotten, for an access that comes after this one comes after them.
@@ -458,7 +460,7 @@ impl Shadow {
 
     /// Whether the last writes are visible to a copy in bulk; the warp of number `agents` stands for copies themselves.
     pub(crate) fn check_proxy(
-        &mut self,
+        &self,
         mut pieces: std::ops::Range<usize>,
         actor: &Actor,
         agents: u32,
@@ -476,7 +478,7 @@ impl Shadow {
     }
 
     /// The last write of the launch to any of these pieces.
-    pub(crate) fn written(&mut self, mut pieces: std::ops::Range<usize>) -> Option<Stamp> {
+    pub(crate) fn written(&self, mut pieces: std::ops::Range<usize>) -> Option<Stamp> {
         pieces.find_map(|piece| {
             let write = self.written_at(piece);
             (write.time > 0).then_some(write)
@@ -484,16 +486,18 @@ impl Shadow {
     }
 
     /// The knowledge that the last write to a piece has published, if it was strong.
-    pub(crate) fn release(&mut self, piece: usize) -> Option<Release> {
-        if self.releases.is_empty() || self.written_at(piece).strength() == Strength::Weak {
-            return None;
+    pub(crate) fn release(&self, piece: usize) -> Option<&Release> {
+        let page = self.releases.get(piece / PAGE)?.as_ref()?;
+        let release = page[piece % PAGE].as_ref()?;
+        match self.written_at(piece).strength() {
+            Strength::Weak => None,
+            Strength::Strong => Some(release),
         }
-        self.releases.get(&piece).map(|release| (**release).clone())
     }
 
     /// Adds the knowledge that a strong update of a piece publishes to the knowledge that was published there.
     pub(crate) fn add_release(&mut self, piece: usize, release: Option<Release>) {
-        let all = match (self.release(piece), release) {
+        let all = match (self.release(piece).cloned(), release) {
             (Some(old), Some(new)) => {
                 let scope = if old.scope == Scope::Block {
                     old.scope
@@ -512,13 +516,15 @@ impl Shadow {
 
     /// Sets the knowledge that a strong write to a piece publishes.
     pub(crate) fn set_release(&mut self, piece: usize, release: Option<Release>) {
-        match release {
-            Some(release) => match self.releases.get_mut(&piece) {
-                Some(old) => **old = release,
-                None => drop(self.releases.insert(piece, Box::new(release))),
-            },
-            None => drop(self.releases.remove(&piece)),
+        let page = piece / PAGE;
+        if page >= self.releases.len() {
+            if release.is_none() {
+                return;
+            }
+            self.releases.resize_with(page + 1, || None);
         }
+        let places = self.releases[page].get_or_insert_with(|| Box::new([const { None }; PAGE]));
+        places[piece % PAGE] = release;
     }
 }
 

@@ -88,6 +88,7 @@ impl Launch<'_> {
         (barrier.expected, barrier.arrived) = (expected as u32, arrived);
         let mut arrivals = std::mem::take(&mut barrier.arrivals);
         self.arrive(block, warp, active, &mut arrivals);
+        self.tick(block, warp);
         block.barriers[number as usize].arrivals = arrivals;
         if mode == BarrierMode::Sync {
             let why = Why::Barrier(number as u32);
@@ -228,21 +229,25 @@ impl Launch<'_> {
         op: WarpOp,
         members: u32,
     ) -> Result<(), Fault> {
+        if op == WarpOp::Barrier {
+            let mut arrivals = Arrivals::default();
+            self.arrive(block, warp, members, &mut arrivals);
+            self.tick(block, warp);
+            if let Some(view) = self.meet(block, &arrivals) {
+                self.learn(block, warp, members, &view);
+            }
+            return Ok(());
+        }
         let state = &mut block.warps[warp];
         let row = |slot: u32| match slot {
             NONE => [0; LANES],
             slot => state.rows[slot as usize],
         };
-        let (values, second, third) = (row(inst.src[0]), row(inst.src[1]), row(inst.src[2]));
+        let values = row(inst.src[0]);
         match op {
-            WarpOp::Barrier => {
-                let mut arrivals = Arrivals::default();
-                self.arrive(block, warp, members, &mut arrivals);
-                if let Some(view) = self.meet(block, &arrivals) {
-                    self.learn(block, warp, members, &view);
-                }
-            }
+            WarpOp::Barrier => {}
             WarpOp::Shuffle(mode) => {
+                let (second, third) = (row(inst.src[1]), row(inst.src[2]));
                 for lane in lanes(members) {
                     self.at.lane = lane as u32;
                     let (from, inside) = source(mode, lane as u32, second[lane], third[lane]);

@@ -3,14 +3,16 @@
 //!
 //! Lanes with a special case are left to the accesses lane by lane ([`crate::access`]), which report faults.
 
+use std::ops::Range;
+
 use crate::access::number;
-use crate::alu::{LANES, Row, has_vectors, lanes};
+use crate::alu::{LANES, Row, has_vectors, lanes, uniform};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
 use crate::counts::{Pattern, bank_passes_of, sectors_of};
 use crate::error::Fault;
 use crate::launch::Launch;
 use crate::memory::{PARAM_BASE, SHARED_BASE};
-use crate::op::{Access, AccessKind, Order, Space, mask, sign_extend};
+use crate::op::{Access, AccessKind, Inst, Order, Space, mask, sign_extend};
 use crate::order::Touch;
 use crate::place::{Place, Region};
 use crate::poll::Polled;
@@ -23,18 +25,18 @@ macro_rules! vectorised {
             &mut self,
             block: &mut Block,
             warp: usize,
+            inst: &Inst,
             access: &Access,
-            addresses: &Row,
         ) -> Result<Option<Place>, Fault> {
             #[cfg(target_arch = "x86_64")]
             if has_vectors() {
                 // SAFETY: the processor has the features.
-                return unsafe { self.$avx2(block, warp, access, addresses) };
+                return unsafe { self.$avx2(block, warp, inst, access) };
             }
             #[cfg(target_arch = "x86_64")]
             return Ok(None);
             #[cfg(not(target_arch = "x86_64"))]
-            self.$any(block, warp, access, addresses)
+            self.$any(block, warp, inst, access)
         }
 
         #[cfg(target_arch = "x86_64")]
@@ -43,10 +45,10 @@ macro_rules! vectorised {
             &mut self,
             block: &mut Block,
             warp: usize,
+            inst: &Inst,
             access: &Access,
-            addresses: &Row,
         ) -> Result<Option<Place>, Fault> {
-            self.$any(block, warp, access, addresses)
+            self.$any(block, warp, inst, access)
         }
     };
 }
@@ -57,10 +59,12 @@ impl Launch<'_> {
     fn region(
         &mut self,
         block: &Block,
+        warp: usize,
+        inst: &Inst,
         space: Space,
-        addresses: &Row,
         bytes: usize,
     ) -> Option<Region> {
+        let addresses = &self.addresses(block, warp, inst);
         let active = self.at.active;
         let first = addresses[active.trailing_zeros() as usize % LANES];
         let (space, start) = space.of(first);
@@ -79,8 +83,15 @@ impl Launch<'_> {
             _ => return None,
         };
         let (base, last) = (start + base, size.checked_sub(bytes)? as u64);
-        if size > u32::MAX as usize {
+        if size > u32::MAX as usize || !bytes.is_power_of_two() {
             return None;
+        }
+        if uniform(addresses, active).is_some() {
+            let at = first.wrapping_sub(base);
+            if at > last || first & (bytes as u64 - 1) != 0 {
+                return None;
+            }
+            return Some(Region::of_one(place, base, at as u32, active, bytes as u32));
         }
         let (mut beyond, mut bits) = (0, 0);
         for (lane, address) in addresses.iter().enumerate() {
@@ -88,30 +99,44 @@ impl Launch<'_> {
             beyond |= u64::from(address.wrapping_sub(base) > last).wrapping_neg() & is_active;
             bits |= address & is_active;
         }
-        let aligned = bytes.is_power_of_two() && bits & (bytes as u64 - 1) == 0;
-        let fits = beyond == 0 && aligned;
-        fits.then(|| Region::new(place, base, addresses, active, bytes as u32))
+        if beyond != 0 || bits & (bytes as u64 - 1) != 0 {
+            return None;
+        }
+        Some(Region::new(place, base, addresses, active, bytes as u32))
     }
 
     /// Whether every byte of a region is as it is for most accesses, so that no lane needs a report: of the state of a
     /// byte in shared memory, the bits `looked_at` equal `needed`.
     #[inline(always)]
     fn plain(&self, block: &Block, region: &Region, looked_at: u8, needed: u8) -> bool {
-        let mut spans = region.spans();
+        let spans = region.spans();
         match region.place {
             Place::Global { buffer, .. } => {
-                let written = self.memory.buffers[buffer].written.as_ref();
-                self.claims.is_empty()
-                    && written.is_none_or(|written| {
-                        needed == 0 || spans.all(|span| written[span].iter().all(|byte| *byte))
-                    })
+                if !self.claims.is_empty() {
+                    let kind = match needed {
+                        WRITTEN => AccessKind::Read,
+                        _ => AccessKind::Write,
+                    };
+                    let claimed = |span: Range<usize>| {
+                        self.claimed(buffer, span.start, span.len(), kind).is_err()
+                    };
+                    if region.spans().any(claimed) {
+                        return false;
+                    }
+                }
+                if let (Some(written), WRITTEN) = (&self.memory.buffers[buffer].written, needed) {
+                    let mut all = true;
+                    spans.for_each(|span| {
+                        all &= written[span].iter().fold(true, |all, byte| all & byte)
+                    });
+                    return all;
+                }
+                true
             }
             Place::Shared(_) => {
-                let state = &block.shared.state;
-                spans.all(|span| {
-                    let states = state[span].iter();
-                    states.fold(0, |all, state| all | (state & looked_at) ^ needed) == 0
-                })
+                let states = spans.map(|span| &block.shared.state[span]);
+                let all = states.map(|states| unlike(states, looked_at, needed));
+                all.fold(0, |all, bits| all | bits) == 0
             }
             _ => true,
         }
@@ -125,15 +150,15 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
+        inst: &Inst,
         access: &Access,
-        addresses: &Row,
     ) -> Result<Option<Place>, Fault> {
         let size = access.ty.bytes() as usize;
         let bytes = size * usize::from(access.count);
         if access.order != Order::Weak {
             return Ok(None);
         }
-        let Some(region) = self.region(block, access.space, addresses, bytes) else {
+        let Some(region) = self.region(block, warp, inst, access.space, bytes) else {
             return Ok(None);
         };
         if !self.plain(block, &region, WRITTEN | ARRIVING | OBJECT, WRITTEN) {
@@ -182,15 +207,15 @@ impl Launch<'_> {
         &mut self,
         block: &mut Block,
         warp: usize,
+        inst: &Inst,
         access: &Access,
-        addresses: &Row,
     ) -> Result<Option<Place>, Fault> {
         let size = access.ty.bytes() as usize;
         let bytes = size * usize::from(access.count);
         if access.order != Order::Weak {
             return Ok(None);
         }
-        let Some(region) = self.region(block, access.space, addresses, bytes) else {
+        let Some(region) = self.region(block, warp, inst, access.space, bytes) else {
             return Ok(None);
         };
         let writable = match region.place {
@@ -235,6 +260,9 @@ impl Launch<'_> {
     /// Counts an access to a region.
     #[inline(always)]
     fn count_region(&mut self, region: &Region, kind: AccessKind) {
+        if !self.options.pieces {
+            return self.add_traffic(region.place, kind, region.bytes, [0, 0]);
+        }
         let pattern = Pattern {
             first: region.address(region.active.trailing_zeros() as usize % LANES),
             alike: region.alike,
@@ -250,105 +278,70 @@ impl Launch<'_> {
         self.add_traffic(region.place, kind, region.bytes, [pieces, ideal]);
     }
 
-    /// A strong load of one place by all active lanes, if no lane needs a report; gives the value.
-    pub(crate) fn load_alike(
-        &mut self,
-        block: &mut Block,
-        warp: usize,
-        access: &Access,
-        addresses: &Row,
-    ) -> Option<Polled> {
-        let size = access.ty.bytes() as usize;
-        let bytes = size * usize::from(access.count);
-        let first = addresses[self.at.active.trailing_zeros() as usize % LANES];
-        let mut others = lanes(self.at.active);
-        if bytes > 8
-            || !first.is_multiple_of(bytes as u64)
-            || others.any(|lane| addresses[lane] != first)
-        {
-            return None;
-        }
-        let place = self.resolve(block, access.space, first, bytes).ok()?;
-        if !matches!(place, Place::Shared(_) | Place::Global { .. }) {
-            return None;
-        }
-        let data = self.bytes(block, warp, place, bytes).ok()?;
-        let mut value = [0; 8];
-        value[..bytes].copy_from_slice(data);
-        if !self.touch_alike(block, warp, place, bytes, access) {
-            return None;
-        }
-        let value = u64::from_le_bytes(value);
-        let list = access.list as usize..access.list as usize + usize::from(access.count);
-        for (index, slot) in self.entry.lists[list].iter().enumerate() {
-            let mut part = value >> (index * size * 8) & mask(access.ty.bits());
-            if access.ty.is_signed() {
-                part = sign_extend(part, access.ty.bits()) as u64 & mask(u32::from(access.width));
-            }
-            let row = &mut block.warps[warp].rows[*slot as usize];
-            lanes(self.at.active).for_each(|lane| row[lane] = part);
-        }
-        let pattern = Pattern {
-            first,
-            alike: true,
-            bytes: bytes as u32,
-        };
-        let counts = match place {
-            Place::Global { .. } => [pattern.sectors(), 0],
-            _ => [pattern.parts(self.at.active); 2],
-        };
-        self.add_traffic(place, AccessKind::Read, bytes as u32, counts);
-        Some(Polled::Value {
-            place,
-            bytes,
-            value,
-        })
-    }
+    vectorised!(load_strongly, load_strongly_any, load_strongly_avx2);
 
-    /// A strong load of several places, in the same case; gives the values.
-    pub(crate) fn load_apart(
+    /// A strong load of all active lanes, in the same way; the warp keeps the values for its next poll.
+    #[inline(always)]
+    fn load_strongly_any(
         &mut self,
         block: &mut Block,
         warp: usize,
+        inst: &Inst,
         access: &Access,
-        addresses: &Row,
-    ) -> Option<Vec<Polled>> {
+    ) -> Result<Option<Place>, Fault> {
         let bytes = access.ty.bytes() as usize * usize::from(access.count);
         if bytes > 8 {
-            return None;
+            return Ok(None);
         }
-        let region = self.region(block, access.space, addresses, bytes)?;
+        let Some(region) = self.region(block, warp, inst, access.space, bytes) else {
+            return Ok(None);
+        };
         if matches!(region.place, Place::Param(_))
             || !self.plain(block, &region, WRITTEN | ARRIVING | OBJECT, WRITTEN)
-            || !self.touch_apart(block, warp, &region, access)
+            || !self.touch_strongly(block, warp, &region, access)
         {
-            return None;
+            return Ok(None);
         }
         self.fill(block, warp, access, &region);
         self.count_region(&region, AccessKind::Read);
-        let mut polled = Vec::new();
+        let Block { warps, shared, .. } = block;
+        let memory = match region.place {
+            Place::Global { buffer, .. } => &self.memory.buffers[buffer].bytes,
+            _ => &shared.bytes,
+        };
+        let asked = match region.alike {
+            true => region.active & region.active.wrapping_neg(),
+            false => region.active,
+        };
         let mut last = None;
-        for lane in lanes(region.active) {
+        let places = lanes(asked).filter_map(|lane| {
             let at = region.offsets[lane] as usize;
-            if last.replace(at) == Some(at) {
-                continue;
-            }
-            let (place, memory) = match region.place {
-                Place::Global { buffer, .. } => {
-                    let memory = &self.memory.buffers[buffer].bytes;
-                    (Place::Global { buffer, at }, memory)
-                }
-                _ => (Place::Shared(at), &block.shared.bytes),
-            };
-            let value = number(&memory[at..at + bytes]);
-            polled.push(Polled::Value {
-                place,
-                bytes,
-                value,
-            });
-        }
-        Some(polled)
+            (last.replace(at) != Some(at)).then_some(at)
+        });
+        let values = places.map(|at| Polled::Value {
+            place: match region.place {
+                Place::Global { buffer, .. } => Place::Global { buffer, at },
+                _ => Place::Shared(at),
+            },
+            bytes,
+            value: number(&memory[at..at + bytes]),
+        });
+        warps[warp].keep_poll(self.at.pc, values);
+        Ok(Some(region.place))
     }
+}
+
+/// The bits of states that are looked at and are not as needed. Most states come by four.
+#[inline(always)]
+fn unlike(states: &[u8], looked_at: u8, needed: u8) -> u32 {
+    let (words, rest) = states.as_chunks::<4>();
+    let [all_looked_at, all_needed] = [looked_at, needed].map(|bits| u32::from_le_bytes([bits; 4]));
+    let rest = rest
+        .iter()
+        .fold(0, |all, state| all | (state & looked_at) ^ needed);
+    words.iter().fold(u32::from(rest), |all, word| {
+        all | (u32::from_le_bytes(*word) & all_looked_at) ^ all_needed
+    })
 }
 
 /// Values of N bytes into a row.
@@ -357,12 +350,14 @@ fn gather<const N: usize>(row: &mut Row, memory: &[u8], region: &Region, skip: u
     if region.alike {
         let at = region.offsets[region.active.trailing_zeros() as usize % LANES] as usize + skip;
         let value = number(&memory[at..at + N]);
+        if region.active == u32::MAX {
+            row.fill(value);
+            return;
+        }
+        // Chosen by bits: stores by masks take long on some processors.
         for (lane, to) in row.iter_mut().enumerate() {
-            *to = if region.active >> lane & 1 == 1 {
-                value
-            } else {
-                *to
-            };
+            let kept = u64::from(region.active >> lane & 1).wrapping_sub(1);
+            *to = value & !kept | *to & kept;
         }
         return;
     }

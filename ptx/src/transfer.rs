@@ -4,139 +4,16 @@
 //! memory some time after their issue. Until then, their places in memory must not be touched; data that arrive count
 //! as written by the thread that waited, or by the barrier object that counted it.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, LEAVING, OBJECT, WRITTEN};
-use crate::clock::Published;
+use crate::copies::{Cargo, Element, Flight, Source, Store, Transfers, WIDEST};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
-use crate::object::{OBJECT_BYTES, Object, STRONG, WEAK, bad};
+use crate::object::{OBJECT_BYTES, STRONG, WEAK, bad};
 use crate::op::{AccessKind, Copy, CopyKind, CopyWait, Inst, NONE, Space};
 use crate::order::{Copier, Touch};
 use crate::place::Place;
-
-/// The source of a copy.
-#[derive(Clone, Copy, Debug)]
-struct Source {
-    place: Place,
-    bytes: usize,
-}
-
-/// A copy of a thread.
-#[derive(Debug)]
-struct Element {
-    to: usize,
-    /// Nothing, if no bytes are read.
-    from: Option<Source>,
-    data: [u8; WIDEST],
-    bytes: usize,
-    pc: u32,
-}
-
-impl Element {
-    fn data(&self) -> &[u8] {
-        &self.data[..self.bytes]
-    }
-}
-
-/// Bytes of the widest copy of a thread.
-const WIDEST: usize = 16;
-
-/// A bulk copy to global memory.
-#[derive(Debug)]
-struct Store {
-    from: usize,
-    to: Place,
-    data: Vec<u8>,
-    /// Shared memory was read.
-    read: bool,
-    pc: u32,
-}
-
-/// Groups of copies, and the one that is not closed yet.
-#[derive(Debug)]
-struct Groups<T> {
-    open: Vec<T>,
-    closed: VecDeque<Vec<T>>,
-}
-
-impl<T> Default for Groups<T> {
-    fn default() -> Self {
-        Groups {
-            open: Vec::new(),
-            closed: VecDeque::new(),
-        }
-    }
-}
-
-impl<T> Groups<T> {
-    fn commit(&mut self) {
-        self.closed.push_back(std::mem::take(&mut self.open));
-    }
-
-    /// Takes all groups but the newest ones.
-    fn take(&mut self, keep: usize) -> Vec<T> {
-        let count = self.closed.len().saturating_sub(keep);
-        self.closed.drain(..count).flatten().collect()
-    }
-}
-
-/// Data that arrive in shared memory at a barrier object without a wait of a thread.
-#[derive(Debug)]
-struct Flight {
-    cargo: Cargo,
-    object: usize,
-    /// The knowledge of the thread that asked for it.
-    view: Option<Published>,
-    warp: usize,
-    lane: u32,
-    pc: u32,
-    /// Rounds until it arrives.
-    delay: u32,
-}
-
-#[derive(Debug)]
-enum Cargo {
-    /// A bulk copy, whose bytes count.
-    Bulk {
-        to: usize,
-        from: Place,
-        bytes: usize,
-    },
-    /// Copies of a thread, which arrives with them.
-    Elements(Vec<Element>),
-}
-
-/// Barrier objects and copies of a block.
-#[derive(Debug, Default)]
-pub(crate) struct Transfers {
-    /// By place, in boxes, as they leave the map while they change.
-    pub(crate) objects: BTreeMap<usize, Box<Object>>,
-    /// By thread.
-    elements: Vec<Groups<Element>>,
-    stores: BTreeMap<u32, Groups<Store>>,
-    flights: Vec<Flight>,
-    pub(crate) agents: u32,
-    /// The latest time of any object, so that later ones that stand in its lane begin after it.
-    pub(crate) latest: u32,
-}
-
-impl Transfers {
-    fn elements_of(&mut self, thread: u32) -> &mut Groups<Element> {
-        let thread = thread as usize;
-        if thread >= self.elements.len() {
-            self.elements.resize_with(thread + 1, Groups::default);
-        }
-        &mut self.elements[thread]
-    }
-
-    /// Whether copies will arrive without a wait of a thread.
-    pub(crate) fn under_way(&self) -> bool {
-        !self.flights.is_empty()
-    }
-}
 
 pub(crate) fn pending(message: &str) -> Fault {
     Fault::new(FaultKind::AsyncPending, message)
@@ -217,6 +94,7 @@ impl Launch<'_> {
                     let data = few;
                     let element = Element {
                         to,
+                        lane: lane as u32,
                         from,
                         data,
                         bytes,
@@ -265,16 +143,19 @@ impl Launch<'_> {
                     let flight = Flight {
                         cargo: Cargo::Bulk { to, from, bytes },
                         object,
-                        view: self.known(block, warp),
+                        witness: self.known(block, warp),
                         warp,
-                        lane: lane as u32,
+                        lanes: 1 << lane,
                         pc,
-                        delay: self.delay(),
+                        due: block.transfers.round + self.delay(),
                     };
                     block.transfers.flights.push(flight);
                 }
                 _ => {}
             }
+        }
+        if copy == Copy::BulkLoad {
+            self.tick(block, warp);
         }
         self.progress = true;
         Ok(Flow::Next)
@@ -286,16 +167,16 @@ impl Launch<'_> {
         let place = self.resolve(block, Space::Shared, address, OBJECT_BYTES)?;
         self.touch(block, warp, place, OBJECT_BYTES, Touch::Read(&STRONG))?;
         match place {
-            Place::Shared(at) if block.transfers.objects.contains_key(&at) => Ok(at),
+            Place::Shared(at) if block.transfers.objects.get(at).is_some() => Ok(at),
             _ => Err(bad("there is no barrier object here").at(address)),
         }
     }
 
     /// Rounds until something arrives.
-    fn delay(&mut self) -> u32 {
+    fn delay(&mut self) -> u64 {
         match self.options.seed {
             0 => 1,
-            _ => self.random() % 8,
+            _ => u64::from(self.random() % 8),
         }
     }
 
@@ -306,24 +187,29 @@ impl Launch<'_> {
         warp: usize,
         inst: &Inst,
     ) -> Result<Flow, Fault> {
+        let first = block.transfers.flights.len();
+        let mut known = None;
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
-            let object = self.address(block, warp, inst, 0);
-            let object = self.object_at(block, warp, object)?;
-            let thread = (warp * LANES + lane) as u32;
-            let groups = block.transfers.elements_of(thread);
-            groups.commit();
-            let flight = Flight {
-                cargo: Cargo::Elements(groups.take(0)),
-                object,
-                view: self.known(block, warp),
-                warp,
-                lane: lane as u32,
-                pc: self.at.pc,
-                delay: self.delay(),
+            let address = self.address(block, warp, inst, 0);
+            let object = match known {
+                Some((known, object)) if known == address => object,
+                _ => self.object_at(block, warp, address)?,
             };
-            block.transfers.flights.push(flight);
+            known = Some((address, object));
+            let flight = Flight {
+                cargo: Cargo::Elements(Vec::new()),
+                object,
+                witness: self.known(block, warp),
+                warp,
+                lanes: 0,
+                pc: self.at.pc,
+                due: block.transfers.round + self.delay(),
+            };
+            let thread = (warp * LANES + lane) as u32;
+            block.transfers.embark(thread, first, flight);
         }
+        self.tick(block, warp);
         self.progress = true;
         Ok(Flow::Next)
     }
@@ -467,15 +353,15 @@ impl Launch<'_> {
 
     /// Copies to shared memory for which no thread waits and whose time has come arrive.
     pub(crate) fn deliver(&mut self, block: &mut Block) -> Result<(), Fault> {
-        let mut index = 0;
-        while let Some(flight) = block.transfers.flights.get_mut(index) {
-            if flight.delay > 0 {
-                flight.delay -= 1;
-                index += 1;
-                continue;
-            }
-            let flight = block.transfers.flights.remove(index);
-            (self.at.pc, self.at.lane) = (flight.pc, flight.lane);
+        let Transfers { flights, round, .. } = &mut block.transfers;
+        let now = *round;
+        *round += 1;
+        if flights.iter().all(|flight| flight.due > now) {
+            return Ok(());
+        }
+        let due: Vec<Flight> = flights.extract_if(.., |flight| flight.due <= now).collect();
+        for flight in due {
+            (self.at.pc, self.at.lane) = (flight.pc, flight.lanes.trailing_zeros());
             let warp = flight.warp;
             self.flight_arrives(block, flight)
                 .map_err(|fault| self.place(fault, block, warp))?;
@@ -484,36 +370,48 @@ impl Launch<'_> {
     }
 
     fn flight_arrives(&mut self, block: &mut Block, flight: Flight) -> Result<(), Fault> {
-        let Some(mut object) = block.transfers.objects.remove(&flight.object) else {
+        let Some(mut object) = block.transfers.objects.take(flight.object) else {
             return Err(bad(
                 "the barrier object of copies is gone before they have arrived",
             ));
         };
-        let agent = object.agent;
-        let copier = flight.view.as_ref().map(|known| Copier { agent, known });
-        let mut result = Ok(());
-        match flight.cargo {
+        self.progress = true;
+        match &flight.cargo {
             Cargo::Bulk { to, from, bytes } => {
+                let (from, bytes) = (*from, *bytes);
                 self.unclaim(from, bytes, AccessKind::Read);
                 let data = self.bytes(block, flight.warp, from, bytes)?.to_vec();
                 let source = Source { place: from, bytes };
-                self.piece_arrives(block, copier, Some(source), to, &data)?;
+                let copier = flight.witness.as_ref().map(|witness| Copier {
+                    agent: object.agent,
+                    witness,
+                });
+                self.piece_arrives(block, copier, Some(source), *to, &data)?;
                 object.bytes -= bytes as i64;
+                self.complete(block.index, &mut block.transfers, &mut object);
             }
             Cargo::Elements(elements) => {
-                for element in elements {
-                    self.at.pc = element.pc;
-                    let Element { from, to, .. } = element;
-                    self.piece_arrives(block, copier, from, to, element.data())?;
+                let mut elements = elements.iter().peekable();
+                for lane in lanes(flight.lanes) {
+                    self.at.lane = lane as u32;
+                    let witness = flight.witness.as_ref().map(|witness| witness.of(lane));
+                    let copier = witness.as_ref().map(|witness| Copier {
+                        agent: object.agent,
+                        witness,
+                    });
+                    while let Some(element) = elements.next_if(|next| next.lane == lane as u32) {
+                        self.at.pc = element.pc;
+                        let Element { from, to, .. } = *element;
+                        self.piece_arrives(block, copier, from, to, element.data())?;
+                    }
+                    self.at.pc = flight.pc;
+                    object.arrive_with(witness.as_ref())?;
+                    self.complete(block.index, &mut block.transfers, &mut object);
                 }
-                self.at.pc = flight.pc;
-                result = object.arrive_with(flight.view);
             }
         }
-        self.progress = true;
-        self.complete(block.index, &mut block.transfers, &mut object);
-        block.transfers.objects.insert(flight.object, object);
-        result
+        block.transfers.objects.put(flight.object, object);
+        Ok(())
     }
 
     /// Data arrive; races with the copier are looked for, if there is one.
@@ -543,9 +441,9 @@ impl Launch<'_> {
             self.at.lane = lane as u32;
             let thread = (warp * LANES + lane) as u32;
             if let Some(groups) = block.transfers.elements.get_mut(thread as usize) {
-                let mut groups = std::mem::take(groups);
-                groups.commit();
-                self.elements_arrive(block, warp, groups.take(0))?;
+                let mut done = Vec::new();
+                groups.move_all(&mut done);
+                self.elements_arrive(block, warp, done)?;
             }
             if let Some(mut groups) = block.transfers.stores.remove(&thread) {
                 groups.commit();

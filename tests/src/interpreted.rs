@@ -315,6 +315,7 @@ impl State {
         let options = Options {
             seed: *launches,
             races: own <= ALL_CHECKED || own % LATER_CHECKED == 0,
+            pieces: false,
             ..Options::default()
         };
         let device::Threads {

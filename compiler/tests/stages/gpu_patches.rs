@@ -54,6 +54,7 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
         seed,
         resident: program.tiles() as u32,
         races,
+        pieces: false,
         ..torre_ptx::Options::default()
     };
     let (mut step, mut since) = (0, 0);

@@ -261,6 +261,7 @@ impl TimeBlockTrial<'_> {
             seed,
             resident,
             races: self.races,
+            pieces: false,
             ..torre_ptx::Options::default()
         };
         for launch in time_block.launches(&buffers, &Volumes::default(), SINCE as u32) {
