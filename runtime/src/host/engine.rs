@@ -215,11 +215,14 @@ impl<T: Real> Engine<'_, T> {
             }
             lo = hi;
         }
-        if self.ghosts.near_ends(bounds) || self.effects.active(stage, step, &bounds) {
+        let active = self.effects.active(stage, step, &bounds);
+        if active || self.ghosts.near_ends(bounds) {
             for run in 0..batch.runs.len() {
                 let rows = batch.rows(run, self.kernels.run_axis, range, origin);
-                // SAFETY: passed on.
-                unsafe { self.finish(stage, step, updates, rows) }
+                if active || self.ghosts.near_ends(rows) {
+                    // SAFETY: passed on.
+                    unsafe { self.finish(stage, step, updates, rows) }
+                }
             }
         }
     }
