@@ -487,8 +487,8 @@ fn is_strip(rows: Interval, width: i64) -> bool {
     rows.len() <= width + width / 2
 }
 
-/// Strips of rows along the middle axis: values that are read at several places of the outer axis are still in a level-2
-/// cache when they are read again.
+/// Strips of rows along the middle axis: values that are read at several places of the outer axis are still in a
+/// level-2 cache when they are read again.
 fn strips(rows: Interval, width: i64) -> impl Iterator<Item = Interval> {
     let each = if is_strip(rows, width) {
         rows.len()

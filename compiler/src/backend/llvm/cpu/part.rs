@@ -1,9 +1,9 @@
 //! Vectors of which only some lanes are stored.
 //!
-//! Where vectors have no masks of their own, a masked store takes as long as a dozen others (AVX2 on Zen 3), or is a jump
-//! for each lane. So there the last vector of rows whose length is no multiple of a vector's has a block of its own, with
-//! stores of as many lanes as are left. To store a whole vector with old values in the other lanes would be shorter, but
-//! there lie ghosts, which a tile of another thread may write.
+//! Where vectors have no masks of their own, a masked store takes as long as a dozen others (AVX2 on Zen 3), or is a
+//! jump for each lane. So there the last vector of rows whose length is no multiple of a vector's has a block of its
+//! own, with stores of as many lanes as are left. To store a whole vector with old values in the other lanes would be
+//! shorter, but there lie ghosts, which a tile of another thread may write.
 
 use super::shape::{Lanes, Tail};
 use super::{Function, Types};
