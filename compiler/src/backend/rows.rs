@@ -34,6 +34,8 @@ pub struct RowProgram {
     pub ahead: Vec<i64>,
     /// Ghosts to write after each row.
     pub ends: Vec<RowEnds>,
+    /// Where the rows of the targets end along the inner axis, the shortest ones: most calls end there.
+    pub until: i64,
 }
 
 /// A stream of a kernel.
@@ -272,6 +274,10 @@ impl RowProgram {
             in_bands,
             streams: builder.streams,
             ends: RowEnds::of_kernel(scheme, set, kernel),
+            until: (kernel.updates(scheme))
+                .map(|u| scheme.extent(u.target)[Axis::INNER].hi)
+                .min()
+                .unwrap_or(0),
             record: 8 * match kernel.zones.is_empty() {
                 true => 2,
                 false => record_width(&set.layout) as i64,

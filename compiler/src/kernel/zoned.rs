@@ -157,8 +157,16 @@ impl ZoneSplitter {
         let base = layout.group(origin.x, origin.y);
         let stride = layout.stride[self.axis] * bytes;
         found.used = 0;
+        let across = self.parts_across(starts.clone());
         for (z, range) in self.map.parts(Axis::INNER, range) {
             let first = found.used;
+            if let Some([x, y]) = across {
+                let zones = self.map.at_parts([x, y, z]).intersect(relevant);
+                let index = found.of(first, zones, range);
+                let to = &mut found.all[index];
+                self.record_alike(layout, zones, base, starts.clone(), to);
+                continue;
+            }
             for start in starts.clone() {
                 let Group { x, y } = start.place;
                 let (lo, across) = match self.axis {
@@ -209,6 +217,72 @@ impl ZoneSplitter {
         }
     }
 
+    /// The part of the outer and of the middle axis that has all groups of all runs, if there is one of each.
+    fn parts_across(&self, starts: impl Iterator<Item = RunStart>) -> Option<[usize; 2]> {
+        let mut hull = [Interval::default(); 2];
+        for start in starts {
+            let Group { x, y } = start.place;
+            let [outer, middle] = match self.axis {
+                Axis::MIDDLE => [1, start.groups],
+                _ => [start.groups, 1],
+            };
+            hull[0] = hull[0].hull(Interval::new(x, x + outer));
+            hull[1] = hull[1].hull(Interval::new(y, y + middle));
+        }
+        let one = |axis: Axis, range: Interval| {
+            let [first, last] = [range.lo, range.hi - 1].map(|i| self.map.part(axis, i));
+            (!range.is_empty() && first == last).then_some(first)
+        };
+        Some([one(Axis::OUTER, hull[0])?, one(Axis::MIDDLE, hull[1])?])
+    }
+
+    /// Appends runs that all lie in the same part of the outer and of the middle axis. There streams begin at equal
+    /// distances.
+    fn record_alike(
+        &self,
+        layout: &Layout,
+        zones: ZoneSet,
+        base: i64,
+        starts: impl Iterator<Item = RunStart>,
+        to: &mut ZonedRuns,
+    ) {
+        let bytes = layout.element_bytes as i64;
+        let whole = |start: &RunStart| Run {
+            offset: start.offset,
+            groups: start.groups,
+        };
+        if zones.is_empty() {
+            to.runs.extend(starts.map(|start| whole(&start)));
+            return;
+        }
+        let mut first = None;
+        for start in starts {
+            let Run { offset, groups } = whole(&start);
+            let end = to.records.len();
+            to.records.extend([offset, groups]);
+            let Some((at, place)) = first else {
+                first = Some((end, start.place));
+                let Group { x, y } = start.place;
+                let at = PerAxis([x, y, to.range.lo]);
+                let own = self.streams.iter().map(|stream| match stream {
+                    // Of the other zones' streams no kernel takes anything.
+                    Stream::Zone(zone) if !zones.contains(*zone) => 0,
+                    stream => (self.start(layout, *stream, at) - base) * bytes,
+                });
+                to.records.extend(own);
+                continue;
+            };
+            let by = Group::new(start.place.x - place.x, start.place.y - place.y);
+            for (n, (stream, stride)) in self.streams.iter().zip(&self.strides).enumerate() {
+                let first = to.records[at + 2 + n];
+                to.records.push(match stream {
+                    Stream::Zone(zone) if !zones.contains(*zone) => 0,
+                    _ => first + by.x * stride.x + by.y * stride.y,
+                });
+            }
+        }
+    }
+
     /// Where a stream begins, as an element of the array, for a run that starts at a cell: that of a zone in bands in
     /// the first one.
     fn start(&self, layout: &Layout, stream: Stream, mut at: PerAxis<i64>) -> i64 {
@@ -223,6 +297,7 @@ impl ZoneSplitter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record_width;
     use super::*;
     use crate::testing::{Limits, Rng, add_random_bands, random_scheme};
     use std::collections::BTreeMap;
@@ -299,5 +374,61 @@ mod tests {
             several += usize::from(together.len() > 2);
         }
         assert!(several > 30, "{several}");
+    }
+
+    /// Runs that all lie in the same part of the grid have the records that they have beside a run in another part.
+    #[test]
+    fn runs_in_one_part_have_the_same_records() {
+        let mut compared = 0;
+        for seed in 0..200 {
+            let limits = Limits {
+                dimensions: 2 + seed as usize % 2,
+                components: 3,
+                stages: 1,
+                ops: 4,
+                length: 90,
+                width: 12,
+                reach: 2,
+            };
+            let mut rng = Rng::new(seed);
+            let mut scheme = random_scheme(&mut rng, &limits);
+            add_random_bands(&mut rng, &limits, &mut scheme);
+            let layout = Layout::new(&scheme).expect("a small scheme");
+            let split = ZoneSplitter::new(&scheme, &layout);
+            let cells = scheme.grid.cells;
+            let mut start = || {
+                let at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
+                RunStart {
+                    place: Group::new(at[Axis::OUTER], at[Axis::MIDDLE]),
+                    offset: rng.within(0, 1000),
+                    groups: 1,
+                }
+            };
+            let all: Vec<RunStart> = (0..40).map(|_| start()).collect();
+            let across = |starts: &[RunStart]| split.parts_across(starts.iter().copied());
+            let (own, others): (Vec<RunStart>, Vec<RunStart>) =
+                (all.iter().copied()).partition(|s| across(&[*s]) == across(&all[..1]));
+            let Some(other) = others.first() else {
+                continue;
+            };
+            assert!(across(&own).is_some());
+            let mixed = [own.as_slice(), &[*other]].concat();
+            assert_eq!(across(&mixed), None);
+            let range = Interval::new(0, cells[Axis::INNER]);
+            let mut parts = ZoneParts::default();
+            let (mut quick, mut slow) = (Records::new(), Records::new());
+            records(&split, &layout, &own, range, &mut quick, &mut parts);
+            records(&split, &layout, &mixed, range, &mut slow, &mut parts);
+            let width = record_width(&layout);
+            for (key, (runs, own)) in &quick {
+                let (more, others) = &slow[key];
+                assert_eq!(runs[..], more[..runs.len()], "seed {seed}");
+                assert_eq!(own[..], others[..own.len()], "seed {seed}");
+                let count = runs.len() + own.len() / width;
+                assert!(more.len() + others.len() / width <= count + 1);
+                compared += count;
+            }
+        }
+        assert!(compared > 1000, "{compared}");
     }
 }

@@ -500,6 +500,26 @@ fn vectors_of_avx2_are_loaded_at_their_offsets() {
     assert!(shuffles("x86-64-v2", Precision::F32));
 }
 
+/// Where vectors have no masks, the last vector of rows that are no whole number of vectors is stored without.
+#[test]
+fn the_end_of_rows_needs_no_mask() {
+    let tail = |name, length| {
+        let cpu = Cpu::named(name).expect("a known name");
+        let scheme = maxwell(4, Precision::F32, [4, 4, length]);
+        let ir = emit(&scheme, &whole(&scheme), Shape::of(&cpu, Precision::F32));
+        let tail = ir.split_once("\ntail:")?.1;
+        let tail = tail.split_once("  br label").expect("its end").0;
+        assert!(!tail.contains("masked"));
+        Some(tail.matches("  store").count())
+    };
+    assert_eq!(tail("znver3", 100), Some(3));
+    assert_eq!(tail("znver3", 101), Some(3));
+    assert_eq!(tail("x86-64-v2", 101), Some(3));
+    assert_eq!(tail("znver3", 96), None);
+    assert_eq!(tail("x86-64-v2", 100), None);
+    assert_eq!(tail("sapphirerapids", 100), None);
+}
+
 /// One update, in the narrowest vectors.
 #[test]
 fn the_printed_form_of_a_small_kernel() {

@@ -77,6 +77,47 @@ pub struct Engine<'a, T> {
 }
 
 impl<T: Real> Engine<'_, T> {
+    /// Advances blocks of a stage. Where there are several they take turns at each index of the outer axis: a block may
+    /// be little more than the ends of rows of another one, which still are in a cache then.
+    ///
+    /// # Safety
+    /// As for [`Engine::advance`].
+    unsafe fn advance_blocks(
+        &self,
+        stage: StageId,
+        step: u64,
+        blocks: &[Block],
+        scratch: &mut Scratch,
+    ) {
+        let hull = |axis: Axis| {
+            let own = blocks.iter().map(|block| block.region[axis]);
+            own.fold(Interval::default(), Interval::hull)
+        };
+        let (outer, middle) = match blocks.len() > 1 && self.kernels.run_axis == Axis::MIDDLE {
+            true => (hull(Axis::OUTER), hull(Axis::MIDDLE)),
+            false => {
+                for block in blocks {
+                    // SAFETY: passed on.
+                    unsafe { self.advance(stage, step, block.updates, block.region, scratch) }
+                }
+                return;
+            }
+        };
+        for strip in strips(middle, self.kernels.widths[stage.index()]) {
+            for x in outer.lo..outer.hi {
+                for block in blocks {
+                    let mut rows = block.region;
+                    rows[Axis::OUTER] = rows[Axis::OUTER].intersect(Interval::new(x, x + 1));
+                    rows[Axis::MIDDLE] = rows[Axis::MIDDLE].intersect(strip);
+                    if !rows.is_empty() {
+                        // SAFETY: passed on.
+                        unsafe { self.advance(stage, step, block.updates, rows, scratch) }
+                    }
+                }
+            }
+        }
+    }
+
     /// Advances `updates` of a stage over the rows of a block: one index of the axis that is not the run axis, if the
     /// grid has one.
     ///
@@ -99,20 +140,15 @@ impl<T: Real> Engine<'_, T> {
         let guard = &self.progress.guard;
         let sample = guard.after_step(self.scheme, step, self.until);
         let run = self.kernels.run_axis;
-        if run == Axis::MIDDLE {
-            // A strip of rows along the middle axis: values that are read at several places of the outer axis are still
-            // in a level-2 cache when they are read again.
-            let width = self.kernels.widths[stage.index()];
-            if rows[run].len() > width + width / 2 {
+        let width = self.kernels.widths[stage.index()];
+        if run == Axis::MIDDLE && !is_strip(rows[run], width) {
+            for range in strips(rows[run], width) {
                 let mut strip = rows;
-                while strip[run].lo < rows[run].hi {
-                    strip[run].hi = rows[run].hi.min(strip[run].lo + width);
-                    // SAFETY: passed on.
-                    unsafe { self.advance(stage, step, updates, strip, scratch) };
-                    strip[run].lo = strip[run].hi;
-                }
-                return;
+                strip[run] = range;
+                // SAFETY: passed on.
+                unsafe { self.advance(stage, step, updates, strip, scratch) };
             }
+            return;
         }
         let outer = match run {
             Axis::MIDDLE => rows[Axis::OUTER],
@@ -215,11 +251,14 @@ impl<T: Real> Engine<'_, T> {
             }
             lo = hi;
         }
-        if self.ghosts.near_ends(bounds) || self.effects.active(stage, step, &bounds) {
+        let active = self.effects.active(stage, step, &bounds);
+        if active || self.ghosts.near_ends(bounds) {
             for run in 0..batch.runs.len() {
                 let rows = batch.rows(run, self.kernels.run_axis, range, origin);
-                // SAFETY: passed on.
-                unsafe { self.finish(stage, step, updates, rows) }
+                if active || self.ghosts.near_ends(rows) {
+                    // SAFETY: passed on.
+                    unsafe { self.finish(stage, step, updates, rows) }
+                }
             }
         }
     }
@@ -402,19 +441,20 @@ impl<T: Real> Engine<'_, T> {
                     break;
                 }
                 for (stage, blocks) in &stages {
-                    let mut cells = 0;
-                    for block in blocks {
-                        let rows = self.share(block.region, split, thread, threads);
-                        if rows.is_empty() {
-                            continue;
-                        }
-                        cells += rows.volume() * u64::from(block.updates.0.count_ones());
-                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads a
-                        // value that another row's update of the same stage writes (rule 4 of schemes), ghosts belong
-                        // to one source each, and the barrier separates the stages.
-                        unsafe { self.advance(*stage, step, block.updates, rows, &mut scratch) };
-                    }
-                    self.progress.done.fetch_add(cells, Ordering::Relaxed);
+                    let share = |block: &Block| Block {
+                        region: self.share(block.region, split, thread, threads),
+                        ..*block
+                    };
+                    let own: Vec<Block> = (blocks.iter().map(share))
+                        .filter(|block| !block.region.is_empty())
+                        .collect();
+                    // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads a
+                    // value that another row's update of the same stage writes (rule 4 of schemes), ghosts belong
+                    // to one source each, and the barrier separates the stages.
+                    unsafe { self.advance_blocks(*stage, step, &own, &mut scratch) };
+                    let cells = (own.iter())
+                        .map(|b| b.region.volume() * u64::from(b.updates.0.count_ones()));
+                    self.progress.done.fetch_add(cells.sum(), Ordering::Relaxed);
                     barrier.wait();
                 }
             }
@@ -440,4 +480,21 @@ impl<T: Real> Engine<'_, T> {
         part[axis] = part[axis].intersect(Interval::new(cut(thread), cut(thread + 1)));
         part
     }
+}
+
+/// Whether some rows along the middle axis are not worth cutting into strips of a width.
+fn is_strip(rows: Interval, width: i64) -> bool {
+    rows.len() <= width + width / 2
+}
+
+/// Strips of rows along the middle axis: values that are read at several places of the outer axis are still in a
+/// level-2 cache when they are read again.
+fn strips(rows: Interval, width: i64) -> impl Iterator<Item = Interval> {
+    let each = if is_strip(rows, width) {
+        rows.len()
+    } else {
+        width
+    };
+    let strip = move |lo| Interval::new(lo, rows.hi.min(lo + each));
+    (rows.lo..rows.hi).step_by(each.max(1) as usize).map(strip)
 }

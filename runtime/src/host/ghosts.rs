@@ -10,8 +10,8 @@ use torre_compiler::scheme::{ComponentId, Scheme};
 /// For each component, where its values near an end appear again.
 pub struct Ghosts {
     components: Vec<ComponentGhosts>,
-    /// Rows within have no ghosts along the outer and middle axes.
-    inner: Region,
+    /// Rows at indices of the outer and middle axes within have no ghosts along these axes.
+    inner: [Interval; 2],
     /// Whether some component has ghosts along the other axes.
     any_rows: bool,
 }
@@ -30,32 +30,28 @@ struct ComponentGhosts {
 
 impl Ghosts {
     pub fn new(scheme: &Scheme, layout: &Layout) -> Ghosts {
-        let components = scheme
+        let components: Vec<ComponentGhosts> = scheme
             .component_ids()
             .map(|id| ComponentGhosts::new(scheme, layout, id))
             .collect();
-        // Ghosts come from values no farther from an end than the reach (plus one for mirrors about half cells).
-        let inner = Region::from_fn(|a| {
-            let absent = scheme.grid.axes[a].is_none();
-            let reach = i64::from(layout.reach[a].into_iter().max().unwrap_or(0));
-            let margin = if absent { 0 } else { reach + 2 };
-            Interval::new(margin, layout.extent[a] - margin)
-        });
-        let mut ghosts = Ghosts {
-            components,
-            inner,
-            any_rows: false,
+        let without = |axis: Axis| {
+            let all = Interval::new(i64::MIN, i64::MAX);
+            let own = components.iter().map(|c| c.without(axis));
+            own.fold(all, Interval::intersect)
         };
-        ghosts.any_rows = ghosts.components.iter().any(|c| c.any_rows);
-        ghosts
+        Ghosts {
+            inner: [without(Axis::OUTER), without(Axis::MIDDLE)],
+            any_rows: components.iter().any(|c| c.any_rows),
+            components,
+        }
     }
 
     /// Whether some of these rows may have ghosts along the outer or middle axis.
+    #[inline]
     pub fn near_ends(&self, rows: Region) -> bool {
-        self.any_rows
-            && [Axis::OUTER, Axis::MIDDLE]
-                .into_iter()
-                .any(|a| rows[a].lo < self.inner[a].lo || rows[a].hi > self.inner[a].hi)
+        let [outer, middle, _] = rows.0;
+        let [x, y] = self.inner;
+        outer.lo < x.lo || outer.hi > x.hi || middle.lo < y.lo || middle.hi > y.hi
     }
 
     /// Whether there are any ghosts.
@@ -69,8 +65,8 @@ impl Ghosts {
 
     /// Whether a row may have ghosts along the outer or middle axis.
     pub fn any_of(&self, Group { x, y }: Group) -> bool {
-        self.any_rows
-            && !(self.inner[Axis::OUTER].contains(x) && self.inner[Axis::MIDDLE].contains(y))
+        let [outer, middle] = self.inner;
+        !(outer.contains(x) && middle.contains(y))
     }
 
     /// Whether a component has ghosts along the outer or middle axis.
@@ -180,6 +176,21 @@ impl ComponentGhosts {
         }
     }
 
+    /// The largest range around the middle of an axis without ghosts along it.
+    fn without(&self, axis: Axis) -> Interval {
+        let ghosts = match axis {
+            Axis::OUTER => &self.outer,
+            _ => &self.middle,
+        };
+        let half = ghosts.len() / 2;
+        let below = ghosts[..half].iter().rposition(|g| !g.is_empty());
+        let above = ghosts[half..].iter().position(|g| !g.is_empty());
+        Interval::new(
+            below.map_or(i64::MIN, |i| i as i64 + 1),
+            above.map_or(i64::MAX, |i| (half + i) as i64),
+        )
+    }
+
     fn new(scheme: &Scheme, layout: &Layout, id: ComponentId) -> Self {
         let ghost::ComponentGhosts(axes) = ghost::ComponentGhosts::new(scheme, id);
         let along = |axis: Axis| -> Vec<Vec<Ghost>> {
@@ -195,5 +206,54 @@ impl ComponentGhosts {
             middle,
             zero_plane: scheme.grid.live(position)[Axis::INNER].lo > 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::testing::{Rng, random_folded_scheme};
+
+    /// Only rows that are no farther from an end than some row with ghosts are looked at.
+    #[test]
+    fn rows_near_ends_are_those_up_to_the_last_one_with_ghosts() {
+        let mut some = 0;
+        for seed in 0..60 {
+            let scheme = random_folded_scheme(&mut Rng::new(seed));
+            let layout = Layout::new(&scheme).expect("a small scheme");
+            let ghosts = Ghosts::new(&scheme, &layout);
+            let has = |axis: Axis, i: i64| {
+                ghosts.components.iter().any(|c| {
+                    let along = [&c.outer, &c.middle][usize::from(axis == Axis::MIDDLE)];
+                    !along[i as usize].is_empty()
+                })
+            };
+            for axis in [Axis::OUTER, Axis::MIDDLE] {
+                let n = layout.extent[axis];
+                let near = |i: i64| {
+                    let mut rows = Region::from_fn(|a| Interval::new(layout.extent[a] / 2, 0));
+                    for a in [Axis::OUTER, Axis::MIDDLE] {
+                        rows[a].hi = rows[a].lo + 1;
+                    }
+                    rows[axis] = Interval::new(i, i + 1);
+                    ghosts.near_ends(rows)
+                };
+                let far = Axis::ALL
+                    .iter()
+                    .all(|&a| a == axis || layout.extent[a] > 12 || a == Axis::INNER);
+                for i in 0..n {
+                    assert!(near(i) || !has(axis, i), "seed {seed}, {axis:?} {i}");
+                    let beyond = match i < n / 2 {
+                        true => (i..n / 2).any(|k| has(axis, k)),
+                        false => (n / 2..=i).any(|k| has(axis, k)),
+                    };
+                    if n > 12 && far {
+                        assert_eq!(near(i), beyond, "seed {seed}, {axis:?} {i}");
+                        some += usize::from(beyond);
+                    }
+                }
+            }
+        }
+        assert!(some > 100, "{some}");
     }
 }

@@ -5,6 +5,7 @@
 //!   row:                        for each group
 //!     step:                       from the vector that contains `lo`, a vector at a time
 //!       part:                       the first and the last one, where not all lanes belong to lo..hi: masked stores
+//!       tail:                       instead of that at the end of rows, where masks are slow
 //!       main:                       the loop over all others
 //!     ends:                       ghosts of the row along the inner axis
 //! ```
@@ -242,7 +243,7 @@ impl Function<'_> {
             ),
         };
         let (begin, streams) = self.streams();
-        let masks = self.end_masks();
+        let masks = self.tail_end() + &self.end_masks();
         writeln!(
             self.out,
             "define void @{}(ptr noundef %base, ptr noundef %runs, i64 noundef %count, i64 noundef %lo, i64 noundef %hi) #0 {{
@@ -272,9 +273,10 @@ step:
   %z = phi i64 [ %first, %row ], [ %part.next, %part ]{behind}{}
   %started = icmp sge i64 %z, %lo
   %fits = icmp sle i64 %z, %full
-  %whole = and i1 %started, %fits",
+  %whole = and i1 %started, %fits{}",
             self.program.symbol,
             self.behind_bands(),
+            self.is_tail(),
         )?;
         self.choose(&format!("ahead{widest}"))?;
         self.part()?;
@@ -284,6 +286,7 @@ step:
             self.after_row()
         )?;
         self.bands()?;
+        self.tail_block()?;
         for (i, &copies) in loops.iter().enumerate() {
             self.main(copies, loops.get(i + 1).copied())?;
         }

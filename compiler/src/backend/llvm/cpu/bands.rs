@@ -1,5 +1,6 @@
 //! Vectors that lie in a band of some zone: how rows get to them, and how their code differs.
 
+use super::shape::Lanes;
 use super::{Function, Types};
 use crate::backend::rows::{RowOp, RowProgram, Store};
 use crate::kernel::{Band, Bands, Stream};
@@ -19,7 +20,7 @@ pub(super) struct Banded<'a> {
     places: Vec<i64>,
 }
 
-/// A block for whole vectors in bands.
+/// A block for whole vectors in bands, or for the last vector of rows.
 struct Whole {
     name: String,
     /// Where its vector begins; `None`: at `%z`.
@@ -116,8 +117,11 @@ impl Function<'_> {
         if self.banded.is_empty() {
             return String::new();
         }
-        let whole = self.banded.whole();
-        let behind = whole.iter().map(|block| {
+        let tail = self.tail().map(|tail| tail.at);
+        let whole = self.banded.whole().into_iter();
+        let others = whole.filter(|block| tail.is_none() || block.at != tail);
+        let behind = others.map(|block| {
+            let block = &block;
             let next = self.behind(block);
             format!(", [ {next}, %{}.done ]", block.name)
         });
@@ -141,7 +145,8 @@ impl Function<'_> {
         if self.banded.is_empty() {
             return writeln!(
                 self.out,
-                "{next}\n  br i1 %whole, label %{whole}, label %part"
+                "{next}\n  br i1 %whole, label %{whole}, label %{}",
+                self.partial()
             );
         }
         let mut text = String::new();
@@ -175,10 +180,15 @@ inside:
             false => {
                 let places = self.banded.places.iter();
                 let (mut cases, mut begin) = (String::new(), String::new());
+                let tail = self.tail().map(|tail| tail.at);
                 for (at, block) in places.map(|&at| (at, place_block(at))) {
+                    let all = match tail == Some(at) {
+                        true => "%until.tail",
+                        false => "%whole",
+                    };
                     cases += &format!(" i64 {at}, label %{block}.at");
                     begin +=
-                        &format!("{block}.at:\n  br i1 %whole, label %{block}, label %bandpart\n");
+                        &format!("{block}.at:\n  br i1 {all}, label %{block}, label %bandpart\n");
                 }
                 writeln!(
                     self.out,
@@ -189,7 +199,8 @@ inside:
         writeln!(
             self.out,
             "outside:
-  br i1 %whole, label %{whole}, label %part"
+  br i1 %whole, label %{whole}, label %{}",
+            self.partial()
         )
     }
 
@@ -202,7 +213,7 @@ inside:
         for whole in self.banded.whole() {
             let Some(at) = whole.at else {
                 self.band(&whole.name, None)?;
-                self.band_stores(&whole.name, None)?;
+                self.band_stores(&whole.name, Lanes::All)?;
                 writeln!(
                     self.out,
                     "  br label %{0}.done
@@ -214,7 +225,14 @@ inside:
             };
             let (block, next) = (&whole.name, at + self.types.lanes);
             self.band(block, Some(at))?;
-            self.place_stores(block, at)?;
+            if let Some(tail) = self.tail()
+                && tail.at == at
+            {
+                self.place_stores(block, at, Lanes::First(tail.lanes))?;
+                writeln!(self.out, "  br label %{after}")?;
+                continue;
+            }
+            self.place_stores(block, at, Lanes::All)?;
             match self.banded.places.contains(&next) {
                 false => writeln!(self.out, "  br label %{block}.done")?,
                 // That one is mostly a whole vector, too.
@@ -235,7 +253,7 @@ inside:
         self.band("bandpart", None)?;
         let ends = ["lo", "hi"].map(|end| format!("%{end}"));
         self.lanes_within("%bandpart.mask", ends)?;
-        self.band_stores("bandpart", Some("%bandpart.mask"))?;
+        self.band_stores("bandpart", Lanes::Of("%bandpart.mask"))?;
         writeln!(
             self.out,
             "  br label %bandpart.done
@@ -282,14 +300,14 @@ bandpart.done:
     }
 
     /// The stores of the whole vector at a place, as [`Function::band_stores`].
-    fn place_stores(&mut self, block: &str, at: i64) -> fmt::Result {
+    fn place_stores(&mut self, block: &str, at: i64, stored: Lanes<'_>) -> fmt::Result {
         let (program, lanes) = (self.program, self.types.lanes);
         for (i, store) in program.in_bands.iter().enumerate() {
             let stream = store.stream.map(|n| program.streams[n as usize].stream);
             let bands = stream.map_or(&[][..], |stream| self.banded.of(stream));
             let meets = |b: &Band| first(b, lanes) <= at && at < b.range.hi;
             if bands.is_empty() || bands.iter().any(meets) {
-                self.store(block, i, store, None)?;
+                self.store(block, i, store, stored)?;
             }
         }
         Ok(())
@@ -297,7 +315,7 @@ bandpart.done:
 
     /// The stores of a vector in bands. States of a zone are stored where the vector lies in one of its own bands:
     /// elsewhere other values have these places, perhaps of other threads.
-    fn band_stores(&mut self, block: &str, mask: Option<&str>) -> fmt::Result {
+    fn band_stores(&mut self, block: &str, stored: Lanes<'_>) -> fmt::Result {
         let program = self.program;
         let stream = |store: &Store| store.stream.map(|n| program.streams[n as usize].stream);
         let mut stores: Vec<(usize, &Store)> = program.in_bands.iter().enumerate().collect();
@@ -307,7 +325,7 @@ bandpart.done:
             let own = stream(group[0].1).and_then(|stream| self.banded.place(stream));
             let Some((zone, bands)) = own else {
                 for (i, store) in group {
-                    self.store(block, *i, store, mask)?;
+                    self.store(block, *i, store, stored)?;
                 }
                 continue;
             };
@@ -324,7 +342,7 @@ bandpart.done:
 {block}.states{zone}:"
             )?;
             for (i, store) in group {
-                self.store(block, *i, store, mask)?;
+                self.store(block, *i, store, stored)?;
             }
             writeln!(
                 self.out,

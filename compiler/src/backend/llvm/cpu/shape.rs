@@ -28,3 +28,22 @@ impl Shape {
         }
     }
 }
+
+/// The lanes of a vector that a store writes.
+#[derive(Clone, Copy)]
+pub(super) enum Lanes<'a> {
+    All,
+    /// Those of a mask.
+    Of(&'a str),
+    /// This number of them.
+    First(i64),
+}
+
+/// The last vector of rows, if it has a block of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Tail {
+    /// The index of its first lane.
+    pub at: i64,
+    /// Its lanes that belong to the rows.
+    pub lanes: i64,
+}
