@@ -212,29 +212,36 @@ fn layerwise_runs_take_the_time_that_is_expected() {
 /// Pyramids: the same with the shape, as warps, lines and cells of a patch, blocks of a multiprocessor, steps, and `s`
 /// where coefficients lie in shared memory. Where tiles stay, on an H100, whose multiprocessors are alike.
 const PYRAMIDS: &str = "
+heat2 f32 512x512 8,10,2,4,12 600.06
 heat2 f32 1024x1024 8,13,4,2,12 1366.48
 heat2 f32 8192x8192 8,20,4,2,12 2039.55
 heat2 f32 16384x16384 8,20,4,2,12 2133.95
+heat4 f32 512x512 8,10,2,3,6 364.60
 heat4 f32 1024x1024 8,13,4,2,6 805.25
 heat4 f32 8192x8192 8,13,4,2,6 1206.43
+te2 f32 512x512 8,8,2,2,8 443.99
 te2 f32 1024x1024 8,12,4,1,8s 781.20
 te2 f32 8192x8192 12,10,4,1,12s 713.79
 te4 f32 512x512 8,10,2,1,4 198.25
 te4 f32 1024x1024 8,12,2,2,2s 281.23
 te4 f32 8192x8192 8,13,2,2,4s 329.35
+tm2 f32 512x512 8,8,2,2,8 478.22
 tm2 f32 8192x8192 12,10,4,1,12s 931.50
 elastic4 f32 512x512 8,7,2,1,2 107.48
 elastic4 f32 1024x1024 16,8,2,1,4s 79.86
 elastic4 f32 8192x8192 8,7,2,2,3s 119.97
 open2,cpml(10) f32 512x512 16,4,2,1,16 96.40
 open2,cpml(10) f32 1024x1024 16,4,2,1,12 221.52
+heat2 f64 512x512 8,8,2,2,8 459.05
 heat2 f64 1024x1024 8,12,4,1,8 855.97
 heat4 f64 512x512 8,8,2,2,4 272.02
 heat4 f64 1024x1024 8,12,4,1,4 523.79
+te2 f64 512x512 8,7,2,1,6 305.98
 te2 f64 1024x1024 8,12,2,1,12s 228.29
 te2 f64 8192x8192 8,7,2,2,8s 357.94
 te4 f64 512x512 8,7,2,1,2 135.46
 te4 f64 1024x1024 4,12,2,2,4s 87.89
+tm2 f64 512x512 8,7,2,1,6 338.27
 tm2 f64 1024x1024 8,12,2,1,12s 285.17
 elastic4 f64 512x512 8,7,2,1,2s 73.32
 elastic4 f64 1024x1024 8,7,2,1,4s 41.90
