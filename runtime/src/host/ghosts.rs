@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn rows_near_ends_are_those_up_to_the_last_one_with_ghosts() {
         let mut some = 0;
-        for seed in 0..60 {
+        for seed in 0..300 {
             let scheme = random_folded_scheme(&mut Rng::new(seed));
             let layout = Layout::new(&scheme).expect("a small scheme");
             let ghosts = Ghosts::new(&scheme, &layout);
