@@ -304,6 +304,32 @@ mod tests {
 
     type Records = BTreeMap<(ZoneSet, i64), (Vec<Run>, Vec<i64>)>;
 
+    /// A random scheme with layers, some of them along the inner axis.
+    fn banded(rng: &mut Rng, dimensions: usize) -> Scheme {
+        let limits = Limits {
+            dimensions,
+            components: 3,
+            stages: 1,
+            ops: 4,
+            length: 90,
+            width: 12,
+            reach: 2,
+        };
+        let mut scheme = random_scheme(rng, &limits);
+        add_random_bands(rng, &limits, &mut scheme);
+        scheme
+    }
+
+    /// A run of one group, somewhere in the grid.
+    fn random_start(rng: &mut Rng, cells: PerAxis<i64>) -> RunStart {
+        let at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
+        RunStart {
+            place: Group::new(at[Axis::OUTER], at[Axis::MIDDLE]),
+            offset: rng.within(0, 1000),
+            groups: 1,
+        }
+    }
+
     /// The records of a split, by zones and range.
     fn records(
         split: &ZoneSplitter,
@@ -328,29 +354,20 @@ mod tests {
     fn records_of_many_runs_are_those_of_each() {
         let mut several = 0;
         for seed in 0..200 {
-            let limits = Limits {
-                dimensions: 1 + seed as usize % 3,
-                components: 3,
-                stages: 1,
-                ops: 4,
-                length: 90,
-                width: 12,
-                reach: 2,
-            };
             let mut rng = Rng::new(seed);
-            let mut scheme = random_scheme(&mut rng, &limits);
-            add_random_bands(&mut rng, &limits, &mut scheme);
+            let scheme = banded(&mut rng, 1 + seed as usize % 3);
             let layout = Layout::new(&scheme).expect("a small scheme");
             let split = ZoneSplitter::new(&scheme, &layout);
             let cells = scheme.grid.cells;
             let starts: Vec<RunStart> = (0..12)
                 .map(|_| {
-                    let at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
-                    RunStart {
-                        place: Group::new(at[Axis::OUTER], at[Axis::MIDDLE]),
-                        offset: rng.within(0, 1000),
-                        groups: rng.within(1, cells[split.axis] - at[split.axis]),
-                    }
+                    let start = random_start(&mut rng, cells);
+                    let at = match split.axis {
+                        Axis::MIDDLE => start.place.y,
+                        _ => start.place.x,
+                    };
+                    let groups = rng.within(1, cells[split.axis] - at);
+                    RunStart { groups, ..start }
                 })
                 .collect();
             let range = Interval::new(0, cells[Axis::INNER]);
@@ -381,30 +398,12 @@ mod tests {
     fn runs_in_one_part_have_the_same_records() {
         let mut compared = 0;
         for seed in 0..200 {
-            let limits = Limits {
-                dimensions: 2 + seed as usize % 2,
-                components: 3,
-                stages: 1,
-                ops: 4,
-                length: 90,
-                width: 12,
-                reach: 2,
-            };
             let mut rng = Rng::new(seed);
-            let mut scheme = random_scheme(&mut rng, &limits);
-            add_random_bands(&mut rng, &limits, &mut scheme);
+            let scheme = banded(&mut rng, 2 + seed as usize % 2);
             let layout = Layout::new(&scheme).expect("a small scheme");
             let split = ZoneSplitter::new(&scheme, &layout);
             let cells = scheme.grid.cells;
-            let mut start = || {
-                let at = PerAxis::from_fn(|a| rng.within(0, cells[a] - 1));
-                RunStart {
-                    place: Group::new(at[Axis::OUTER], at[Axis::MIDDLE]),
-                    offset: rng.within(0, 1000),
-                    groups: 1,
-                }
-            };
-            let all: Vec<RunStart> = (0..40).map(|_| start()).collect();
+            let all: Vec<RunStart> = (0..40).map(|_| random_start(&mut rng, cells)).collect();
             let across = |starts: &[RunStart]| split.parts_across(starts.iter().copied());
             let (own, others): (Vec<RunStart>, Vec<RunStart>) =
                 (all.iter().copied()).partition(|s| across(&[*s]) == across(&all[..1]));
