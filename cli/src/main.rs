@@ -42,13 +42,14 @@ use render::Voice;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    write::end_quietly_on_closed_pipes();
+    write::take_signals_of_writes();
     device::connect_queues();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Wrong usage ends here with status 2, help and version with 0 if they can be shown.
         Err(error) => {
             let shown = error.print();
+            let shown = shown.and_then(|()| write::stdout_is_open());
             return match shown {
                 Err(shown) if !error.use_stderr() => {
                     end(&Voice::new(false), Err(write::stdout_failed(&shown)))

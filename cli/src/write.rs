@@ -5,19 +5,50 @@ use crate::codes;
 use crate::failure::Failure;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::output::atomic::{remove_leftovers_of, try_file, write_file};
 
-/// Lets a closed pipe (`torre emit ... | head`) end the process as it ends other commands, instead of failing a write.
-pub fn end_quietly_on_closed_pipes() {
-    // SAFETY: the default action is a valid one, and no other thread runs yet.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+/// Whether the process began without stdout (`>&-`).
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Is called before `main` and what Rust does before it: that opens `/dev/null` in the place of a closed stdout.
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ASK: extern "C" fn() = ask;
+
+#[cfg(target_os = "linux")]
+extern "C" fn ask() {
+    // SAFETY: asks for the flags of a number that may be no open file, and touches no memory.
+    if unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1 {
+        CLOSED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Lets a closed pipe (`torre emit ... | head`) end the process as it ends other commands, instead of failing a write;
+/// and lets a write beyond the largest file that the system allows (`ulimit -f`) fail, instead of ending the process.
+pub fn take_signals_of_writes() {
+    // SAFETY: both actions are valid ones, and no other thread runs yet.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
+/// Whether there is a stdout.
+pub fn stdout_is_open() -> io::Result<()> {
+    match CLOSED.load(Ordering::Relaxed) {
+        true => Err(io::Error::other("it is closed")),
+        false => Ok(()),
+    }
 }
 
 /// Writes a result to stdout.
 pub fn result(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
+    stdout_is_open()
+        .and_then(|()| out.write_all(text.as_bytes()))
         .and_then(|()| out.flush())
         .map_err(|error| stdout_failed(&error))
 }

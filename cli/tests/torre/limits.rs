@@ -169,6 +169,64 @@ fn a_full_stdout_is_an_error() {
     }
 }
 
+/// Runs the command in a shell, with something said about it there, and gives its status and stderr.
+fn in_shell(script: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_torre")])
+        .args(arguments)
+        .current_dir(root())
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("TORRE_RATES", "modelled")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), error)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_stdout_is_an_error() {
+    let example = "examples/01-wave1d.torre";
+    for arguments in [
+        &["--version"][..],
+        &["plan", example],
+        &["emit", example, "--stage", "scheme"],
+        &["run", example, "--quiet", "--report", "json"],
+    ] {
+        let (status, error) = in_shell("exec \"$0\" \"$@\" >&-", arguments);
+        assert_eq!(status, Some(1), "{arguments:?}: {error}");
+        assert!(
+            error.contains("E0802") && error.contains("stdout"),
+            "{arguments:?}: {error}"
+        );
+    }
+    // One that has nothing to say there.
+    let (status, error) = in_shell(
+        "exec \"$0\" \"$@\" >&-",
+        &["run", example, "--quiet", "--set", "steps=3"],
+    );
+    assert_eq!(status, Some(0), "{error}");
+}
+
+#[test]
+fn files_beyond_the_limit_of_the_system_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(
+        folder.path(),
+        "  domain 500 x 500\n  output volume u every 3\n  steps 3",
+    );
+    let out = folder.path().join("out");
+    let (source, out) = (source.to_str().unwrap(), out.to_str().unwrap());
+    let (status, error) = in_shell(
+        "ulimit -f 100; exec \"$0\" \"$@\"",
+        &["run", source, "--backend", "interp", "--out", out],
+    );
+    assert_eq!(status, Some(1), "{error}");
+    assert!(error.contains("E0802"), "{error}");
+    let left = files(Path::new(out));
+    assert!(!left.keys().any(|name| is_temporary(name)), "{left:?}");
+}
+
 #[test]
 fn threads_that_cannot_be_started_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
