@@ -39,7 +39,8 @@ impl AtomicFile {
         let fail = |cause| FileError::new(target, Attempt::Create, cause);
         let io = |error| fail(Cause::Io(error));
         // A device or a pipe is not replaced by a file: that was not meant.
-        if fs::metadata(target).is_ok_and(|old| !old.is_file() && !old.is_dir()) {
+        let device = fs::metadata(target).is_ok_and(|old| !old.is_file() && !old.is_dir());
+        if device || leads_to_an_open_file(target) {
             return Err(fail(Cause::Irregular));
         }
         make_parent(target).map_err(io)?;
@@ -114,6 +115,26 @@ impl Drop for AtomicFile {
             drop(file.into_parts());
         }
     }
+}
+
+/// Links that are followed before there are too many.
+const LINKS: usize = 40;
+
+/// Whether a name is a link of the system's to an open file of a process, as `/dev/stdout` is. A result in its place
+/// would be there for all processes, whatever it leads to now.
+fn leads_to_an_open_file(target: &Path) -> bool {
+    let mut at = target.to_path_buf();
+    for _ in 0..LINKS {
+        let Ok(next) = fs::read_link(&at) else {
+            return false;
+        };
+        let folder = fs::canonicalize(parent(&at)).unwrap_or_default();
+        if folder == Path::new("/dev") || folder.starts_with("/proc") {
+            return true;
+        }
+        at = parent(&at).join(next);
+    }
+    true
 }
 
 /// Writes a whole small file.

@@ -47,6 +47,32 @@ fn an_abandoned_replacement_keeps_the_old_file() {
     assert_eq!(names(folder.path()), ["a"]);
 }
 
+/// `/dev/stdout` is such a link.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_link_to_an_open_file_is_not_replaced() {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let open = fs::File::create(folder.path().join("open")).unwrap();
+    let link = folder.path().join("link");
+    symlink(format!("/proc/self/fd/{}", open.as_raw_fd()), &link).unwrap();
+    let further = folder.path().join("further");
+    symlink("link", &further).unwrap();
+    for target in [&link, &further] {
+        let refused = AtomicFile::create(target).unwrap_err();
+        assert!(matches!(refused.cause, Cause::Irregular), "{refused}");
+        try_file(target).unwrap_err();
+    }
+    assert_eq!(names(folder.path()), ["further", "link", "open"]);
+    // Other links give way to the file.
+    let plain = folder.path().join("plain");
+    symlink("open", &plain).unwrap();
+    write_file(&plain, b"text").unwrap();
+    assert!(!plain.is_symlink());
+    assert!(fs::read(folder.path().join("open")).unwrap().is_empty());
+}
+
 #[test]
 fn two_writers_of_one_name_do_not_meet() {
     let folder = tempfile::tempdir().unwrap();
