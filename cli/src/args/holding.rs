@@ -2,6 +2,8 @@
 
 use super::size;
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use torre_runtime::plan::gpu::SlabSizes;
 
@@ -16,7 +18,7 @@ pub struct Holding {
     /// host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's memory, with bases of B
     /// planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR; anything else: a window
     /// over two files in the folder of that name
-    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = window)]
+    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = OsStringValueParser::new().try_map(named))]
     pub window: WindowArg,
     /// Memory of the GPU, or of the processor for a window over files, that is used at most, such as `20GB` or `16GiB`
     /// [default: what is free]
@@ -70,6 +72,14 @@ pub enum WindowArg {
     },
     /// A calculation window over files of a folder
     Folder(PathBuf),
+}
+
+/// The same for any name; one that is no text is that of a folder.
+fn named(name: OsString) -> Result<WindowArg, String> {
+    match name.to_str() {
+        Some(text) => window(text),
+        None => Ok(WindowArg::Folder(name.into())),
+    }
 }
 
 /// What a GPU holds, or a folder; one that has the name of something else is written with `./`.
