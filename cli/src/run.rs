@@ -8,6 +8,7 @@ mod folders;
 mod learning;
 mod memory;
 mod on_device;
+mod reference;
 mod timeline;
 
 use crate::args::{self, BackendArg};
@@ -55,18 +56,7 @@ use torre_runtime::run::{
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     interrupt::end_tidily();
-    if args.how.backend == BackendArg::Reference {
-        let conflict = [
-            ("--verify", args.verify),
-            ("--checkpoint", args.checkpoint.is_some()),
-            ("--resume", args.resume.is_some()),
-        ];
-        if let Some((option, _)) = conflict.iter().find(|(_, given)| *given) {
-            return Err(Failure::usage(format!(
-                "`{option}` does not go with `--backend reference`"
-            )));
-        }
-    }
+    reference::check_options(args)?;
     timeline::format(args)?;
     let mut clock = Clock::start();
     let input = Input::read(&args.what, voice)?;
@@ -372,21 +362,6 @@ impl<'a, T: Value> Run<'a, T> {
             order,
             threads: self.threads,
         })
-    }
-
-    fn run_reference(&self, prepared: &Prepared<'_>) -> Result<(), Failure> {
-        let made = Made {
-            backend: "reference".to_owned(),
-            code: "reference".to_owned(),
-            compiling: Duration::ZERO,
-            cached: false,
-            field_bytes: Literal::<T>::bytes(self.scheme),
-            spilled: 0,
-            devices: vec![machine::cpu_name()],
-            as_planned: false,
-        };
-        let mut simulation = Literal::<T>::new(self.scheme, self.problem, prepared.files);
-        self.execute(&mut simulation, prepared, None, made)
     }
 
     fn execute(

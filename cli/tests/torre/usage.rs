@@ -34,6 +34,8 @@ fn wrong_usage_ends_with_2() {
         "run examples/01-wave1d.torre --every 5",
         "run examples/01-wave1d.torre --save-final",
         "run examples/01-wave1d.torre --backend reference --verify",
+        "run examples/01-wave1d.torre --backend reference --target x86-64-v3",
+        "run examples/01-wave1d.torre --backend reference --schedule torre",
         "run examples/01-wave1d.torre --backend interp --target x86-64-v3",
         "run examples/01-wave1d.torre --backend llvm --devices 0",
         "bench examples/01-wave1d.torre --backend cuda --devices 0,1",
