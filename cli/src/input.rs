@@ -39,11 +39,20 @@ pub struct Input {
 }
 
 impl Input {
-    /// Reads, parses and resolves a program, and shows its warnings.
+    /// Reads, parses and resolves a program whose fields are to be in memory, and shows its warnings.
     pub fn read(what: &What, voice: &Voice) -> Result<Self, Failure> {
+        let memory = budget::available().map(|a| a.bytes);
+        Self::read_within(what, memory, voice)
+    }
+
+    /// The same for a program whose fields are in files: they may be larger than memory.
+    pub fn read_for_files(what: &What, voice: &Voice) -> Result<Self, Failure> {
+        Self::read_within(what, None, voice)
+    }
+
+    fn read_within(what: &What, memory: Option<u64>, voice: &Voice) -> Result<Self, Failure> {
         let world = FileWorld::beside(&what.file);
         let source = source(&what.file)?;
-        let memory = budget::available().map(|a| a.bytes);
         let options = options(what, memory);
         let resolved = driver::load(&world, &source, &options)?;
         voice.show(&resolved.warnings);

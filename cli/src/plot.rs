@@ -16,7 +16,7 @@ use torre_runtime::run::record::{Begun, Found, Record};
 use torre_runtime::run::{Outputs, Pictures, Range, Value, VolumeFormat, Wanted, checkpoint};
 
 pub fn plot(args: &args::Plot, voice: &Voice) -> Result<(), Failure> {
-    let input = Input::read(&args.what, voice)?;
+    let input = Input::read_for_files(&args.what, voice)?;
     match input.resolved.scheme.precision {
         Precision::F32 => draw::<f32>(args, voice, &input),
         Precision::F64 => draw::<f64>(args, voice, &input),

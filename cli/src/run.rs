@@ -59,7 +59,10 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     reference::check_options(args)?;
     timeline::format(args)?;
     let mut clock = Clock::start();
-    let input = Input::read(&args.what, voice)?;
+    let input = match args.holding.folder() {
+        Some(_) => Input::read_for_files(&args.what, voice)?,
+        None => Input::read(&args.what, voice)?,
+    };
     clock.reading = clock.total();
     match input.resolved.scheme.precision {
         Precision::F32 => Run::<f32>::new(args, voice, &input, clock)?.run(),
