@@ -52,7 +52,11 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
     let identity = checkpoint::identity::<T>(scheme, problem, &files);
     let own = outputs.record(&identity, problem);
     // Which outputs were written, and in which format, does not matter here.
-    own.check(folder, Begun::Resumed)?;
+    own.check(folder, Begun::Resumed).map_err(|error| {
+        Diagnostic::error(codes::OTHER_RESULTS, error.to_string()).hint(
+            "name the program, `--problem`, `--set` and `--precision` of the run that wrote them",
+        )
+    })?;
     match outputs.draw_again(scheme, problem, &files)? {
         0 => Err(nothing()),
         n => {
