@@ -440,13 +440,10 @@ impl<'a, T: Value> Run<'a, T> {
 
     /// Where reductions go, if they will be read.
     fn series<'b>(&self, prepared: &'b Prepared<'_>) -> Result<Option<SeriesRecords<'b>>, Failure> {
-        let Folders {
-            outputs,
-            checkpoints,
-            ..
-        } = &prepared.folders;
-        let read = outputs.is_some() || checkpoints.is_some();
-        if !read || !SeriesRecords::has(self.problem) {
+        let folders = &prepared.folders;
+        // A state in files has them, too.
+        let kept = folders.checkpoints.is_some() || self.args.holding.folder().is_some();
+        if !(kept || folders.outputs.is_some()) || !SeriesRecords::has(self.problem) {
             return Ok(None);
         }
         let before = match &self.args.resume {
