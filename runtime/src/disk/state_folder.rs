@@ -153,7 +153,7 @@ impl StateFolder {
         self.files[self.current].sync()?;
         let records: Vec<(&String, View<'_, f64>)> = records
             .iter()
-            .filter_map(|(name, record)| Some((name, View::contiguous(record, &[record.len()])?)))
+            .map(|(name, record)| (name, View::line(record)))
             .collect();
         let arrays: Vec<(&str, AnyRows<'_>)> = records
             .iter()

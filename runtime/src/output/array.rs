@@ -144,6 +144,16 @@ impl<'a, T: Element> View<'a, T> {
         })
     }
 
+    /// All of `data`, along one axis.
+    pub fn line(data: &'a [T]) -> Self {
+        Self {
+            data,
+            shape: vec![data.len()],
+            strides: vec![1],
+            offset: 0,
+        }
+    }
+
     /// All of `data`, without gaps. None where the shape needs another number of values.
     pub fn contiguous(data: &'a [T], shape: &[usize]) -> Option<Self> {
         if count(shape)? != data.len() {

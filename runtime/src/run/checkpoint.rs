@@ -82,7 +82,7 @@ impl Checkpoints {
         records.extend(series_records(problem, series));
         let probes: Vec<(&String, View<'_, f64>)> = records
             .iter()
-            .filter_map(|(name, record)| Some((name, View::contiguous(record, &[record.len()])?)))
+            .map(|(name, record)| (name, View::line(record)))
             .collect();
         let states: Vec<(String, StateRows<'_, T>)> = all_states(simulation);
         let mut arrays: Vec<(&str, AnyRows<'_>)> = Vec::new();

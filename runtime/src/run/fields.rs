@@ -1,7 +1,8 @@
 //! A component of a calculation, or a box of it, as an array that files are written from.
 
-use crate::output::Rows;
+use crate::output::{Attempt, Cause, FileError, Rows, View};
 use crate::simulation::{Simulation, Value};
+use std::path::Path;
 use torre_compiler::lattice::{Axis, PerAxis, Region};
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
@@ -112,4 +113,16 @@ impl<T: Value> Rows<T> for FieldRows<'_, T> {
         let row = self.simulation.row(self.id, self.age, x, y);
         out.copy_from_slice(&row[start..start + out.len()]);
     }
+}
+
+/// The values of a file as an array.
+pub fn shaped<'a, T: Value>(
+    values: &'a [T],
+    shape: &[usize],
+    path: &Path,
+) -> Result<View<'a, T>, FileError> {
+    View::contiguous(values, shape).ok_or_else(|| {
+        let (expected, found) = (shape.to_vec(), vec![values.len()]);
+        FileError::new(path, Attempt::Write, Cause::Shape { expected, found })
+    })
 }

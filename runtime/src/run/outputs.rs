@@ -18,7 +18,7 @@
 mod stores;
 mod tables;
 
-use super::fields::{FieldRows, StateRows, shape_of};
+use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
@@ -29,7 +29,7 @@ use crate::output::atomic::{remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::checksum::Xxh64;
 use crate::output::npy;
-use crate::output::{Attempt, FileError, Rows, View, array, vtk};
+use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::RunError;
 use crate::simulation::{Simulation, Value};
 use serde_json::Value as Json;
@@ -291,11 +291,10 @@ impl Outputs {
         values: &[f64],
     ) -> Result<(), FileError> {
         let values: Vec<T> = values.iter().map(|v| Real::from_f64(*v)).collect();
-        if let Some(view) = View::contiguous(&values, shape) {
-            let name = format!("{stem}.npy");
-            npy::write(&self.folder.join(&name), &view)?;
-            self.note(&name);
-        }
+        let name = format!("{stem}.npy");
+        let path = self.folder.join(&name);
+        npy::write(&path, &shaped(&values, shape, &path)?)?;
+        self.note(&name);
         Ok(())
     }
 
@@ -381,15 +380,10 @@ impl Outputs {
                 let grid = vtk_grid(scheme, output.position, output.region, None);
                 let values: Vec<T> = values.iter().map(|v| Real::from_f64(*v)).collect();
                 let shape = shape_of(scheme, output.region);
-                if let Some(view) = View::contiguous(&values, &shape) {
-                    let rows: &dyn Rows<T> = &view;
-                    vtk::write(
-                        &self.folder.join(&name),
-                        &grid,
-                        &[(&output.name, T::any(rows))],
-                    )?;
-                    self.note(&name);
-                }
+                let path = self.folder.join(&name);
+                let rows: &dyn Rows<T> = &shaped(&values, &shape, &path)?;
+                vtk::write(&path, &grid, &[(&output.name, T::any(rows))])?;
+                self.note(&name);
             } else {
                 let shape = plane_shape(scheme, output.kind, output.region);
                 self.array::<T>(&stem, &shape, &values)?;

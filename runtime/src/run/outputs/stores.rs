@@ -3,8 +3,8 @@
 use super::{Outputs, Quantity, VolumeFormat, file_name, image};
 use crate::output::npy::{self, NpyReader};
 use crate::output::zarr::ZarrStore;
-use crate::output::{Attempt, Cause, FileError, View, vtk};
-use crate::run::fields::{FieldRows, shape_of};
+use crate::output::{Attempt, Cause, FileError, vtk};
+use crate::run::fields::{FieldRows, shape_of, shaped};
 use crate::run::places::{attributes, dimensions, staggering};
 use crate::simulation::{Simulation, Value};
 use torre_compiler::problem::{Output, OutputKind};
@@ -128,9 +128,7 @@ impl Outputs {
                     return Err(FileError::new(&path, Attempt::Read, cause));
                 }
                 let values: Vec<T> = reader.read_all()?;
-                if let Some(view) = View::contiguous(&values, &shape) {
-                    store.append(series, time, &view)?;
-                }
+                store.append(series, time, &shaped(&values, &shape, &path)?)?;
                 spent.push(name);
             }
         }
