@@ -6,6 +6,7 @@ use torre_compiler::resolve;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_runtime::gpu::{DeviceError, TowerError};
 use torre_runtime::host::{NoThreads, SetupError};
+use torre_runtime::output::checkpoint::CheckpointFault;
 use torre_runtime::output::{Attempt, Cause, FileError};
 use torre_runtime::program::{Backend, CompileError};
 use torre_runtime::run::RunError;
@@ -78,6 +79,15 @@ impl From<FileError> for Failure {
             _ => codes::UNWRITABLE,
         };
         let hint = match (code, &error.cause) {
+            (codes::CHECKPOINT, Cause::Checkpoint(fault)) if fault.is_damage() => {
+                Some("begin anew, or go on from another checkpoint")
+            }
+            (codes::CHECKPOINT, Cause::Checkpoint(CheckpointFault::InFiles)) => {
+                Some("`--window DIR --resume DIR` goes on with it where it is")
+            }
+            (codes::CHECKPOINT, Cause::Checkpoint(CheckpointFault::InCheckpoint)) => Some(
+                "go on with it in memory, or name another folder for the files: `--window OTHER --resume DIR`",
+            ),
             (codes::CHECKPOINT, _) => Some(
                 "continue with the same scheme, parameters, precision, sources, probes and records as the run that wrote it",
             ),

@@ -376,6 +376,7 @@ impl<'a, T: Value> Run<'a, T> {
     ) -> Result<(), Failure> {
         let folders = &prepared.folders;
         let series = self.series(prepared)?;
+        self.begin(prepared)?;
         let mut watch = Watch::default();
         if !self.args.allow_nonfinite {
             watch.run = Progress::guarded();

@@ -1,6 +1,6 @@
 //! The folders that a run writes to: they belong to it, and it checks before the first step that it may write them.
 
-use super::Run;
+use super::{Prepared, Run};
 use crate::args;
 use crate::codes;
 use crate::failure::Failure;
@@ -16,8 +16,9 @@ use torre_runtime::host::BlowUp;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::checkpoint::{self, Replaced};
 use torre_runtime::run::record::{self, Others, Record};
-use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, Wanted, checkpoint};
+use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, Wanted};
 
 /// Where results and checkpoints go.
 pub(super) struct Folders {
@@ -29,6 +30,8 @@ pub(super) struct Folders {
     pub provenance: Map<String, Json>,
     /// The report as it was before the first step.
     begun: Json,
+    /// The step of the checkpoint with which the run goes on.
+    resumed: Option<u64>,
     /// As long as the run lasts.
     _claims: Vec<Claim>,
 }
@@ -75,7 +78,7 @@ impl<T: Value> Run<'_, T> {
         Ok(claims)
     }
 
-    /// Prepares the folders for this run, and says which results they will lack.
+    /// The folders of this run. Nothing in them is changed as long as the run could still be refused.
     pub(super) fn folders(
         &self,
         claims: Vec<Claim>,
@@ -87,6 +90,9 @@ impl<T: Value> Run<'_, T> {
             Some(folder) => Some(checkpoint::step(folder, identity)?),
             None => None,
         };
+        if let Some(folder) = &args.checkpoint {
+            self.spare_state(folder, identity)?;
+        }
         let every = args.every.unwrap_or(0);
         let checkpoints = args
             .checkpoint
@@ -119,15 +125,7 @@ impl<T: Value> Run<'_, T> {
                 let outputs = Outputs::create(folder, wanted)?;
                 let own = outputs.record(identity, self.problem);
                 begun["identity"] = own.json();
-                let others = match args.overwrite {
-                    true => Others::Removed,
-                    false => Others::Kept,
-                };
-                let missing = outputs.begin(&own, self.problem, resumed, others, &begun)?;
-                for missing in missing {
-                    self.say_missing(folder, &missing);
-                }
-                outputs.statics::<T>(self.scheme, self.problem, files)?;
+                outputs.check(&own, resumed, self.others())?;
                 record = Some(own);
                 Some(outputs)
             }
@@ -152,8 +150,47 @@ impl<T: Value> Run<'_, T> {
             record,
             provenance,
             begun,
+            resumed,
             _claims: claims,
         })
+    }
+
+    fn others(&self) -> Others {
+        match self.args.overwrite {
+            true => Others::Removed,
+            false => Others::Kept,
+        }
+    }
+
+    /// Makes the folder of results that of this run, and says which results it will lack.
+    pub(super) fn begin(&self, prepared: &Prepared<'_>) -> Result<(), Failure> {
+        let folders = &prepared.folders;
+        let (Some(outputs), Some(own)) = (&folders.outputs, &folders.record) else {
+            return Ok(());
+        };
+        let Folders { begun, resumed, .. } = folders;
+        let missing = outputs.begin(own, self.problem, *resumed, self.others(), begun)?;
+        for missing in missing {
+            self.say_missing(outputs.folder(), &missing);
+        }
+        Ok(outputs.statics::<T>(self.scheme, self.problem, prepared.files)?)
+    }
+
+    /// Refuses checkpoints in the place of the state of another calculation.
+    fn spare_state(&self, folder: &Path, identity: &Identity) -> Result<(), Failure> {
+        let whose = match checkpoint::replaced(folder, identity) {
+            Replaced::Other if !self.args.overwrite => "of another calculation",
+            Replaced::InFiles if !self.args.overwrite => "of a run over files",
+            _ => return Ok(()),
+        };
+        let folder = folder.display();
+        let message = format!("`{folder}` has the state {whose}");
+        let hint = format!(
+            "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside `--out`"
+        );
+        Err(Diagnostic::error(codes::OTHER_RESULTS, message)
+            .hint(hint)
+            .into())
     }
 
     fn say_missing(&self, folder: &Path, missing: &Missing) {

@@ -17,6 +17,7 @@ mod provenance;
 mod rates;
 mod results;
 mod soak;
+mod states;
 mod support;
 mod tutorial;
 mod usage;

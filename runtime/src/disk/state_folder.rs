@@ -22,8 +22,8 @@ use torre_compiler::layout::Layout;
 /// The file in which a run finds the state.
 const STATE: &str = "state.checkpoint";
 const FIELDS: [&str; 2] = ["fields.0", "fields.1"];
-/// The entry of a checkpoint that says which file has the state.
-const NOTE: &str = "fields";
+/// The entry of a checkpoint that says which file has the state; others have none.
+pub const NOTE: &str = "fields";
 const ARRANGEMENT: &str = "arrangement";
 
 /// The folder of a run.
@@ -100,6 +100,9 @@ impl StateFolder {
         checkpoint.verify()?;
         let refuse = |fault| FileError::new(&state, Attempt::Read, Cause::Checkpoint(fault));
         let notes = &checkpoint.header().notes;
+        if !notes.contains_key(NOTE) {
+            return Err(refuse(CheckpointFault::InCheckpoint));
+        }
         let current = notes.get(NOTE).and_then(Value::as_u64);
         let current = current.filter(|n| *n < 2);
         let current = current.ok_or_else(|| refuse(CheckpointFault::Header(NOTE)))? as usize;
@@ -128,10 +131,9 @@ impl StateFolder {
         })
     }
 
-    /// Whether a folder has a state of this kind.
+    /// Whether a folder has a state, of whichever run and kind, whole or not.
     pub fn has_state(path: &Path) -> bool {
-        let checkpoint = Checkpoint::open(&path.join(STATE));
-        checkpoint.is_ok_and(|checkpoint| checkpoint.header().notes.contains_key(NOTE))
+        fs::symlink_metadata(path.join(STATE)).is_ok()
     }
 
     pub fn path(&self) -> &Path {

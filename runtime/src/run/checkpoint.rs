@@ -3,11 +3,12 @@
 
 use super::SeriesRecords;
 use super::fields::{FieldRows, StateRows, shape, shape_of};
+use crate::disk::NOTE;
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
-use crate::output::checkpoint::{self as file, Checkpoint, Identity, probe_name};
+use crate::output::checkpoint::{self as file, Checkpoint, CheckpointFault, Identity, probe_name};
 use crate::output::checksum::Xxh64;
-use crate::output::{AnyRows, FileError, Rows, View};
+use crate::output::{AnyRows, Attempt, Cause, FileError, Rows, View};
 use crate::program::LoadedFiles;
 use crate::simulation::{RunError, Simulation, Value};
 use serde_json::Map;
@@ -198,6 +199,30 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
     }
 }
 
+/// The state in a folder, as a run sees it that would replace it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// None, or an earlier one of the same calculation.
+    Own,
+    /// One whose fields are in files beside it.
+    InFiles,
+    /// One of another calculation, or one that cannot be read.
+    Other,
+}
+
+/// The state that a checkpoint in a folder would replace.
+pub fn replaced(folder: &Path, identity: &Identity) -> Replaced {
+    let path = folder.join(FILE);
+    if std::fs::symlink_metadata(&path).is_err() {
+        return Replaced::Own;
+    }
+    match Checkpoint::open(&path) {
+        Ok(found) if found.header().notes.contains_key(NOTE) => Replaced::InFiles,
+        Ok(found) if found.expect(identity).is_ok() => Replaced::Own,
+        Ok(_) | Err(_) => Replaced::Other,
+    }
+}
+
 /// The step of the checkpoint in a folder, if it is one of this calculation.
 pub fn step(folder: &Path, identity: &Identity) -> Result<u64, FileError> {
     let checkpoint = Checkpoint::open(&folder.join(FILE))?;
@@ -240,6 +265,10 @@ pub fn resume<T: Value>(
     let path = folder.join(FILE);
     let mut checkpoint = Checkpoint::open(&path)?;
     checkpoint.expect(identity)?;
+    if checkpoint.header().notes.contains_key(NOTE) {
+        let cause = Cause::Checkpoint(CheckpointFault::InFiles);
+        return Err(FileError::new(&path, Attempt::Read, cause).into());
+    }
     checkpoint.verify()?;
     let step = checkpoint.header().step;
     let scheme = calculation.scheme;

@@ -127,6 +127,19 @@ impl Outputs {
         Record::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
     }
 
+    /// Refuses a run beside results of another one unless they are overwritten. `resumed`: as for [`Self::begin`].
+    pub fn check(
+        &self,
+        record: &Record,
+        resumed: Option<u64>,
+        others: Others,
+    ) -> Result<(), FileError> {
+        match others {
+            Others::Removed => Ok(()),
+            Others::Kept => record.check(&self.folder, Begun::of(resumed)),
+        }
+    }
+
     /// Makes the folder that of this run, which is refused beside results of another one unless they are overwritten.
     /// `report` is the report as far as it is known. A run that goes on from a checkpoint after `resumed` steps learns
     /// which frames are missing.
@@ -138,11 +151,7 @@ impl Outputs {
         others: Others,
         report: &Json,
     ) -> Result<Vec<Missing>, FileError> {
-        let begun = match resumed {
-            Some(_) => Begun::Resumed,
-            None => Begun::Anew,
-        };
-        match record.check(&self.folder, begun) {
+        match record.check(&self.folder, Begun::of(resumed)) {
             Err(_) if others == Others::Removed => record::clear(&self.folder)?,
             checked => checked?,
         }

@@ -55,6 +55,16 @@ pub enum Begun {
     Resumed,
 }
 
+impl Begun {
+    /// `resumed`: the step of the checkpoint, if there is one.
+    pub fn of(resumed: Option<u64>) -> Self {
+        match resumed {
+            Some(_) => Self::Resumed,
+            None => Self::Anew,
+        }
+    }
+}
+
 /// The treatment of the results of another run in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {

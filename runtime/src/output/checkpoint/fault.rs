@@ -46,6 +46,20 @@ pub enum CheckpointFault {
     },
     /// The values of this array are damaged.
     Checksum(String),
+    /// The fields are in files beside the checkpoint.
+    InFiles,
+    /// The fields are in the checkpoint, and not in files beside it.
+    InCheckpoint,
+}
+
+impl CheckpointFault {
+    /// Whether the file is not what was written.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Magic | Self::HeaderDamaged | Self::Length { .. } | Self::Checksum(_)
+        )
+    }
 }
 
 impl fmt::Display for CheckpointFault {
@@ -71,6 +85,10 @@ impl fmt::Display for CheckpointFault {
             } => write!(
                 f,
                 "the checkpoint was written for another {what} ({found}, this run has {expected})"
+            ),
+            Self::InFiles => f.write_str("the fields of this state are in files beside it"),
+            Self::InCheckpoint => f.write_str(
+                "the fields of this state are in the checkpoint, not in files beside it",
             ),
             Self::NoArray(name) => write!(f, "the checkpoint has no array `{name}`"),
             Self::Array {

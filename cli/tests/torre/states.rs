@@ -1,0 +1,170 @@
+//! A run that is refused changes nothing, and no run replaces the state of another calculation.
+
+use crate::support::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Text as it is without the lines that a narrow terminal needs.
+fn unwrapped(text: &str) -> String {
+    text.replace("\n  | ", " ")
+}
+
+/// Runs that are refused after their folder was found in order, with a folder that has results.
+#[test]
+fn a_refused_run_leaves_results_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 40);
+    let (out, state) = (folder.path().join("out"), folder.path().join("state"));
+    let run = "run {0} --quiet --out {1}";
+    succeed(
+        &format!("{run} --checkpoint {{2}}"),
+        &[&source, &out, &state],
+    );
+    // Cut short.
+    let checkpoint = state.join("state.checkpoint");
+    let bytes = fs::read(&checkpoint).unwrap();
+    fs::write(&checkpoint, &bytes[..bytes.len() - 1]).unwrap();
+    let before = files(&out);
+    let target = "--backend cranelift --target x86-64-v3";
+    for (status, more) in [
+        (2, target.to_owned()),
+        (2, format!("{target} --overwrite --precision f64")),
+        (1, "--resume {2}".to_owned()),
+        (1, "--resume {2} --overwrite".to_owned()),
+        (1, "--resume {2} --set steps=60".to_owned()),
+    ] {
+        fail(status, &format!("{run} {more}"), &[&source, &out, &state]);
+        assert_same_files(&before, &files(&out), &more);
+    }
+    let output = torre()
+        .args(["run", "--quiet", "--overwrite", "--backend", "llvm"])
+        .args(["--set", "dt=0.3"])
+        .arg(&source)
+        .arg("--out")
+        .arg(&out)
+        .env("TORRE_LLVM", "/nonexistent")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_same_files(&before, &files(&out), "a library that is not there");
+}
+
+/// The problem with its state in a checkpoint, and in files.
+struct States {
+    source: PathBuf,
+    checkpoint: PathBuf,
+    window: PathBuf,
+}
+
+impl States {
+    fn new(folder: &Path, steps: u32) -> Self {
+        let states = Self {
+            source: pond(folder, 50, 40),
+            checkpoint: folder.join("checkpoint"),
+            window: folder.join("window"),
+        };
+        for option in ["--checkpoint {1}", "--window {2}"] {
+            states.succeed(&format!("--set steps={steps} {option}"), Path::new(""));
+        }
+        states
+    }
+
+    fn succeed(&self, more: &str, out: &Path) {
+        succeed(
+            &format!("run {{0}} --quiet {more}"),
+            &[&self.source, &self.checkpoint, &self.window, out],
+        );
+    }
+
+    /// What is said about options that are refused; the states stay as they are.
+    fn refused(&self, more: &str) -> String {
+        let found = || [files(&self.checkpoint), files(&self.window)];
+        let before = found();
+        let error = fail(
+            1,
+            &format!("run {{0}} --quiet {more}"),
+            &[&self.source, &self.checkpoint, &self.window],
+        );
+        for (before, after) in before.iter().zip(&found()) {
+            assert_same_files(before, after, more);
+        }
+        unwrapped(&error)
+    }
+}
+
+#[test]
+fn a_state_of_another_calculation_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = States::new(folder.path(), 20);
+    for more in [
+        "--checkpoint {1} --set dt=0.3",
+        "--checkpoint {1} --precision f64",
+        "--checkpoint {2}",
+        "--window {1}",
+        "--window {2}",
+        "--window {2} --set dt=0.3",
+    ] {
+        let error = states.refused(more);
+        assert!(
+            error.contains("E0812") && error.contains("has the state of"),
+            "{more}: {error}"
+        );
+    }
+    // Each kind of state goes on in its own way.
+    let error = states.refused("--resume {2}");
+    assert!(
+        error.contains("in files beside it") && error.contains("--window DIR --resume DIR"),
+        "{error}"
+    );
+    let error = states.refused("--window {1} --resume {1}");
+    assert!(error.contains("not in files beside it"), "{error}");
+    // A state that cannot be read was one, and what lies beside it may be of use.
+    let path = states.window.join("state.checkpoint");
+    let whole = fs::read(&path).unwrap();
+    let mut damaged = whole.clone();
+    damaged[30] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    assert!(states.refused("--window {2}").contains("E0812"));
+    let error = states.refused("--window {2} --resume {2}");
+    assert!(
+        error.contains("is damaged") && error.contains("another checkpoint"),
+        "{error}"
+    );
+    fs::write(&path, &whole).unwrap();
+    // The same calculation once more, and another one that is to replace it.
+    states.succeed("--checkpoint {1}", Path::new(""));
+    let out = folder.path().join("out");
+    states.succeed("--checkpoint {1} --set dt=0.3 --out {3} --overwrite", &out);
+    states.succeed("--window {2} --set dt=0.3 --out {3} --overwrite", &out);
+}
+
+#[test]
+fn a_state_in_files_keeps_reductions() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = States::new(folder.path(), 20);
+    let path = |name: &str| folder.path().join(name);
+    let (whole, parts) = (path("whole"), path("parts"));
+    states.succeed("--out {3}", &whole);
+    states.succeed("--window {2} --resume {2} --out {3}", &parts);
+    for name in ["series.csv", "series.npy", "probes.csv", "probes.npy"] {
+        let [whole, parts] = [&whole, &parts].map(|folder| fs::read(folder.join(name)).unwrap());
+        assert!(whole == parts, "{name}");
+    }
+}
+
+/// Fields in files are limited by the disk, not by memory.
+#[test]
+fn fields_in_files_may_exceed_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 40);
+    let window = folder.path().join("window");
+    let huge = "run {0} --quiet --set domain=4000000x1000000";
+    let error = unwrapped(&fail(1, huge, &[&source]));
+    assert!(
+        error.contains("E0508") && error.contains("memory"),
+        "{error}"
+    );
+    let error = fail(1, &format!("{huge} --window {{1}}"), &[&source, &window]);
+    let error = unwrapped(&error);
+    assert!(error.contains("E0819") && error.contains("disk"), "{error}");
+}
