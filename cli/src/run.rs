@@ -8,6 +8,7 @@ mod folders;
 mod learning;
 mod memory;
 mod on_device;
+mod options;
 mod reference;
 mod timeline;
 
@@ -56,7 +57,7 @@ use torre_runtime::run::{
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     interrupt::end_tidily();
-    reference::check_options(args)?;
+    options::check(args)?;
     timeline::format(args)?;
     let mut clock = Clock::start();
     let input = match args.holding.folder() {
