@@ -131,7 +131,8 @@ fn range(text: &str, names: &[String]) -> Result<Range, Failure> {
     let Some(scale) = Scale::between(low, high) else {
         return wrong(
             format!("the range of `{of}` does not go from a number up to a larger one"),
-            "write the lower end first; both are finite".to_owned(),
+            "write the lower end first; both are of moderate size, and apart from each other"
+                .to_owned(),
         );
     };
     if !names.iter().any(|name| name == of) {

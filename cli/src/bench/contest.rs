@@ -298,7 +298,7 @@ impl Bench<'_> {
             "scheme": self.scheme.name,
             "problem": self.problem.name,
             "domain": report::domain(self.scheme),
-            "cells": self.cells(),
+            "cells": self.cells() as u64,
             "precision": self.scheme.precision.to_string(),
             "backend": self.backend,
             "code": self.code,
