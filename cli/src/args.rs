@@ -60,9 +60,9 @@ pub enum Command {
 }
 
 impl Command {
-    /// The files that the command writes, each with the program that it reads; none where the names of files are
+    /// The files that the command writes, each with the calculation that it reads; none where the names of files are
     /// Torre's.
-    pub fn writes_beside(&self) -> Vec<(&Path, &Path)> {
+    pub fn writes_beside(&self) -> Vec<(&Path, &What)> {
         let (written, what) = match self {
             Command::Run(args) => {
                 let report = report_file(args.report.as_deref());
@@ -85,7 +85,7 @@ impl Command {
             | Command::Explain(_) => return Vec::new(),
         };
         let written = written.into_iter().flatten();
-        written.map(|file| (file, what.file.as_path())).collect()
+        written.map(|file| (file, what)).collect()
     }
 }
 

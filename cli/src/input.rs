@@ -4,12 +4,14 @@ use crate::args::What;
 use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::render::Voice;
+use crate::write;
 use std::path::{Path, PathBuf};
 use torre_compiler::driver;
 use torre_compiler::resolve::{Options, Resolved};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_runtime::budget;
+use torre_runtime::run::record::real;
 use torre_runtime::world::{FileWorld, read_source};
 
 /// Reads a source file.
@@ -28,6 +30,29 @@ pub fn options(what: &What, memory: Option<u64>) -> Options {
         overrides: what.set.clone(),
         memory,
     }
+}
+
+/// Refuses a result in the place of the program, or of a module, an array or a table that it reads.
+pub fn spare(written: &Path, what: &What) -> Result<(), Failure> {
+    write::spare(written, &what.file)?;
+    // A file that is not there is not read.
+    if !written.exists() {
+        return Ok(());
+    }
+    let world = FileWorld::beside(&what.file);
+    let loaded = source(&what.file)
+        .and_then(|source| Ok(driver::load(&world, &source, &options(what, None))?));
+    // The command itself says what is wrong with a program.
+    let Ok(resolved) = loaded else {
+        return Ok(());
+    };
+    let modules = resolved.sources.iter().map(|s| PathBuf::from(s.name()));
+    let arrays = resolved.scheme.files.iter().map(|f| world.path(&f.path));
+    let tables = resolved.tables.iter().map(|t| world.path(t.name()));
+    modules.chain(arrays).chain(tables).try_for_each(|read| {
+        write::spare(written, &read)?;
+        write::spare(&real(written), &real(&read))
+    })
 }
 
 /// A program that is to be run, with all that it was read from.

@@ -63,8 +63,8 @@ fn main() -> ExitCode {
 }
 
 fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
-    for (written, source) in command.writes_beside() {
-        write::spare(written, source)?;
+    for (written, what) in command.writes_beside() {
+        input::spare(written, what)?;
     }
     match command {
         Command::New(args) => new::new(args, voice),

@@ -388,6 +388,49 @@ fn results_never_take_the_place_of_what_is_read() {
 }
 
 #[test]
+fn results_never_take_the_place_of_what_a_program_uses() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let source = program(folder.path(), "  domain 50 x 50\n  steps 3");
+    succeed(
+        "run {0} --quiet --save-final --out {1}",
+        &[&source, &at("out")],
+    );
+    fs::copy(at("out/fields/u.npy"), at("u.npy")).unwrap();
+    fs::write(at("wave.csv"), "0, 0\n1, 0.5\n").unwrap();
+    fs::write(at("more.torre"), "def strength(v) = 2 * v\n").unwrap();
+    let user = at("user.torre");
+    let text = fs::read_to_string(&source).unwrap();
+    let text = text.replace("exp(-((x - 20) / 4)^2)", "file(\"u.npy\")");
+    let text = text.replace(
+        "  steps 3",
+        "  source u at (9, 9) += strength(table(\"wave.csv\"))\n  steps 3",
+    );
+    fs::write(&user, format!("use more::strength\n{text}")).unwrap();
+    for name in ["u.npy", "wave.csv", "more.torre"] {
+        let read = at(name);
+        let before = fs::read(&read).unwrap();
+        for arguments in [
+            "run {0} --quiet --report {1}",
+            "plan {0} --quiet --report {1}",
+            "bench {0} --quiet --seconds 0.1 --report {1}",
+            "emit {0} --stage ast -o {1}",
+            "cone {0} -o {1}",
+            "analyze {0} --report {1}",
+        ] {
+            let error = fail(1, arguments, &[&user, &read]);
+            assert!(error.contains("E0814"), "{arguments} {name}: {error}");
+            assert_eq!(fs::read(&read).unwrap(), before, "{arguments} {name}");
+        }
+    }
+    // Other files give way.
+    let other = at("other");
+    fs::write(&other, "old").unwrap();
+    succeed("emit {0} --stage ast -o {1}", &[&user, &other]);
+    assert_ne!(fs::read(&other).unwrap(), b"old");
+}
+
+#[test]
 fn reports_take_no_place_of_results_and_states() {
     let folder = tempfile::tempdir().unwrap();
     let body = "  domain 50 x 50\n  probe u at (3, 4)\n  steps 4";
