@@ -87,7 +87,7 @@ fn window(text: &str) -> Result<WindowArg, String> {
     Ok(match text {
         "" => return Err("a folder has a name".to_owned()),
         "auto" => WindowArg::Auto,
-        "none" => WindowArg::None,
+        "none" | "off" => WindowArg::None,
         "device" => WindowArg::Device,
         "host" => WindowArg::Host,
         _ => match slabs_in(text)? {
@@ -146,6 +146,7 @@ fn slabs(text: &str) -> Result<SlabSizes, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt;
 
     #[test]
     fn slabs_are_written_as_schedules_are() {
@@ -156,6 +157,7 @@ mod tests {
             })
         };
         let of = |base, height| over(base, height, None);
+        assert_eq!(window("off"), window("none"));
         assert_eq!(window("slabs"), of(None, None));
         assert_eq!(
             window("slabs(base = 512, height = 32)"),
@@ -175,6 +177,9 @@ mod tests {
             window("./slabs"),
             Ok(WindowArg::Folder(PathBuf::from("./slabs")))
         );
+        let folder = OsString::from_vec(b"a\xff".to_vec());
+        let named = named(folder.clone());
+        assert_eq!(named, Ok(WindowArg::Folder(folder.into())));
         for wrong in [
             "slabs()",
             "slabs(8)",
