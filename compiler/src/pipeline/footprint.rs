@@ -55,6 +55,14 @@ pub struct Height {
     last: Vec<Vec<Located>>,
 }
 
+/// Towers of a group that differ in their place alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    alignment: usize,
+    /// Towers around a ring may be narrow, so only towers of one row are of a kind.
+    row: Option<i64>,
+}
+
 impl Height {
     /// The towers of a group by its number; 0 if there is no such group.
     pub fn towers_of(&self, group: i64) -> usize {
@@ -193,7 +201,7 @@ impl Footprints {
         let count = usize::try_from(last - first + 1).ok()?;
         let mut groups = vec![Planes::default(); count];
         let mut counts = vec![0; count];
-        let mut lasts: Vec<Vec<Located>> = vec![Vec::new(); count];
+        let mut lasts: Vec<BTreeMap<Kind, Located>> = vec![BTreeMap::new(); count];
         let around = self.towers.rings.cells[1].is_some();
         for (x, own) in &by_plane.planes {
             let group = (self.grouping.number(*x) - first) as usize;
@@ -202,16 +210,14 @@ impl Footprints {
                 touched: self.along(own.planes.touched),
                 written: self.along(own.planes.written),
             });
-            for kind in &own.kinds {
-                // Towers around a ring may be narrow, so only towers of one row are of a kind.
-                let same = |other: &&mut Located| {
-                    let row = !around || other.origin.y == kind.origin.y;
-                    row && other.alignment == kind.alignment
+            for tower in &own.kinds {
+                let kind = Kind {
+                    alignment: tower.alignment,
+                    row: around.then_some(tower.origin.y),
                 };
-                match lasts[group].iter_mut().find(same) {
-                    Some(other) if -way * kind.origin.x > -way * other.origin.x => *other = *kind,
-                    Some(_) => {}
-                    None => lasts[group].push(*kind),
+                let last = lasts[group].entry(kind).or_insert(*tower);
+                if -way * tower.origin.x > -way * last.origin.x {
+                    *last = *tower;
                 }
             }
         }
@@ -221,7 +227,10 @@ impl Footprints {
             groups: groups.into(),
             towers: counts,
             all: by_plane.towers,
-            last: lasts,
+            last: lasts
+                .into_iter()
+                .map(|of| of.into_values().collect())
+                .collect(),
         })
     }
 
