@@ -271,7 +271,7 @@ impl Canvas {
         let mut encoder = png::Encoder::new(to, self.pixels.width(), self.pixels.height());
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        encoder.set_compression(png::Compression::Fast);
+        encoder.set_compression(png::Compression::Fastest);
         encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
         encoder
     }
