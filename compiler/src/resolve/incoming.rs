@@ -56,7 +56,9 @@ impl Resolver<'_> {
                     continue;
                 }
                 let place = scope.place(stmt.kind.span);
-                let found = self.total(scope, ranges, from, &incoming);
+                let found = self
+                    .total(scope, ranges, from, &incoming)
+                    .and_then(|found| self.apart(found, &place, &incoming));
                 failed |= found
                     .map(|(field, of)| {
                         incoming.list[field].boxes.push(of);
@@ -298,6 +300,26 @@ impl Resolver<'_> {
                 self.fail(d)
             }
         }
+    }
+
+    /// The same, if the field's other boxes have no place in common with it: there the field would come in twice.
+    fn apart(
+        &mut self,
+        (field, of): (usize, TotalBox),
+        place: &Place,
+        incoming: &Incoming,
+    ) -> Checked<(usize, TotalBox)> {
+        let Incident { name, boxes, .. } = &incoming.list[field];
+        let Some(other) = boxes.iter().position(|other| other.meets(&of)) else {
+            return Ok((field, of));
+        };
+        let first = &incoming.boxes[field][other];
+        let message = format!("two boxes of the incident field `{name}` meet");
+        let d = self
+            .error(codes::INCIDENT, message, place)
+            .at(&first.source, first.span, "the other one")
+            .hint("where both are, the field would come in twice: leave a cell between them, or give one box");
+        self.fail(d)
     }
 
     /// Checks the boxes of a problem's incident fields; `results` say where they are written.
