@@ -309,7 +309,12 @@ impl Library {
             )
             .at(&source, span, "not found");
             let known = world.modules();
-            d.hint = did_you_mean(&joined, known.iter().map(String::as_str));
+            d.hint = did_you_mean(&joined, known.iter().map(String::as_str)).or_else(|| {
+                (words.len() > 1 && words[0] != "std").then(|| {
+                    "modules are files beside this one, as `lib` in `use lib::name`, or of the library, as `std::curl`"
+                        .to_string()
+                })
+            });
             report.push(d);
             return None;
         };

@@ -112,6 +112,8 @@ fn wrong_modules_are_named_right() {
         all[0].starts_with("write `use std::maxwell::maxwell`; it has "),
         "{all:?}"
     );
+    let all = hints("use lib::inner::f", "E0102");
+    assert!(all[0].starts_with("modules are files beside"), "{all:?}");
     let all = hints("use std::sources", "E0102");
     assert!(
         all[0].starts_with("write `use std::sources::gaussian`;"),
