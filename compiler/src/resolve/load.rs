@@ -186,6 +186,9 @@ impl Library {
                         self.report_missing(world, report, &source, from, name);
                         bindings.extend(Space::ALL.map(|s| (s, None)));
                     }
+                    if let [(Space::Problem, Some(_))] = bindings[..] {
+                        report.push(problem_of_another_file(&source, name));
+                    }
                 }
             }
             for (space, item) in bindings {
@@ -355,6 +358,13 @@ impl Library {
             }
         }
     }
+}
+
+fn problem_of_another_file(source: &Source, name: &Name) -> Diagnostic {
+    let message = format!("`{}` is a problem, which only its own file runs", name.node);
+    Diagnostic::error(codes::WRONG_KIND, message)
+        .at(source, name.span, "used here")
+        .hint("take its scheme by `use`, and write a problem here")
 }
 
 /// A name that is defined twice.

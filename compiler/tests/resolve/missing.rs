@@ -121,6 +121,22 @@ fn wrong_modules_are_named_right() {
     );
 }
 
+#[test]
+fn a_problem_is_not_used_from_another_file() {
+    let world = TestWorld {
+        modules: vec![(
+            "lib",
+            "use std::wave::wave_1d\nproblem pluck { scheme wave_1d; domain 9; steps 1 }",
+        )],
+        ..TestWorld::default()
+    };
+    let said = show(&checked(&world, "use lib::pluck"));
+    assert!(
+        said.contains("E0106") && said.contains("only its own file runs"),
+        "{said}"
+    );
+}
+
 /// Two modules beside the file, of which one uses the file itself.
 struct Circle;
 
