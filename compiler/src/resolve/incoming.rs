@@ -58,7 +58,14 @@ impl Resolver<'_> {
                 let place = scope.place(stmt.kind.span);
                 let found = self
                     .total(scope, ranges, from, &incoming)
-                    .and_then(|found| self.apart(found, &place, &incoming));
+                    .and_then(|(field, of)| {
+                        let mut others = incoming.list[field].boxes.iter();
+                        if let Some(first) = others.position(|other| other.meets(&of)) {
+                            let first = &incoming.boxes[field][first];
+                            self.boxes_meet(&from.node, &place, first)?;
+                        }
+                        Ok((field, of))
+                    });
                 failed |= found
                     .map(|(field, of)| {
                         incoming.list[field].boxes.push(of);
@@ -302,18 +309,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The same, if the field's other boxes have no place in common with it: there the field would come in twice.
-    fn apart(
-        &mut self,
-        (field, of): (usize, TotalBox),
-        place: &Place,
-        incoming: &Incoming,
-    ) -> Checked<(usize, TotalBox)> {
-        let Incident { name, boxes, .. } = &incoming.list[field];
-        let Some(other) = boxes.iter().position(|other| other.meets(&of)) else {
-            return Ok((field, of));
-        };
-        let first = &incoming.boxes[field][other];
+    /// Where boxes of one field have places in common the field would come in twice.
+    fn boxes_meet(&mut self, name: &str, place: &Place, first: &Place) -> Checked<()> {
         let message = format!("two boxes of the incident field `{name}` meet");
         let d = self
             .error(codes::INCIDENT, message, place)
