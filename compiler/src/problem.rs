@@ -104,6 +104,14 @@ pub struct TotalBox {
     pub ends: PerAxis<[i64; 2]>,
 }
 
+impl TotalBox {
+    /// Whether two boxes have positions in common, be it on their faces.
+    pub fn meets(&self, other: &TotalBox) -> bool {
+        let mut ends = Axis::ALL.into_iter().map(|a| (self.ends[a], other.ends[a]));
+        ends.all(|([lo, hi], [from, to])| lo <= to && from <= hi)
+    }
+}
+
 /// Records one value after every step whose number is a multiple of `every`.
 #[derive(Clone, Debug)]
 pub struct Probe {

@@ -59,9 +59,10 @@ impl Table {
             let first = !std::mem::replace(&mut begun, true);
             if first && are_names(&fields) {
                 if let Column::Named(name) = column {
-                    index = fields.iter().position(|f| f == name);
+                    let names: Vec<&str> = fields.iter().map(|f| unquoted(f)).collect();
+                    index = names.iter().position(|n| n == name);
                     if index.is_none() {
-                        let known = fields.join("`, `");
+                        let known = names.join("`, `");
                         let reason = format!("it has no column `{name}`, but `{known}`");
                         return Err(Fault(reason));
                     }
@@ -248,14 +249,25 @@ fn fields(line: &str) -> Vec<&str> {
     }
 }
 
-/// Whether the fields of a first line are names. A number that cannot be read beside one that can is none.
+/// A name without the quotes around it that some programs write.
+fn unquoted(field: &str) -> &str {
+    let inner = field.strip_prefix('"').and_then(|f| f.strip_suffix('"'));
+    inner.unwrap_or(field)
+}
+
+/// Whether the fields of a first line are names. A number that cannot be read beside one that can is none, and fields
+/// that all begin like numbers are none.
 fn are_names(fields: &[&str]) -> bool {
     let is_number = |field: &&str| field.parse::<f64>().is_ok();
-    let begins_like_one = fields[0].starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    let begins_like_one =
+        |field: &&str| field.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     match fields {
         [first, ..] if is_number(first) => false,
-        [_, rest @ ..] => !(begins_like_one && rest.iter().any(is_number)),
+        [first, rest @ ..] if begins_like_one(first) => {
+            !rest.iter().any(is_number) && !rest.iter().all(begins_like_one)
+        }
         [] => false,
+        _ => true,
     }
 }
 
@@ -357,6 +369,12 @@ mod tests {
             "line 1: `1d3` is no finite number"
         );
         assert!(read("2theta I\n0 1\n1 2", second(), None).is_ok());
+        assert_eq!(
+            reason("0,5;1,5\n1;2\n2;3", second()),
+            "line 1: `0,5` is no finite number"
+        );
+        let quoted = Column::Named("u v".to_string());
+        assert!(read("\"t\",\"u v\"\n0,1\n1,2", quoted, None).is_ok());
         assert_eq!(
             reason("0 1\n\n1 inf", second()),
             "line 3: `inf` is no finite number"

@@ -142,8 +142,7 @@ impl Resolver<'_> {
             let states = (first..self.zoned.states.len()).map(|i| StateKey(i as u32));
             let states: Vec<StateKey> = states.collect();
             for key in &states {
-                // A state without a next value is reported.
-                self.next_of_state(*key, difference.place)?;
+                self.given_next(*key)?;
             }
             node = self.zoned_node(zone, inside.node, node, states, difference.place);
             self.zoned.known.insert(key, node);

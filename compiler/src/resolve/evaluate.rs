@@ -302,14 +302,19 @@ impl Resolver<'_> {
         for (axis, offset) in axes.into_iter().zip(offsets) {
             let n = self.number(scope, offset)?;
             let doubled = 2.0 * n;
-            if doubled != doubled.trunc() || doubled.abs() > 1e6 {
+            let place = scope.place(offset.span);
+            if doubled != doubled.trunc() {
+                let message = format!("an offset of {n} cells hits no lattice");
                 let d = self
-                    .error(
-                        codes::OFFSET,
-                        format!("an offset of {n} cells hits no lattice"),
-                        &scope.place(offset.span),
-                    )
+                    .error(codes::OFFSET, message, &place)
                     .hint("offsets are multiples of 1/2");
+                return self.fail(d);
+            }
+            if doubled.abs() > 1e6 {
+                let message = format!("an offset of {n} cells is too far");
+                let d = self
+                    .error(codes::OFFSET, message, &place)
+                    .hint("updates read values of the cells around");
                 return self.fail(d);
             }
             if self.frame.is_present(axis) {

@@ -56,7 +56,16 @@ impl Resolver<'_> {
                     continue;
                 }
                 let place = scope.place(stmt.kind.span);
-                let found = self.total(scope, ranges, from, &incoming);
+                let found = self
+                    .total(scope, ranges, from, &incoming)
+                    .and_then(|(field, of)| {
+                        let mut others = incoming.list[field].boxes.iter();
+                        if let Some(first) = others.position(|other| other.meets(&of)) {
+                            let first = &incoming.boxes[field][first];
+                            self.boxes_meet(&from.node, &place, first)?;
+                        }
+                        Ok((field, of))
+                    });
                 failed |= found
                     .map(|(field, of)| {
                         incoming.list[field].boxes.push(of);
@@ -298,6 +307,16 @@ impl Resolver<'_> {
                 self.fail(d)
             }
         }
+    }
+
+    /// Where boxes of one field have places in common the field would come in twice.
+    fn boxes_meet(&mut self, name: &str, place: &Place, first: &Place) -> Checked<()> {
+        let message = format!("two boxes of the incident field `{name}` meet");
+        let d = self
+            .error(codes::INCIDENT, message, place)
+            .at(&first.source, first.span, "the other one")
+            .hint("where both are, the field would come in twice: leave a cell between them, or give one box");
+        self.fail(d)
     }
 
     /// Checks the boxes of a problem's incident fields; `results` say where they are written.

@@ -186,6 +186,9 @@ impl Library {
                         self.report_missing(world, report, &source, from, name);
                         bindings.extend(Space::ALL.map(|s| (s, None)));
                     }
+                    if let [(Space::Problem, Some(_))] = bindings[..] {
+                        report.push(problem_of_another_file(&source, name));
+                    }
                 }
             }
             for (space, item) in bindings {
@@ -309,7 +312,12 @@ impl Library {
             )
             .at(&source, span, "not found");
             let known = world.modules();
-            d.hint = did_you_mean(&joined, known.iter().map(String::as_str));
+            d.hint = did_you_mean(&joined, known.iter().map(String::as_str)).or_else(|| {
+                (words.len() > 1 && words[0] != "std").then(|| {
+                    "modules are files beside this one, as `lib` in `use lib::name`, or of the library, as `std::curl`"
+                        .to_string()
+                })
+            });
             report.push(d);
             return None;
         };
@@ -350,6 +358,13 @@ impl Library {
             }
         }
     }
+}
+
+fn problem_of_another_file(source: &Source, name: &Name) -> Diagnostic {
+    let message = format!("`{}` is a problem, which only its own file runs", name.node);
+    Diagnostic::error(codes::WRONG_KIND, message)
+        .at(source, name.span, "used here")
+        .hint("take its scheme by `use`, and write a problem here")
 }
 
 /// A name that is defined twice.

@@ -198,18 +198,21 @@ impl Resolver<'_> {
         let c = self.one_scalar(operand, "a condition")?;
         let facts = self.graph.facts(c.node);
         if facts.dynamic || facts.timed {
-            let mut d = self
-                .error(
-                    codes::DYNAMIC_CONDITION,
-                    "a `where` condition is made of coordinates and parameters",
-                    &place,
-                )
-                .hint("for a choice by field values write `if ... then ... else ...` in the expression");
-            d.labels[0].text = if facts.dynamic {
-                "this depends on field values".to_string()
-            } else {
-                "this depends on `t`".to_string()
+            let (label, hint) = match facts.dynamic {
+                true => (
+                    "this depends on field values",
+                    "for a choice by field values write `if ... then ... else ...` in the expression",
+                ),
+                false => (
+                    "this depends on `t`",
+                    "a source can change with time: multiply it by `if t > 5 then 1 else 0`",
+                ),
             };
+            let message = "a `where` condition is made of coordinates and parameters";
+            let mut d = self
+                .error(codes::DYNAMIC_CONDITION, message, &place)
+                .hint(hint);
+            d.labels[0].text = label.to_string();
             return self.fail(d);
         }
         Ok(Operand {

@@ -77,6 +77,7 @@ impl Resolver<'_> {
                             name: name.node.clone(),
                             zone,
                             next: None,
+                            place: inner.place(name.span),
                         });
                         let node = self.graph.state(key);
                         let value = Value::Scalar(Typed {
@@ -124,6 +125,21 @@ impl Resolver<'_> {
             return self.fail(d);
         }
         Ok(())
+    }
+
+    /// The next value that a definition, which has been evaluated, has given to a state.
+    pub fn given_next(&mut self, key: StateKey) -> Checked<NodeId> {
+        let StateFacts {
+            name, next, place, ..
+        } = self.zoned.states[key.0 as usize].clone();
+        if let Some(next) = next {
+            return Ok(next);
+        }
+        let message = format!("the state `{name}` gets no next value");
+        let d = self
+            .error(codes::STATE, message, &place)
+            .hint(format!("say `{name}@next = ...`"));
+        self.fail(d)
     }
 
     /// The next value of a state that has been given.
@@ -320,13 +336,7 @@ impl Resolver<'_> {
                     .hint("differences in it are others in the layers of the domain: take them outside, and give the definition their values");
                 return self.fail(d);
             }
-            let Some(next) = facts.next else {
-                let message = format!("the state `{}` gets no next value", facts.name);
-                let d = self
-                    .error(codes::STATE, message, place)
-                    .hint(format!("say `{}@next = ...`", facts.name));
-                return self.fail(d);
-            };
+            let next = self.given_next(*key)?;
             gone.insert(self.graph.state(*key), zero);
             gone.insert(self.graph.next(*key, next), zero);
         }

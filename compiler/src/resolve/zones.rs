@@ -55,6 +55,8 @@ pub struct StateFacts {
     /// In the frame, once it is known.
     pub zone: usize,
     pub next: Option<NodeId>,
+    /// Where it is declared.
+    pub place: Place,
 }
 
 /// The parts of a scheme that depend on zones.

@@ -348,3 +348,27 @@ problem p {
         ]
     );
 }
+
+#[test]
+fn offsets_that_are_too_far_are_told_from_offsets_between_values() {
+    let of = |offset: &str| {
+        shown(&format!(
+            "scheme s {{ axes x; field u : scalar on nodes; step {{ u = u[{offset}] }} }}"
+        ))
+    };
+    let far = of("1e9");
+    assert!(far.contains("is too far") && !far.contains("1/2"), "{far}");
+    assert!(of("1/3").contains("offsets are multiples of 1/2"));
+}
+
+#[test]
+fn conditions_on_time_are_told_from_conditions_on_values() {
+    let of = |condition: &str| {
+        shown(&format!(
+            "scheme s {{ axes x; field u : scalar on nodes; step {{ where {condition} {{ u = 1 }} }} }}"
+        ))
+    };
+    let timed = of("t > 3");
+    assert!(timed.contains("a source can change with time"), "{timed}");
+    assert!(of("u > 3").contains("for a choice by field values"));
+}

@@ -133,7 +133,17 @@ fn fields_and_boxes_that_cannot_be_are_refused() {
             "does not go along it",
         ),
         (
+            total("total x = 20..40, y = 20..30 from w\ntotal x = 40..50, y = 30..35 from w"),
+            "E0519",
+            "two boxes of the incident field `w` meet",
+        ),
+        (
             total("total x = 20..40, y = 20..30 from w\nboundary all: zero\nallow W0501"),
+            "",
+            "",
+        ),
+        (
+            total("total x = 20..30, y = 20..30 from w\ntotal x = 31..40, y = 20..30 from w"),
             "",
             "",
         ),

@@ -112,10 +112,28 @@ fn wrong_modules_are_named_right() {
         all[0].starts_with("write `use std::maxwell::maxwell`; it has "),
         "{all:?}"
     );
+    let all = hints("use lib::inner::f", "E0102");
+    assert!(all[0].starts_with("modules are files beside"), "{all:?}");
     let all = hints("use std::sources", "E0102");
     assert!(
         all[0].starts_with("write `use std::sources::gaussian`;"),
         "{all:?}"
+    );
+}
+
+#[test]
+fn a_problem_is_not_used_from_another_file() {
+    let world = TestWorld {
+        modules: vec![(
+            "lib",
+            "use std::wave::wave_1d\nproblem pluck { scheme wave_1d; domain 9; steps 1 }",
+        )],
+        ..TestWorld::default()
+    };
+    let said = show(&checked(&world, "use lib::pluck"));
+    assert!(
+        said.contains("E0106") && said.contains("only its own file runs"),
+        "{said}"
     );
 }
 

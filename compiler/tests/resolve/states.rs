@@ -111,3 +111,26 @@ fn what_is_no_state_or_is_not_kept_there_is_said() {
         "{said}"
     );
 }
+
+#[test]
+fn a_state_without_a_next_value_is_said_where_it_is_declared() {
+    let of = |text: &str| {
+        let found = refused_with(&TestWorld::default(), text, &Options::default());
+        assert_eq!(found.0.len(), 1, "{}", show(&found));
+        let at = found.0[0].labels[0].span;
+        let name = &text[at.start as usize..at.end as usize];
+        (found.0[0].message.clone(), name.to_string())
+    };
+    let expected = |name: &str| {
+        let message = format!("the state `{name}` gets no next value");
+        (message, name.to_string())
+    };
+    let layer = "layer still(n) : pec {\n  state kept\n  d(f, a, order) - kept\n}\n";
+    let with_layer = text("").replace("cpml(4)", "still(4)");
+    assert_eq!(of(&format!("{layer}{with_layer}")), expected("kept"));
+    let without = text("").replace(
+        "  lost@next = (1 - rate) * lost + rate * u\n  lost@next",
+        "  lost",
+    );
+    assert_eq!(of(&without), expected("lost"));
+}

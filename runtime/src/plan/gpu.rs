@@ -377,6 +377,7 @@ impl<'a> DevicePlanner<'a> {
                 "use a larger base or fewer steps, as in `pyramid(B = 48, TH = 2)`, or use `layerwise`"
                     .to_owned()
             }
+            Refusal::Overwritten => refusal::FIELDS_INSTEAD.to_owned(),
             _ if self.has_patches() => {
                 "towers are for calculations on three axes: use `pyramid`, `layerwise` or `auto`"
                     .to_owned()

@@ -124,6 +124,37 @@ fn what_does_not_fit_is_refused_with_numbers() {
     assert!(fits.contains("--set domain"), "{fits}");
 }
 
+/// The states follow the value that their own update overwrites.
+#[test]
+fn states_that_follow_overwritten_values_are_refused_with_what_helps() {
+    let text = "use std::acoustics::acoustics_2d
+def slow(u, body) {
+  state lost in body
+  lost@next = 0.9 * lost + 0.1 * u
+  lost@next
+}
+scheme lossy : acoustics_2d {
+  region body = x > 20
+  step { p -= dt * (kappa * std::div::div(v, order) + slow(p, body)) }
+}
+problem bar { scheme lossy; domain 64 x 64; steps 10 }";
+    let source = Source::new("p.torre", text);
+    let world = FileWorld::beside(Path::new("."));
+    let resolved = load(&world, &source, &Default::default());
+    let (scheme, problem, model) = (resolved.expect("a problem").scheme, problem(), h200());
+    let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a planner");
+    let planned = planner.plan(planner.layerwise.clone());
+    let Err(NoPlan::Refused { refusal, fits, .. }) = planned else {
+        panic!("no refusal");
+    };
+    assert_eq!(refusal, Refusal::Overwritten);
+    assert!(refusal.to_string().contains("layer or region"), "{refusal}");
+    assert!(
+        fits.contains("where REGION") && !fits.contains("layerwise"),
+        "{fits}"
+    );
+}
+
 /// Waves of order 8, whose updates read 26 values. Layerwise was fastest on an H200: 1.13 times as fast as D = 1, and
 /// 1.9 times as fast as D = 3/2, for which threads have no registers.
 #[test]
