@@ -11,6 +11,7 @@ mod patch_rates;
 mod patches;
 mod predict;
 mod refusal;
+mod remedy;
 mod shapes;
 mod slabs;
 mod stripes;
@@ -51,7 +52,7 @@ use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling, 
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{Adds, AllocatedTowers, Towers, Unfit, tally};
+use torre_compiler::tower::{Adds, AllocatedTowers, Towers, tally};
 use waves::HostWaves;
 
 /// Candidates of `auto`: sizes in units of twice the slope, if they are whole cells, and steps of a time block.
@@ -355,106 +356,6 @@ impl<'a> DevicePlanner<'a> {
             name,
             schedule,
         })
-    }
-
-    pub fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
-        let fits = match refusal {
-            Refusal::Shared { .. }
-            | Refusal::Registers { .. }
-            | Refusal::Line { .. }
-            | Refusal::Rows { .. }
-            | Refusal::Far
-            | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
-            Refusal::Patches(_) if !self.has_patches() => {
-                "with three axes pyramids stay on the chip, which small grids do: use larger bases, towers as in `torre(D = 2)`, or `auto`"
-                    .to_owned()
-            }
-            Refusal::Patches(_) => {
-                "use a smaller base or fewer steps, as in `pyramid(B = 32, TH = 4)`, or use `auto`"
-                    .to_owned()
-            }
-            Refusal::Rooms { .. } => {
-                "use a larger base or fewer steps, as in `pyramid(B = 48, TH = 2)`, or use `layerwise`"
-                    .to_owned()
-            }
-            Refusal::Overwritten => refusal::FIELDS_INSTEAD.to_owned(),
-            _ if self.has_patches() => {
-                "towers are for calculations on three axes: use `pyramid`, `layerwise` or `auto`"
-                    .to_owned()
-            }
-            _ if !self.has_towers() => {
-                "towers are for calculations on three axes: use `layerwise` or `auto`".to_owned()
-            }
-            Refusal::Shape(_) => {
-                "use one level of towers that leaves the last axis whole, such as `torre(D = 2)`"
-                    .to_owned()
-            }
-            Refusal::Window(NoWindow::Memory { .. }) => {
-                "allow more with `--memory`, or make the last two axes shorter".to_owned()
-            }
-            Refusal::Window(NoWindow::Slabs(NoSlabs::Devices)) => {
-                "use `--window DIR`, with which several GPUs go over files, or `--window slabs`, with which they go over the host's memory".to_owned()
-            }
-            Refusal::Window(NoWindow::Slabs(NoSlabs::Memory { .. })) => {
-                "use a smaller base or fewer steps, as in `--window \"slabs(base = 256, height = 16)\"`, allow more with `--memory`, or use `--window host`, which takes less".to_owned()
-            }
-            Refusal::Window(NoWindow::Slabs(_)) => {
-                "use a larger base or another height, leave both to the model with `--window slabs`, or use `--window host`".to_owned()
-            }
-            Refusal::Window(NoWindow::Ring) => {
-                "use `--window host`, which goes around it, let the second or the last axis be the periodic one, or make the domain smaller and use `--window none`"
-                    .to_owned()
-            }
-            Refusal::Window(_) => {
-                "make the domain smaller, so that it fits the GPU's memory, or use `--window none`"
-                    .to_owned()
-            }
-            _ => "use `layerwise` or `auto`".to_owned(),
-        };
-        NoPlan::Refused {
-            schedule: schedule.to_owned(),
-            refusal,
-            fits,
-        }
-    }
-
-    /// Whether towers of the sizes that `auto` considers fit the lines of the grid.
-    fn sizes(&self) -> impl Iterator<Item = (String, Result<Fit, Refusal>)> {
-        let frame = &self.planner.frame;
-        let sizes = self.usual(&HEIGHTS[..1]);
-        sizes.filter_map(move |(name, family)| match family.members(frame).pop() {
-            Some((_, Schedule::Tiled(tiling))) => Some((name, self.fit(&tiling))),
-            _ => None,
-        })
-    }
-
-    /// The sizes that fit.
-    fn fitting(&self) -> Vec<String> {
-        let fitting = self.sizes().filter(|(_, fit)| fit.is_ok());
-        fitting.map(|(name, _)| name).collect()
-    }
-
-    /// The sizes that fit the lines of the grid, or the lines that fit.
-    fn narrower(&self) -> String {
-        let fitting = self.fitting();
-        if !fitting.is_empty() {
-            let verb = if fitting.len() == 1 { "fits" } else { "fit" };
-            return format!("for these lines {} {verb}", fitting.join(", "));
-        }
-        match self.sizes().next() {
-            Some((_, Err(Refusal::Shared { bytes, most, .. }))) => {
-                let cells = self.planner.scheme.grid.cells[Axis::INNER];
-                let cells = (cells as f64 * most as f64 / bytes.max(1) as f64) as i64 / 8 * 8;
-                format!(
-                    "the narrowest towers fit for lines of about {cells} cells along the last axis; or use `layerwise`"
-                )
-            }
-            Some((_, Err(Refusal::Line { .. }))) => {
-                "make the last axis shorter with `--set domain=AxBxC`, or use `layerwise`"
-                    .to_owned()
-            }
-            _ => "no towers of this scheme fit: use `layerwise`".to_owned(),
-        }
     }
 
     /// Of blocks with several divisions of lines, the ones with the best prediction in time blocks of some height.

@@ -155,6 +155,47 @@ problem bar { scheme lossy; domain 64 x 64; steps 10 }";
     );
 }
 
+/// Layerwise schedules are no help where several GPUs or a calculation window were asked for, which go by towers.
+#[test]
+fn what_helps_beside_windows_and_several_gpus_is_said() {
+    let text = |scheme: &str, domain: &str| {
+        format!(
+            "use std::maxwell::{scheme}\nproblem p {{ scheme {scheme}; domain {domain}; steps 9 }}"
+        )
+    };
+    let window = Refusal::Window(NoWindow::Layerwise);
+    let devices = Refusal::Devices(NoDevices::Layerwise);
+    let stripes = Refusal::Devices(NoDevices::Steps {
+        period: 1,
+        every: 3,
+    });
+    for (scheme, domain, towers) in [
+        ("maxwell_te", "64 x 64", false),
+        ("maxwell42", "64 x 64 x 64", true),
+    ] {
+        let source = Source::new("p.torre", text(scheme, domain));
+        let world = FileWorld::beside(Path::new("."));
+        let resolved = load(&world, &source, &Default::default());
+        let (scheme, problem, model) = (resolved.expect("a problem").scheme, problem(), h200());
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a planner");
+        for (refusal, option, by_towers) in [
+            (&window, "--window none", towers),
+            (&devices, "--devices 0", towers),
+            (&stripes, "--devices 0", false),
+        ] {
+            let refused = planner.refused("layerwise", refusal.clone());
+            let NoPlan::Refused { fits, .. } = refused else {
+                panic!("no refusal");
+            };
+            assert!(
+                fits.contains(option) && !fits.contains("layerwise"),
+                "{fits}"
+            );
+            assert_eq!(fits.contains("use towers"), by_towers, "{fits}");
+        }
+    }
+}
+
 /// Waves of order 8, whose updates read 26 values. Layerwise was fastest on an H200: 1.13 times as fast as D = 1, and
 /// 1.9 times as fast as D = 3/2, for which threads have no registers.
 #[test]

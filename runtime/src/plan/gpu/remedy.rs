@@ -1,0 +1,143 @@
+//! The schedules and options that help where a GPU refuses a schedule.
+
+use super::refusal::{self, NoDevices, NoSlabs, NoWindow, Refusal};
+use super::{DevicePlanner, Fit, HEIGHTS, NoPlan};
+use torre_compiler::lattice::Axis;
+use torre_compiler::schedule::Schedule;
+use torre_compiler::tower::Unfit;
+
+impl DevicePlanner<'_> {
+    pub fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
+        NoPlan::Refused {
+            schedule: schedule.to_owned(),
+            fits: self.remedy(&refusal),
+            refusal,
+        }
+    }
+
+    /// The schedules or options that a GPU, or several, would run instead.
+    fn remedy(&self, refusal: &Refusal) -> String {
+        match refusal {
+            Refusal::Window(reason) => self.beside_windows(reason).to_owned(),
+            Refusal::Devices(reason) => self.beside_devices(reason).to_owned(),
+            Refusal::Shared { .. }
+            | Refusal::Registers { .. }
+            | Refusal::Line { .. }
+            | Refusal::Rows { .. }
+            | Refusal::Far
+            | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
+            Refusal::Patches(_) if !self.has_patches() => {
+                "with three axes pyramids stay on the chip, which small grids do: use larger bases, towers as in `torre(D = 2)`, or `auto`"
+                    .to_owned()
+            }
+            Refusal::Patches(_) => {
+                "use a smaller base or fewer steps, as in `pyramid(B = 32, TH = 4)`, or use `auto`"
+                    .to_owned()
+            }
+            Refusal::Rooms { .. } => {
+                "use a larger base or fewer steps, as in `pyramid(B = 48, TH = 2)`, or use `layerwise`"
+                    .to_owned()
+            }
+            Refusal::Overwritten => refusal::FIELDS_INSTEAD.to_owned(),
+            _ if self.has_patches() => {
+                "towers are for calculations on three axes: use `pyramid`, `layerwise` or `auto`"
+                    .to_owned()
+            }
+            _ if !self.has_towers() => {
+                "towers are for calculations on three axes: use `layerwise` or `auto`".to_owned()
+            }
+            Refusal::Shape(_) => {
+                "use one level of towers that leaves the last axis whole, such as `torre(D = 2)`"
+                    .to_owned()
+            }
+            _ => "use `layerwise` or `auto`".to_owned(),
+        }
+    }
+
+    /// The same where a calculation window, or several time blocks in flight, were asked for.
+    fn beside_windows(&self, reason: &NoWindow) -> &'static str {
+        match reason {
+            NoWindow::Layerwise if self.has_towers() => {
+                "use towers, such as `torre(D = 2)`, or `--window none`, if the domain fits the GPU's memory"
+            }
+            NoWindow::Memory { .. } => {
+                "allow more with `--memory`, or make the last two axes shorter"
+            }
+            NoWindow::Slabs(NoSlabs::Devices) => {
+                "use `--window DIR`, with which several GPUs go over files, or `--window slabs`, with which they go over the host's memory"
+            }
+            NoWindow::Slabs(NoSlabs::Memory { .. }) => {
+                "use a smaller base or fewer steps, as in `--window \"slabs(base = 256, height = 16)\"`, allow more with `--memory`, or use `--window host`, which takes less"
+            }
+            NoWindow::Slabs(_) => {
+                "use a larger base or another height, leave both to the model with `--window slabs`, or use `--window host`"
+            }
+            NoWindow::Ring => {
+                "use `--window host`, which goes around it, let the second or the last axis be the periodic one, or make the domain smaller and use `--window none`"
+            }
+            NoWindow::Layerwise
+            | NoWindow::ShortRing
+            | NoWindow::Way
+            | NoWindow::Steps { .. }
+            | NoWindow::Points(_) => {
+                "make the domain smaller, so that it fits the GPU's memory, or use `--window none`"
+            }
+        }
+    }
+
+    /// The same where several devices were asked for.
+    fn beside_devices(&self, reason: &NoDevices) -> &'static str {
+        match reason {
+            NoDevices::Layerwise if self.has_towers() => {
+                "use towers, such as `torre(D = 2)`, or one GPU, as with `--devices 0`"
+            }
+            NoDevices::Memory { .. } => {
+                "use more GPUs, or `--window host`, with which they go over the host's memory"
+            }
+            NoDevices::Window => "use `--window auto`, or one GPU, as with `--devices 0`",
+            NoDevices::Layerwise
+            | NoDevices::Steps { .. }
+            | NoDevices::Points(_)
+            | NoDevices::Stripes(_) => "use one GPU, as with `--devices 0`",
+        }
+    }
+
+    /// Whether towers of the sizes that `auto` considers fit the lines of the grid.
+    fn sizes(&self) -> impl Iterator<Item = (String, Result<Fit, Refusal>)> {
+        let frame = &self.planner.frame;
+        let sizes = self.usual(&HEIGHTS[..1]);
+        sizes.filter_map(move |(name, family)| match family.members(frame).pop() {
+            Some((_, Schedule::Tiled(tiling))) => Some((name, self.fit(&tiling))),
+            _ => None,
+        })
+    }
+
+    /// The sizes that fit.
+    pub(super) fn fitting(&self) -> Vec<String> {
+        let fitting = self.sizes().filter(|(_, fit)| fit.is_ok());
+        fitting.map(|(name, _)| name).collect()
+    }
+
+    /// The sizes that fit the lines of the grid, or the lines that fit.
+    fn narrower(&self) -> String {
+        let fitting = self.fitting();
+        if !fitting.is_empty() {
+            let verb = if fitting.len() == 1 { "fits" } else { "fit" };
+            return format!("for these lines {} {verb}", fitting.join(", "));
+        }
+        match self.sizes().next() {
+            Some((_, Err(Refusal::Shared { bytes, most, .. }))) => {
+                let cells = self.planner.scheme.grid.cells[Axis::INNER];
+                let cells = (cells as f64 * most as f64 / bytes.max(1) as f64) as i64 / 8 * 8;
+                format!(
+                    "the narrowest towers fit for lines of about {cells} cells along the last axis; or use `layerwise`"
+                )
+            }
+            Some((_, Err(Refusal::Line { .. }))) => {
+                "make the last axis shorter with `--set domain=AxBxC`, or use `layerwise`"
+                    .to_owned()
+            }
+            _ => "no towers of this scheme fit: use `layerwise`".to_owned(),
+        }
+    }
+}
