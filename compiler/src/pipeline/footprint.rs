@@ -59,7 +59,7 @@ pub struct Height {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     alignment: usize,
-    /// Towers around a ring may be narrow, so only towers of one row are of a kind.
+    /// Where some towers around a ring are narrow, only towers of one row are of a kind.
     row: Option<i64>,
 }
 
@@ -202,7 +202,7 @@ impl Footprints {
         let mut groups = vec![Planes::default(); count];
         let mut counts = vec![0; count];
         let mut lasts: Vec<BTreeMap<Kind, Located>> = vec![BTreeMap::new(); count];
-        let around = self.towers.rings.cells[1].is_some();
+        let narrow = self.towers.rings.narrow;
         for (x, own) in &by_plane.planes {
             let group = (self.grouping.number(*x) - first) as usize;
             counts[group] += own.towers;
@@ -213,7 +213,7 @@ impl Footprints {
             for tower in &own.kinds {
                 let kind = Kind {
                     alignment: tower.alignment,
-                    row: around.then_some(tower.origin.y),
+                    row: narrow.then_some(tower.origin.y),
                 };
                 let last = lasts[group].entry(kind).or_insert(*tower);
                 if -way * tower.origin.x > -way * last.origin.x {

@@ -41,13 +41,15 @@ pub fn tally(
             *own += count;
         }
     };
-    // Rings may be too short for the order; without one, nothing needs it.
-    if towers.rings.is_any() {
+    if towers.rings.cells[0].is_some() {
+        // Planes around the outer axis are not counted.
         let list = tasks(scheme, layout, towers, periods, order)?;
         list.tasks.iter().for_each(|task| add(&task.placement, 1));
+    } else if order.closes(towers) {
+        let mut count = |own: Alike| add(&own.placement, own.count);
+        each_alike(scheme, layout, towers, periods, &mut count)?;
     } else {
-        let alike = alike(scheme, layout, towers, periods)?;
-        alike.iter().for_each(|own| add(&own.placement, own.count));
+        return None;
     }
     i32::try_from(tally.towers).ok()?;
     Some(tally)
@@ -81,21 +83,22 @@ impl TowersByPlane {
         access: &PlaneAccess,
     ) -> Option<TowersByPlane> {
         let mut all = TowersByPlane::default();
-        // Around the middle axis narrow towers are among the others.
-        let around = towers.rings.cells[1].is_some();
-        for Alike { placement, count } in alike(scheme, layout, towers, periods)? {
+        // Narrow towers are among the others around the middle axis.
+        let narrow = towers.rings.narrow;
+        let mut add = |Alike { placement, count }: Alike| {
             all.towers += count;
             let own = all.planes.entry(placement.origin.x).or_default();
             own.towers += count;
             own.planes = own.planes.hull(access.of(&placement));
-            let is_known = |kind: &Located| !around && kind.alignment == placement.alignment;
+            let is_known = |kind: &Located| !narrow && kind.alignment == placement.alignment;
             if !own.kinds.iter().any(is_known) {
                 own.kinds.push(Located {
                     alignment: placement.alignment,
                     origin: placement.origin,
                 });
             }
-        }
+        };
+        each_alike(scheme, layout, towers, periods, &mut add)?;
         i32::try_from(all.towers).ok()?;
         Some(all)
     }
@@ -111,23 +114,34 @@ struct Alike {
 /// The most counters of towers: with more it would be better to look at the towers one by one.
 const MOST_COUNTERS: usize = 1 << 24;
 
-/// All towers of a time block of `periods`; around the middle axis each is one of its own. `None` where there
+/// Visits all towers of a time block of `periods`; around the middle axis each is one of its own. `None` where there
 /// are too many to be counted.
-fn alike(scheme: &Scheme, layout: &Layout, towers: &Towers, periods: u64) -> Option<Vec<Alike>> {
+fn each_alike(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &Towers,
+    periods: u64,
+    visit: &mut dyn FnMut(Alike),
+) -> Option<()> {
     let bounds = towers.bounds(scheme, layout);
     let rows = towers.tiles(scheme, &bounds, periods)?;
     if let Some(counters) = Counters::new(towers, &bounds, &rows, periods) {
-        return Some(counters.of(towers, &bounds, &rows, periods));
+        let all = counters.of(towers, &bounds, &rows, periods);
+        all.into_iter().for_each(visit);
+        return Some(());
     }
-    let tiles = rows
-        .into_iter()
-        .flat_map(|(i, along)| (along.lo..along.hi).map(move |j| [i, j]));
-    let placements = tiles.filter_map(|tile| towers.place(&bounds, tile, periods));
-    let alone = |placement| Alike {
-        placement,
-        count: 1,
-    };
-    Some(placements.map(alone).collect())
+    // One after the other: a list of them would be the largest part of a plan's memory.
+    for (i, along) in rows {
+        for j in along.lo..along.hi {
+            if let Some(placement) = towers.place(&bounds, [i, j], periods) {
+                visit(Alike {
+                    placement,
+                    count: 1,
+                });
+            }
+        }
+    }
+    Some(())
 }
 
 /// Counters of towers by their alignment, the plane of their origin, and the part of the middle axis where it lies.

@@ -27,6 +27,31 @@ pub struct Order {
     pub partitions: u32,
 }
 
+impl Order {
+    /// Whether strips are narrow enough for the ring of the middle axis, if it is one: a tile comes after its neighbours
+    /// in other strips only, if these are known by other columns.
+    pub(super) fn closes(self, towers: &Towers) -> bool {
+        let Known { back, later } = known_before(towers);
+        later <= 0 || back <= -self.width.max(1)
+    }
+}
+
+/// How the tile before the first one of a row is known around the ring of the middle axis.
+struct Known {
+    /// Rows between them, at most 0.
+    back: i64,
+    /// Columns by which it is known later, if that is more than 0.
+    later: i64,
+}
+
+fn known_before(towers: &Towers) -> Known {
+    let [back, last] = towers.rings.known([0, -1]);
+    Known {
+        back,
+        later: if back < 0 { back + last } else { 0 },
+    }
+}
+
 /// A tower that a block runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -251,8 +276,10 @@ fn ordered(
     // the strip beside it: then a tile comes after its neighbours there. Around a ring with more tiles along the second
     // face than along the first one, the tile before the first one of a row is known by a later column of an earlier
     // strip.
-    let [back, last] = towers.rings.known([0, -1]);
-    let later = if back < 0 { back + last } else { 0 };
+    if !order.closes(towers) {
+        return None;
+    }
+    let Known { back, later } = known_before(towers);
     let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();
     for (strip, own) in columns {
         let beside = offsets.last_key_value().map_or(0, |(_, (o, _))| *o);
@@ -262,9 +289,6 @@ fn ordered(
         if later > 0 {
             for row in [strip * wide, strip * wide + wide - 1] {
                 let other = (row + back).div_euclid(wide);
-                if other == strip {
-                    return None;
-                }
                 offset = offset.max(offsets.get(&other).map_or(0, |(o, _)| o + later));
             }
         }
