@@ -131,7 +131,7 @@ fn range(text: &str, names: &[String]) -> Result<Range, Failure> {
     let Some(scale) = Scale::between(low, high) else {
         return wrong(
             format!("the range of `{of}` does not go from a number up to a larger one"),
-            "write the lower end first; both are of moderate size, and apart from each other"
+            "write the lower end first; the ends are of moderate size, and apart from each other"
                 .to_owned(),
         );
     };

@@ -16,10 +16,15 @@ fn program(folder: &Path, body: &str) -> PathBuf {
     path
 }
 
-/// Text as it is without the lines that a narrow terminal needs.
-fn unwrapped(text: &str) -> String {
-    text.replace("\n  | ", " ")
-}
+/// Commands that write the file `{1}` for the program `{0}`.
+const WRITING: [&str; 6] = [
+    "run {0} --quiet --report {1}",
+    "plan {0} --quiet --report {1}",
+    "bench {0} --quiet --seconds 0.1 --report {1}",
+    "emit {0} --stage ast -o {1}",
+    "cone {0} -o {1}",
+    "analyze {0} --report {1}",
+];
 
 #[test]
 fn memory_beside_the_fields_is_known_at_the_start() {
@@ -346,13 +351,7 @@ fn results_never_take_the_place_of_what_is_read() {
     std::os::unix::fs::symlink(folder.path(), &link).unwrap();
     let linked = link.join("pond.torre");
     for path in [&source, &same, &linked] {
-        for arguments in [
-            "run {0} --quiet --report {1}",
-            "plan {0} --quiet --report {1}",
-            "bench {0} --quiet --seconds 0.1 --report {1}",
-            "emit {0} --stage ast -o {1}",
-            "cone {0} -o {1}",
-        ] {
+        for arguments in WRITING {
             let error = fail(1, arguments, &[&source, path]);
             assert!(error.contains("E0814"), "{arguments}: {error}");
             assert_eq!(fs::read(&source).unwrap(), text);
@@ -410,14 +409,7 @@ fn results_never_take_the_place_of_what_a_program_uses() {
     for name in ["u.npy", "wave.csv", "more.torre"] {
         let read = at(name);
         let before = fs::read(&read).unwrap();
-        for arguments in [
-            "run {0} --quiet --report {1}",
-            "plan {0} --quiet --report {1}",
-            "bench {0} --quiet --seconds 0.1 --report {1}",
-            "emit {0} --stage ast -o {1}",
-            "cone {0} -o {1}",
-            "analyze {0} --report {1}",
-        ] {
+        for arguments in WRITING {
             let error = fail(1, arguments, &[&user, &read]);
             assert!(error.contains("E0814"), "{arguments} {name}: {error}");
             assert_eq!(fs::read(&read).unwrap(), before, "{arguments} {name}");

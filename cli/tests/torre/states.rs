@@ -4,11 +4,6 @@ use crate::support::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Text as it is without the lines that a narrow terminal needs.
-fn unwrapped(text: &str) -> String {
-    text.replace("\n  | ", " ")
-}
-
 /// Runs that are refused after their folder was found in order, with a folder that has results.
 #[test]
 fn a_refused_run_leaves_results_alone() {

@@ -42,7 +42,7 @@ pub fn tally(
         }
     };
     if towers.rings.cells[0].is_some() {
-        // Planes around the outer axis are not counted.
+        // The list says whether the ring of the outer axis is long enough.
         let list = tasks(scheme, layout, towers, periods, order)?;
         list.tasks.iter().for_each(|task| add(&task.placement, 1));
     } else if order.closes(towers) {

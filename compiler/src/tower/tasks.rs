@@ -28,8 +28,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// Whether strips are narrow enough for the ring of the middle axis, if it is one: a tile comes after its neighbours
-    /// in other strips only, if these are known by other columns.
+    /// Whether strips are narrow enough for a periodic middle axis: the tile before the first one of a row lies in another
+    /// strip then.
     pub(super) fn closes(self, towers: &Towers) -> bool {
         let Known { back, later } = known_before(towers);
         later <= 0 || back <= -self.width.max(1)

@@ -219,3 +219,8 @@ pub fn assert_complete(name: &str, bytes: &[u8]) {
 pub fn is_temporary(name: &str) -> bool {
     name.ends_with(".part") || name == ".torre.lock"
 }
+
+/// Text as it is without the lines that a narrow terminal needs.
+pub fn unwrapped(text: &str) -> String {
+    text.replace("\n  | ", " ")
+}
