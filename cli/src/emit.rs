@@ -38,6 +38,14 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
             "`--devices`, `--window` and what goes with it are for `--stage pipeline`",
         ));
     }
+    if let StageArg::Ast | StageArg::Scheme | StageArg::Cones | StageArg::Schedule | StageArg::Tiles =
+        args.stage
+        && args.target != TargetChoice::Host
+    {
+        return Err(Failure::usage(
+            "`--target` is for the stages of code: `plan`, `towers`, `pipeline`, `llvm`, `asm`, `clif` and `ptx`",
+        ));
+    }
     let text = match args.stage {
         StageArg::Ast => print(&parse(&input::source(&args.what.file)?)?),
         StageArg::Scheme => input::inspected(&args.what, voice)?.scheme.to_string(),
@@ -308,9 +316,10 @@ fn pipeline(
 #[cfg(feature = "cranelift")]
 fn clif(scheme: &Scheme, kernels: &KernelSet, target: &TargetChoice) -> Result<String, Failure> {
     use torre_compiler::backend::cranelift::{Features, print};
-    use torre_runtime::program::Backend;
     if *target != TargetChoice::Host {
-        return Err(CompileError::HostOnly(Backend::Cranelift).into());
+        return Err(Failure::usage(
+            "Cranelift compiles for this machine only: `--stage llvm` and `asm` take a `--target`",
+        ));
     }
     let text = print(scheme, kernels, Features::Host);
     Ok(text.map_err(|error| CompileError::Cranelift(error.to_string()))?)

@@ -49,6 +49,8 @@ fn wrong_usage_ends_with_2() {
         "emit examples/08-maxwell42.torre --stage ptx --window host",
         "emit examples/08-maxwell42.torre --stage pipeline --target sm_90",
         "emit examples/01-wave1d.torre --stage soul",
+        "emit examples/01-wave1d.torre --stage tiles --target sm_90",
+        "emit examples/01-wave1d.torre --stage ast --target x86-64-v3",
         "emit examples/01-wave1d.torre --stage ptx --target sm_1",
         "bench examples/01-wave1d.torre --backend interp --devices 0",
         "cone examples/01-wave1d.torre --out cone.png",

@@ -285,7 +285,7 @@ impl Code for Interp {
     }
 
     fn description(&self) -> String {
-        format!("interpreter, {}", self.precision)
+        "interpreter".to_owned()
     }
 }
 
