@@ -142,6 +142,33 @@ fn unstable_steps_are_refused_unless_they_are_allowed() {
 }
 
 #[test]
+fn waves_are_uniform_around_a_ring_of_one_cell() {
+    let program = "scheme plate {
+  axes x, y
+  param dt = 0.99
+  field u : scalar on nodes levels 2
+  step { u@next = 2 * u - u@prev + dt^2 * (d2(u, x) + d2(u, y)) }
+}
+problem line {
+  scheme plate
+  domain 30 x 1
+  boundary x: pec, y: periodic
+  init u = exp(-((x - 15) / 3)^2)
+  steps 200
+}
+";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("line.torre");
+    std::fs::write(&path, program).unwrap();
+    let path = path.display();
+    succeed(&format!("run {path} --verify"), &[]);
+    let error = fail(1, &format!("check {path} --set dt=1.01"), &[]);
+    assert!(error.contains("the largest stable `dt` is 1,"), "{error}");
+    let error = fail(1, &format!("check {path} --set domain=30x2"), &[]);
+    assert!(error.contains("stable `dt` is 0.707107"), "{error}");
+}
+
+#[test]
 fn media_from_files_count() {
     let bend = "examples/10-materials.torre";
     succeed(&format!("check {bend} --set dt=0.7"), &[]);

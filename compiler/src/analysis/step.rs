@@ -101,6 +101,9 @@ impl Step {
         if slots.len() > SLOTS {
             return Err(NoStep::TooLarge { slots: slots.len() });
         }
+        // Around a ring of one cell all reads are of the same value: its waves are uniform along that axis.
+        let alone =
+            PerAxis::from_fn(|axis| scheme.grid.is_periodic(axis) && scheme.grid.cells[axis] == 1);
         let mut stages = Vec::new();
         let mut reach = PerAxis::splat(0);
         let mut nonlinear = Vec::new();
@@ -131,9 +134,13 @@ impl Step {
                     .into_iter()
                     .map(|(read, weight)| {
                         let from = scheme.component(read.component).position;
+                        let distance = displacement(position, from, read.offset);
                         Tap {
                             slot: first[read.component.index()] + usize::from(read.age),
-                            distance: displacement(position, from, read.offset).map(|h| h.0),
+                            distance: PerAxis::from_fn(|axis| match alone[axis] {
+                                true => 0,
+                                false => distance[axis].0,
+                            }),
                             weight,
                         }
                     })
