@@ -4,8 +4,8 @@ use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::step_tables::{corrected_rows, probe_places, row_copies, source_groups};
 use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::abi::{
-    AddSources, Argument, CellGhost, CopyRows, CorrectRows, CorrectedRow, CorrectionTable,
-    RowCopy, RowGhost, SourceCell,
+    AddSources, Argument, CellGhost, CopyRows, CorrectRows, CorrectedRow, CorrectionTable, RowCopy,
+    RowGhost, SourceCell,
 };
 use torre_compiler::backend::gpu::layerwise::{self, Shape, Start, ZoneAct, ZoneKernel};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service};

@@ -7,9 +7,7 @@ use torre_compiler::cone::Rational;
 use torre_compiler::lattice::{Axis, Interval, Offset, div_ceil};
 use torre_compiler::layout::PIECE;
 use torre_compiler::scheme::{Op, Read, Value};
-use torre_compiler::testing::{
-    Limits, Rng, add_random_zones, lengthen, random_scheme, star,
-};
+use torre_compiler::testing::{Limits, Rng, add_random_zones, lengthen, random_scheme, star};
 use torre_compiler::tower::block::{Ends, ZBlock, ZBlocks};
 use torre_compiler::tower::{Group, LiveRange, Order, RowRef, Task, TaskList, tasks};
 

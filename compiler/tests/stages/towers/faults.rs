@@ -6,7 +6,8 @@ use torre_compiler::scheme::{Op, Read};
 use torre_compiler::testing::{add_layers, diamonds, lengthen, star};
 use torre_compiler::tower::block::{Division, Options};
 use torre_compiler::tower::{
-    Adds, AllocatedTowers, Amend, Operand, RowOp, StageProgram, TowerProgram, Update, VolumeSource, verify,
+    Adds, AllocatedTowers, Amend, Operand, RowOp, StageProgram, TowerProgram, Update, VolumeSource,
+    verify,
 };
 
 /// A scheme with its layout and a program for it.

@@ -62,7 +62,9 @@ struct Kernel {
 pub fn layerwise(scheme: &Scheme, model: &DeviceModel) -> Choice {
     let amended: f64 = layers::bytes(scheme).iter().sum();
     let stages = scheme.stage_ids();
-    let kept: f64 = stages.map(|stage| layers::kept_bytes_of(scheme, stage)).sum();
+    let kept: f64 = stages
+        .map(|stage| layers::kept_bytes_of(scheme, stage))
+        .sum();
     let bytes = layerwise_bytes_per_cell_step(scheme) + amended + kept;
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let facts = &model.facts;

@@ -33,8 +33,7 @@ use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, Update, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{
-    Effort, Limits, Rng, add_random_zones, elasticity, everywhere,
-    lengthen, maxwell, random_scheme,
+    Effort, Limits, Rng, add_random_zones, elasticity, everywhere, lengthen, maxwell, random_scheme,
 };
 use torre_compiler::tower::{self as towers, block::Division};
 use torre_grammar::parse_schedule;

@@ -9,9 +9,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme, verify};
 use torre_compiler::statics::{Files, NoFiles};
-use torre_compiler::testing::{
-    Limits, Rng, add_random_zones, random_patches, random_scheme,
-};
+use torre_compiler::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::Calculation;

@@ -1,6 +1,6 @@
 //! Kernels for zones: after the updates of a stage have computed all its values, they amend the values in the boxes of
-//! a zone, a value a thread, and advance its states. Zones follow each other in the order of the amendments. Values that
-//! amendments read and the updates overwrite are kept before ([`super::kept`]).
+//! a zone, a value a thread, and advance its states. Zones follow each other in the order of the amendments. Values
+//! that amendments read and the updates overwrite are kept before ([`super::kept`]).
 //!
 //! Layerwise, every stage goes through memory anyway, so that the cost of a second kernel is the traffic of the box's
 //! values; of a third one, the traffic of the values that it copies.
@@ -35,7 +35,8 @@ pub struct ZoneKernel {
 pub enum ZoneAct {
     /// Copies values that amendments read and the updates of the stage overwrite, before these do.
     Keep,
-    /// Amends updates. `turn`: kernels of the same box that come before, where amendments are not in the order of zones.
+    /// Amends updates. `turn`: kernels of the same box that come before, where amendments are not in the order of
+    /// zones.
     Amend { turn: usize },
 }
 
@@ -45,8 +46,7 @@ struct Turn {
     updates: UpdateSet,
 }
 
-/// The amendments of a stage: as few turns as the order of the amendments of each update allows where that is the order
-/// of zones.
+/// The amendments of a stage, each update's in their order; a turn for each zone where that is the order of zones.
 fn turns(scheme: &Scheme, stage: StageId) -> Vec<Turn> {
     let updates = &scheme.stages[stage.index()].updates;
     let mut done = vec![0; updates.len()];
@@ -139,7 +139,8 @@ impl ZoneKernel {
             ZoneAct::Amend { turn } => {
                 let turns = turns(scheme, self.stage).into_iter();
                 let mut own = turns.filter(|other| other.zone == self.zone);
-                own.nth(turn).map_or(UpdateSet::default(), |own| own.updates)
+                own.nth(turn)
+                    .map_or(UpdateSet::default(), |own| own.updates)
             }
         }
     }
@@ -147,7 +148,9 @@ impl ZoneKernel {
     /// Whether it accesses old values that are kept.
     fn has_kept(&self, scheme: &Scheme) -> bool {
         let kept = kept_updates(scheme, self.stage, self.zone);
-        self.updates(scheme).iter().any(|update| kept.contains(update))
+        self.updates(scheme)
+            .iter()
+            .any(|update| kept.contains(update))
     }
 
     /// Its parameters, for an array and memory for old values.

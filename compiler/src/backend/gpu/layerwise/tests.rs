@@ -5,10 +5,12 @@ use super::*;
 use crate::backend::gpu::{Gpu, compile, service};
 use crate::backend::llvm::library::Library;
 use crate::kernel::UpdateSet;
-use crate::layout::Layout;
 use crate::lattice::PerAxis;
+use crate::layout::Layout;
 use crate::scheme::{Op, Precision, Read, ZoneId};
-use crate::testing::{Limits, Rng, add_layers, add_random_zones, maxwell, random_kernels, random_scheme};
+use crate::testing::{
+    Limits, Rng, add_layers, add_random_zones, maxwell, random_kernels, random_scheme,
+};
 
 fn whole(scheme: &Scheme) -> KernelSet {
     let kernels = scheme.stage_ids().map(|stage| RowKernel {
@@ -153,11 +155,17 @@ fn old_values_are_kept_where_amendments_read_them() {
         let all = stages.map(|stage| ZoneKernel::before(scheme, &layout, stage, 0).len());
         all.collect::<Vec<usize>>()
     };
-    assert_eq!((before(&scheme), kept_bytes(&scheme, &layout)), (vec![0, 0], 0));
+    assert_eq!(
+        (before(&scheme), kept_bytes(&scheme, &layout)),
+        (vec![0, 0], 0)
+    );
     let mut expected = Vec::new();
     for (number, updates) in [(0, 1), (1, 2)] {
         let stage = &mut scheme.stages[number];
-        let amended = stage.updates.iter_mut().filter(|u| !u.amendments.is_empty());
+        let amended = stage
+            .updates
+            .iter_mut()
+            .filter(|u| !u.amendments.is_empty());
         for update in amended.take(updates) {
             let is_read = |op: &&mut Op| matches!(op, Op::Read(_));
             let ops = &mut update.amendments[0].body.ops;
@@ -206,7 +214,9 @@ fn amendments_keep_their_order() {
             symbols.dedup();
             assert_eq!(symbols.len(), kernels.len(), "seed {seed}");
             for (number, update) in scheme.stages[stage.index()].updates.iter().enumerate() {
-                let own = kernels.iter().filter(|k| k.updates(&scheme).contains(number));
+                let own = kernels
+                    .iter()
+                    .filter(|k| k.updates(&scheme).contains(number));
                 let own = own.map(|k| (k.zone, k.part));
                 let boxes = |zone: ZoneId| layout.zones[zone.index()].boxes.len();
                 let expected = update.amendments.iter().map(|a| a.zone);
