@@ -148,7 +148,7 @@ fn media_with_memory_give_the_bits_of_the_reference() {
     let plane = "domain 20 x 44
   boundary x: cpml(4), y: pec | cpml(3)
   source Ez at (7, 8) += exp(-((t - 5)/2)^2)
-  probe J of Ez in body at (6, 6) every 4
+  probe J of Ez at (6, 6) every 4
   steps 11";
     let cases = [
         ("maxwell42", three, in_space, "torre(D = 1, TH = 8)"),
