@@ -158,7 +158,8 @@ problem bar {{ scheme lossy; domain {domain}; steps 1000 }}"
         let [bare, following] = ["0.1", "0.1 * u"].map(|f| choices(f, domain, module));
         let layerwise = |of: &[Choice]| {
             let own = of.iter().find(|c| c.schedule == Schedule::Layerwise);
-            own.map(|c| c.prediction.clone()).expect("it is always there")
+            own.map(|c| c.prediction.clone())
+                .expect("it is always there")
         };
         let [bare, kept] = [&bare, &following].map(|of| layerwise(of));
         let more = (kept.memory_bytes - bare.memory_bytes) / (3.0 * 4.0);
