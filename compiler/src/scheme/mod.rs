@@ -293,6 +293,18 @@ impl Scheme {
         visible
     }
 
+    /// Whether a read of an update is of the value that the update overwrites: its own old value (rule 4).
+    pub fn is_overwritten(&self, update: &Update, read: &Read) -> bool {
+        let levels = self.component(read.component).time_levels;
+        read.component == update.target && read.age + 1 == levels
+    }
+
+    /// Whether an amendment of an update reads the value that the update overwrites.
+    pub fn needs_old(&self, update: &Update, amendment: &Amendment) -> bool {
+        let mut reads = amendment.body.reads();
+        reads.any(|read| self.is_overwritten(update, read))
+    }
+
     fn reads(&self) -> impl Iterator<Item = &Read> {
         self.stages
             .iter()

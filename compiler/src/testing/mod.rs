@@ -17,8 +17,8 @@ pub use memo::{look_first, once};
 pub use memory::Memory;
 pub use patches::random_patches;
 pub use random::{
-    Limits, Rng, add_random_bands, add_random_zones, add_random_zones_for_gpus, random_kernels,
-    random_linear_scheme, random_scheme,
+    Limits, Rng, add_random_bands, add_random_zones, random_kernels, random_linear_scheme,
+    random_scheme,
 };
 pub use room::{lengthen, make_room_for_towers, random_folded_scheme, tower_pitch, tower_pitches};
 pub use schemes::{bounded, elasticity, everywhere, maxwell, one_update_per_stage, star};

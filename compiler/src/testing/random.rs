@@ -353,11 +353,16 @@ pub fn add_random_zones(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
                 if scheme.component(target).time_levels == 1 && rng.once_in(3) {
                     continue;
                 }
-                let amendment =
+                let mut amendment =
                     random_amendment(rng, limits, scheme, &targets, target, ZoneId(zone));
+                read_old(scheme, target, &mut amendment);
                 scheme.stages[stage].updates[update]
                     .amendments
                     .push(amendment);
+            }
+            // Some are not in the order of zones.
+            if update % 2 == 1 {
+                scheme.stages[stage].updates[update].amendments.reverse();
             }
         }
     }
@@ -389,25 +394,18 @@ pub fn add_random_bands(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
     }
 }
 
-/// The same, without amendments that read a value that their own stage overwrites, as GPUs require.
-pub fn add_random_zones_for_gpus(rng: &mut Rng, limits: &Limits, scheme: &mut Scheme) {
-    add_random_zones(rng, limits, scheme);
-    let components = scheme.components.clone();
-    for stage in &mut scheme.stages {
-        let targets: Vec<ComponentId> = stage.updates.iter().map(|u| u.target).collect();
-        let overwritten = |op: &Op| match op {
-            Op::Read(read) => {
-                let levels = components[read.component.index()].time_levels;
-                targets.contains(&read.component) && read.age + 1 == levels
-            }
-            _ => false,
-        };
-        let amendments = stage.updates.iter_mut().flat_map(|u| &mut u.amendments);
-        for op in amendments.flat_map(|a| &mut a.body.ops) {
-            if overwritten(op) {
-                *op = Op::Base;
-            }
-        }
+/// Has every second amendment of a component read the value that its update overwrites, if it has an operand for that.
+fn read_old(scheme: &Scheme, target: ComponentId, amendment: &mut Amendment) {
+    if !(target.0 + amendment.zone.0).is_multiple_of(2) {
+        return;
+    }
+    let is_operand = |op: &&mut Op| matches!(op, Op::Read(_) | Op::Const(_));
+    if let Some(op) = amendment.body.ops.iter_mut().find(is_operand) {
+        *op = Op::Read(Read {
+            component: target,
+            age: scheme.component(target).time_levels - 1,
+            offset: PerAxis::splat(0),
+        });
     }
 }
 

@@ -58,4 +58,4 @@ pub use volume_source::{Adds, VolumeSource};
 pub use wave_slots::{BESIDE, WAVE, WaveCopy, WaveSlots};
 pub use zigzag::{StripeLaunch, Zigzag};
 pub use zone_coefs::{ZoneCoefs, ZoneLine};
-pub use zones::{Memory, Variant, Variants, memory_of, reads_overwritten};
+pub use zones::{Memory, Variant, Variants, memory_of};

@@ -385,7 +385,11 @@ impl Order<'_> {
         let operands = self.operands(stage, allocation, target, &update.body);
         let mask = update.mask.map(|mask| at(here, layout.coef_row(mask)));
         let mask = mask.map(|mask| self.own(allocation, mask));
-        let keeps = self.keeps || keeps_old(scheme, update);
+        let amendments = update.amendments.iter();
+        let mut own = amendments.filter(|amendment| self.zones.contains(amendment.zone));
+        let keeps = self.keeps
+            || keeps_old(scheme, update)
+            || own.any(|amendment| scheme.needs_old(update, amendment));
         let old = keeps.then(|| self.own(allocation, target));
         self.registers.insert(target);
         ops.push(RowOp::Update(Update {
@@ -446,10 +450,16 @@ impl Order<'_> {
                 let target = at(stage.target(scheme, layout, update));
                 let body = &update.amendments[of.amendment].body;
                 let mask = update.mask.map(|mask| at(layout.coef_row(mask)));
+                // The register of the row has the new value by now; no body but the update's own reads that.
+                let old = |operand| match operand {
+                    Operand::Register(row) if row == target => Operand::Old(row),
+                    other => other,
+                };
+                let operands = self.operands(stage, allocation, target, body);
                 Amend {
                     of,
                     target,
-                    operands: self.operands(stage, allocation, target, body),
+                    operands: operands.into_iter().map(|o| o.map(old)).collect(),
                     mask: mask.map(|mask| self.own(allocation, mask)),
                 }
             });

@@ -265,6 +265,7 @@ impl Printed<'_> {
         let row = self.row(operand.row());
         match operand {
             Operand::Register(_) => format!("{row} r"),
+            Operand::Old(_) => format!("{row} old"),
             Operand::Entering { shared, .. } => format!("{row} s{shared}"),
             Operand::CrossLane { shared, by: 0, .. } => format!("{row} s{shared}+0"),
             Operand::CrossLane { shared, by, .. } => format!("{row} s{shared}{by:+}"),

@@ -24,7 +24,7 @@ use super::unfit::Unfit;
 use super::volume_source::VolumeSource;
 use super::wave_slots::{WaveCopy, WaveSlots};
 use super::zone_coefs::ZoneCoefs;
-use super::zones::{Variant, reads_overwritten};
+use super::zones::Variant;
 use crate::ghost::reads_ghosts_of_zeros;
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -115,7 +115,7 @@ pub struct Update {
     pub operands: Vec<Option<Operand>>,
     /// Where the update has a mask.
     pub mask: Option<Operand>,
-    /// The old value, where some threads or rows keep it.
+    /// The old value, where some threads or rows keep it, or amendments read it.
     pub old: Option<Operand>,
 }
 
@@ -148,12 +148,15 @@ pub enum Operand {
     Entering { row: RowRef, shared: usize },
     /// The value at an index `by` away, in a shared row.
     CrossLane { row: RowRef, shared: usize, by: i64 },
+    /// Its own old value of a row whose new one is not final, in a register.
+    Old(RowRef),
 }
 
 impl Operand {
     pub fn row(&self) -> RowRef {
         match *self {
             Operand::Register(row)
+            | Operand::Old(row)
             | Operand::Entering { row, .. }
             | Operand::CrossLane { row, .. } => row,
         }
@@ -213,9 +216,6 @@ impl AllocatedTowers {
     ) -> Result<AllocatedTowers, NoProgram> {
         if reads_ghosts_of_zeros(scheme) {
             return Err(Unfit::Zeros.into());
-        }
-        if reads_overwritten(scheme) {
-            return Err(Unfit::Overwritten.into());
         }
         let towers = Towers::new(scheme, layout, tiles)?;
         let boundary = boundary_rows(&towers)?;

@@ -15,8 +15,6 @@ pub enum Unfit {
     Size,
     /// Updates read ghosts of rows that stay 0: towers would give these zeros a sign.
     Zeros,
-    /// An amendment reads a value that its own stage overwrites.
-    Overwritten,
 }
 
 impl fmt::Display for Unfit {
@@ -28,9 +26,6 @@ impl fmt::Display for Unfit {
             }
             Unfit::Advance => "the tower does not come back to the lattice within a few steps",
             Unfit::Size => "the tower is too wide",
-            Unfit::Overwritten => {
-                "in a layer or region an update reads values that its own statement overwrites"
-            }
             Unfit::Zeros => {
                 "an update reads beyond an end of the last axis, where values are negated, in rows that stay 0 at an end of another axis"
             }

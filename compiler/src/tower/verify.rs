@@ -16,7 +16,8 @@
 //! 9. Faces of z blocks move as far as stages read.
 //! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
 //!     happens to it; rows that are amended together are different ones, by the same zone. The values that an amendment
-//!     needs from memory were fetched once in the same stage, and after the wait where a step has one stage only.
+//!     needs from memory were fetched once in the same stage, and after the wait where a step has one stage only. Of its
+//!     own row an amendment reads the old value.
 //! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no
 //!     two rows have the same slot, a period has two stages, and the block has all these slots.
 //!
@@ -201,8 +202,9 @@ struct Check<'a> {
 #[derive(Default)]
 struct StageState {
     updated: BTreeSet<RowUpdate>,
-    /// Rows whose new values are not final.
+    /// Rows whose new values are not final, and the rows among them whose old values are in registers.
     open: BTreeMap<RowRef, RowUpdate>,
+    old: BTreeSet<RowRef>,
     /// Values that amendments have fetched and not used yet, and how many amendments each open row has had.
     fetched: BTreeSet<Amended>,
     amended: BTreeMap<RowUpdate, usize>,
@@ -360,6 +362,7 @@ impl Check<'_> {
                     return Err(self.fault(6, number, what));
                 };
                 state.open.remove(&target);
+                state.old.remove(&target);
             }
             RowOp::Publish { row, shared } => {
                 let value = self.register(number, state, *row)?;
@@ -414,6 +417,15 @@ impl Check<'_> {
                     return Err(self.fault(3, number, what));
                 }
                 return Ok(());
+            }
+            Operand::Old(row) => {
+                return match state.old.contains(&row) {
+                    true => Ok(()),
+                    false => {
+                        let what = format!("the old value of {row:?} is in no register");
+                        Err(self.fault(3, number, what))
+                    }
+                };
             }
             Operand::Entering { shared, .. } => (shared, true),
             Operand::CrossLane { shared, .. } => (shared, false),
@@ -485,6 +497,9 @@ impl Check<'_> {
         self.registers.insert(target, value);
         self.unstored.insert(target);
         state.open.insert(target, op.row);
+        if op.old.is_some() {
+            state.old.insert(target);
+        }
         Ok(())
     }
 

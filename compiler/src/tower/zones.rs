@@ -11,7 +11,7 @@
 use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
-use crate::scheme::{Op, Read, Scheme, StateId, ZoneId, ZoneSet};
+use crate::scheme::{Op, Scheme, StateId, ZoneId, ZoneSet};
 
 /// A variant of the code of interior periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,17 +192,4 @@ pub fn memory_of(scheme: &Scheme, op: &Op) -> Option<Memory> {
         }),
         _ => None,
     }
-}
-
-/// Whether an amendment reads a value that its own stage overwrites: the amendment acts after the overwriting.
-pub fn reads_overwritten(scheme: &Scheme) -> bool {
-    scheme.stages.iter().any(|stage| {
-        let overwritten = |read: &Read| {
-            let is_target = stage.updates.iter().any(|u| u.target == read.component);
-            is_target && read.age + 1 == scheme.component(read.component).time_levels
-        };
-        let amendments = stage.updates.iter().flat_map(|u| &u.amendments);
-        let mut reads = amendments.flat_map(|a| a.body.reads());
-        reads.any(overwritten)
-    })
 }

@@ -4,10 +4,10 @@ use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::step_tables::{corrected_rows, probe_places, row_copies, source_groups};
 use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::abi::{
-    AddSources, Amend, Argument, CellGhost, CopyRows, CorrectRows, CorrectedRow, CorrectionTable,
-    RowCopy, RowGhost, SourceCell,
+    AddSources, Argument, CellGhost, CopyRows, CorrectRows, CorrectedRow, CorrectionTable, RowCopy,
+    RowGhost, SourceCell,
 };
-use torre_compiler::backend::gpu::layerwise::{self, AmendKernel, Shape, Start};
+use torre_compiler::backend::gpu::layerwise::{self, Shape, Start, ZoneAct, ZoneKernel};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service};
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::injection::Injections;
@@ -108,6 +108,8 @@ struct StageJobs {
 pub(super) struct DeviceCode {
     pub services: Services,
     array: Address,
+    /// Old values that amendments read; nothing accesses it where there are none.
+    kept: Address,
     /// Per phase and stage.
     stages: Vec<Vec<StageJobs>>,
     /// Per phase the places of the probes.
@@ -161,17 +163,17 @@ impl DeviceCode {
             service::GATHER,
             service::GATHER_PLANE,
         ];
-        let amending: Vec<AmendKernel> = scheme
+        let in_zones: Vec<ZoneKernel> = scheme
             .stage_ids()
             .flat_map(|stage| {
                 (0..scheme.phases())
-                    .flat_map(move |phase| AmendKernel::all(scheme, &set.layout, stage, phase))
+                    .flat_map(move |phase| ZoneKernel::all(scheme, &set.layout, stage, phase))
             })
             .collect();
         let names: Vec<String> = kernels
             .iter()
             .map(|kernel| format!("torre_{kernel}"))
-            .chain(amending.iter().map(AmendKernel::symbol))
+            .chain(in_zones.iter().map(ZoneKernel::symbol))
             .chain(own.map(str::to_owned))
             .collect();
         let functions = device.load(&ptx.text, &names)?;
@@ -187,9 +189,14 @@ impl DeviceCode {
             gather,
             gather_plane,
         };
+        let kept = match layerwise::kept_bytes(scheme, &set.layout) {
+            0 => array,
+            bytes => device.take(bytes)?,
+        };
         let mut code = DeviceCode {
             services,
             array,
+            kept,
             stages: Vec::new(),
             probes: Vec::new(),
         };
@@ -197,11 +204,23 @@ impl DeviceCode {
             let index = kernels.binary_search(&kernel).ok()?;
             functions.get(index).copied()
         };
+        let function_of = |number: usize| {
+            let function = functions.get(kernels.len() + number);
+            function.copied().ok_or_else(missing)
+        };
         let tables = correction_tables(device, injections)?;
         for phase in 0..scheme.phases() {
             let mut stages = Vec::new();
             for stage in scheme.stage_ids() {
                 let mut jobs = StageJobs::default();
+                let own = in_zones.iter().enumerate();
+                let own = own.filter(|(_, kernel)| (kernel.stage, kernel.phase) == (stage, phase));
+                let (before, after): (Vec<_>, Vec<_>) =
+                    own.partition(|(_, kernel)| kernel.act == ZoneAct::Keep);
+                for (number, kernel) in before {
+                    let job = code.in_zone(function_of(number)?, kernel, scheme, &set.layout)?;
+                    jobs.updates.push(job);
+                }
                 for block in stage_blocks(scheme, stage) {
                     let kernel = RowKernel {
                         stage,
@@ -215,13 +234,9 @@ impl DeviceCode {
                     let function = find(kernel).ok_or_else(missing)?;
                     jobs.updates.push(code.update(function, &start));
                 }
-                for (number, kernel) in amending.iter().enumerate() {
-                    if (kernel.stage, kernel.phase) == (stage, phase) {
-                        let function = functions.get(kernels.len() + number);
-                        let function = *function.ok_or_else(missing)?;
-                        jobs.updates
-                            .push(code.amend(function, kernel, &set.layout)?);
-                    }
+                for (number, kernel) in after {
+                    let job = code.in_zone(function_of(number)?, kernel, scheme, &set.layout)?;
+                    jobs.updates.push(job);
                 }
                 for (rows, table) in injections.corrected().iter().zip(&tables) {
                     if rows.group.stage == stage {
@@ -300,10 +315,11 @@ impl DeviceCode {
         }
     }
 
-    fn amend(
+    fn in_zone(
         &self,
         function: Function,
-        kernel: &AmendKernel,
+        kernel: &ZoneKernel,
+        scheme: &Scheme,
         layout: &Layout,
     ) -> Result<Job, DeviceError> {
         let (blocks, threads) = kernel.start(layout).ok_or(DeviceError::TooLong)?;
@@ -314,10 +330,7 @@ impl DeviceCode {
                 threads,
                 shared: 0,
             },
-            arguments: Amend {
-                array: self.array.0,
-            }
-            .arguments(),
+            arguments: kernel.arguments(scheme, self.array.0, self.kept.0),
         })
     }
 

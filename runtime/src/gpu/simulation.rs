@@ -25,6 +25,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::abi::Volumes;
+use torre_compiler::backend::gpu::layerwise::kept_bytes;
 use torre_compiler::injection::{Driven, Injections};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::problem::Problem;
@@ -191,7 +192,9 @@ impl<'a, T: Value> OnDevice<'a, T> {
     pub fn device_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
         let planes = Self::plane_bytes(scheme, problem, set);
         let around = planes.saturating_mul(2).saturating_add(3 * RECORD_BYTES);
-        set.layout.bytes().saturating_add(around)
+        let kept = kept_bytes(scheme, &set.layout);
+        let values = set.layout.bytes().saturating_add(kept);
+        values.saturating_add(around)
     }
 
     /// Bytes for slices that wait together: some of the largest one.

@@ -41,7 +41,6 @@ use boxes::{Boxes, FarFrom};
 use fit::Known;
 use predict::Slowdown;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use torre_compiler::backend::gpu::layerwise::reads_overwritten;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::incident::{self, FarRows};
@@ -230,9 +229,6 @@ impl<'a> DevicePlanner<'a> {
     /// The plan for one choice.
     pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoPlan> {
         let scheme = self.planner.scheme;
-        if reads_overwritten(scheme) {
-            return Err(self.refused(&choice.name, Refusal::Overwritten));
-        }
         let kernels = code::kernels(scheme)?;
         let patches = match &choice.schedule {
             Schedule::Pyramids(pyramid) => {

@@ -207,6 +207,46 @@ fn assemble_towers(cases: &[Towers]) {
     }
 }
 
+/// A program whose towers are compiled for a GPU.
+struct Planned {
+    target: &'static str,
+    precision: Precision,
+    text: String,
+}
+
+/// The towers that are expected to be fastest for some programs.
+fn assemble_planned(cases: &[Planned]) {
+    let Ok(library) = library() else {
+        eprintln!("skipped: {} assemblies: no LLVM", cases.len());
+        return;
+    };
+    let assembler = Assembler::new();
+    for case in cases {
+        let Planned {
+            target,
+            precision,
+            text,
+        } = case;
+        let options = Options {
+            precision: *precision,
+            ..Options::default()
+        };
+        let world = FileWorld::beside(Path::new("."));
+        let resolved = load(&world, &Text::new("layers", text), &options);
+        let resolved = resolved.expect("a problem without errors");
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        let gpu = Gpu::named(target).expect("a known name");
+        let model = DeviceModel::usual(gpu).expect("a usual GPU");
+        let planner = DevicePlanner::new(scheme, problem, &model).expect("a small grid");
+        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
+        let what = format!("{} {precision} {target} {text}", plan.choice.name);
+        let towers = plan.compile_towers(library, scheme, &model);
+        let towers = towers.expect("valid IR");
+        let towers = towers.unwrap_or_else(|| panic!("{what}: towers are faster"));
+        assembler.check(&towers.ptx.text, target, &what);
+    }
+}
+
 /// Absorbing layers on all sides, and on the sides of one axis.
 #[test]
 fn towers_with_layers_are_assembled_without_spills() {
@@ -227,33 +267,56 @@ fn towers_with_layers_are_assembled_without_spills() {
             "x: cpml(10), z: pec",
         ),
     ];
-    let Ok(library) = library() else {
-        eprintln!("skipped: {} assemblies: no LLVM", cases.len());
-        return;
-    };
-    let assembler = Assembler::new();
-    for (target, precision, name, length, sides) in cases {
-        let text = format!(
+    let cases = cases.map(|(target, precision, name, length, sides)| Planned {
+        target,
+        precision,
+        text: format!(
             "use std::maxwell::{name}\nproblem p {{\n  scheme {name}\n  domain 768 x 768 x {length}\n  boundary {sides}\n  steps 1000\n}}\n"
-        );
-        let options = Options {
-            precision,
-            ..Options::default()
-        };
-        let world = FileWorld::beside(Path::new("."));
-        let resolved = load(&world, &Text::new("layers", &text), &options);
-        let resolved = resolved.expect("a problem without errors");
-        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-        let gpu = Gpu::named(target).expect("a known name");
-        let model = DeviceModel::usual(gpu).expect("a usual GPU");
-        let planner = DevicePlanner::new(scheme, problem, &model).expect("a small grid");
-        let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-        let what = format!("{} {precision} {name} {length} {target}", plan.choice.name);
-        let towers = plan.compile_towers(library, scheme, &model);
-        let towers = towers.expect("valid IR");
-        let towers = towers.unwrap_or_else(|| panic!("{what}: towers are faster"));
-        assembler.check(&towers.ptx.text, target, &what);
-    }
+        ),
+    });
+    assemble_planned(&cases);
+}
+
+/// A medium with memory in half of the grid, whose states follow old values of fields.
+#[test]
+fn towers_with_states_that_follow_old_values_are_assembled_without_spills() {
+    let body = |sides: &str| {
+        format!(
+            "use std::maxwell::maxwell42
+use std::curl::curl
+def lorentz(E, body, dt, w0 = 0.3, wp = 0.2, loss = 0.01) {{
+  state J in body
+  state P in body
+  J@next = ((1 - loss*dt/2) * J + dt * (wp^2 * E - w0^2 * P)) / (1 + loss*dt/2)
+  P@next = P + dt * J@next
+  J@next
+}}
+scheme dispersive : maxwell42 {{
+  region body = x > 384
+  step {{
+    E += dt * (curl(H, order) - [lorentz(E.x, body, dt), lorentz(E.y, body, dt), lorentz(E.z, body, dt)])
+  }}
+}}
+problem p {{
+  scheme dispersive
+  domain 768 x 768 x 256
+  boundary {sides}
+  steps 1000
+}}
+"
+        )
+    };
+    let cases = [
+        ("sm_90a", "all: zero"),
+        ("sm_90a", "all: cpml(10)"),
+        ("sm_80", "all: zero"),
+    ];
+    let cases = cases.map(|(target, sides)| Planned {
+        target,
+        precision: Precision::F32,
+        text: body(sides),
+    });
+    assemble_planned(&cases);
 }
 
 /// The pyramids that are expected to be fastest for programs with one or two axes, on grids of any size: large ones,

@@ -86,7 +86,9 @@ const NAMED: i64 = 1024;
 const MEDIA: u32 = 184;
 /// Registers that a thread needs where rows are amended, beside others: places of states and coefficients, and values
 /// that have been fetched for rows.
-pub const AMENDING: u32 = 40;
+const AMENDING: u32 = 40;
+/// Registers for old values that amendments read, of the rows that are amended together.
+const OLD: u32 = 6;
 /// Registers that a thread needs where blocks share lines, beside others; it gets them where registers are moved, too.
 pub const ACROSS: u32 = 24;
 /// The most threads of a block.
@@ -257,6 +259,13 @@ impl Block {
     }
 }
 
+/// Registers that a thread needs where rows are amended, beside others.
+pub fn amending_registers(scheme: &Scheme) -> u32 {
+    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    let old = updates.any(|u| u.amendments.iter().any(|a| scheme.needs_old(u, a)));
+    AMENDING + if old { OLD } else { 0 }
+}
+
 /// Registers that a thread should have. Variants that only some towers run may spill.
 fn demand(
     scheme: &Scheme,
@@ -269,7 +278,7 @@ fn demand(
     let kept = kept.unwrap_or(0) * scheme.precision.bytes() / 4;
     let registers = kept as u32 + options.working_registers;
     let across = if lines.slabs().is_some() { ACROSS } else { 0 };
-    let amending = |has: bool| if has { AMENDING } else { 0 };
+    let amending = |has: bool| if has { amending_registers(scheme) } else { 0 };
     let demand = Demand {
         needed: registers + across + amending(variants.all_have_zones()),
         wanted: registers + ACROSS + amending(variants.any_zones()),

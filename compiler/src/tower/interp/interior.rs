@@ -289,7 +289,9 @@ impl<T: Real> TowerInterp<'_, T> {
             before.set(z, old);
         }
         lane.tower.registers.insert(op.target, target);
-        lane.old.insert(op.row, before);
+        if op.old.is_some() {
+            lane.old.insert(op.target, before);
+        }
         Ok(())
     }
 
@@ -299,9 +301,9 @@ impl<T: Real> TowerInterp<'_, T> {
         let group = lane.origin + row.at;
         let [outer, middle, _] = update.region.0;
         let acts = outer.contains(group.x) && middle.contains(group.y);
-        let old = lane.old.remove(row);
+        let target = self.target(row, lane);
+        let old = lane.old.remove(&target);
         if let (true, false, Some(old)) = (self.is_predicated(lane.of), acts, old) {
-            let target = self.target(row, lane);
             lane.tower.registers.insert(target, old);
         }
     }
@@ -458,7 +460,7 @@ pub(super) struct Lane<'s, 'p, T> {
     /// States that amendments have asked for.
     pub states: BTreeMap<(Amended, StateId), Line<T>>,
     /// Old values of rows whose new ones are not final yet.
-    old: BTreeMap<RowUpdate, Line<T>>,
+    old: BTreeMap<RowRef, Line<T>>,
     /// Shared rows as they will be when the stage is over.
     published: Vec<(usize, Line<T>)>,
 }
@@ -478,6 +480,10 @@ impl<T: Real> Lane<'_, '_, T> {
                 self.tower.registers.insert(row, line);
                 Ok(())
             }
+            Operand::Old(row) => match self.old.contains_key(&row) {
+                true => Ok(()),
+                false => Err(format!("the old value of {row:?} is in no register")),
+            },
             Operand::CrossLane { .. } => Ok(()),
         }
     }
@@ -488,6 +494,7 @@ impl<T: Real> Lane<'_, '_, T> {
             Operand::Register(row) | Operand::Entering { row, .. } => {
                 self.tower.registers.get(&row)?.get(z)
             }
+            Operand::Old(row) => self.old.get(&row)?.get(z),
             Operand::CrossLane { shared, by, .. } => self.shared[shared].get(z + by),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Check, Fault, StageState};
 use crate::scheme::Op;
-use crate::tower::program::{Amend, Amended};
+use crate::tower::program::{Amend, Amended, Operand};
 use crate::tower::residency::{RowRef, RowUpdate, StageAt};
 use crate::tower::zones::memory_of;
 use std::collections::BTreeSet;
@@ -95,6 +95,11 @@ impl Check<'_> {
             return Err(self.fault(10, number, what));
         }
         for operand in op.operands.iter().flatten().chain(&op.mask) {
+            let is_old = matches!(operand, Operand::Old(_));
+            if is_old != (operand.row() == target) {
+                let what = format!("{of:?} reads {operand:?}, which is not from before the stage");
+                return Err(self.fault(10, number, what));
+            }
             self.operand(number, state, *operand)?;
         }
         self.check_rows(number, stage, of.row, body, &op.operands)?;

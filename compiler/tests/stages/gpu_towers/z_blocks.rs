@@ -7,9 +7,7 @@ use torre_compiler::cone::Rational;
 use torre_compiler::lattice::{Axis, Interval, Offset, div_ceil};
 use torre_compiler::layout::PIECE;
 use torre_compiler::scheme::{Op, Read, Value};
-use torre_compiler::testing::{
-    Limits, Rng, add_random_zones_for_gpus, lengthen, random_scheme, star,
-};
+use torre_compiler::testing::{Limits, Rng, add_random_zones, lengthen, random_scheme, star};
 use torre_compiler::tower::block::{Ends, ZBlock, ZBlocks};
 use torre_compiler::tower::{Group, LiveRange, Order, RowRef, Task, TaskList, tasks};
 
@@ -141,7 +139,7 @@ fn z_blocks_of_random_schemes_give_the_bits_of_rows() {
         }
         zones_along_lines_only(&mut scheme);
         if seed % 2 == 0 {
-            add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
+            add_random_zones(&mut Rng::new(seed), &limits, &mut scheme);
         }
         assert_eq!(torre_compiler::scheme::verify(&scheme), Ok(()));
         let pitch = Rational::new(rng.within(4, 12), 2).unwrap_or(Rational::ONE);

@@ -2,11 +2,12 @@
 
 use super::*;
 use torre_compiler::incident::FarRows;
-use torre_compiler::scheme::Op;
+use torre_compiler::scheme::{Op, Read};
 use torre_compiler::testing::{add_layers, diamonds, lengthen, star};
 use torre_compiler::tower::block::{Division, Options};
 use torre_compiler::tower::{
-    Adds, AllocatedTowers, Operand, RowOp, StageProgram, TowerProgram, Update, VolumeSource, verify,
+    Adds, AllocatedTowers, Amend, Operand, RowOp, StageProgram, TowerProgram, Update, VolumeSource,
+    verify,
 };
 
 /// A scheme with its layout and a program for it.
@@ -368,6 +369,56 @@ fn rows_are_amended_in_order_with_what_was_asked_for() {
         });
         assert_eq!(operand, Some(3), "another value is read");
     }
+}
+
+/// The new value of a row instead of the old one, and an update that does not keep the old one.
+#[test]
+fn amendments_read_old_values_of_their_rows() {
+    let mut scheme = maxwell(4, Precision::F32, [24; 3]);
+    scheme.grid.boundary = PerAxis::splat([Boundary::Zero; 2]);
+    everywhere(&mut scheme);
+    add_layers(&mut scheme, PerAxis([0, 0, 3]));
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        let ops = update.amendments.iter_mut().flat_map(|a| &mut a.body.ops);
+        let mut reads = ops.filter(|op| matches!(op, Op::Read(_)));
+        if let Some(op) = reads.next() {
+            *op = Op::Read(Read {
+                component: update.target,
+                age: 0,
+                offset: PerAxis::splat(0),
+            });
+        }
+    }
+    let case = Case::of(scheme, Division::Shared(1));
+    fn amends(op: &mut RowOp) -> &mut [Amend] {
+        match op {
+            RowOp::Amend(all) => all,
+            _ => &mut [],
+        }
+    }
+    let is_old = |operand: &Operand| matches!(operand, Operand::Old(_));
+    let new = case.broken_stage(|stage| {
+        let operands = stage.ops.iter_mut().flat_map(amends);
+        let mut operands = operands.flat_map(|amend| amend.operands.iter_mut().flatten());
+        let found = operands.find(|operand| is_old(operand));
+        found
+            .map(|operand| *operand = Operand::Register(operand.row()))
+            .is_some()
+    });
+    assert_eq!(new, Some(10), "the new value is read");
+    let none = case.broken_stage(|stage| {
+        let mut all = stage.ops.iter_mut().flat_map(amends);
+        let reads = |amend: &&mut Amend| amend.operands.iter().flatten().any(is_old);
+        let Some(row) = all.find(reads).map(|amend| amend.of.row) else {
+            return false;
+        };
+        let updates = stage.ops.iter_mut().filter_map(|op| match op {
+            RowOp::Update(update) if update.row == row => Some(update),
+            _ => None,
+        });
+        updates.map(|update| update.old = None).count() == 1
+    });
+    assert_eq!(none, Some(3), "no register has the old value");
 }
 
 /// Waves in slots: too early, from another slot, not copied, twice.

@@ -6,7 +6,7 @@ use super::*;
 use torre_compiler::injection::{Injection, Receiver, inject};
 use torre_compiler::real::Real;
 use torre_compiler::testing::{
-    Stagewise, add_random_zones_for_gpus, diamonds, lengthen, make_room_for_towers, tower_pitch,
+    Stagewise, add_random_zones, diamonds, lengthen, make_room_for_towers, tower_pitch,
     tower_pitches,
 };
 use torre_compiler::tower::block::{Division, Options};
@@ -324,7 +324,7 @@ fn run(seeds: impl Iterator<Item = u64>) {
         make_room_for_towers(&mut rng, &mut scheme, 20);
         let amended = seed % 4 > 1;
         if amended {
-            add_random_zones_for_gpus(&mut Rng::new(seed), &Limits::TOWERS, &mut scheme);
+            add_random_zones(&mut Rng::new(seed), &Limits::TOWERS, &mut scheme);
         }
         if torre_compiler::scheme::verify(&scheme).is_err() {
             continue;

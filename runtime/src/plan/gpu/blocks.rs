@@ -5,7 +5,8 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::block::{
-    AMENDING, Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
+    Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
+    amending_registers,
 };
 use torre_compiler::tower::{AllocatedTowers, Towers};
 
@@ -47,8 +48,8 @@ pub fn most_kept(towers: &Towers) -> usize {
 fn least_registers(scheme: &Scheme, towers: &Towers) -> u64 {
     let variants = &towers.variants;
     let amending = match (variants.all_have_zones(), variants.plain()) {
-        (true, 1) => u64::from(AMENDING - ALONE),
-        (true, _) => u64::from(AMENDING),
+        (true, 1) => u64::from(amending_registers(scheme) - ALONE),
+        (true, _) => u64::from(amending_registers(scheme)),
         (false, _) => 0,
     };
     (most_kept(towers) * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING + amending

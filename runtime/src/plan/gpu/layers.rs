@@ -84,6 +84,14 @@ pub(super) fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) 
     own.sum::<f64>() / cells
 }
 
+/// Bytes of old values per cell-step that kernels read and write before the updates of a stage overwrite them.
+pub fn kept_bytes_of(scheme: &Scheme, stage: StageId) -> f64 {
+    let own = amendments_of(scheme, stage);
+    let kept = own.filter(|(update, amendment)| scheme.needs_old(update, amendment));
+    let shares = kept.map(|(update, amendment)| share_of(scheme, update, amendment));
+    2.0 * scheme.precision.bytes() as f64 * shares.sum::<f64>()
+}
+
 /// Bytes of states that are read and written per cell-step, and bytes of the values that amending kernels read and
 /// write again after a stage has stored them.
 pub fn bytes(scheme: &Scheme) -> [f64; 2] {

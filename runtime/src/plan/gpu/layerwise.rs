@@ -14,7 +14,7 @@ use torre_compiler::ghost::{AxisGhosts, Ghost};
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::schedule::Schedule;
-use torre_compiler::scheme::{ComponentId, Read, Scheme, StageId, ZoneSet};
+use torre_compiler::scheme::{ComponentId, Read, Scheme, StageId, Update, ZoneSet};
 use torre_compiler::tile::{Block, stage_blocks};
 
 // Fitted to 240 rates of bare grids on several H200, whose plain copies run at 4.27 TB/s: schemes with one axis to
@@ -61,7 +61,11 @@ struct Kernel {
 /// The layerwise schedule, with the rate that is expected of it.
 pub fn layerwise(scheme: &Scheme, model: &DeviceModel) -> Choice {
     let amended: f64 = layers::bytes(scheme).iter().sum();
-    let bytes = layerwise_bytes_per_cell_step(scheme) + amended;
+    let stages = scheme.stage_ids();
+    let kept: f64 = stages
+        .map(|stage| layers::kept_bytes_of(scheme, stage))
+        .sum();
+    let bytes = layerwise_bytes_per_cell_step(scheme) + amended + kept;
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
     let facts = &model.facts;
     let rows = Layout::for_gpu(scheme).map_or(f64::INFINITY, |layout| f64::from(layout.rows));
@@ -98,6 +102,7 @@ fn kernels(scheme: &Scheme, model: &DeviceModel) -> Vec<Kernel> {
     let mut all = Vec::new();
     for stage in scheme.stage_ids() {
         let blocks = stage_blocks(scheme, stage);
+        all.extend(keeping(scheme, stage));
         all.extend(
             blocks
                 .iter()
@@ -168,13 +173,31 @@ fn ends_with_ghosts(scheme: &Scheme, id: ComponentId, axis: Axis) -> usize {
     usize::from(below) + usize::from(above)
 }
 
+/// The kernels that copy values which amendments of a stage read and its updates overwrite.
+fn keeping(scheme: &Scheme, stage: StageId) -> Vec<Kernel> {
+    let needed = |update: &Update| {
+        let own = update.amendments.iter();
+        let own = own.filter(|amendment| scheme.needs_old(update, amendment));
+        let zones = own.map(|amendment| ZoneSet::of(amendment.zone));
+        zones.fold(ZoneSet::default(), ZoneSet::union)
+    };
+    let updates = scheme.stages[stage.index()].updates.iter();
+    let zones = updates.fold(ZoneSet::default(), |set, u| set.union(needed(u)));
+    in_zones(scheme, zones, layers::kept_bytes_of(scheme, stage))
+}
+
 /// The kernels that amend the values that a stage has stored.
 fn amending(scheme: &Scheme, stage: StageId) -> Vec<Kernel> {
     let updates = scheme.stages[stage.index()].updates.iter();
     let zones = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
+    let bytes = layers::bytes_of(scheme, stage).iter().sum();
+    in_zones(scheme, zones, bytes)
+}
+
+/// A kernel for each box of some zones, which together move these bytes per cell of the grid.
+fn in_zones(scheme: &Scheme, zones: ZoneSet, bytes: f64) -> Vec<Kernel> {
     let count: usize = zones.iter().map(|zone| scheme.zone(zone).boxes.len()).sum();
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
-    let bytes: f64 = layers::bytes_of(scheme, stage).iter().sum();
     let bytes = bytes * cells / count.max(1) as f64;
     let kernel = Kernel {
         bytes,

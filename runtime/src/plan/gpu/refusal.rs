@@ -9,10 +9,6 @@ use torre_compiler::tile::NoTiles;
 use torre_compiler::tower::block::{MOST_THREADS, Misfit};
 use torre_compiler::tower::{NoProgram, Unfit};
 
-/// What helps where updates overwrite values that states follow.
-pub(super) const FIELDS_INSTEAD: &str = "no schedule of a GPU runs them: leave out `--backend cuda`, or advance what is kept as fields, in \
-     `where REGION { .. }` before the update";
-
 /// Why a GPU does not run a schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
@@ -42,8 +38,6 @@ pub enum Refusal {
         threads: u32,
         most: u64,
     },
-    /// Updates in zones read values that their own stage overwrites.
-    Overwritten,
     /// Z blocks lean too much in time blocks of `steps` steps.
     Lean {
         steps: u64,
@@ -255,7 +249,6 @@ impl fmt::Display for Refusal {
                 f,
                 "a block does not hold lines, and in {steps} steps the ends of parts that it holds lean too much"
             ),
-            Refusal::Overwritten => Unfit::Overwritten.fmt(f),
             Refusal::Patches(misfit) => misfit.fmt(f),
             Refusal::SecondArray { bytes, memory } => write!(
                 f,

@@ -1,6 +1,6 @@
 //! The schedules and options that help where a GPU refuses a schedule.
 
-use super::refusal::{self, NoDevices, NoSlabs, NoWindow, Refusal};
+use super::refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
 use super::{DevicePlanner, Fit, HEIGHTS, NoPlan};
 use torre_compiler::lattice::Axis;
 use torre_compiler::schedule::Schedule;
@@ -38,7 +38,6 @@ impl DevicePlanner<'_> {
                 "use a larger base or fewer steps, as in `pyramid(B = 48, TH = 2)`, or use `layerwise`"
                     .to_owned()
             }
-            Refusal::Overwritten => refusal::FIELDS_INSTEAD.to_owned(),
             _ if self.has_patches() => {
                 "towers are for calculations on three axes: use `pyramid`, `layerwise` or `auto`"
                     .to_owned()

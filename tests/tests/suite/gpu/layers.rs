@@ -100,3 +100,97 @@ problem p {
     let starts = starts(library, &device, "box", scheme, problem, Some(towers));
     assert!(starts <= 3, "{starts}");
 }
+
+/// The medium with memory of the book, as a base with these axes has it: its states follow the values of `E` that the
+/// update of `E` overwrites. Layers lie across the body.
+fn dispersive(base: &str, update: &str, problem: &str) -> String {
+    format!(
+        "use std::maxwell::{base}
+use std::curl::curl
+def lorentz(E, body, dt, w0 = 0.3, wp = 0.2, loss = 0.01) {{
+  state J in body
+  state P in body
+  J@next = ((1 - loss*dt/2) * J + dt * (wp^2 * E - w0^2 * P)) / (1 + loss*dt/2)
+  P@next = P + dt * J@next
+  J@next
+}}
+scheme dispersive : {base} {{
+  region body = x > 3 and x < 11 and y > 2
+  region ball = (x - 7)^2 + (y - 6)^2 < 20
+  step {{ {update} }}
+}}
+problem p {{
+  scheme dispersive
+  {problem}
+}}
+"
+    )
+}
+
+#[test]
+fn media_with_memory_give_the_bits_of_the_reference() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    let two = "Ez += dt * (d(H.y, x, order) - d(H.x, y, order) - lorentz(Ez, body, dt) - 0.5 * lorentz(Ez, ball, dt))";
+    let three = "E += dt * (curl(H, order) - [
+      lorentz(E.x, body, dt) + 0.5 * lorentz(E.x, ball, dt), lorentz(E.y, body, dt), lorentz(E.z, ball, dt)])";
+    let in_space = "domain 16 x 17 x 18
+  boundary x: cpml(4), y: pec | cpml(3), z: cpml(5)
+  source E.z at (7, 8, 3) += exp(-((t - 5)/2)^2)
+  source E.y at (5, 5, 9) += 0.3 * sin(t)
+  probe E.z at (12, 3, 7)
+  probe P of E.y at (6, 6, 9) every 8
+  steps 13";
+    let around = "domain 14 x 34 x 16
+  boundary x: pec, y: periodic, z: pec | cpml(3)
+  source E.x at (7, 8, 3) += exp(-((t - 5)/2)^2)
+  steps 11";
+    let plane = "domain 20 x 44
+  boundary x: cpml(4), y: pec | cpml(3)
+  source Ez at (7, 8) += exp(-((t - 5)/2)^2)
+  probe J of Ez at (6, 6) every 4
+  steps 11";
+    let cases = [
+        ("maxwell42", three, in_space, "torre(D = 1, TH = 8)"),
+        ("maxwell22", three, around, "torre(D = 1, TH = 4)"),
+        ("maxwell_tm", two, plane, "pyramid(B = 12, TH = 4, Z = 40)"),
+    ];
+    for (base, update, problem, schedule) in cases {
+        for precision in [Precision::F32, Precision::F64] {
+            let text = dispersive(base, update, problem);
+            let options = Options {
+                precision,
+                ..Options::default()
+            };
+            let world = FileWorld::beside(std::path::Path::new("."));
+            let resolved = load(&world, &Source::new("body", &text), &options);
+            let resolved = resolved.unwrap_or_else(|e| panic!("{base}: {e:?}"));
+            let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+            let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+            let old = |u: &&Update| u.amendments.iter().any(|a| scheme.needs_old(u, a));
+            assert!(updates.filter(old).count() > 0, "{base}");
+            let each = starts_per_step(library, &device, base, scheme, problem);
+            let (plan, model) = plan_of(&device, scheme, problem, schedule);
+            if plan.patches.is_some() {
+                let blocks = plan.compile_blocks(library, scheme, &model);
+                let blocks = blocks.expect("valid IR").expect("pyramids");
+                let asked = patches::Asked {
+                    scheme,
+                    problem,
+                    files: &NoFiles,
+                };
+                let shape = Shape::of(scheme);
+                let result = patches::compare_any(library, &device, asked, shape, &blocks);
+                assert_eq!(result, Ok(()), "{base}");
+                continue;
+            }
+            let towers = &compiled(library, scheme, &plan, &model);
+            assert!(runs_amendments(towers), "{base}");
+            let by_towers = starts(library, &device, base, scheme, problem, Some(towers));
+            assert!(
+                by_towers < each * problem.steps / 2,
+                "{base}: {by_towers} {each}"
+            );
+        }
+    }
+}

@@ -9,9 +9,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme, verify};
 use torre_compiler::statics::{Files, NoFiles};
-use torre_compiler::testing::{
-    Limits, Rng, add_random_zones_for_gpus, random_patches, random_scheme,
-};
+use torre_compiler::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::Calculation;
@@ -165,7 +163,7 @@ fn pyramids_of_more_random_schemes_give_the_bits_of_the_reference() {
 #[test]
 fn pyramids_in_random_zones_give_the_bits_of_the_reference() {
     random_runs(0..32, FLAT, |rng, scheme| {
-        add_random_zones_for_gpus(rng, &Limits::PATCHES, scheme);
+        add_random_zones(rng, &Limits::PATCHES, scheme);
     });
 }
 
@@ -177,7 +175,7 @@ fn pyramids_in_space_give_the_bits_of_the_reference() {
 #[test]
 fn pyramids_in_space_with_zones_give_the_bits_of_the_reference() {
     random_runs(0..72, IN_SPACE, |rng, scheme| {
-        add_random_zones_for_gpus(rng, &IN_SPACE, scheme);
+        add_random_zones(rng, &IN_SPACE, scheme);
     });
 }
 

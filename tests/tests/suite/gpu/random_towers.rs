@@ -56,7 +56,7 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
             lengthen(&mut scheme, axis, by + rng.within(0, 6));
         }
         if seed % 4 > 1 {
-            add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
+            add_random_zones(&mut Rng::new(seed), &limits, &mut scheme);
         }
         let mut problem = random_problem(&mut rng, &scheme);
         problem.steps = rng.within(3, 9) as u64;
@@ -109,7 +109,7 @@ fn programs_of_random_schemes_with_zones_keep_the_rules() {
             continue;
         }
         let width = rng.within(2, 6);
-        add_random_zones_for_gpus(&mut Rng::new(seed), &limits, &mut scheme);
+        add_random_zones(&mut Rng::new(seed), &limits, &mut scheme);
         let slope = doubled_slope(&scheme) as f64 / 2.0;
         let problem = random_problem(&mut rng, &scheme);
         let schedule = &format!("(outer, middle): diamond(W = {width}) slope {slope} height 4");

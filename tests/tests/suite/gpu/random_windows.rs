@@ -37,7 +37,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         let more = rng.within(10, 30) + if ring { 40 } else { 0 };
         lengthen(&mut scheme, Axis::OUTER, more);
         if rng.once_in(2) {
-            add_random_zones_for_gpus(&mut rng, &limits, &mut scheme);
+            add_random_zones(&mut rng, &limits, &mut scheme);
         }
         let mut problem = random_problem(&mut rng, &scheme);
         let steps = i64::from(scheme.phases()) * rng.within(2, 5) * 2;

@@ -236,7 +236,7 @@ fn random_problems_on_several_devices_give_the_bits_of_the_reference() {
         let count = rng.within(2, 3);
         lengthen(&mut scheme, Axis::MIDDLE, count * rng.within(9, 15));
         if rng.once_in(2) {
-            add_random_zones_for_gpus(&mut rng, &limits, &mut scheme);
+            add_random_zones(&mut rng, &limits, &mut scheme);
         }
         let cells = scheme.grid.cells[Axis::MIDDLE];
         let mut problem = random_problem(&mut rng, &scheme);

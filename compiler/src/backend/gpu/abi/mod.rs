@@ -14,7 +14,7 @@ pub use points::{PointEntry, PointTable, point_table};
 pub use queue::{LIST_BYTES, QueueHeader, QueueLine, queues};
 pub use service::{
     AddSources, Amend, CellGhost, CopyRows, CorrectRows, CorrectedRow, Gather, GatherPlane,
-    GhostsOf, RowCopy, RowGhost, SourceCell, Stage,
+    GhostsOf, Kept, RowCopy, RowGhost, SourceCell, Stage,
 };
 pub use task::{PROGRESS_BYTES, TaskWord, boundary_words, task_words};
 pub use tower::{Launch, ParamsOf, TimeBlock, TowerBuffers, TowerParams, Volumes, ZBlockParams};

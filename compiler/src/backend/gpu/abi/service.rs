@@ -26,6 +26,15 @@ parameters! {
 }
 
 parameters! {
+    /// The same with the values that the updates of the stage overwrite; and the kernel that keeps these values.
+    pub struct Kept {
+        ARRAY => array: u64,
+        /// Where they lie.
+        KEPT => kept: u64,
+    }
+}
+
+parameters! {
     /// Copies rows to their ghosts.
     pub struct CopyRows {
         ARRAY => array: u64,

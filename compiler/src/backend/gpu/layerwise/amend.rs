@@ -1,58 +1,164 @@
 //! Kernels for zones: after the updates of a stage have computed all its values, they amend the values in the boxes of
-//! a zone, a value a thread, and advance its states. Zones follow each other in the order of the amendments.
+//! a zone, a value a thread, and advance its states. Zones follow each other in the order of the amendments. Values
+//! that amendments read and the updates overwrite are kept before ([`super::kept`]).
 //!
 //! Layerwise, every stage goes through memory anyway, so that the cost of a second kernel is the traffic of the box's
-//! values. It cannot run where an amendment reads a value that its own stage overwrites ([`reads_overwritten`]).
+//! values; of a third one, the traffic of the values that it copies.
 
-use crate::backend::gpu::abi::Amend;
+use super::kept::{KeptBox, kept_updates};
+use crate::backend::gpu::abi::{Amend, Argument, Kept};
 use crate::backend::gpu::ir::{Launch, Module, Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use crate::backend::rows::RowOp;
 use crate::ghost::AxisGhosts;
+use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
-use crate::layout::{BoxLayout, Layout};
-use crate::scheme::{Amendment, Body, CoefId, Op, Scheme, StageId, StateId, Update, ZoneId};
+use crate::layout::{BoxLayout, Layout, RowId};
+use crate::scheme::{Amendment, CoefId, Op, Scheme, StageId, StateId, Update, ZoneId};
 
 /// Threads of a block along the inner axis and the middle axis.
 const THREADS: [u32; 2] = [32, 4];
 
-/// A kernel that amends the updates of a stage in a box of a zone.
+/// A kernel for the updates of a stage in a box of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AmendKernel {
+pub struct ZoneKernel {
     pub stage: StageId,
     pub phase: u32,
     pub zone: ZoneId,
     /// By its number in the zone's layout.
     pub part: usize,
+    pub act: ZoneAct,
 }
 
-impl AmendKernel {
-    /// The kernels of a stage in the order in which they run.
-    pub fn all(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) -> Vec<AmendKernel> {
-        let updates = &scheme.stages[stage.index()].updates;
+/// The work of a kernel for a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZoneAct {
+    /// Copies values that amendments read and the updates of the stage overwrite, before these do.
+    Keep,
+    /// Amends updates. `turn`: kernels of the same box that come before, where amendments are not in the order of
+    /// zones.
+    Amend { turn: usize },
+}
+
+/// Amendments of a stage that may act together.
+struct Turn {
+    zone: ZoneId,
+    updates: UpdateSet,
+}
+
+/// The amendments of a stage, each update's in their order; a turn for each zone where that is the order of zones.
+fn turns(scheme: &Scheme, stage: StageId) -> Vec<Turn> {
+    let updates = &scheme.stages[stage.index()].updates;
+    let mut done = vec![0; updates.len()];
+    let mut turns = Vec::new();
+    loop {
+        let next = |done: &[usize], number: usize| {
+            let amendment = updates[number].amendments.get(done[number]);
+            amendment.map(|amendment| amendment.zone)
+        };
+        let zones = (0..updates.len()).filter_map(|number| next(&done, number));
+        let Some(zone) = zones.min() else {
+            return turns;
+        };
+        let mut own = UpdateSet::default();
+        for number in 0..updates.len() {
+            if next(&done, number) == Some(zone) {
+                own.insert(number);
+                done[number] += 1;
+            }
+        }
+        turns.push(Turn { zone, updates: own });
+    }
+}
+
+impl ZoneKernel {
+    /// The kernels that run before the updates of a stage.
+    pub fn before(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) -> Vec<ZoneKernel> {
         let mut kernels = Vec::new();
         for (zone, own) in layout.zones.iter().enumerate() {
             let zone = ZoneId(zone as u32);
-            if updates.iter().any(|u| u.zones().contains(zone)) {
-                kernels.extend((0..own.boxes.len()).map(|part| AmendKernel {
+            if !kept_updates(scheme, stage, zone).is_empty() {
+                kernels.extend((0..own.boxes.len()).map(|part| ZoneKernel {
                     stage,
                     phase,
                     zone,
                     part,
+                    act: ZoneAct::Keep,
                 }));
             }
         }
         kernels
     }
 
+    /// The kernels that run after the updates of a stage, in their order.
+    pub fn after(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) -> Vec<ZoneKernel> {
+        let turns = turns(scheme, stage);
+        let mut kernels = Vec::new();
+        for (number, Turn { zone, .. }) in turns.iter().enumerate() {
+            let before = turns[..number].iter().filter(|other| other.zone == *zone);
+            let turn = before.count();
+            let boxes = layout.zones[zone.index()].boxes.len();
+            kernels.extend((0..boxes).map(|part| ZoneKernel {
+                stage,
+                phase,
+                zone: *zone,
+                part,
+                act: ZoneAct::Amend { turn },
+            }));
+        }
+        kernels
+    }
+
+    /// All kernels of a stage.
+    pub fn all(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) -> Vec<ZoneKernel> {
+        let mut all = ZoneKernel::before(scheme, layout, stage, phase);
+        all.extend(ZoneKernel::after(scheme, layout, stage, phase));
+        all
+    }
+
     pub fn symbol(&self) -> String {
-        let AmendKernel {
+        let ZoneKernel {
             stage,
             phase,
             zone,
             part,
+            act,
         } = self;
-        format!("torre_amend_{stage}_p{phase}_{zone}_b{part}")
+        let place = format!("{stage}_p{phase}_{zone}_b{part}");
+        match act {
+            ZoneAct::Keep => format!("torre_keep_{place}"),
+            ZoneAct::Amend { turn: 0 } => format!("torre_amend_{place}"),
+            ZoneAct::Amend { turn } => format!("torre_amend_{place}_t{turn}"),
+        }
+    }
+
+    /// The updates on which it acts.
+    pub(super) fn updates(&self, scheme: &Scheme) -> UpdateSet {
+        match self.act {
+            ZoneAct::Keep => kept_updates(scheme, self.stage, self.zone),
+            ZoneAct::Amend { turn } => {
+                let turns = turns(scheme, self.stage).into_iter();
+                let mut own = turns.filter(|other| other.zone == self.zone);
+                own.nth(turn)
+                    .map_or(UpdateSet::default(), |own| own.updates)
+            }
+        }
+    }
+
+    /// Whether it accesses old values that are kept.
+    fn has_kept(&self, scheme: &Scheme) -> bool {
+        let kept = kept_updates(scheme, self.stage, self.zone);
+        self.updates(scheme)
+            .iter()
+            .any(|update| kept.contains(update))
+    }
+
+    /// Its parameters, for an array and memory for old values.
+    pub fn arguments(&self, scheme: &Scheme, array: u64, kept: u64) -> Vec<Argument> {
+        match self.has_kept(scheme) {
+            true => Kept { array, kept }.arguments(),
+            false => Amend { array }.arguments(),
+        }
     }
 
     /// Blocks and threads; `None` where the box is too large for one launch.
@@ -71,29 +177,28 @@ impl AmendKernel {
     }
 }
 
-/// Whether an amendment reads a value that its own stage overwrites, or the amendments of an update are not in the
-/// order of their zones.
-pub fn reads_overwritten(scheme: &Scheme) -> bool {
-    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    let in_order = |update: &Update| update.amendments.iter().map(|a| a.zone).is_sorted();
-    crate::tower::reads_overwritten(scheme) || !updates.into_iter().all(in_order)
-}
-
 /// Adds all kernels for zones.
 pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout) {
     for stage in scheme.stage_ids() {
         for phase in 0..scheme.phases() {
-            for kernel in AmendKernel::all(scheme, layout, stage, phase) {
+            for kernel in ZoneKernel::all(scheme, layout, stage, phase) {
                 let launch = Launch {
                     threads: [THREADS[0], THREADS[1], 1],
                     ..Launch::default()
                 };
-                let k = module.kernel(&kernel.symbol(), Amend::TYPES, launch);
+                let has_kept = kernel.has_kept(scheme);
+                let params = match has_kept {
+                    true => Kept::TYPES,
+                    false => Amend::TYPES,
+                };
+                let k = module.kernel(&kernel.symbol(), params, launch);
+                let kept = KeptBox::of(scheme, layout, &kernel);
                 Writer {
                     scheme,
                     layout,
                     kernel,
                     own: &layout.zones[kernel.zone.index()].boxes[kernel.part],
+                    kept: kept.filter(|_| has_kept),
                     real: Type::scalar(scheme.precision),
                 }
                 .write(k);
@@ -105,8 +210,10 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout) {
 struct Writer<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
-    kernel: AmendKernel,
+    kernel: ZoneKernel,
     own: &'a BoxLayout,
+    /// Where old values are kept, if it accesses some.
+    kept: Option<KeptBox>,
     real: Type,
 }
 
@@ -119,27 +226,51 @@ struct Cell {
     /// Row 0 of its group, and of the group of states, at its inner index.
     group: Operand,
     states: Operand,
+    /// The old value of the first update whose old values are kept, if some are accessed.
+    kept: Option<Operand>,
+}
+
+/// An update whose values are amended.
+#[derive(Clone, Copy)]
+struct Amending<'a> {
+    update: &'a Update,
+    amendment: &'a Amendment,
+    /// By its number in the stage.
+    number: usize,
 }
 
 impl Writer<'_> {
     fn write(&self, mut k: Kernel<'_>) {
         let cell = self.cell(&mut k);
-        for update in &self.scheme.stages[self.kernel.stage.index()].updates {
-            let amendment = update
-                .amendments
-                .iter()
-                .find(|a| a.zone == self.kernel.zone);
-            let Some(amendment) = amendment else { continue };
+        let updates = &self.scheme.stages[self.kernel.stage.index()].updates;
+        for number in self.kernel.updates(self.scheme).iter() {
+            let update = &updates[number];
+            let mut amendments = update.amendments.iter();
+            let Some(amendment) = amendments.find(|a| a.zone == self.kernel.zone) else {
+                continue;
+            };
             let region = update.region.intersect(self.own.region);
             if region.is_empty() {
                 continue;
             }
+            let own = Amending {
+                update,
+                amendment,
+                number,
+            };
             match self.within(&mut k, &cell, region) {
-                Some(within) => k.when(within, |k| self.update(k, &cell, update, amendment)),
-                None => self.update(&mut k, &cell, update, amendment),
+                Some(within) => k.when(within, |k| self.act(k, &cell, own)),
+                None => self.act(&mut k, &cell, own),
             }
         }
         k.finish();
+    }
+
+    fn act(&self, k: &mut Kernel<'_>, cell: &Cell, own: Amending<'_>) {
+        match self.kernel.act {
+            ZoneAct::Keep => self.keep(k, cell, own),
+            ZoneAct::Amend { .. } => self.update(k, cell, own),
+        }
     }
 
     fn cell(&self, k: &mut Kernel<'_>) -> Cell {
@@ -178,11 +309,18 @@ impl Writer<'_> {
             self.own.group(zone, 0, 0),
             [(x, zone.plane), (y, zone.group), (z, 1)],
         );
+        let kept = self.kept.map(|own| {
+            let [by_x, by_y, by_z] = own.stride.0;
+            let terms = [(x, by_x), (y, by_y), (z, by_z)];
+            let memory = k.param(Kept::KEPT);
+            self.pointer(k, memory, own.first, terms)
+        });
         Cell {
             at: PerAxis([x, y, z]),
             array,
             group,
             states,
+            kept,
         }
     }
 
@@ -234,18 +372,39 @@ impl Writer<'_> {
         k.load(self.real, from, self.real.bytes(), Access::Plain)
     }
 
-    fn update(&self, k: &mut Kernel<'_>, cell: &Cell, update: &Update, amendment: &Amendment) {
-        let Some(mask) = update.mask else {
-            return self.amend(k, cell, update, amendment);
+    /// Where the old value of an update is kept.
+    fn kept(&self, k: &mut Kernel<'_>, cell: &Cell, update: usize) -> Option<Operand> {
+        let (own, from) = self.kept.zip(cell.kept)?;
+        Some(k.offset(from, self.bytes(own.of_update(update))))
+    }
+
+    fn keep(&self, k: &mut Kernel<'_>, cell: &Cell, own: Amending<'_>) {
+        let from = k.offset(cell.group, self.row(self.target(own.update)));
+        let value = self.load(k, from);
+        if let Some(to) = self.kept(k, cell, own.number) {
+            k.store(value, to, self.real.bytes(), Access::Plain);
+        }
+    }
+
+    fn update(&self, k: &mut Kernel<'_>, cell: &Cell, own: Amending<'_>) {
+        let Some(mask) = own.update.mask else {
+            return self.amend(k, cell, own);
         };
         let from = k.offset(cell.group, self.row(self.layout.coef_row(mask)));
         let mask = self.load(k, from);
         let zero = Operand::real(self.real, 0f64.to_bits());
         let acts = k.differs(mask, zero);
-        k.when(acts, |k| self.amend(k, cell, update, amendment));
+        k.when(acts, |k| self.amend(k, cell, own));
     }
 
-    fn row(&self, row: crate::layout::RowId) -> i64 {
+    /// The row that an update writes.
+    fn target(&self, update: &Update) -> RowId {
+        let ZoneKernel { stage, phase, .. } = self.kernel;
+        self.layout
+            .target_row(self.scheme, stage, phase, update.target)
+    }
+
+    fn row(&self, row: RowId) -> i64 {
         self.bytes(i64::from(row.0) * self.layout.row_stride)
     }
 
@@ -254,14 +413,13 @@ impl Writer<'_> {
         self.bytes(i64::from(self.layout.state_row(state)) * zone.row_stride)
     }
 
-    fn amend(&self, k: &mut Kernel<'_>, cell: &Cell, update: &Update, amendment: &Amendment) {
-        let AmendKernel { stage, phase, .. } = self.kernel;
-        let target = self
-            .layout
-            .target_row(self.scheme, stage, phase, update.target);
-        let to = k.offset(cell.group, self.row(target));
+    fn amend(&self, k: &mut Kernel<'_>, cell: &Cell, own: Amending<'_>) {
+        let Amending {
+            update, amendment, ..
+        } = own;
+        let to = k.offset(cell.group, self.row(self.target(update)));
         let base = self.load(k, to);
-        let values = self.values(k, cell, &amendment.body, base);
+        let values = self.values(k, cell, own, base);
         for advance in &amendment.advances {
             let to = k.offset(cell.states, self.state(advance.state));
             k.store(
@@ -296,13 +454,24 @@ impl Writer<'_> {
         }
     }
 
-    fn values(&self, k: &mut Kernel<'_>, cell: &Cell, body: &Body, base: Operand) -> Vec<Operand> {
-        let AmendKernel { stage, phase, .. } = self.kernel;
-        let mut values: Vec<Operand> = Vec::with_capacity(body.ops.len());
-        for op in &body.ops {
+    fn values(
+        &self,
+        k: &mut Kernel<'_>,
+        cell: &Cell,
+        own: Amending<'_>,
+        base: Operand,
+    ) -> Vec<Operand> {
+        let ZoneKernel { stage, phase, .. } = self.kernel;
+        let ops = &own.amendment.body.ops;
+        let mut values: Vec<Operand> = Vec::with_capacity(ops.len());
+        for op in ops {
             let value = match op {
                 Op::Base => base,
                 Op::Const(c) => Operand::real(self.real, c.to_bits()),
+                Op::Read(read) if self.scheme.is_overwritten(own.update, read) => {
+                    let from = self.kept(k, cell, own.number);
+                    from.map_or(base, |from| self.load(k, from))
+                }
                 Op::Read(read) => {
                     let at = self.layout.displacement(self.scheme, stage, phase, read);
                     let from = k.offset(cell.group, self.bytes(at));

@@ -12,12 +12,14 @@
 //! the other axes, where few rows have any, are copied afterwards ([`super::service`]).
 
 mod amend;
+mod kept;
 mod march;
 mod pieces;
 #[cfg(test)]
 mod tests;
 
-pub use amend::{AmendKernel, reads_overwritten};
+pub use amend::{ZoneAct, ZoneKernel};
+pub use kept::kept_bytes;
 
 use super::abi::Stage;
 use super::ir::{Launch, Module, Operand, Type};

@@ -5,9 +5,12 @@ use super::*;
 use crate::backend::gpu::{Gpu, compile, service};
 use crate::backend::llvm::library::Library;
 use crate::kernel::UpdateSet;
+use crate::lattice::PerAxis;
 use crate::layout::Layout;
-use crate::scheme::Precision;
-use crate::testing::{Limits, Rng, maxwell, random_kernels, random_scheme};
+use crate::scheme::{Op, Precision, Read, ZoneId};
+use crate::testing::{
+    Limits, Rng, add_layers, add_random_zones, maxwell, random_kernels, random_scheme,
+};
 
 fn whole(scheme: &Scheme) -> KernelSet {
     let kernels = scheme.stage_ids().map(|stage| RowKernel {
@@ -139,4 +142,88 @@ fn boxes_are_covered() {
         assert!(lo / 4 * 4 + x * 128 >= hi && lo / 4 * 4 + (x - 1) * 128 < hi);
         assert!(march <= 16);
     }
+}
+
+/// Old values are kept for updates whose amendments read them alone, in memory with which stages take turns.
+#[test]
+fn old_values_are_kept_where_amendments_read_them() {
+    let mut scheme = maxwell(2, Precision::F32, [12, 5, 40]);
+    add_layers(&mut scheme, PerAxis([3, 0, 0]));
+    let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+    let before = |scheme: &Scheme| {
+        let stages = scheme.stage_ids();
+        let all = stages.map(|stage| ZoneKernel::before(scheme, &layout, stage, 0).len());
+        all.collect::<Vec<usize>>()
+    };
+    assert_eq!(
+        (before(&scheme), kept_bytes(&scheme, &layout)),
+        (vec![0, 0], 0)
+    );
+    let mut expected = Vec::new();
+    for (number, updates) in [(0, 1), (1, 2)] {
+        let stage = &mut scheme.stages[number];
+        let amended = stage
+            .updates
+            .iter_mut()
+            .filter(|u| !u.amendments.is_empty());
+        for update in amended.take(updates) {
+            let is_read = |op: &&mut Op| matches!(op, Op::Read(_));
+            let ops = &mut update.amendments[0].body.ops;
+            *ops.iter_mut().find(is_read).expect("a difference") = Op::Read(Read {
+                component: update.target,
+                age: 0,
+                offset: PerAxis::splat(0),
+            });
+        }
+        let boxes = layout.zones[0].boxes.iter();
+        let rows = boxes.map(|b| b.region[Axis::OUTER].len() * b.region[Axis::MIDDLE].len());
+        // Rows of 40 or 41 values take two lines of 32.
+        expected.push(rows.sum::<i64>() as u64 * updates as u64 * 2 * 128);
+        let kept = expected.iter().copied().max();
+        assert_eq!(kept_bytes(&scheme, &layout), kept.unwrap_or(0));
+    }
+    assert_eq!(before(&scheme), [2, 2]);
+}
+
+/// The amendments of each update follow each other in their order, with a kernel for each box of a zone.
+#[test]
+fn amendments_keep_their_order() {
+    let mut disordered = 0;
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let limits = Limits {
+            dimensions: 3,
+            components: 5,
+            stages: 2,
+            ops: 6,
+            length: 9,
+            width: 6,
+            reach: 2,
+        };
+        let mut scheme = random_scheme(&mut rng, &limits);
+        add_random_zones(&mut rng, &limits, &mut scheme);
+        let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+        for stage in scheme.stage_ids() {
+            let kernels = ZoneKernel::after(&scheme, &layout, stage, 0);
+            for update in &scheme.stages[stage.index()].updates {
+                let zones: Vec<ZoneId> = update.amendments.iter().map(|a| a.zone).collect();
+                disordered += usize::from(!zones.is_sorted());
+            }
+            let mut symbols: Vec<String> = kernels.iter().map(ZoneKernel::symbol).collect();
+            symbols.sort_unstable();
+            symbols.dedup();
+            assert_eq!(symbols.len(), kernels.len(), "seed {seed}");
+            for (number, update) in scheme.stages[stage.index()].updates.iter().enumerate() {
+                let own = kernels
+                    .iter()
+                    .filter(|k| k.updates(&scheme).contains(number));
+                let own = own.map(|k| (k.zone, k.part));
+                let boxes = |zone: ZoneId| layout.zones[zone.index()].boxes.len();
+                let expected = update.amendments.iter().map(|a| a.zone);
+                let expected = expected.flat_map(|zone| (0..boxes(zone)).map(move |n| (zone, n)));
+                assert!(own.eq(expected), "seed {seed}");
+            }
+        }
+    }
+    assert!(disordered > 20, "{disordered}");
 }

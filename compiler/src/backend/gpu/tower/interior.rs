@@ -296,7 +296,7 @@ struct Stage<'s, 'a> {
     /// The registers of the thread.
     values: &'s mut BTreeMap<RowRef, Operand>,
     /// Old values of rows whose new ones are not final yet.
-    old: BTreeMap<RowUpdate, Operand>,
+    old: BTreeMap<RowRef, Operand>,
     /// Values that it has read of other threads, by the distance along the inner axis.
     cross_lane: BTreeMap<(RowRef, i64), Operand>,
     /// How other blocks get values. It is not kept from stage to stage: there are no registers for it.
@@ -419,6 +419,7 @@ impl Stage<'_, '_> {
         let real = context.real;
         match operand {
             tower::Operand::Register(row) => self.values[&row],
+            tower::Operand::Old(row) => self.old[&row],
             tower::Operand::Entering { row, shared } => {
                 let from = lane.shared(k, context, shared, 0);
                 let value = k.load(real, from, real.bytes(), Access::Plain);
@@ -469,7 +470,7 @@ impl Stage<'_, '_> {
         }
         self.values.insert(op.target, value);
         if let Some(old) = old {
-            self.old.insert(op.row, old);
+            self.old.insert(op.target, old);
         }
     }
 
@@ -522,12 +523,12 @@ impl Stage<'_, '_> {
     /// Rows that an end of the grid cuts off keep their old value.
     fn commit(&mut self, k: &mut Kernel<'_>, row: &RowUpdate) {
         let context = &self.worker.context;
-        let old = self.old.remove(row);
+        let target = self.target(row);
+        let old = self.old.remove(&target);
         let (Some(predicate), Some(old)) = (self.predicate, old) else {
             return;
         };
         let update = &self.at.updates(context.scheme)[row.update];
-        let target = self.target(row);
         let acts = predicate.acts(k, context, update, row);
         let value = k.choose(acts, self.values[&target], old);
         self.values.insert(target, value);
