@@ -14,6 +14,45 @@ fn command(words: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
+/// Sizes of pyramids that are left open are chosen for the GPU, not among those that suit processors.
+#[test]
+fn open_sizes_of_pyramids_suit_a_gpu() {
+    let plan = |example: &str, schedule: &str| {
+        let gpu = [
+            "--backend",
+            "cuda",
+            "--target",
+            "sm_90",
+            "--rates",
+            "modelled",
+        ];
+        let words = [&["plan", example, "--schedule", schedule], &gpu[..]].concat();
+        let (status, text, errors) = command(&words);
+        assert_eq!(status, Some(0), "{errors}");
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let line = "examples/04-maxwell1d.torre";
+    for (schedule, start, end) in [
+        ("pyramid", "pyramid(B = ", ")"),
+        ("pyramid(TH = 4)", "pyramid(B = ", ", TH = 4)"),
+        ("pyramid(B = 100..200, TH = 2..4)", "pyramid(B = ", ")"),
+        ("x: pyramid(base = 100)", "pyramid(B = 100, TH = ", ")"),
+    ] {
+        let found = plan(line, schedule);
+        let size = found.trim_start_matches(start).split([',', ')']).next();
+        let base: i64 = size.and_then(|n| n.parse().ok()).unwrap_or_default();
+        assert!(
+            found.starts_with(start) && found.ends_with(end) && base < 1024,
+            "{found}"
+        );
+    }
+    let plane = plan("examples/05-maxwell-te2d.torre", "pyramid(B = 24)");
+    assert!(
+        plane.starts_with("pyramid(B = 24, TH = ") && !plane.contains("Z = 0"),
+        "{plane}"
+    );
+}
+
 #[test]
 fn plans_are_written_for_people_and_for_programs() {
     // Measured once, so that both see the same machine.

@@ -144,10 +144,7 @@ impl Reader<'_> {
         };
         if out.height.is_none() && !heights.is_empty() {
             out.height = Some(out.sizes.len());
-            out.sizes.push(Size {
-                name: "height".to_string(),
-                values: heights.iter().map(|h| Rational::whole(*h)).collect(),
-            });
+            out.sizes.push(Size::of("height", heights));
         }
         Ok(Template::Tiled(TiledTemplate {
             // A schedule of the command line is named after the option.
@@ -301,6 +298,7 @@ impl Reader<'_> {
         Ok(Size {
             name: name.to_string(),
             values,
+            is_given: true,
         })
     }
 

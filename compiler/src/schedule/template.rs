@@ -45,6 +45,8 @@ pub struct Size {
     pub name: String,
     /// Its possible values; one value if it is given. Not empty.
     pub values: Vec<Rational>,
+    /// Whether they are the user's; otherwise a device may have values of its own.
+    pub is_given: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -154,6 +156,7 @@ impl Size {
         Size {
             name: name.to_string(),
             values: values.iter().map(|v| Rational::whole(*v)).collect(),
+            is_given: false,
         }
     }
 }

@@ -178,8 +178,11 @@ impl<'a> DevicePlanner<'a> {
         };
         let mut found = match template {
             Template::Auto => self.usual_patches(),
-            _ => Vec::new(),
+            Template::Tiled(tiled) => self.open_patches(tiled),
+            Template::Layerwise => Vec::new(),
         };
+        let is_complete = *template != Template::Auto && !found.is_empty();
+        let members = if is_complete { Vec::new() } else { members };
         let mut refused = None;
         for (name, schedule) in members {
             match self.member(name, schedule) {
@@ -314,6 +317,7 @@ impl<'a> DevicePlanner<'a> {
             let open = template::Size {
                 name: name.to_owned(),
                 values: vec![value],
+                is_given: true,
             };
             let family = template::towers(open, unit, template::Size::of("TH", heights));
             let whole = Rational::whole(pitch.floor()) == pitch;

@@ -71,12 +71,7 @@ impl Reader<'_> {
                 .find(|(n, _)| n == want)
                 .map(|(_, s)| s.clone())
         };
-        let or = |want: &str, values: &[i64]| {
-            take(want).unwrap_or_else(|| Size {
-                name: want.to_string(),
-                values: values.iter().map(|v| Rational::whole(*v)).collect(),
-            })
-        };
+        let or = |want: &str, values: &[i64]| take(want).unwrap_or_else(|| Size::of(want, values));
         let heights = [4, 8, 16, 32];
         let any = given.is_empty();
         Ok(match (name.node.as_str(), dimensions) {
@@ -161,6 +156,7 @@ impl Reader<'_> {
         Ok(Size {
             name: "W".to_string(),
             values,
+            is_given: d.is_given,
         })
     }
 }

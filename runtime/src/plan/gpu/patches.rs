@@ -4,10 +4,11 @@ use super::shapes;
 use super::work::{LOW, Work};
 use super::{DevicePlanner, NoPlan, Refusal};
 use crate::gpu::Heights;
+use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::{Axis, PerAxis, div_ceil};
 use torre_compiler::patch::{AXES, CoefPlace, MOST_TILES, Misfit, PatchProgram, Shape, creep};
-use torre_compiler::schedule::{Pyramid, Schedule};
+use torre_compiler::schedule::{Parts, Pyramid, Schedule, TiledTemplate};
 use torre_compiler::scheme::Scheme;
 
 /// Steps of time blocks that `auto` tries.
@@ -101,15 +102,52 @@ impl DevicePlanner<'_> {
 
     /// The pyramids that are expected to be fastest.
     pub(super) fn usual_patches(&self) -> Vec<Choice> {
+        self.fastest_patches(self.usual_heights(), [None; 3])
+    }
+
+    /// The pyramids of a family that are expected to be fastest, where sizes are left open: these are chosen for the
+    /// GPU. None where all sizes are given.
+    pub(super) fn open_patches(&self, family: &TiledTemplate) -> Vec<Choice> {
+        let Parts::Pyramids(bases) = &family.parts else {
+            return Vec::new();
+        };
+        if family.sizes.iter().all(|size| size.is_given) {
+            return Vec::new();
+        }
+        // A size of 0 is left open.
+        let mut closed = family.clone();
+        for size in closed.sizes.iter_mut().filter(|size| !size.is_given) {
+            size.values = vec![Rational::ZERO];
+        }
+        let mut found = Vec::new();
+        for values in closed.combinations() {
+            let value = |index: Option<usize>| Some(values.get(index?)?.floor()).filter(|v| *v > 0);
+            let base = AXES.map(|axis| value(bases[axis]));
+            let height = value(family.height).and_then(|height| u64::try_from(height).ok());
+            found.extend(match height {
+                Some(height) => self.fastest_patches(&[height], base),
+                None => self.fastest_patches(self.usual_heights(), base),
+            });
+        }
+        found
+    }
+
+    /// Steps of time blocks that are tried where none are given.
+    fn usual_heights(&self) -> &'static [u64] {
+        match self.has_patches() {
+            true => &HEIGHTS,
+            false => &LOW,
+        }
+    }
+
+    /// The pyramids of some heights that are expected to be fastest, with bases along the axes as far as these are
+    /// given.
+    fn fastest_patches(&self, heights: &[u64], base: [Option<i64>; 3]) -> Vec<Choice> {
         if self.no_patches().is_some() {
             return Vec::new();
         }
-        let heights: &[u64] = match self.has_patches() {
-            true => &HEIGHTS,
-            false => &LOW,
-        };
         let mut found: Vec<Choice> = Vec::new();
-        for sketch in self.sketches(heights, [None; 3]) {
+        for sketch in self.sketches(heights, base) {
             let base = sketch.pyramid_base;
             let pyramid = self.pyramid(base, sketch.height);
             let schedule = Schedule::Pyramids(pyramid.clone());
