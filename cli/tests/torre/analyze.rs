@@ -166,6 +166,8 @@ problem line {
     assert!(error.contains("the largest stable `dt` is 1,"), "{error}");
     let error = fail(1, &format!("check {path} --set domain=30x2"), &[]);
     assert!(error.contains("stable `dt` is 0.707107"), "{error}");
+    let text = succeed(&format!("analyze {path}"), &[]);
+    assert!(text.contains("waves of speed 1: phase velocity"), "{text}");
 }
 
 #[test]

@@ -224,10 +224,14 @@ fn error_powers([low, high]: [u32; 2]) -> [u32; 2] {
     }
 }
 
-/// The axes and diagonals, one of each that the scheme treats alike.
+/// The axes along which the scheme reads at a distance, and their diagonals, one of each that it treats alike.
 fn directions(scheme: &Scheme, sized: &Sized) -> Vec<Direction> {
     let grid = &scheme.grid;
-    let axes: Vec<Axis> = grid.present().collect();
+    let reach = sized.step.reach();
+    let mut axes: Vec<Axis> = grid.present().collect();
+    if axes.iter().any(|axis| reach[*axis] > 0) {
+        axes.retain(|axis| reach[*axis] > 0);
+    }
     let mut list: Vec<Direction> = Vec::new();
     for count in 1..=axes.len() {
         for parts in 1..1usize << axes.len() {
@@ -421,6 +425,10 @@ impl Compare<'_> {
         let [first, second, ..] = axes[..] else {
             return;
         };
+        let reach = self.present.step.reach();
+        if reach[first] == 0 || reach[second] == 0 {
+            return;
+        }
         let wanted: Vec<f64> = AROUND.iter().map(|p| TAU / (p * self.cell)).collect();
         let last = wanted[0];
         let numbers = wave_numbers(self.cell, last, &wanted);
