@@ -193,6 +193,14 @@ impl Operand {
         }
     }
 
+    /// The value of a constant number.
+    pub fn as_real(self) -> Option<f64> {
+        match self.kind {
+            Kind::Real(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
     /// Type and value, as instructions name their first operand.
     pub fn typed(self) -> String {
         format!("{} {self}", self.ty)

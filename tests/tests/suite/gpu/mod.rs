@@ -8,6 +8,7 @@ mod gaps;
 mod l2_partitions;
 mod layers;
 mod patches;
+mod quotients;
 mod random_towers;
 mod random_windows;
 mod resumed;

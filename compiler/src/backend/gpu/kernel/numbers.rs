@@ -73,7 +73,7 @@ impl Kernel<'_> {
             RowOp::Add(a, b) => self.two("fadd", of(a), of(b)),
             RowOp::Sub(a, b) => self.two("fsub", of(a), of(b)),
             RowOp::Mul(a, b) => self.two("fmul", of(a), of(b)),
-            RowOp::Div(a, b) => self.two("fdiv", of(a), of(b)),
+            RowOp::Div(a, b) => self.quotient(of(a), of(b)),
             RowOp::Fma(a, b, c) => self.fma(of(a), of(b), of(c)),
             RowOp::Select {
                 cmp,
@@ -98,6 +98,35 @@ impl Kernel<'_> {
     /// The product.
     pub fn product(&mut self, a: Operand, b: Operand) -> Operand {
         self.two("fmul", a, b)
+    }
+
+    /// The quotient. Zeros are divided apart: NVIDIA's assembler takes a way for them that is some hundred instructions
+    /// long, and most fields are 0 in most of a grid for a long time. A small number is divided in their place, by which
+    /// a zero is multiplied: that has the sign of the quotient, and is NaN where that is.
+    fn quotient(&mut self, a: Operand, b: Operand) -> Operand {
+        // LLVM multiplies where the divisor is a power of 2.
+        let is_power = |n: f64| n.is_normal() && n.to_bits() << 12 == 0;
+        if a.as_real().is_some() || b.as_real().is_some_and(is_power) {
+            return self.two("fdiv", a, b);
+        }
+        // So small that no number but 0 has an infinite quotient.
+        let (small, code, constraints) = match precision(a.ty) {
+            Precision::F32 => (2_f64.powi(-30), "div.rn.f32 $0, $1, $2;", "=f,f,f"),
+            Precision::F64 => (2_f64.powi(-100), "div.rn.f64 $0, $1, $2;", "=d,d,d"),
+        };
+        let ty = a.ty.element();
+        let [zero, one, small] = [0.0, 1.0, small].map(|n| Operand::real(ty, n.to_bits()));
+        let lanes: Vec<Operand> = (0..a.ty.lanes())
+            .map(|lane| {
+                let [a, b] = [a, b].map(|n| self.lane(n, lane));
+                let numerator = self.select(Cmp::Eq, a, zero, small, a);
+                let factor = self.select(Cmp::Eq, a, zero, a, one);
+                // LLVM would divide before it selects where the divisor is a constant.
+                let quotient = self.pure_assembly(code, constraints, &[ty], &[numerator, b]);
+                self.product(quotient[0], factor)
+            })
+            .collect();
+        self.pack(&lanes)
     }
 
     /// The sign bit flipped.
