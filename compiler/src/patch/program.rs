@@ -336,13 +336,6 @@ impl PatchProgram {
         (held + coefs) * self.shape.count() + windows as usize + amended
     }
 
-    /// The share of the computed cells that are stored.
-    pub fn useful(&self) -> f64 {
-        let tile = self.shape.tile();
-        let share = |n: usize| self.along[n].base as f64 / tile[n] as f64;
-        share(0) * share(1) * share(2)
-    }
-
     /// The updates of all stages of a step, counted through: the number of the first one of a stage.
     pub fn first_update(scheme: &Scheme, stage: StageId) -> usize {
         let before = &scheme.stages[..stage.index()];
