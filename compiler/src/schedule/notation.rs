@@ -32,7 +32,7 @@ use torre_grammar::diag::{Code, Diagnostic, Diagnostics};
 use torre_grammar::source::{Source, Span};
 
 /// A schedule that does not fit the scheme, or whose words have no meaning.
-pub const BAD_SCHEDULE: Code = Code("E0851");
+const BAD_SCHEDULE: Code = Code("E0851");
 
 struct Reader<'a> {
     source: &'a Source,

@@ -60,7 +60,7 @@ impl TileProgram {
     }
 
     /// The stages of the first time block, at most four steps of it: the shape repeats.
-    pub(super) fn first_time_block(&self) -> Interval {
+    fn first_time_block(&self) -> Interval {
         let steps = self.height.min(4) as i64;
         Interval::new(0, steps * self.stages_per_step())
     }

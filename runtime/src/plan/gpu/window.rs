@@ -265,7 +265,7 @@ impl DevicePlanner<'_> {
         rate.in_turns(devices, passes, planes, behind)
     }
 
-    pub(super) fn window_rates(&self, wanted: Wanted) -> Rates {
+    fn window_rates(&self, wanted: Wanted) -> Rates {
         let link = self.model.link_rate();
         Rates {
             cells: wanted.cells,
