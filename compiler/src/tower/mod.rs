@@ -64,7 +64,7 @@ pub use residency::{
     reach, row_coefs,
 };
 pub use ring::Rings;
-pub use seam::{Seam, Window};
+pub use seam::{Seam, SeamSide};
 pub use tally::{Tally, TowersByPlane, TowersOfPlane, tally};
 pub use tasks::{
     GroupedTasks, Grouping, Order, Task, TaskList, grouped_tasks, last_column, striped_tasks, tasks,

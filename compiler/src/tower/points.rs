@@ -275,8 +275,8 @@ impl Held<'_> {
         let x = task.placement.origin.x + period as i64 * self.towers.advance.x + self.own.at.x;
         let passed = period as i64 * self.towers.per_period() + self.stage as i64;
         let seam = self.towers.rings.seam.as_ref();
-        let window = seam.map(|s| s.window(stage.index(), self.own.update).at(passed));
-        Some(within && window.is_none_or(|window| window.contains(x)))
+        let side = seam.map(|s| s.side(stage.index(), self.own.update).at(passed));
+        Some(within && side.is_none_or(|side| side.contains(x)))
     }
 }
 
