@@ -12,6 +12,7 @@ mod zoned;
 pub use bands::{Band, BandPart, Bands};
 pub use zoned::{RunStart, ZoneParts, ZoneSplitter, ZonedRuns};
 
+use crate::distinct::distinct;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, StageId, Update, ZoneId, ZoneMap, ZoneSet};
@@ -132,14 +133,12 @@ impl KernelSet {
                 ..bare
             }));
         }
-        all.sort_unstable();
-        all.dedup();
         Self {
             ends: layout.whole,
             ahead: false,
             bands,
             layout,
-            kernels: all,
+            kernels: distinct(all),
         }
     }
 

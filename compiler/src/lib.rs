@@ -19,6 +19,7 @@ pub mod analysis;
 pub mod backend;
 pub mod cone;
 pub mod cost;
+mod distinct;
 pub mod draw;
 pub mod driver;
 pub mod elementary;

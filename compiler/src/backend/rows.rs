@@ -7,6 +7,7 @@
 //! may come before or after them.
 
 use super::ends::RowEnds;
+use crate::distinct::distinct;
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
 use crate::lattice::Axis;
 use crate::scheme::{
@@ -253,9 +254,7 @@ impl RowProgram {
                 _ => None,
             });
             let stored = stores.iter().filter(|s| s.stream.is_none());
-            let mut touched: Vec<i64> = touched.chain(stored.map(|s| s.row)).collect();
-            touched.sort_unstable();
-            touched.dedup();
+            let touched = distinct(touched.chain(stored.map(|s| s.row)));
             let next = touched.iter().map(|row| row + set.run_stride(scheme));
             ahead = next
                 .filter(|row| touched.binary_search(row).is_err())
