@@ -51,7 +51,7 @@ use std::sync::atomic::Ordering;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
-use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder, Window};
+use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
@@ -194,7 +194,15 @@ impl<'a, T: Value> Pipelined<'a, T> {
         });
         let window = match &slabs {
             Some(slabs) => slabs.builder.window().clone(),
-            None => window(&mut footprints, &calculation, towers.steps, how, devices)?,
+            None => how
+                .window(
+                    &mut footprints,
+                    scheme,
+                    &layout,
+                    towers.steps,
+                    devices.count(),
+                )
+                .ok_or(DeviceError::TooLong)?,
         };
         match &slabs {
             Some(SlabRun { builder, base, .. }) => {
@@ -399,29 +407,6 @@ fn footprints(
         footprints.tasks(scheme, layout, towers.steps)?;
     }
     Some(footprints)
-}
-
-/// The planes that devices hold, without slabs.
-fn window<T: Value>(
-    footprints: &mut Footprints,
-    calculation: &Calculation<'_, T>,
-    steps: u64,
-    how: InFlight,
-    devices: Devices<'_>,
-) -> Result<Window, DeviceError> {
-    let in_flight = how.blocks.max(1);
-    let heights = vec![steps; in_flight];
-    let planes = footprints.planes(calculation.scheme, &calculation.layout, &heights);
-    Ok(Window {
-        planes: planes.ok_or(DeviceError::TooLong)?,
-        ring: footprints.ring(),
-        places: how.places,
-        circular: how.circular.is_some(),
-        devices: devices.count(),
-        in_flight,
-        ahead: how.ahead,
-        spread: how.spread,
-    })
 }
 
 impl<T> Drop for Pipelined<'_, T> {
