@@ -156,7 +156,7 @@ impl Factor {
     fn mul(&self, other: &Factor) -> Factor {
         let join = |a: &[NodeId], b: &[NodeId]| {
             let mut list = [a, b].concat();
-            list.sort();
+            list.sort_unstable();
             list
         };
         Factor {

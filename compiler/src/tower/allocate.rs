@@ -335,7 +335,7 @@ fn colour(arcs: &[Arc], period: i64) -> Vec<usize> {
     let stages = |arc: &Arc| (arc.start..=arc.end).map(move |s| s.rem_euclid(period) as usize);
     let crosses = |arc: &Arc| arc.start.div_euclid(period) != arc.end.div_euclid(period);
     let mut order: Vec<usize> = (0..arcs.len()).collect();
-    order.sort_by_key(|&i| (!crosses(&arcs[i]), arcs[i].start.rem_euclid(period), i));
+    order.sort_unstable_by_key(|&i| (!crosses(&arcs[i]), arcs[i].start.rem_euclid(period), i));
     let mut busy: Vec<Vec<bool>> = Vec::new();
     let mut colours = vec![0; arcs.len()];
     for i in order {
