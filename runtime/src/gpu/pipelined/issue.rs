@@ -5,9 +5,10 @@ use super::beside::Beside;
 use super::chain::Transfer;
 use super::planes::Move;
 use super::unit::{DeviceSignal, Unit};
-use crate::gpu::device::{Address, DeviceError, Threads};
+use crate::gpu::device::{Address, DeviceError};
 use crate::gpu::gather::PlaneGather;
 use crate::gpu::queues::{Queues, WorkQueue};
+use crate::gpu::time_blocks::tower_threads;
 use crate::simulation::Value;
 use std::ops::Range;
 use torre_compiler::backend::gpu::abi::TowerBuffers;
@@ -370,12 +371,7 @@ impl<T: Value> Pipelined<'_, T> {
             if towers == 0 {
                 continue;
             }
-            let clusters = towers.min(self.clusters);
-            let threads = Threads {
-                blocks: [clusters * time_block.cluster, 1, 1],
-                threads: [time_block.threads, 1, 1],
-                shared: time_block.shared_bytes,
-            };
+            let threads = tower_threads(time_block, towers.min(self.clusters));
             // SAFETY: the parameters are the ones that the compiler lists; the planes that the group's towers access
             // lie in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
             // sources, and there are waves of all steps of the pass, and room for their records.
