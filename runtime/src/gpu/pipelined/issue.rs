@@ -99,7 +99,7 @@ impl<T: Value> Pipelined<'_, T> {
                 block,
                 output,
                 planes,
-            } => self.gather(op, queue, [block, output], planes),
+            } => self.gather(op, queue, block, output, planes),
         }?;
         if let Some(begun) = begun {
             self.end_record(op, queue, begun, amount)?;
@@ -386,7 +386,8 @@ impl<T: Value> Pipelined<'_, T> {
         &self,
         op: &Op,
         queue: WorkQueue,
-        [block, output]: [usize; 2],
+        block: usize,
+        output: usize,
         planes: Interval,
     ) -> Result<u64, DeviceError> {
         let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;

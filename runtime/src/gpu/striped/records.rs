@@ -2,7 +2,7 @@
 
 use super::{Striped, Unit, failed};
 use crate::gpu::code::blocks;
-use crate::gpu::device::{Address, Device, DeviceError, Threads};
+use crate::gpu::device::{Address, Device, DeviceError, Function, Threads};
 use crate::gpu::gather::PlaneGather;
 use crate::gpu::lookout;
 use crate::gpu::step_tables::{PlanePlace, probe_places, slice_place};
@@ -78,14 +78,14 @@ impl Unit {
     fn gathered<T: Value>(
         &self,
         device: &dyn Device,
-        kernel: usize,
+        kernel: Function,
         threads: Threads,
         arguments: &[Argument],
         count: u64,
     ) -> Result<Vec<f64>, DeviceError> {
         // SAFETY: the parameters are the kernel's; the values that it collects lie in the array, and there is room for
         // the largest slice and for the cells that are looked at.
-        unsafe { device.start(self.gather[kernel], threads, arguments) }?;
+        unsafe { device.start(kernel, threads, arguments) }?;
         let mut bytes = vec![0; count as usize * T::PRECISION.bytes()];
         device.read(self.slices, &mut bytes)?;
         Ok(numbers::<T>(&bytes))
@@ -97,7 +97,8 @@ impl Unit {
         place: PlanePlace,
     ) -> Result<Vec<f64>, DeviceError> {
         let PlaneGather { threads, arguments } = PlaneGather::new(&place, self.array, self.slices)?;
-        self.gathered::<T>(device, 0, threads, &arguments, place.count())
+        let kernel = self.gather_plane;
+        self.gathered::<T>(device, kernel, threads, &arguments, place.count())
     }
 }
 
@@ -207,7 +208,7 @@ impl<T: Value> Striped<'_, T> {
                 shared: 0,
             };
             let device = self.peers.device(number);
-            let values = unit.gathered::<T>(device, 1, threads, &arguments, count)?;
+            let values = unit.gathered::<T>(device, unit.gather, threads, &arguments, count)?;
             let bound = bound(scheme.precision);
             let irregular = |value: &f64| {
                 let regular = value.abs() <= bound;
