@@ -1,5 +1,5 @@
-//! The work of producer warps for a tower: they wait for the neighbours, stage after stage, and copy the rows that enter
-//! in interior periods to shared memory.
+//! The work of producer warps for a tower: they wait for the neighbours, stage after stage, and copy the rows that
+//! enter in interior periods to shared memory.
 
 use super::super::abi::TowerParams;
 use super::super::ir::Operand;
