@@ -157,22 +157,13 @@ impl<'a, T: Value> Run<'a, T> {
             rates: &rates,
         };
         let target = args.how.target(args.threads)?;
-        let reference = args.how.backend == BackendArg::Reference;
-        let swept = args.holding.is_window_in_files() && target != Target::Gpu && !reference;
-        if args.holding.is_given() && target != Target::Gpu && !swept {
-            return Err(Failure::usage(window::ONLY_CUDA));
-        }
-        let mut sweep = None;
-        if swept {
-            sweep::check_options(&args.holding, &args.schedule)?;
-            let plan = sweep::plan(&args.holding, resolved)?;
-            voice.note(sweep::note(&plan, resolved, &args.holding));
-            sweep = Some(plan);
-        }
-        let order = if swept {
-            sweep::SCHEDULE
-        } else {
-            &args.schedule
+        let sweep = match target {
+            Target::Gpu => None,
+            _ => Self::sweep_of(args, voice, resolved)?,
+        };
+        let order = match sweep {
+            Some(_) => sweep::SCHEDULE,
+            None => &args.schedule,
         };
         let planned = match (args.how.backend, target) {
             (BackendArg::Reference, _) | (_, Target::Gpu) => None,
@@ -180,7 +171,7 @@ impl<'a, T: Value> Run<'a, T> {
         };
         let mut gpu = match (target, &planned) {
             (Target::Gpu, _) => Some(asked.open()?),
-            (Target::Either, Some(planned)) if !swept => {
+            (Target::Either, Some(planned)) if sweep.is_none() => {
                 asked.faster(planned.expected.rate(), voice)
             }
             (Target::Either | Target::Processor, _) => None,
@@ -246,6 +237,26 @@ impl<'a, T: Value> Run<'a, T> {
             }),
             precision: std::marker::PhantomData,
         })
+    }
+
+    /// The passes over files of a run on the processor, if its values are in files.
+    fn sweep_of(
+        args: &args::Run,
+        voice: &Voice,
+        resolved: &Resolved,
+    ) -> Result<Option<SweepPlan>, Failure> {
+        let holding = &args.holding;
+        let reference = args.how.backend == BackendArg::Reference;
+        if !holding.is_window_in_files() || reference {
+            return match holding.is_given() {
+                true => Err(Failure::usage(window::ONLY_CUDA)),
+                false => Ok(None),
+            };
+        }
+        sweep::check_options(holding, &args.schedule)?;
+        let plan = sweep::plan(holding, resolved)?;
+        voice.note(sweep::note(&plan, resolved, holding));
+        Ok(Some(plan))
     }
 
     fn run(&self) -> Result<(), Failure> {

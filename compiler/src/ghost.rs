@@ -7,6 +7,7 @@
 //! Along each axis a few [`Fold`]s say where ghosts lie; a value has the ghosts of all axes together, so at most 5^3 -
 //! 1.
 
+use crate::distinct::distinct;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::scheme::{Boundary, ComponentId, Scheme};
 
@@ -122,9 +123,7 @@ impl AxisGhosts {
 
     /// The indices, ghosts included, at which values can be other than 0: ranges, ascending.
     pub fn held(&self) -> Vec<Interval> {
-        let mut beyond: Vec<i64> = self.pairs().iter().map(|(_, ghost)| ghost.index).collect();
-        beyond.sort_unstable();
-        beyond.dedup();
+        let beyond = distinct(self.pairs().iter().map(|(_, ghost)| ghost.index));
         let (below, above) = beyond.split_at(beyond.partition_point(|index| *index < self.live.lo));
         let one = |index: &i64| Interval::new(*index, *index + 1);
         let all = below.iter().map(one).chain([self.live]);

@@ -12,10 +12,10 @@ mod zoned;
 pub use bands::{Band, BandPart, Bands};
 pub use zoned::{RunStart, ZoneParts, ZoneSplitter, ZonedRuns};
 
+use crate::distinct::distinct;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, StageId, Update, ZoneId, ZoneMap, ZoneSet};
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// A set of updates of one stage, by index; a stage has at most 64.
@@ -125,9 +125,9 @@ impl KernelSet {
     ) -> Self {
         let bands = Bands::new(scheme, &layout);
         let sets = ZoneMap::new(&bands.uncut(&scheme.zones)).occurring();
-        let mut all = BTreeSet::new();
+        let mut all = Vec::new();
         for bare in kernels {
-            all.insert(bare);
+            all.push(bare);
             all.extend(sets.iter().map(|&zones| RowKernel {
                 zones: RowKernel::relevant(scheme, bare.stage, bare.updates, zones),
                 ..bare
@@ -138,7 +138,7 @@ impl KernelSet {
             ahead: false,
             bands,
             layout,
-            kernels: all.into_iter().collect(),
+            kernels: distinct(all),
         }
     }
 

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! Source --parse--> Ast --resolve--> (Scheme, Problem)
-//! Scheme --cones--> Cones
-//! (Scheme, Cones, directives, Machine) --schedule--> Schedule
-//! (Scheme, Schedule) --lower--> TileProgram --verify, check
-//! (Scheme, KernelSet) --backend--> Code
 //! Scheme --analysis--> growth, speeds and errors of its waves
+//! Scheme --cones--> Cones --Frame--> positions in which faces are measured
+//! (text of a schedule, Scheme, Frame) --notation--> Template
+//! (Template, Machine) --candidates--> Schedule with its Prediction
+//! (Scheme, Frame, Schedule) --lower--> TileProgram --verify, check
+//! (TileProgram, Layout) --kernels--> KernelSet --backend--> Code          CPU
+//! (Scheme, TileProgram, Layout) --tower--> TowerProgram --backend::gpu--> Module --> Ptx          GPU
+//! (Towers, Window) --pipeline--> operations of time blocks in flight
 //! ```
 //!
 //! The compiler opens no files, reads no clock and no environment (the LLVM library excepted); it sees the outside
@@ -16,6 +19,7 @@ pub mod analysis;
 pub mod backend;
 pub mod cone;
 pub mod cost;
+mod distinct;
 pub mod draw;
 pub mod driver;
 pub mod elementary;

@@ -17,7 +17,7 @@ use torre_compiler::backend::llvm::library::{
 use torre_trust::{Folder, Refusal};
 
 /// The most bytes of the user's cache on disk: some thousands of kernels.
-pub const USER_LIMIT: u64 = 256 << 20;
+const USER_LIMIT: u64 = 256 << 20;
 
 /// The first bytes of every file; the digit changes with the layout of the file or with the fields that a key covers.
 const MAGIC: [u8; 16] = *b"torre object 2\n\0";

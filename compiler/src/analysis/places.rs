@@ -6,12 +6,13 @@
 
 use super::linear::choices;
 use super::step::{NoStep, Setting, Step};
+use crate::distinct::distinct;
 use crate::host_range::{HostBox, Range, range};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
 use crate::scheme::{FileId, Op, Scheme, Update};
 use crate::statics::{Files, coef_value, coordinates};
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 /// Boxes that are looked at for the extreme of a coefficient, and of a step's vigour, which takes longer.
 const BOXES: usize = 1000;
@@ -171,7 +172,7 @@ fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
     let mut thin = Vec::new();
     let mut zones = vec![Region::from_fn(|a| Interval::new(0, grid.cells[a]))];
     for axis in grid.present() {
-        let mut cuts = BTreeSet::from([0, grid.cells[axis]]);
+        let mut cuts = vec![0, grid.cells[axis]];
         for update in scheme.stages.iter().flat_map(|s| &s.updates) {
             let live = grid.live(scheme.component(update.target).position)[axis];
             let Interval { lo, hi } = update.region[axis];
@@ -180,7 +181,7 @@ fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
                 cuts.extend((hi < live.hi).then_some(hi));
             }
         }
-        let cuts: Vec<i64> = cuts.into_iter().collect();
+        let cuts = distinct(cuts);
         let least = 2 * i64::from(reach[axis].into_iter().max().unwrap_or(0));
         let mut parts: Vec<Interval> = cuts.windows(2).map(|w| Interval::new(w[0], w[1])).collect();
         if parts.len() > 1 {

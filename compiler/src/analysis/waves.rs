@@ -59,7 +59,7 @@ pub fn wave_numbers(cell: f64, last: f64, also: &[f64]) -> Vec<f64> {
     }
     list.push(last);
     list.extend(also.iter().copied().filter(|&k| k < last && k > first));
-    list.sort_by(f64::total_cmp);
+    list.sort_unstable_by(f64::total_cmp);
     list.dedup_by(|a, b| (*a - *b).abs() < 1e-9 * *b);
     list
 }

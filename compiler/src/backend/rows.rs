@@ -7,12 +7,13 @@
 //! may come before or after them.
 
 use super::ends::RowEnds;
+use crate::distinct::distinct;
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
 use crate::lattice::Axis;
 use crate::scheme::{
     Amendment, Body, Cmp, CoefId, Op, Scheme, StateId, Update, Value, ZoneId, ZoneSet,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Displacements are in elements, from the start of the target's group.
 #[derive(Clone, Debug, PartialEq)]
@@ -240,19 +241,11 @@ impl RowProgram {
             known: BTreeMap::new(),
             streams: Vec::new(),
         };
-        let mut all = |zones| -> Vec<Store> {
-            let updates = kernel.updates(scheme);
-            updates.flat_map(|u| builder.update(u, zones)).collect()
-        };
-        let stores = all(kernel.zones.without(banded));
+        let stores = builder.updates(kernel.zones.without(banded));
         let common = builder.ops.len();
-        let mut all = |zones| -> Vec<Store> {
-            let updates = kernel.updates(scheme);
-            updates.flat_map(|u| builder.update(u, zones)).collect()
-        };
         let in_bands = match kernel.zones.intersect(banded).is_empty() {
             true => Vec::new(),
-            false => all(kernel.zones),
+            false => builder.updates(kernel.zones),
         };
         let mut ahead = Vec::new();
         if set.ahead {
@@ -261,9 +254,11 @@ impl RowProgram {
                 _ => None,
             });
             let stored = stores.iter().filter(|s| s.stream.is_none());
-            let touched: BTreeSet<i64> = touched.chain(stored.map(|s| s.row)).collect();
+            let touched = distinct(touched.chain(stored.map(|s| s.row)));
             let next = touched.iter().map(|row| row + set.run_stride(scheme));
-            ahead = next.filter(|row| !touched.contains(row)).collect();
+            ahead = next
+                .filter(|row| touched.binary_search(row).is_err())
+                .collect();
         }
         RowProgram {
             ahead,
@@ -328,7 +323,13 @@ impl Builder<'_> {
         i64::from(row.0) * self.set.layout.row_stride
     }
 
-    /// The stores of an update where some of the kernel's zones act.
+    /// The stores of all updates where some of the kernel's zones act.
+    fn updates(&mut self, zones: ZoneSet) -> Vec<Store> {
+        let updates = self.kernel.updates(self.scheme);
+        updates.flat_map(|u| self.update(u, zones)).collect()
+    }
+
+    /// The same of one update.
     fn update(&mut self, update: &Update, zones: ZoneSet) -> Vec<Store> {
         let layout = &self.set.layout;
         let target = layout.target_row(

@@ -41,7 +41,7 @@ impl Cones {
     }
 
     /// A component's name and the number of a stage: `E.x/1`.
-    pub fn site_name(&self, site: Site) -> String {
+    fn site_name(&self, site: Site) -> String {
         let name = self.components.get(site.component.index());
         format!("{}/{}", name.map_or("?", String::as_str), site.stage.0)
     }

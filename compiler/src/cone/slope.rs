@@ -3,6 +3,7 @@
 use super::cycle::{Link, fastest_cycle};
 use super::rational::reduce;
 use super::{Cones, Dependence, Form, Kind, Rational, Site};
+use crate::distinct::distinct;
 use crate::lattice::{Axis, HalfIndex, PerAxis};
 use std::collections::BTreeMap;
 
@@ -85,9 +86,7 @@ impl Cones {
             let most = ups.entry((d.from, d.to, d.stages)).or_insert(up);
             *most = (*most).max(up);
         }
-        let mut sites: Vec<Site> = ups.keys().flat_map(|&(a, b, _)| [a, b]).collect();
-        sites.sort_unstable();
-        sites.dedup();
+        let sites: Vec<Site> = distinct(ups.keys().flat_map(|&(a, b, _)| [a, b]));
         let id = |s: Site| sites.binary_search(&s).unwrap_or(0);
         let links: Vec<Link> = ups
             .iter()

@@ -1,20 +1,21 @@
 //! Derives the dependence vectors from ages, time levels and offsets.
 
 use super::{Cones, Dependence, Kind, Site, Via};
+use crate::distinct::distinct;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position};
 use crate::scheme::{Boundary, ComponentId, Grid, Scheme, StageId, Update};
-use std::collections::BTreeSet;
 
 /// All dependence vectors of a verified scheme.
 pub fn cones(scheme: &Scheme) -> Cones {
     let writers = Writers::new(scheme);
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     for stage in scheme.stage_ids() {
         for update in &scheme.stages[stage.index()].updates {
             from_reads(scheme, &writers, stage, update, &mut found);
             from_time_levels(scheme, &writers, stage, update, &mut found);
         }
     }
+    let found = distinct(found);
     let dependences = found.iter().filter(|d| !repeats(d, &found)).copied();
     Cones {
         scheme: scheme.name.clone(),
@@ -25,13 +26,13 @@ pub fn cones(scheme: &Scheme) -> Cones {
     }
 }
 
-/// A mirror often gives a vector that a direct read has as well.
-fn repeats(d: &Dependence, found: &BTreeSet<Dependence>) -> bool {
+/// A mirror often gives a vector that a direct read has as well; `found` is ascending.
+fn repeats(d: &Dependence, found: &[Dependence]) -> bool {
     let direct = Dependence {
         via: PerAxis::default(),
         ..*d
     };
-    d.via != direct.via && d.is_local() && found.contains(&direct)
+    d.via != direct.via && d.is_local() && found.binary_search(&direct).is_ok()
 }
 
 /// When each version of each component is computed.
@@ -90,7 +91,7 @@ fn from_reads(
     writers: &Writers,
     stage: StageId,
     update: &Update,
-    found: &mut BTreeSet<Dependence>,
+    found: &mut Vec<Dependence>,
 ) {
     let now = i64::from(stage.0);
     let here = writers.site(update.target, now);
@@ -142,13 +143,13 @@ fn from_time_levels(
     writers: &Writers,
     stage: StageId,
     update: &Update,
-    found: &mut BTreeSet<Dependence>,
+    found: &mut Vec<Dependence>,
 ) {
     let now = i64::from(stage.0);
     let version = i64::from(scheme.updates_before(update.target, stage)) + 1;
     let time_levels = i64::from(scheme.component(update.target).time_levels);
     if let Some(time) = writers.time(update.target, version + time_levels) {
-        found.insert(Dependence {
+        found.push(Dependence {
             kind: Kind::Output,
             from: writers.site(update.target, now),
             to: writers.site(update.target, time),

@@ -13,6 +13,7 @@ mod threads;
 
 pub use machine::Machine;
 
+use crate::distinct::distinct;
 use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
@@ -21,7 +22,7 @@ use crate::schedule::{Frame, Schedule, Template, TiledTemplate, template};
 use crate::scheme::{Scheme, StageId};
 use crate::tile::{Tile, TileProgram, in_integers, stage_blocks};
 use blocks::{predict_boxes, predict_pyramids};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Share of a core's cache that a tile's rows may fill before they push each other out, and the share from which on
@@ -210,12 +211,9 @@ fn with_computing(
 /// Rows that a stage's updates move per cell: read, and written back.
 fn rows_of(scheme: &Scheme, stage: StageId, updates: UpdateSet) -> f64 {
     let all = &scheme.stages[stage.index()].updates;
-    let mut read = BTreeSet::new();
-    let mut coefs = BTreeSet::new();
-    for update in updates.iter().map(|i| &all[i]) {
-        read.extend(update.body.reads().map(|r| (r.component, r.age)));
-        coefs.extend(update.body.coefs().chain(update.mask));
-    }
+    let own = || updates.iter().map(|i| &all[i]);
+    let read = distinct(own().flat_map(|u| u.body.reads().map(|r| (r.component, r.age))));
+    let coefs = distinct(own().flat_map(|u| u.body.coefs().chain(u.mask)));
     (read.len() + coefs.len() + updates.iter().count()) as f64
 }
 

@@ -1,9 +1,9 @@
 //! Space along one axis against time: the past of a value, its cone, and the tiles.
 
 use super::shape::{Plane, area, cut};
-use super::{Cones, Cut, MOST_TILES, Overlap, groups, names, tiles};
+use super::{Cones, Cut, Group, MOST_TILES, Overlap, groups, names, tiles};
 use crate::cone::{Dependence, Kind, Rational, axis_form, past};
-use crate::lattice::{Axis, HalfIndex, PerAxis};
+use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{ComponentId, Scheme};
 use crate::svg::{Frame, GREY, INK, Label, Mark, PALETTE, Svg, TILE, fill, pale, stroke};
 use std::collections::BTreeSet;
@@ -34,172 +34,253 @@ const WRONG: &str = "#c1121f";
 
 /// The section as an SVG document. Past values are projected along the other axes.
 pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
-    let Section {
-        component,
-        axis,
-        steps,
-        later,
-        ref cuts,
-        ref overlap,
-        ref stressed,
-        ..
-    } = *what;
-    let tiled = !cuts.is_empty() || overlap.is_some();
-    let home = scheme.component(component).position;
-    let stages = i64::from(cones.stages.max(1));
-    let tile = (what.whole && tiled).then(|| Tile::of(scheme, cones, what));
-    let (marked, top, reach) = match &tile {
-        Some(tile) => {
-            let wide = tile.reach();
-            (tile.past.clone(), tile.top, wide)
-        }
-        None => {
-            let past = past(scheme, cones, component, steps);
-            let marked: BTreeSet<Event> = past
-                .events
-                .iter()
-                .map(|e| (e.time, e.component, (home[axis] + e.space[axis]).0))
-                .collect();
-            let reach = marked.iter().map(|&(_, _, h)| h.abs()).max().unwrap_or(0);
-            let top = past.events.last().map_or(0, |e| e.time);
-            (marked, top, [-reach, reach])
-        }
-    };
-    let end = top + i64::from(later);
-    let sides = [
-        (HalfIndex(reach[0]).as_f64() - 2.0).floor(),
-        (HalfIndex(reach[1]).as_f64() + 2.0).ceil(),
-    ];
-    let cells = sides[1] - sides[0] + 0.6;
-    let scale = (44.0f64).min(720.0 / cells);
-    let row = (46.0f64).min(520.0 / (end + 1) as f64);
-    let size = [cells * scale, (end + 1) as f64 * row];
-    let frame = Frame {
-        corner: [64.0, 24.0],
-        size,
-        x: [sides[0] - 0.3, sides[1] + 0.3],
-        y: [-0.5, end as f64 + 0.5],
-    };
-    let groups = groups(scheme, |c| scheme.component(c).position[axis]);
-    let extras = usize::from(tiled) + usize::from(stressed.is_some());
-    let legend_rows = groups.len() + 2 + extras;
-    let legend = frame.corner[1] + size[1] + 62.0;
+    let picture = Picture::new(scheme, cones, what);
+    let frame = &picture.frame;
+    let [wide, high] = frame.size;
+    let extras = usize::from(what.is_tiled()) + usize::from(what.stressed.is_some());
+    let legend_rows = picture.groups.len() + 2 + extras;
+    let legend = frame.corner[1] + high + 62.0;
     let height = legend + 21.0 * legend_rows.div_ceil(2) as f64 + 10.0;
-    let mut svg = Svg::new(size[0] + 64.0 + 76.0, height);
-    let apex = home[axis].as_f64();
-
+    let mut svg = Svg::new(wide + 64.0 + 76.0, height);
     frame.clip(&mut svg);
-    let seen = match &tile {
-        Some(_) => i64::from(steps) * stages - 1,
-        None => top,
-    };
-    draw_tiles(&mut svg, &frame, what, home.map(HalfIndex::as_f64), seen);
-    if let Some(overlap) = overlap {
-        let held = what.whole.then(|| overlap.time_block(top));
-        draw_overlap(&mut svg, &frame, overlap, held);
-    }
-    let down = cones.slope(axis_form(axis, 1)).as_f64();
-    let up = cones.slope(axis_form(axis, -1)).as_f64();
-    let blue = if tiled { 0.16 } else { 0.28 };
-    if let Some(tile) = &tile {
-        tile.draw_cone(&mut svg, &frame, [down, up]);
-    } else {
-        let foot = top as f64 + 0.5;
-        let corners = [
-            frame.place(apex, top as f64),
-            frame.place(apex - down * foot, -0.5),
-            frame.place(apex + up * foot, -0.5),
-        ];
-        svg.polygon(&corners, fill(PALETTE[5]).opacity(blue));
-        for edge in [corners[1], corners[2]] {
-            svg.line(corners[0], edge, stroke(PALETTE[0], 1.5).dashed("6 4"));
-        }
-    }
-    // Steps.
-    let steps_shown = if stages > 1 { end / stages } else { -1 };
-    for step in 1..=steps_shown {
-        let y = frame.place(0.0, (step * stages) as f64 - 0.5)[1];
-        let right = frame.corner[0] + size[0];
-        svg.line(
-            [frame.corner[0], y],
-            [right, y],
-            stroke(GREY, 0.7).dashed("1 3"),
-        );
-    }
-    let at = |h: i64, time: i64| frame.place(HalfIndex(h).as_f64(), time as f64);
-    // The reads of the value itself.
-    let reads = cones
-        .dependences
-        .iter()
-        .filter(|d| d.kind == Kind::Flow && d.to.component == component && d.is_local());
-    let arrows: BTreeSet<(i64, i64)> = reads
-        .filter(|d| i64::from(d.to.stage.0) == top.rem_euclid(stages) && d.stages <= top)
-        .filter(|_| tile.is_none())
-        .map(|d| (home[axis].0 - d.space[axis].0, top - d.stages))
-        .collect();
-    for (h, time) in arrows {
-        let (from, to) = (at(h, time), at(home[axis].0, top));
-        let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
-        let length = dx.hypot(dy).max(1.0);
-        let short = |p: [f64; 2], by: f64| [p[0] + by * dx / length, p[1] + by * dy / length];
-        svg.arrow(short(from, 6.0), short(to, -9.0), INK, 1.0);
-    }
-    for group in &groups {
-        let (colour, mark) = (colour(group.stage), mark(scheme, group.components[0], axis));
-        let parity = scheme.component(group.components[0]).position[axis].0;
-        let [first, last] = sides.map(|side| 2 * side as i64);
-        for time in (i64::from(group.stage)..=end).step_by(stages as usize) {
-            for h in (first..=last).filter(|h| h.rem_euclid(2) == parity) {
-                let inside = |&c: &ComponentId| marked.contains(&(time, c, h));
-                if group.components.iter().any(inside) {
-                    svg.mark(mark, at(h, time), 4.4, fill(colour).outline("#ffffff", 0.8));
-                } else {
-                    let pale = pale(colour, 0.45);
-                    let style = fill("#ffffff").outline(&pale, 1.0);
-                    svg.mark(mark, at(h, time), 2.4, style);
-                }
-            }
-        }
-    }
-    if let Some(d) = stressed {
-        // The last event at the stage where the dependence ends.
-        let later = top - (top - i64::from(d.to.stage.0)).rem_euclid(stages);
-        let from = at(home[axis].0 - d.space[axis].0, later - d.stages);
-        svg.arrow(from, at(home[axis].0, later), WRONG, 2.6);
-    }
-    if tile.is_none() {
-        let ring = at(home[axis].0, top);
-        svg.mark(Mark::Circle, ring, 8.5, stroke(INK, 1.6));
-    }
+    picture.draw_tiles(&mut svg);
+    picture.draw_cone(&mut svg);
+    picture.draw_steps(&mut svg);
+    picture.draw_reads(&mut svg);
+    picture.draw_values(&mut svg);
+    picture.stress(&mut svg);
     svg.unclip();
     frame.border(&mut svg);
-    let name = scheme.grid.axis_name(axis);
+    let name = scheme.grid.axis_name(what.axis);
     frame.bottom_axis(&mut svg, &format!("{name} / cells"));
     frame.left_axis(&mut svg, "stage");
-    for step in 0..=steps_shown {
-        let ends = [step * stages, (step * stages + stages - 1).min(end)];
-        let middle = ends.map(|k| k as f64).iter().sum::<f64>() / 2.0;
-        let [_, y] = frame.place(0.0, middle);
-        let label = Label {
-            size: 12.0,
-            colour: GREY,
-            ..Label::default()
-        };
-        svg.text(
-            [frame.corner[0] + size[0] + 10.0, y + 4.0],
-            &format!("step {step}"),
-            label,
-        );
-    }
-    draw_legend(&mut svg, scheme, cones, what, legend, size[0]);
-    let subject = match tile {
+    picture.label_steps(&mut svg);
+    draw_legend(&mut svg, scheme, cones, what, legend, wide);
+    let subject = match picture.tile {
         Some(_) => "a tile".to_owned(),
-        None => scheme.component(component).name.clone(),
+        None => scheme.component(what.component).name.clone(),
     };
     svg.finish(&format!(
         "{subject} of {} and its past along {name}",
         scheme.name
     ))
+}
+
+impl Section {
+    fn is_tiled(&self) -> bool {
+        !self.cuts.is_empty() || self.overlap.is_some()
+    }
+}
+
+/// A section and its place on the page.
+struct Picture<'a> {
+    scheme: &'a Scheme,
+    cones: &'a Cones,
+    what: &'a Section,
+    home: Position,
+    /// Of a step.
+    stages: i64,
+    groups: Vec<Group>,
+    /// The whole tile, if that is drawn.
+    tile: Option<Tile>,
+    /// The value or the tile, and all that it depends on.
+    marked: BTreeSet<Event>,
+    /// The last stage of these, and of the picture.
+    top: i64,
+    end: i64,
+    /// The first and the last place, in whole cells.
+    sides: [f64; 2],
+    frame: Frame,
+}
+
+impl<'a> Picture<'a> {
+    fn new(scheme: &'a Scheme, cones: &'a Cones, what: &'a Section) -> Picture<'a> {
+        let axis = what.axis;
+        let home = scheme.component(what.component).position;
+        let tile = (what.whole && what.is_tiled()).then(|| Tile::of(scheme, cones, what));
+        let (marked, top, reach) = match &tile {
+            Some(tile) => (tile.past.clone(), tile.top, tile.reach()),
+            None => {
+                let past = past(scheme, cones, what.component, what.steps);
+                let marked: BTreeSet<Event> = past
+                    .events
+                    .iter()
+                    .map(|e| (e.time, e.component, (home[axis] + e.space[axis]).0))
+                    .collect();
+                let reach = marked.iter().map(|&(_, _, h)| h.abs()).max().unwrap_or(0);
+                let top = past.events.last().map_or(0, |e| e.time);
+                (marked, top, [-reach, reach])
+            }
+        };
+        let end = top + i64::from(what.later);
+        let sides = [
+            (HalfIndex(reach[0]).as_f64() - 2.0).floor(),
+            (HalfIndex(reach[1]).as_f64() + 2.0).ceil(),
+        ];
+        let cells = sides[1] - sides[0] + 0.6;
+        let scale = (44.0f64).min(720.0 / cells);
+        let row = (46.0f64).min(520.0 / (end + 1) as f64);
+        let frame = Frame {
+            corner: [64.0, 24.0],
+            size: [cells * scale, (end + 1) as f64 * row],
+            x: [sides[0] - 0.3, sides[1] + 0.3],
+            y: [-0.5, end as f64 + 0.5],
+        };
+        Picture {
+            scheme,
+            cones,
+            what,
+            home,
+            stages: i64::from(cones.stages.max(1)),
+            groups: groups(scheme, |c| scheme.component(c).position[axis]),
+            tile,
+            marked,
+            top,
+            end,
+            sides,
+            frame,
+        }
+    }
+
+    /// Where an event lies on the page, by its place in half cells and its stage.
+    fn at(&self, h: i64, time: i64) -> [f64; 2] {
+        self.frame.place(HalfIndex(h).as_f64(), time as f64)
+    }
+
+    /// The place of the value in half cells.
+    fn apex(&self) -> i64 {
+        self.home[self.what.axis].0
+    }
+
+    fn draw_tiles(&self, svg: &mut Svg) {
+        let Picture { what, frame, .. } = self;
+        let seen = match &self.tile {
+            Some(_) => i64::from(what.steps) * self.stages - 1,
+            None => self.top,
+        };
+        draw_tiles(svg, frame, what, self.home.map(HalfIndex::as_f64), seen);
+        if let Some(overlap) = &what.overlap {
+            let held = what.whole.then(|| overlap.time_block(self.top));
+            draw_overlap(svg, frame, overlap, held);
+        }
+    }
+
+    /// The area within the slopes below the value or the tile.
+    fn draw_cone(&self, svg: &mut Svg) {
+        let Picture { what, frame, .. } = self;
+        let down = self.cones.slope(axis_form(what.axis, 1)).as_f64();
+        let up = self.cones.slope(axis_form(what.axis, -1)).as_f64();
+        if let Some(tile) = &self.tile {
+            tile.draw_cone(svg, frame, [down, up]);
+            return;
+        }
+        let (apex, top) = (self.home[what.axis].as_f64(), self.top as f64);
+        let foot = top + 0.5;
+        let corners = [
+            frame.place(apex, top),
+            frame.place(apex - down * foot, -0.5),
+            frame.place(apex + up * foot, -0.5),
+        ];
+        let blue = if what.is_tiled() { 0.16 } else { 0.28 };
+        svg.polygon(&corners, fill(PALETTE[5]).opacity(blue));
+        for edge in [corners[1], corners[2]] {
+            svg.line(corners[0], edge, stroke(PALETTE[0], 1.5).dashed("6 4"));
+        }
+    }
+
+    /// The last step that the picture shows apart; -1 where steps are stages.
+    fn last_step(&self) -> i64 {
+        match self.stages > 1 {
+            true => self.end / self.stages,
+            false => -1,
+        }
+    }
+
+    fn draw_steps(&self, svg: &mut Svg) {
+        let [left, _] = self.frame.corner;
+        for step in 1..=self.last_step() {
+            let y = self.frame.place(0.0, (step * self.stages) as f64 - 0.5)[1];
+            let style = stroke(GREY, 0.7).dashed("1 3");
+            svg.line([left, y], [left + self.frame.size[0], y], style);
+        }
+    }
+
+    fn label_steps(&self, svg: &mut Svg) {
+        let right = self.frame.corner[0] + self.frame.size[0];
+        for step in 0..=self.last_step() {
+            let first = step * self.stages;
+            let ends = [first, (first + self.stages - 1).min(self.end)];
+            let middle = ends.map(|k| k as f64).iter().sum::<f64>() / 2.0;
+            let [_, y] = self.frame.place(0.0, middle);
+            let label = Label {
+                size: 12.0,
+                colour: GREY,
+                ..Label::default()
+            };
+            svg.text([right + 10.0, y + 4.0], &format!("step {step}"), label);
+        }
+    }
+
+    /// The reads of the value itself.
+    fn draw_reads(&self, svg: &mut Svg) {
+        if self.tile.is_some() {
+            return;
+        }
+        let (apex, top, axis) = (self.apex(), self.top, self.what.axis);
+        let reads = self.cones.dependences.iter().filter(|d| {
+            d.kind == Kind::Flow && d.to.component == self.what.component && d.is_local()
+        });
+        let stage = top.rem_euclid(self.stages);
+        let arrows: BTreeSet<(i64, i64)> = reads
+            .filter(|d| i64::from(d.to.stage.0) == stage && d.stages <= top)
+            .map(|d| (apex - d.space[axis].0, top - d.stages))
+            .collect();
+        for (h, time) in arrows {
+            let (from, to) = (self.at(h, time), self.at(apex, top));
+            let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+            let length = dx.hypot(dy).max(1.0);
+            let short = |p: [f64; 2], by: f64| [p[0] + by * dx / length, p[1] + by * dy / length];
+            svg.arrow(short(from, 6.0), short(to, -9.0), INK, 1.0);
+        }
+    }
+
+    /// All values of the picture; marked ones are large.
+    fn draw_values(&self, svg: &mut Svg) {
+        let (scheme, axis) = (self.scheme, self.what.axis);
+        for group in &self.groups {
+            let (colour, mark) = (colour(group.stage), mark(scheme, group.components[0], axis));
+            let parity = scheme.component(group.components[0]).position[axis].0;
+            let [first, last] = self.sides.map(|side| 2 * side as i64);
+            for time in (i64::from(group.stage)..=self.end).step_by(self.stages as usize) {
+                for h in (first..=last).filter(|h| h.rem_euclid(2) == parity) {
+                    let inside = |&c: &ComponentId| self.marked.contains(&(time, c, h));
+                    if group.components.iter().any(inside) {
+                        let style = fill(colour).outline("#ffffff", 0.8);
+                        svg.mark(mark, self.at(h, time), 4.4, style);
+                    } else {
+                        let pale = pale(colour, 0.45);
+                        let style = fill("#ffffff").outline(&pale, 1.0);
+                        svg.mark(mark, self.at(h, time), 2.4, style);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The dependence that is stressed, and the value whose past is drawn.
+    fn stress(&self, svg: &mut Svg) {
+        let apex = self.apex();
+        if let Some(d) = &self.what.stressed {
+            // The last event at the stage where the dependence ends.
+            let later = self.top - (self.top - i64::from(d.to.stage.0)).rem_euclid(self.stages);
+            let from = self.at(apex - d.space[self.what.axis].0, later - d.stages);
+            svg.arrow(from, self.at(apex, later), WRONG, 2.6);
+        }
+        if self.tile.is_none() {
+            let ring = self.at(apex, self.top);
+            svg.mark(Mark::Circle, ring, 8.5, stroke(INK, 1.6));
+        }
+    }
 }
 
 /// The update of a component at a time, in stages, at a place along the axis, in half cells.

@@ -6,6 +6,7 @@
 //! meaning.
 
 use super::{Stream, record_width};
+use crate::distinct::distinct;
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
 use crate::layout::{ALIGNMENT, BoxLayout, Layout};
 use crate::scheme::{Scheme, Zone, ZoneId, ZoneSet};
@@ -109,10 +110,7 @@ impl Bands {
     /// The sets of zones that act somewhere in rows of a kernel of `zones`.
     pub fn acting(&self, zones: ZoneSet) -> Vec<ZoneSet> {
         let whole = Interval::new(i64::MIN, i64::MAX);
-        let mut sets: Vec<ZoneSet> = self.cuts(zones, whole).map(|(set, _)| set).collect();
-        sets.sort_unstable();
-        sets.dedup();
-        sets
+        distinct(self.cuts(zones, whole).map(|(set, _)| set))
     }
 
     /// Cuts runs at bands, for code that amends whole rows only.
@@ -155,11 +153,9 @@ impl Bands {
         range: Interval,
     ) -> impl Iterator<Item = (ZoneSet, Interval)> + '_ {
         let ends = zones.iter().flat_map(|zone| self.of(zone));
-        let mut ends: Vec<i64> = ends.flat_map(|b| [b.range.lo, b.range.hi]).collect();
-        ends.extend([range.lo, range.hi]);
-        ends.sort_unstable();
-        ends.dedup();
-        ends.retain(|end| range.lo <= *end && *end <= range.hi);
+        let ends = ends.flat_map(|b| [b.range.lo, b.range.hi]);
+        let ends = ends.chain([range.lo, range.hi]);
+        let ends = distinct(ends.filter(|end| range.lo <= *end && *end <= range.hi));
         (1..ends.len()).map(move |i| {
             let part = Interval::new(ends[i - 1], ends[i]);
             (self.within(zones, part), part)

@@ -5,6 +5,7 @@ use super::rooms::{AMENDED, Rooms, acts};
 use super::shape::{AXES, Along, CoefPlace, Read, Shape};
 use super::slots::{Place, Slots};
 use super::stay::Staying;
+use crate::distinct::distinct;
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval, Region, div_ceil};
 use crate::layout::{Layout, RowId};
@@ -232,18 +233,11 @@ impl PatchProgram {
             let most = MOST_TILES;
             return Err(Misfit::Tiles { tiles, most });
         }
-        let mut coefs: Vec<CoefId> = scheme
-            .stages
-            .iter()
-            .flat_map(|s| &s.updates)
-            .flat_map(|u| {
-                u.mask
-                    .into_iter()
-                    .chain(u.body.ops.iter().filter_map(coef_of))
-            })
-            .collect();
-        coefs.sort_unstable();
-        coefs.dedup();
+        let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+        let coefs = distinct(updates.flat_map(|u| {
+            let read = u.body.ops.iter().filter_map(coef_of);
+            u.mask.into_iter().chain(read)
+        }));
         let exchanged = AXES.map(|axis| exchanged(scheme, axis));
         let rooms = Rooms::new(scheme, layout, &along);
         let needs = needs(scheme, layout, &along, &held, Tall { shape, height });
@@ -334,13 +328,6 @@ impl PatchProgram {
         let windows = self.stages.iter().map(window).max().unwrap_or(0);
         let amended = if self.rooms.any() { AMENDED } else { 0 };
         (held + coefs) * self.shape.count() + windows as usize + amended
-    }
-
-    /// The share of the computed cells that are stored.
-    pub fn useful(&self) -> f64 {
-        let tile = self.shape.tile();
-        let share = |n: usize| self.along[n].base as f64 / tile[n] as f64;
-        share(0) * share(1) * share(2)
     }
 
     /// The updates of all stages of a step, counted through: the number of the first one of a stage.

@@ -142,7 +142,7 @@ impl Active {
         (number < own.end()).then_some(number)
     }
 
-    pub fn has_run(&self) -> bool {
+    fn has_run(&self) -> bool {
         (0..self.runs.len()).all(|block| self.next(block).is_none())
     }
 

@@ -5,6 +5,7 @@ use super::order::{Advance, Statement};
 use super::report::{Checked, Reported};
 use super::resolver::Resolver;
 use super::value::{Operand, Scope, Typed, Value};
+use crate::distinct::distinct;
 use crate::host::{HostBinary, HostUnary};
 use torre_grammar::ast::Branch;
 use torre_grammar::diag::Diagnostic;
@@ -173,9 +174,7 @@ impl Resolver<'_> {
                 condition,
             });
         }
-        let mut next = [first.next, second.next].concat();
-        next.sort();
-        next.dedup();
+        let next = distinct([first.next, second.next].concat());
         Statement {
             updates,
             sets: first.sets && second.sets,

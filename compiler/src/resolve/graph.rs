@@ -295,7 +295,7 @@ impl Graph {
         self.add(Node::File(id, Shift::default()))
     }
 
-    pub fn file_id(&mut self, path: &str, position: Position) -> FileId {
+    fn file_id(&mut self, path: &str, position: Position) -> FileId {
         let known = self
             .files
             .iter()

@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// Taps of all intermediate forms of one update.
 const WORK: usize = 300_000;
 /// Taps of an update.
-pub const TAPS: usize = 4_000;
+const TAPS: usize = 4_000;
 /// Different scales in one weight before they are summed in doubles.
 const SCALES: usize = 8;
 /// Factors in a product before it is left as it is.
@@ -156,7 +156,7 @@ impl Factor {
     fn mul(&self, other: &Factor) -> Factor {
         let join = |a: &[NodeId], b: &[NodeId]| {
             let mut list = [a, b].concat();
-            list.sort();
+            list.sort_unstable();
             list
         };
         Factor {

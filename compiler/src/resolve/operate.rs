@@ -81,7 +81,7 @@ impl Resolver<'_> {
     }
 
     /// The common position of two operands.
-    pub fn unify(&mut self, a: Located<'_>, b: Located<'_>) -> Checked<Option<Position>> {
+    fn unify(&mut self, a: Located<'_>, b: Located<'_>) -> Checked<Option<Position>> {
         match (a.position, b.position) {
             (None, p) | (p, None) => Ok(p),
             (Some(p), Some(q)) if p == q => Ok(Some(p)),
@@ -111,7 +111,7 @@ impl Resolver<'_> {
     }
 
     /// How a value at `from` gets to `to`.
-    pub fn move_hint(&self, from: Position, to: Position, place: &Place) -> String {
+    fn move_hint(&self, from: Position, to: Position, place: &Place) -> String {
         let text = place.text().unwrap_or("...");
         let plain = text
             .chars()

@@ -114,7 +114,7 @@ impl Resolver<'_> {
         for advance in &statement.updates {
             self.next_read_by(advance.value.node, &mut statement.next);
         }
-        statement.next.sort();
+        statement.next.sort_unstable();
         statement.next.dedup();
         (!statement.updates.is_empty()).then_some(statement)
     }
@@ -400,7 +400,7 @@ impl Resolver<'_> {
                 condition: None,
             });
         }
-        statement.next.sort();
+        statement.next.sort_unstable();
         statement.next.dedup();
         Ok(statement)
     }

@@ -139,7 +139,7 @@ impl Resolver<'_> {
     }
 
     /// Reads no fields and no time.
-    pub fn check_static(&mut self, item: Typed, place: &Place, what: &str) -> Checked<()> {
+    fn check_static(&mut self, item: Typed, place: &Place, what: &str) -> Checked<()> {
         let facts = self.graph.facts(item.node);
         if facts.dynamic {
             let mut d = self.error(

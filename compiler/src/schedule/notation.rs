@@ -32,7 +32,7 @@ use torre_grammar::diag::{Code, Diagnostic, Diagnostics};
 use torre_grammar::source::{Source, Span};
 
 /// A schedule that does not fit the scheme, or whose words have no meaning.
-pub const BAD_SCHEDULE: Code = Code("E0851");
+const BAD_SCHEDULE: Code = Code("E0851");
 
 struct Reader<'a> {
     source: &'a Source,
@@ -61,6 +61,21 @@ struct DraftLevel {
     /// The first shapes that are none with faces.
     first_box: Option<Span>,
     first_pyramid: Option<Span>,
+}
+
+/// The clauses of a level that say how its faces lie.
+#[derive(Default)]
+struct Clauses {
+    /// In cells per stage.
+    slope: Option<Rational>,
+    lean: Option<Lean>,
+}
+
+/// The axis along which a tile leans, up (1) or down (-1).
+#[derive(Clone, Copy)]
+struct Lean {
+    along: Axis,
+    sign: i32,
 }
 
 /// Reads a schedule for a scheme.
@@ -275,7 +290,7 @@ impl Reader<'_> {
                 let (lo, hi) = (rational(a)?, rational(b)?);
                 let mut values = Vec::new();
                 let mut v = lo;
-                // Doubling keeps wide ranges short; small ones are tried one by one.
+                // Steps of a quarter keep wide ranges short; small values are tried one by one.
                 while v <= hi && values.len() < 64 {
                     values.push(v);
                     let step = if v < Rational::whole(8) {
@@ -303,8 +318,34 @@ impl Reader<'_> {
     }
 
     fn level(&self, level: &ast::ScheduleLevel, axes: &[Axis], out: &mut Draft) -> Result<()> {
-        let mut slope = None;
-        let mut lean: Option<(Axis, i32)> = None;
+        let clauses = self.clauses(level, axes, out)?;
+        let shape = &level.shape.name;
+        match shape.node.as_str() {
+            "span" if level.shape.args.is_empty() => Ok(()),
+            "box" | "pyramid" => {
+                let slope = clauses.slope.map(|_| "slope");
+                if let Some(word) = slope.or(clauses.lean.map(|_| "lean")) {
+                    let message = format!("`{word}` says nothing about a `{}`", shape.node);
+                    return Err(self.error(
+                        shape.span,
+                        message,
+                        "has upright sides, or derived ones",
+                    ));
+                }
+                self.block(level, axes, out)
+            }
+            _ => self.faces(level, axes, &clauses, out),
+        }
+    }
+
+    /// The clauses of a level. A height goes to the draft.
+    fn clauses(
+        &self,
+        level: &ast::ScheduleLevel,
+        axes: &[Axis],
+        out: &mut Draft,
+    ) -> Result<Clauses> {
+        let mut clauses = Clauses::default();
         for clause in &level.clauses {
             match clause {
                 ast::ScheduleClause::Lean { positive, axis } => {
@@ -316,125 +357,97 @@ impl Reader<'_> {
                             "not an axis of this level",
                         ));
                     }
-                    lean = Some((along, if *positive { 1 } else { -1 }));
+                    clauses.lean = Some(Lean {
+                        along,
+                        sign: if *positive { 1 } else { -1 },
+                    });
                 }
                 ast::ScheduleClause::Word { word, value } => match (word.node.as_str(), value) {
-                    ("height", Some(v)) if out.height.is_none() => {
-                        out.height = Some(out.sizes.len());
-                        let size = self.size("height", v, word.span)?;
-                        let whole = |h: &Rational| h.den() == 1 && *h >= Rational::ONE;
-                        if !size.values.iter().all(whole) {
+                    ("height", Some(value)) => self.height(word.span, value, out)?,
+                    ("slope", Some(value)) => {
+                        let size = self.size("slope", value, word.span)?;
+                        let [one] = size.values.as_slice() else {
                             return Err(self.error(
                                 word.span,
-                                "a height is a whole number of steps, at least 1",
+                                "a slope is one number, in cells per stage",
                                 "here",
                             ));
-                        }
-                        out.sizes.push(size);
+                        };
+                        clauses.slope = Some(*one);
                     }
-                    ("height", Some(_)) => {
-                        return Err(self.error(
-                            word.span,
-                            "the height is given twice",
-                            "all levels share one height",
-                        ));
-                    }
-                    ("slope", Some(v)) => {
-                        let size = self.size("slope", v, word.span)?;
-                        match size.values.as_slice() {
-                            [one] => slope = Some(*one),
-                            _ => {
-                                return Err(self.error(
-                                    word.span,
-                                    "a slope is one number, in cells per stage",
-                                    "here",
-                                ));
-                            }
-                        }
-                    }
-                    ("parallel", None) if out.levels.len() == 1 => {}
-                    ("parallel", None) => {
-                        return Err(self.error(
-                            word.span,
-                            "only the outermost level runs on several threads",
-                            "an inner level",
-                        ));
-                    }
-                    ("sequential", None) if out.levels.len() > 1 => {}
-                    ("sequential", None) => {
-                        return Err(self.error(
-                            word.span,
-                            "the outermost level runs on all threads",
-                            "use `--threads 1` for one",
-                        ));
-                    }
-                    ("vector", None) if axes == [Axis::INNER] => {}
-                    ("vector", None) => {
-                        let name = self.scheme.grid.axis_name(Axis::INNER);
-                        return Err(self.error(
-                            word.span,
-                            format!("vectors run along `{name}`"),
-                            "not along this axis",
-                        ));
-                    }
-                    _ => {
-                        return Err(self
-                            .error(
-                                word.span,
-                                format!("`{}` says nothing here", word.node),
-                                "unknown clause",
-                            )
-                            .hint("height n, slope s, lean +x, parallel, sequential, vector"));
-                    }
+                    (_, Some(_)) => return Err(self.unknown_clause(word)),
+                    (_, None) => self.property(word, axes, out)?,
                 },
             }
         }
+        Ok(clauses)
+    }
+
+    /// The clause `height`.
+    fn height(&self, span: Span, value: &ast::ScheduleValue, out: &mut Draft) -> Result<()> {
+        if out.height.is_some() {
+            return Err(self.error(
+                span,
+                "the height is given twice",
+                "all levels share one height",
+            ));
+        }
+        let size = self.size("height", value, span)?;
+        let whole = |h: &Rational| h.den() == 1 && *h >= Rational::ONE;
+        if !size.values.iter().all(whole) {
+            return Err(self.error(
+                span,
+                "a height is a whole number of steps, at least 1",
+                "here",
+            ));
+        }
+        out.height = Some(out.sizes.len());
+        out.sizes.push(size);
+        Ok(())
+    }
+
+    /// A clause of one word, which states a property that the level has anyway.
+    fn property(&self, word: &ast::Name, axes: &[Axis], out: &Draft) -> Result<()> {
+        let outermost = out.levels.len() == 1;
+        match word.node.as_str() {
+            "parallel" if outermost => Ok(()),
+            "parallel" => Err(self.error(
+                word.span,
+                "only the outermost level runs on several threads",
+                "an inner level",
+            )),
+            "sequential" if !outermost => Ok(()),
+            "sequential" => Err(self.error(
+                word.span,
+                "the outermost level runs on all threads",
+                "use `--threads 1` for one",
+            )),
+            "vector" if axes == [Axis::INNER] => Ok(()),
+            "vector" => {
+                let name = self.scheme.grid.axis_name(Axis::INNER);
+                let message = format!("vectors run along `{name}`");
+                Err(self.error(word.span, message, "not along this axis"))
+            }
+            _ => Err(self.unknown_clause(word)),
+        }
+    }
+
+    fn unknown_clause(&self, word: &ast::Name) -> Diagnostic {
+        let message = format!("`{}` says nothing here", word.node);
+        self.error(word.span, message, "unknown clause")
+            .hint("height n, slope s, lean +x, parallel, sequential, vector")
+    }
+
+    /// A shape made of faces, with one pitch for all of them.
+    fn faces(
+        &self,
+        level: &ast::ScheduleLevel,
+        axes: &[Axis],
+        clauses: &Clauses,
+        out: &mut Draft,
+    ) -> Result<()> {
         let shape = &level.shape.name;
-        let sign = |axis: Axis| lean.map_or(1, |(a, s)| if a == axis { s } else { 1 });
-        let forms: Vec<Form> = match (shape.node.as_str(), axes) {
-            ("span", _) if level.shape.args.is_empty() => return Ok(()),
-            ("box" | "pyramid", _) => {
-                if let Some(word) = slope.map(|_| "slope").or(lean.map(|_| "lean")) {
-                    let message = format!("`{word}` says nothing about a `{}`", shape.node);
-                    return Err(self.error(
-                        shape.span,
-                        message,
-                        "has upright sides, or derived ones",
-                    ));
-                }
-                return self.block(level, axes, out);
-            }
-            ("skewed", [a]) => vec![axis_form(*a, sign(*a))],
-            ("diamond", [a]) => vec![axis_form(*a, 1), axis_form(*a, -1)],
-            ("diamond" | "torre", [a, b]) if ![a, b].contains(&&Axis::INNER) => {
-                let (lean_axis, s) = lean.unwrap_or((*a, 1));
-                let other = if lean_axis == *a { *b } else { *a };
-                [1, -1]
-                    .map(|t| {
-                        PerAxis::from_fn(|x| {
-                            if x == lean_axis {
-                                s
-                            } else if x == other {
-                                t
-                            } else {
-                                0
-                            }
-                        })
-                    })
-                    .to_vec()
-            }
-            ("diamond" | "torre" | "skewed", _) => {
-                let message = format!("`{}` does not fit these axes", shape.node);
-                let vector = self.scheme.grid.axis_name(Axis::INNER);
-                return Err(self.error(shape.span, message, "not for these axes").hint(format!(
-                    "skewed cuts one axis, diamond one, or two of which neither is the inner axis `{vector}`"
-                )));
-            }
-            _ => {
-                return Err(self.error(shape.span, format!("there is no shape `{}`", shape.node), "unknown shape")
-                    .hint("span, skewed(P = ...), diamond(P = ...) for one axis, diamond(D = ...) or diamond(W = ...) for two, pyramid(base = ...), box(...)"));
-            }
-        };
+        let forms = self.forms(shape, axes, clauses.lean)?;
         let [arg] = level.shape.args.as_slice() else {
             return Err(self.error(
                 shape.span,
@@ -448,6 +461,7 @@ impl Reader<'_> {
         if size.values.iter().any(|v| *v <= Rational::ZERO) {
             return Err(self.error(span, format!("`{size_name}` must be positive"), "here"));
         }
+        let slope = clauses.slope;
         let factor = match size_name {
             "P" | "W" => Rational::ONE,
             "D" => {
@@ -456,15 +470,10 @@ impl Reader<'_> {
                 steepest * Rational::whole(2)
             }
             _ => {
-                return Err(self
-                    .error(
-                        span,
-                        format!("`{}` has no size `{size_name}`", shape.node),
-                        "unknown size",
-                    )
-                    .hint(
-                        "P or W: the pitch of the faces in cells; D: the pitch in units of 2 s",
-                    ));
+                let message = format!("`{}` has no size `{size_name}`", shape.node);
+                return Err(self.error(span, message, "unknown size").hint(
+                    "P or W: the pitch of the faces in cells; D: the pitch in units of 2 s",
+                ));
             }
         };
         let index = out.sizes.len();
@@ -478,6 +487,38 @@ impl Reader<'_> {
             }));
         }
         Ok(())
+    }
+
+    /// The forms of a shape's faces.
+    fn forms(&self, shape: &ast::Name, axes: &[Axis], lean: Option<Lean>) -> Result<Vec<Form>> {
+        let sign = |axis: Axis| lean.filter(|l| l.along == axis).map_or(1, |l| l.sign);
+        match (shape.node.as_str(), axes) {
+            ("skewed", [a]) => Ok(vec![axis_form(*a, sign(*a))]),
+            ("diamond", [a]) => Ok(vec![axis_form(*a, 1), axis_form(*a, -1)]),
+            ("diamond" | "torre", [a, b]) if ![a, b].contains(&&Axis::INNER) => {
+                let Lean { along, sign } = lean.unwrap_or(Lean { along: *a, sign: 1 });
+                let across = if along == *a { *b } else { *a };
+                let form = |by: i32| {
+                    let mut form = axis_form(across, by);
+                    form[along] = sign;
+                    form
+                };
+                Ok(vec![form(1), form(-1)])
+            }
+            ("diamond" | "torre" | "skewed", _) => {
+                let message = format!("`{}` does not fit these axes", shape.node);
+                let vector = self.scheme.grid.axis_name(Axis::INNER);
+                Err(self.error(shape.span, message, "not for these axes").hint(format!(
+                    "skewed cuts one axis, diamond one, or two of which neither is the inner axis `{vector}`"
+                )))
+            }
+            _ => {
+                let message = format!("there is no shape `{}`", shape.node);
+                Err(self.error(shape.span, message, "unknown shape").hint(
+                    "span, skewed(P = ...), diamond(P = ...) for one axis, diamond(D = ...) or diamond(W = ...) for two, pyramid(base = ...), box(...)",
+                ))
+            }
+        }
     }
 
     /// A box or a pyramid: one size for all axes.

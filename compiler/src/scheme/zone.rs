@@ -1,6 +1,7 @@
 //! Zones: parts of the grid in which updates do more than elsewhere, and keep state.
 
 use super::{Body, Value};
+use crate::distinct::distinct;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use std::fmt;
 
@@ -133,11 +134,8 @@ impl ZoneMap {
     pub fn new(zones: &[Zone]) -> ZoneMap {
         let boxes = || zones.iter().flat_map(|z| &z.boxes);
         let cuts = PerAxis::from_fn(|axis| {
-            let mut cuts: Vec<i64> = boxes().flat_map(|b| [b[axis].lo, b[axis].hi]).collect();
-            cuts.push(i64::MIN);
-            cuts.sort_unstable();
-            cuts.dedup();
-            cuts
+            let ends = boxes().flat_map(|b| [b[axis].lo, b[axis].hi]);
+            distinct(ends.chain([i64::MIN]))
         });
         let mut sets = Vec::new();
         for &x in &cuts[Axis::OUTER] {
@@ -158,11 +156,8 @@ impl ZoneMap {
 
     /// The sets that occur, the empty one left out.
     pub fn occurring(&self) -> Vec<ZoneSet> {
-        let mut sets = self.sets.clone();
-        sets.sort_unstable();
-        sets.dedup();
-        sets.retain(|s| !s.is_empty());
-        sets
+        let sets = self.sets.iter().copied();
+        distinct(sets.filter(|set| !set.is_empty()))
     }
 
     /// The part of an axis in which an index lies.

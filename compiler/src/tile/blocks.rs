@@ -1,5 +1,6 @@
 //! Boxes of cell indices in which a stage runs one set of updates: no conditions inside.
 
+use crate::distinct::distinct;
 use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::scheme::{Scheme, StageId, Update};
@@ -33,14 +34,8 @@ pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
         .map(|u| row_region(scheme, u))
         .collect();
     let cuts: PerAxis<Vec<i64>> = PerAxis::from_fn(|axis| {
-        let mut cuts: Vec<i64> = regions
-            .iter()
-            .filter(|r| !r.is_empty())
-            .flat_map(|r| [r[axis].lo, r[axis].hi])
-            .collect();
-        cuts.sort_unstable();
-        cuts.dedup();
-        cuts
+        let regions = regions.iter().filter(|r| !r.is_empty());
+        distinct(regions.flat_map(|r| [r[axis].lo, r[axis].hi]))
     });
     let parts = |axis: Axis| cuts[axis].windows(2).map(|w| Interval::new(w[0], w[1]));
     let mut blocks: Vec<Block> = Vec::new();

@@ -1,10 +1,10 @@
 //! Which sets of updates run together: the kernels that a tile program needs.
 
 use super::{ClassSet, TileProgram};
-use crate::kernel::{RowKernel, UpdateSet};
+use crate::distinct::distinct;
+use crate::kernel::RowKernel;
 use crate::lattice::Interval;
 use crate::scheme::{Scheme, StageId, ZoneSet};
-use std::collections::BTreeSet;
 
 /// Inner tiles that are walked to see which sets occur; more add compile time, not correctness.
 const MOST_TILES: usize = 48;
@@ -13,19 +13,14 @@ impl TileProgram {
     /// Kernels for the sets of updates that occur inside of the grid, and for each class alone: with these, every set
     /// can be run, if not always in one go.
     pub fn kernels(&self, scheme: &Scheme) -> Vec<RowKernel> {
-        let mut sets: Vec<BTreeSet<UpdateSet>> = vec![BTreeSet::new(); self.stages.len()];
-        for (stage, found) in self.common_sets().into_iter().enumerate() {
-            let id = StageId(stage as u32);
-            let singles = (0..self.stages[stage].len()).map(|i| 1 << i);
-            for set in found.into_iter().chain(singles) {
-                sets[stage].insert(self.updates(id, set));
-            }
-        }
         let mut kernels = Vec::new();
-        for (stage, sets) in sets.into_iter().enumerate() {
+        for (stage, found) in (0..).map(StageId).zip(self.common_sets()) {
+            let singles = (0..self.stages[stage.index()].len()).map(|i| 1 << i);
+            let sets = found.into_iter().chain(singles);
+            let sets = distinct(sets.map(|set| self.updates(stage, set)));
             for phase in 0..scheme.phases() {
                 kernels.extend(sets.iter().map(|&updates| RowKernel {
-                    stage: StageId(stage as u32),
+                    stage,
                     phase,
                     updates,
                     zones: ZoneSet::default(),
@@ -36,8 +31,8 @@ impl TileProgram {
     }
 
     /// Per stage, the sets of classes that run together in tiles around the middle of the grid.
-    fn common_sets(&self) -> Vec<BTreeSet<ClassSet>> {
-        let mut sets = vec![BTreeSet::new(); self.stages.len()];
+    fn common_sets(&self) -> Vec<Vec<ClassSet>> {
+        let mut sets = vec![Vec::new(); self.stages.len()];
         let numbers = self.first_time_block();
         let mut tiles = 0;
         for offset in 0..4i64 {
@@ -51,7 +46,10 @@ impl TileProgram {
                 tiles += 1;
                 if tiles <= MOST_TILES * (offset as usize + 1) {
                     self.walk(inner, numbers, &mut |segment| {
-                        sets[segment.stage.index()].insert(segment.classes);
+                        let known = &mut sets[segment.stage.index()];
+                        if !known.contains(&segment.classes) {
+                            known.push(segment.classes);
+                        }
                     });
                 }
             });
@@ -60,7 +58,7 @@ impl TileProgram {
     }
 
     /// The stages of the first time block, at most four steps of it: the shape repeats.
-    pub(super) fn first_time_block(&self) -> Interval {
+    fn first_time_block(&self) -> Interval {
         let steps = self.height.min(4) as i64;
         Interval::new(0, steps * self.stages_per_step())
     }

@@ -3,6 +3,7 @@
 use super::sheets::{SheetSet, Side};
 use super::span::Span;
 use super::{Class, Plane, PlaneCut, TileProgram};
+use crate::distinct::distinct;
 use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
 use crate::scheme::StageId;
@@ -476,11 +477,7 @@ impl Rows<'_> {
             call(set, first);
             return;
         }
-        let mut cuts: Vec<i64> = members()
-            .flat_map(|i| [ranges[i].lo, ranges[i].hi])
-            .collect();
-        cuts.sort_unstable();
-        cuts.dedup();
+        let cuts = distinct(members().flat_map(|i| [ranges[i].lo, ranges[i].hi]));
         for w in cuts.windows(2) {
             let mut part: ClassSet = 0;
             for i in members() {

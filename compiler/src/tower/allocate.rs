@@ -7,7 +7,7 @@
 //! they have no stage in common.
 
 use super::group::Group;
-use super::residency::{LiveRange, Residency, RowRef, RowUpdate};
+use super::residency::{LiveRange, Residency, RowRef, RowUpdate, StageRows};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A value in a shared row.
@@ -156,101 +156,35 @@ impl Allocation {
     pub fn new(residency: &Residency, advance: Group) -> Allocation {
         let period = residency.stages.len() as i64;
         let live_ranges = &residency.live_ranges;
-        let mut allocation = Allocation {
-            stages: vec![StageAllocation::default(); residency.stages.len()],
-            ..Allocation::default()
-        };
-        for (stage, rows) in allocation.stages.iter_mut().zip(&residency.stages) {
-            stage.updates = rows.updates.clone();
-        }
         let mut arcs: Vec<Arc> = Vec::new();
         for (i, live) in live_ranges.iter().enumerate() {
             copies(i, live, period, &mut arcs);
         }
         let colours = colour(&arcs, period);
-        allocation.shared_rows = colours.iter().map(|c| c + 1).max().unwrap_or(0);
-        // A row as the period of a stage sees it.
-        let seen = |row: RowRef, stage: i64| row.seen_from(advance * stage.div_euclid(period));
+        let stage = |rows: &StageRows| StageAllocation {
+            updates: rows.updates.clone(),
+            ..StageAllocation::default()
+        };
+        let mut allocation = Allocation {
+            stages: residency.stages.iter().map(stage).collect(),
+            shared_rows: colours.iter().map(|c| c + 1).max().unwrap_or(0),
+            ..Allocation::default()
+        };
+        let placing = Placing {
+            live_ranges,
+            arcs: &arcs,
+            advance,
+            period,
+        };
         for (arc, &shared) in arcs.iter().zip(&colours) {
-            let live = &live_ranges[arc.live];
-            let begin = seen(live.row, arc.start);
-            let within = |stage: usize| (arc.start + 1..=arc.end).contains(&(stage as i64));
-            let reads = || {
-                let touches = live.touches.iter();
-                touches.filter(|t| t.cross_lane && within(t.stage))
-            };
-            let cross_lane = reads().next().is_some();
-            let copy = SharedCopy {
-                row: begin,
-                shared,
-                cross_lane,
-                uses: Uses::new(live, arc.start, arc.start.div_euclid(period) * period),
-            };
-            let stage = &mut allocation.stages[arc.start.rem_euclid(period) as usize];
-            match arc.source {
-                Source::Memory => stage.loads.push(copy),
-                Source::Update => {
-                    stage.publish.insert(begin, shared);
-                }
-                Source::Register => stage.republish.push(copy),
-            }
-            for touch in reads() {
-                let at = touch.stage as i64;
-                let stage = &mut allocation.stages[at.rem_euclid(period) as usize];
-                stage.cross_lane.insert(seen(live.row, at), shared);
-            }
+            placing.copy(arc, shared, &mut allocation);
             if arc.source == Source::Memory {
-                let at = live.first() as i64;
-                let row = seen(live.row, at);
-                let stage = &mut allocation.stages[at.rem_euclid(period) as usize];
-                stage.arriving.insert(row);
-                let first = live.touches[0];
-                let mut own = arcs.iter().filter(|a| a.live == arc.live);
-                let now = own.any(|a| a.source == Source::Register && a.start == at);
-                let later = now || is_used(arc.live, live, at + 1, &arcs);
-                let later = later && first.write.is_none();
-                if first.read || first.old || later {
-                    stage.entering.insert(row, shared);
-                }
-                if later {
-                    stage.wanted.insert(row);
-                }
-            }
-            let boundary = (arc.start.div_euclid(period) + 1) * period;
-            if arc.end >= boundary {
-                allocation.held.push(SharedCopy {
-                    row: seen(live.row, boundary),
-                    shared,
-                    cross_lane,
-                    uses: Uses::new(live, boundary, boundary),
-                });
+                placing.enter(arc, shared, &mut allocation);
             }
         }
-        for (i, live) in live_ranges.iter().enumerate() {
-            if let (Some(first), Some(last)) = (live.writes().next(), live.stored()) {
-                let at = last as i64;
-                let stage = &mut allocation.stages[at.rem_euclid(period) as usize];
-                stage.leaving.insert(seen(live.row, at), at - first as i64);
-            }
-            let boundaries = (1..).map(|n| n * period);
-            for boundary in boundaries.take_while(|b| *b <= live.last() as i64) {
-                let begun = (live.first() as i64) < boundary;
-                let written = written_before(live, boundary);
-                if begun && (written.is_some() || is_used(i, live, boundary, &arcs)) {
-                    let mut uses = Uses::new(live, boundary, boundary);
-                    if let Some(written) = written {
-                        uses.first = Use {
-                            stage: written.first,
-                            cross_lane: false,
-                        };
-                    }
-                    allocation.carried.push(Carried {
-                        row: seen(live.row, boundary),
-                        written,
-                        uses,
-                    });
-                }
-            }
+        for (index, live) in live_ranges.iter().enumerate() {
+            placing.leave(live, &mut allocation);
+            placing.carry(index, live, &mut allocation);
         }
         allocation.carried.sort_unstable();
         allocation.held.sort_unstable();
@@ -259,6 +193,122 @@ impl Allocation {
             stage.republish.sort_unstable();
         }
         allocation
+    }
+
+    /// A stage, counted from the period in which a live range begins.
+    fn stage(&mut self, number: i64) -> &mut StageAllocation {
+        let period = self.stages.len() as i64;
+        &mut self.stages[number.rem_euclid(period) as usize]
+    }
+}
+
+/// The live ranges and their copies, from which an allocation is filled.
+struct Placing<'a> {
+    live_ranges: &'a [LiveRange],
+    arcs: &'a [Arc],
+    advance: Group,
+    /// Stages of a period.
+    period: i64,
+}
+
+impl Placing<'_> {
+    /// A row as the period of a stage sees it.
+    fn seen(&self, row: RowRef, stage: i64) -> RowRef {
+        row.seen_from(self.advance * stage.div_euclid(self.period))
+    }
+
+    /// Puts a copy into its shared row, and finds it there in later stages and periods.
+    fn copy(&self, arc: &Arc, shared: usize, allocation: &mut Allocation) {
+        let live = &self.live_ranges[arc.live];
+        let row = self.seen(live.row, arc.start);
+        let within = |stage: usize| (arc.start + 1..=arc.end).contains(&(stage as i64));
+        let touches = live.touches.iter();
+        let reads = touches.filter(|t| t.cross_lane && within(t.stage));
+        let cross_lane = reads.clone().next().is_some();
+        let copy = SharedCopy {
+            row,
+            shared,
+            cross_lane,
+            uses: Uses::new(
+                live,
+                arc.start,
+                arc.start.div_euclid(self.period) * self.period,
+            ),
+        };
+        let stage = allocation.stage(arc.start);
+        match arc.source {
+            Source::Memory => stage.loads.push(copy),
+            Source::Update => {
+                stage.publish.insert(row, shared);
+            }
+            Source::Register => stage.republish.push(copy),
+        }
+        for touch in reads {
+            let at = touch.stage as i64;
+            let stage = allocation.stage(at);
+            stage.cross_lane.insert(self.seen(live.row, at), shared);
+        }
+        let boundary = (arc.start.div_euclid(self.period) + 1) * self.period;
+        if arc.end >= boundary {
+            allocation.held.push(SharedCopy {
+                row: self.seen(live.row, boundary),
+                shared,
+                cross_lane,
+                uses: Uses::new(live, boundary, boundary),
+            });
+        }
+    }
+
+    /// A row that is copied from memory arrives, and threads may need it at their own index.
+    fn enter(&self, arc: &Arc, shared: usize, allocation: &mut Allocation) {
+        let live = &self.live_ranges[arc.live];
+        let at = live.first() as i64;
+        let row = self.seen(live.row, at);
+        let first = live.touches[0];
+        let mut own = self.arcs.iter().filter(|a| a.live == arc.live);
+        let now = own.any(|a| a.source == Source::Register && a.start == at);
+        let later = now || is_used(arc.live, live, at + 1, self.arcs);
+        let later = later && first.write.is_none();
+        let stage = allocation.stage(at);
+        stage.arriving.insert(row);
+        if first.read || first.old || later {
+            stage.entering.insert(row, shared);
+        }
+        if later {
+            stage.wanted.insert(row);
+        }
+    }
+
+    /// Stores a row after its last write.
+    fn leave(&self, live: &LiveRange, allocation: &mut Allocation) {
+        if let (Some(first), Some(last)) = (live.writes().next(), live.stored()) {
+            let at = last as i64;
+            let row = self.seen(live.row, at);
+            allocation.stage(at).leaving.insert(row, at - first as i64);
+        }
+    }
+
+    /// Keeps a value in registers from period to period, as long as threads need it or memory does not have it.
+    fn carry(&self, index: usize, live: &LiveRange, allocation: &mut Allocation) {
+        let boundaries = (1..).map(|n| n * self.period);
+        for boundary in boundaries.take_while(|b| *b <= live.last() as i64) {
+            let begun = (live.first() as i64) < boundary;
+            let written = written_before(live, boundary);
+            if begun && (written.is_some() || is_used(index, live, boundary, self.arcs)) {
+                let mut uses = Uses::new(live, boundary, boundary);
+                if let Some(written) = written {
+                    uses.first = Use {
+                        stage: written.first,
+                        cross_lane: false,
+                    };
+                }
+                allocation.carried.push(Carried {
+                    row: self.seen(live.row, boundary),
+                    written,
+                    uses,
+                });
+            }
+        }
     }
 }
 
@@ -335,7 +385,7 @@ fn colour(arcs: &[Arc], period: i64) -> Vec<usize> {
     let stages = |arc: &Arc| (arc.start..=arc.end).map(move |s| s.rem_euclid(period) as usize);
     let crosses = |arc: &Arc| arc.start.div_euclid(period) != arc.end.div_euclid(period);
     let mut order: Vec<usize> = (0..arcs.len()).collect();
-    order.sort_by_key(|&i| (!crosses(&arcs[i]), arcs[i].start.rem_euclid(period), i));
+    order.sort_unstable_by_key(|&i| (!crosses(&arcs[i]), arcs[i].start.rem_euclid(period), i));
     let mut busy: Vec<Vec<bool>> = Vec::new();
     let mut colours = vec![0; arcs.len()];
     for i in order {

@@ -77,7 +77,7 @@ impl BoundaryRows {
             let mut stages = Vec::new();
             for (number, stage) in residency.stages.iter().enumerate() {
                 let mut rows: Vec<RowUpdate> = stage.updates.clone();
-                rows.sort_by_key(|row| (row.update, row.at));
+                rows.sort_unstable_by_key(|row| (row.update, row.at));
                 let mut updates: Vec<BoundaryUpdate> = Vec::new();
                 for row in rows {
                     let depths = towers.depths(alignment, number, row)?;

@@ -146,100 +146,31 @@ impl Towers {
         if let Some(around) = around {
             origin.y = origin.y.rem_euclid(around);
         }
-        let bounds = &bounds[alignment];
-        let at = |period: u64| origin + self.advance * period as i64;
-        let per_period = self.alignments[alignment].stages.len() as i64;
-        let held = |period: u64| {
-            let stage = period as i64 * per_period;
-            let seam = self.rings.seam.as_ref();
-            seam.map(|seam| seam.holds(bounds.seam, stage, at(period).x))
+        let passage = Passage {
+            towers: self,
+            bounds: &bounds[alignment],
+            origin,
+            per_period: self.alignments[alignment].stages.len() as i64,
         };
-        // Where a tower is moves along a line, and so do its depths along the seam: there is one range of periods.
-        let while_held = |periods: Range<u64>, of: fn(Held) -> bool| {
-            if self.rings.seam.is_none() {
-                return periods;
-            }
-            let holds = |t: &u64| held(*t).is_none_or(of);
-            let end = periods.end;
-            let from = periods.clone().find(holds).unwrap_or(end);
-            from..(from..end).find(|t| !holds(t)).unwrap_or(end)
-        };
-        let [ring_x, ring_y] = self.rings.cells.map(|cells| cells.is_some());
-        let touched = GroupBox {
-            x: if ring_x {
-                GroupBox::ALL.x
-            } else {
-                bounds.touched.x
-            },
-            y: if ring_y {
-                GroupBox::ALL.y
-            } else {
-                bounds.touched.y
-            },
-        };
-        let inside = |periods: Range<u64>, of: GroupBox, shift: Group| {
-            of.periods(periods, origin + shift, self.advance)
-        };
-        let periods = inside(0..periods, touched, Group::default());
-        let periods = while_held(periods, |held| held.some);
+        let periods = passage.with_rows(periods);
         if periods.is_empty() {
             return None;
         }
-        let Range { start: first, end } = periods;
+        let none = periods.end..periods.end;
         let mut placement = Placement {
             alignment,
             origin,
             // Of boundary periods, whose rows are wrapped around the ring.
             shift: Group::new(self.rings.turn, 0),
             limits,
-            periods: first..end,
-            interior: end..end,
+            periods,
+            interior: none.clone(),
             variant: 0,
-            near: end..end,
+            near: none,
         };
-        if limits.iter().any(Option::is_some) {
-            return Some(placement);
-        }
-        let mut predicates = Predicates::Without;
-        for shift in self.rings.shifts() {
-            let all = |of: GroupBox| while_held(inside(first..end, of, shift), |held| held.all);
-            let fits = all(bounds.interior);
-            let begin = inside(fits.clone(), bounds.begin, shift).start;
-            let interior = begin.min(fits.end)..fits.end;
-            let predicated = bounds.predicated.map_or(end..end, all);
-            for (periods, own) in [
-                (interior, Predicates::Without),
-                (predicated, Predicates::With),
-            ] {
-                let most = placement.interior.end - placement.interior.start;
-                if periods.end - periods.start > most {
-                    placement.interior = periods;
-                    placement.shift = shift;
-                    predicates = own;
-                }
-            }
-        }
-        let interior = placement.interior.clone();
-        let shift = placement.shift;
-        let rows_of = |t: u64| {
-            let rows = bounds.rows.seen_from(Group::default() - (at(t) + shift));
-            match (bounds.alike, self.rings.cells[0]) {
-                (true, Some(cells)) => GroupBox {
-                    x: Interval::new(0, cells),
-                    ..rows
-                },
-                _ => rows,
-            }
-        };
-        let ends = [interior.start, interior.end.saturating_sub(1)];
-        let ends = ends.into_iter().filter(|_| !interior.is_empty());
-        let rows = ends.map(rows_of).fold(GroupBox::default(), GroupBox::hull);
-        placement.variant = self.variants.of(predicates, rows);
-        if self.variants.all[placement.variant].faces {
-            let mut near = interior.filter(|t| self.variants.are_near_faces(rows_of(*t)));
-            if let Some(first) = near.next() {
-                placement.near = first..near.next_back().unwrap_or(first) + 1;
-            }
+        if limits.iter().all(Option::is_none) {
+            let predicates = passage.find_interior(&mut placement);
+            passage.find_variant(predicates, &mut placement);
         }
         Some(placement)
     }
@@ -256,6 +187,121 @@ impl Towers {
         let keep = self.alignments.iter().all(Residency::keeps_all);
         let open = |end: Boundary| keep && end == Boundary::Zero;
         [Axis::OUTER, Axis::MIDDLE].map(|axis| scheme.grid.boundary[axis].map(open))
+    }
+}
+
+/// The passage of a tower through the periods of a time block.
+struct Passage<'a> {
+    towers: &'a Towers,
+    bounds: &'a Bounds,
+    /// At the start of the time block.
+    origin: Group,
+    /// Stages of a period.
+    per_period: i64,
+}
+
+impl Passage<'_> {
+    fn at(&self, period: u64) -> Group {
+        self.origin + self.towers.advance * period as i64
+    }
+
+    /// How many rows of a period lie on the right side of the seam, if there is one.
+    fn held(&self, period: u64) -> Option<Held> {
+        let stage = period as i64 * self.per_period;
+        let seam = self.towers.rings.seam.as_ref();
+        seam.map(|seam| seam.holds(self.bounds.seam, stage, self.at(period).x))
+    }
+
+    /// The periods of a range whose rows lie so. Where a tower is moves along a line, and so do its depths along the
+    /// seam: there is one range of periods.
+    fn while_held(&self, periods: Range<u64>, of: fn(Held) -> bool) -> Range<u64> {
+        if self.towers.rings.seam.is_none() {
+            return periods;
+        }
+        let holds = |t: &u64| self.held(*t).is_none_or(of);
+        let end = periods.end;
+        let from = periods.clone().find(holds).unwrap_or(end);
+        from..(from..end).find(|t| !holds(t)).unwrap_or(end)
+    }
+
+    /// The periods of a range whose origins, seen at a shift, lie in a box.
+    fn inside(&self, periods: Range<u64>, of: GroupBox, shift: Group) -> Range<u64> {
+        of.periods(periods, self.origin + shift, self.towers.advance)
+    }
+
+    /// The periods, of this many, that have rows in the grid.
+    fn with_rows(&self, periods: u64) -> Range<u64> {
+        let [ring_x, ring_y] = self.towers.rings.cells.map(|cells| cells.is_some());
+        let touched = self.bounds.touched;
+        let touched = GroupBox {
+            x: if ring_x { GroupBox::ALL.x } else { touched.x },
+            y: if ring_y { GroupBox::ALL.y } else { touched.y },
+        };
+        let periods = self.inside(0..periods, touched, Group::default());
+        self.while_held(periods, |held| held.some)
+    }
+
+    /// Finds the longest range of interior periods, and where the array has them; tells whether ends of the grid cut
+    /// rows off them.
+    fn find_interior(&self, placement: &mut Placement) -> Predicates {
+        let periods = placement.periods.clone();
+        let mut predicates = Predicates::Without;
+        for shift in self.towers.rings.shifts() {
+            let all = |of: GroupBox| {
+                let inside = self.inside(periods.clone(), of, shift);
+                self.while_held(inside, |held| held.all)
+            };
+            let fits = all(self.bounds.interior);
+            let begin = self.inside(fits.clone(), self.bounds.begin, shift).start;
+            let interior = begin.min(fits.end)..fits.end;
+            let predicated = match self.bounds.predicated {
+                Some(predicated) => all(predicated),
+                None => periods.end..periods.end,
+            };
+            for (periods, own) in [
+                (interior, Predicates::Without),
+                (predicated, Predicates::With),
+            ] {
+                let most = placement.interior.end - placement.interior.start;
+                if periods.end - periods.start > most {
+                    placement.interior = periods;
+                    placement.shift = shift;
+                    predicates = own;
+                }
+            }
+        }
+        predicates
+    }
+
+    /// The rows that a period has, as they lie in the array.
+    fn rows(&self, period: u64, shift: Group) -> GroupBox {
+        let origin = self.at(period) + shift;
+        let rows = self.bounds.rows.seen_from(Group::default() - origin);
+        match (self.bounds.alike, self.towers.rings.cells[0]) {
+            (true, Some(cells)) => GroupBox {
+                x: Interval::new(0, cells),
+                ..rows
+            },
+            _ => rows,
+        }
+    }
+
+    /// Finds the variant that the interior periods need, and which of them come near faces of boxes of total fields.
+    fn find_variant(&self, predicates: Predicates, placement: &mut Placement) {
+        let variants = &self.towers.variants;
+        let rows_of = |period| self.rows(period, placement.shift);
+        let interior = placement.interior.clone();
+        let ends = [interior.start, interior.end.saturating_sub(1)];
+        let ends = ends.into_iter().filter(|_| !interior.is_empty());
+        let rows = ends.map(rows_of).fold(GroupBox::default(), GroupBox::hull);
+        let variant = variants.of(predicates, rows);
+        placement.variant = variant;
+        if variants.all[variant].faces {
+            let mut near = interior.filter(|t| variants.are_near_faces(rows_of(*t)));
+            if let Some(first) = near.next() {
+                placement.near = first..near.next_back().unwrap_or(first) + 1;
+            }
+        }
     }
 }
 

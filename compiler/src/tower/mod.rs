@@ -1,4 +1,23 @@
-//! Towers.
+//! From the tiles of a schedule to the work of towers on a GPU, without a word about any code for one.
+//!
+//! ```text
+//! geometry, towers, ring, seam, unfit  tiles as towers: how they lie, move and close around periodic axes
+//! residency, allocate                  the rows that a tower keeps, and the place of each value
+//! zones, zone_coefs                    variants of periods with the amendments of some zones
+//! volume_source, wave_slots            sources that interior periods run, and slots for their waves
+//! block                                a block of threads: lines, shared rows, roles of warps
+//! boundary                             the rows of periods that ends of the grid cut
+//! order, program                       row operations in their order: a `TowerProgram`
+//! print, verify, interp                the program as text, its rules, and its values without code for a GPU
+//!
+//! tiles, bounds                        the towers of a time block, and which of their periods are interior
+//! tasks, zigzag                        these towers in an order; by stripes of several devices
+//! points                               their sources and probes
+//! planes, tally                        the planes that they access, and their number, without a list of them
+//! ```
+//!
+//! The first half makes a tower program. The second half finds the towers that a time block has, and their work.
+
 mod allocate;
 pub mod block;
 mod boundary;
@@ -45,7 +64,7 @@ pub use residency::{
     reach, row_coefs,
 };
 pub use ring::Rings;
-pub use seam::{Seam, Window};
+pub use seam::{Seam, SeamSide};
 pub use tally::{Tally, TowersByPlane, TowersOfPlane, tally};
 pub use tasks::{
     GroupedTasks, Grouping, Order, Task, TaskList, grouped_tasks, last_column, striped_tasks, tasks,

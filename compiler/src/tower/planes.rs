@@ -94,8 +94,8 @@ impl PlaneAccess {
             stages.flat_map(|(n, of)| (0..of.updates.len()).map(move |update| (n, update)));
         let way = towers.way();
         let highest = updates.map(|(stage, update)| {
-            let window = seam.window(stage, update).at(0);
-            if way < 0 { 1 - window.lo } else { window.hi }
+            let side = seam.side(stage, update).at(0);
+            if way < 0 { 1 - side.lo } else { side.hi }
         });
         let above = self.periods.iter().map(|of| match way < 0 {
             true => of.written.hi - of.touched.lo,

@@ -5,6 +5,7 @@
 //! the grid cut it. After the rows of a stage, each thread looks whether a point acts on a value that it has just
 //! written. So the injections, their order and the ghosts are the same as in a run stage by stage.
 
+use super::bounds::Bounds;
 use super::group::Group;
 use super::residency::RowUpdate;
 use super::tasks::Task;
@@ -190,54 +191,42 @@ impl Points {
         let phases = scheme.phases().max(1);
         let unrolled = towers.is_unrolled(layout);
         for (number, row) in plan.rows.iter().enumerate() {
-            for (alignment, residency) in towers.alignments.iter().enumerate() {
-                for (stage, of) in residency.stages.iter().enumerate() {
-                    if stage % stages != row.stage.index() {
+            for update in RowInTowers::all(towers, row, stages) {
+                for start in origins(towers, row.at, update.own, periods) {
+                    let Some(&task) = known.get(&(update.alignment, start.origin)) else {
+                        continue;
+                    };
+                    if !update.is_of(&tasks[task], start.period, row.stage)? {
                         continue;
                     }
-                    let phased = |shift: i64| PhasedRow {
-                        row: number,
-                        phase: (stage / stages) as u32 % phases,
-                        planes: if unrolled { -shift } else { 0 },
+                    let at = TaskStage {
+                        task,
+                        period: start.period,
+                        stage: update.stage,
                     };
-                    let same = |own: &&RowUpdate| own.update == row.update;
-                    for own in of.updates.iter().filter(same) {
-                        let held = Held {
-                            towers,
-                            alignment,
-                            stage,
-                            own: *own,
-                        };
-                        for Start {
-                            period,
-                            origin,
-                            shift,
-                        } in origins(towers, row.at, *own, periods)
-                        {
-                            let Some(&task) = known.get(&(alignment, origin)) else {
-                                continue;
-                            };
-                            if held.by(&tasks[task], period, row.stage)? {
-                                let at = TaskStage {
-                                    task,
-                                    period,
-                                    stage,
-                                };
-                                plan.stages.entry(at).or_default().push(phased(shift));
-                            }
-                        }
-                    }
+                    plan.stages.entry(at).or_default().push(PhasedRow {
+                        row: number,
+                        phase: (update.stage / stages) as u32 % phases,
+                        planes: if unrolled { -start.shift } else { 0 },
+                    });
                 }
             }
         }
-        let bounds = towers.bounds(scheme, layout);
+        plan.shorten_interiors(towers, &towers.bounds(scheme, layout), tasks);
+        Some(plan)
+    }
+}
+
+impl PointPlan {
+    /// Leaves the periods that have points out of interior ones.
+    fn shorten_interiors(&mut self, towers: &Towers, bounds: &[Bounds], tasks: &mut [Task]) {
         for (number, task) in tasks.iter_mut().enumerate() {
             let first = |task| TaskStage {
                 task,
                 period: 0,
                 stage: 0,
             };
-            let all = plan.stages.range(first(number)..first(number + 1));
+            let all = self.stages.range(first(number)..first(number + 1));
             let cut: Vec<u64> = all.map(|(at, _)| at.period).collect();
             let placement = &mut task.placement;
             let before = placement.interior.end - placement.interior.start;
@@ -251,32 +240,53 @@ impl Points {
                 placement.interior = longest(placement.interior.clone(), &cut, begins);
             }
             let left = placement.interior.end - placement.interior.start;
-            plan.cut += before - left;
-            plan.interior += left;
+            self.cut += before - left;
+            self.interior += left;
         }
-        Some(plan)
     }
 }
 
-/// A row of an update in a stage of towers.
-struct Held<'a> {
+/// An update of a row of points in a stage of the towers of an alignment.
+struct RowInTowers<'a> {
     towers: &'a Towers,
     alignment: usize,
     stage: usize,
     own: RowUpdate,
 }
 
-impl Held<'_> {
+impl<'a> RowInTowers<'a> {
+    /// All updates of a row's stage that may be the one of the row; a step has `stages` stages.
+    fn all(
+        towers: &'a Towers,
+        row: &'a PointRow,
+        stages: usize,
+    ) -> impl Iterator<Item = RowInTowers<'a>> {
+        let alignments = towers.alignments.iter().enumerate();
+        alignments.flat_map(move |(alignment, residency)| {
+            let of_stage = residency.stages.iter().enumerate();
+            let of_stage = of_stage.filter(move |(stage, _)| stage % stages == row.stage.index());
+            of_stage.flat_map(move |(stage, of)| {
+                let own = of.updates.iter().filter(|own| own.update == row.update);
+                own.map(move |own| RowInTowers {
+                    towers,
+                    alignment,
+                    stage,
+                    own: *own,
+                })
+            })
+        })
+    }
+
     /// Whether the row of a period is a task's: within its limits, and on the right side of a seam.
-    fn by(&self, task: &Task, period: u64, stage: StageId) -> Option<bool> {
+    fn is_of(&self, task: &Task, period: u64, stage: StageId) -> Option<bool> {
         let depths = self.towers.depths(self.alignment, self.stage, self.own)?;
         let limits = task.placement.limits;
         let within = (0..2).all(|n| limits[n].is_none_or(|limit| depths[n] < limit));
         let x = task.placement.origin.x + period as i64 * self.towers.advance.x + self.own.at.x;
         let passed = period as i64 * self.towers.per_period() + self.stage as i64;
         let seam = self.towers.rings.seam.as_ref();
-        let window = seam.map(|s| s.window(stage.index(), self.own.update).at(passed));
-        Some(within && window.is_none_or(|window| window.contains(x)))
+        let side = seam.map(|s| s.side(stage.index(), self.own.update).at(passed));
+        Some(within && side.is_none_or(|side| side.contains(x)))
     }
 }
 

@@ -24,19 +24,19 @@ pub struct Seam {
     pub(super) cells: i64,
 }
 
-/// The part of a ring of cells that counts in a stage, in terms of `(rate * n + from) / unit`, rounded down, with n the
-/// stages since the time block began.
+/// The cells of a ring that lie on the right side of the seam in a stage, all of them once, counted on around it, in
+/// terms of `(rate * n + from) / unit`, rounded down, with n the stages since the time block began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct SeamSide {
     pub rate: i64,
     pub from: i64,
     pub unit: i64,
-    /// The window begins at minus that; otherwise it ends after that.
+    /// They begin at minus that; otherwise they end after that.
     pub begins: bool,
     pub cells: i64,
 }
 
-impl Window {
+impl SeamSide {
     pub fn at(&self, number: i64) -> Interval {
         let edge = div_floor(self.rate * number + self.from, self.unit);
         if self.begins {
@@ -94,16 +94,16 @@ impl Seam {
         div_ceil(self.slope.saturating_mul(stages), 2 * self.form.abs())
     }
 
-    /// Events count whose depth lies in a window as long as the ring.
+    /// Events count whose depth lies in an interval as long as the ring.
     fn around(&self) -> i64 {
         2 * self.cells * self.form.abs()
     }
 
     /// The cells that count for an update of a stage of a step.
-    pub fn window(&self, stage: usize, update: usize) -> Window {
+    pub fn side(&self, stage: usize, update: usize) -> SeamSide {
         let (lead, position) = (self.leads[stage][update], self.positions[stage][update]);
         // 0 <= slope * n + lead - form * (2 x + position) < around
-        Window {
+        SeamSide {
             rate: self.slope,
             from: lead - self.form * position,
             unit: 2 * self.form.abs(),
@@ -131,7 +131,7 @@ impl Seam {
         depths
     }
 
-    /// Whether rows of such depths lie in the window, `stage` stages later, with the origin at plane `x`.
+    /// Whether rows of such depths lie on the right side, `stage` stages later, with the origin at plane `x`.
     pub(super) fn holds(&self, depths: SeamDepths, stage: i64, x: i64) -> Held {
         let by = self.slope * stage - 2 * self.form * x;
         let (least, most) = (depths.least + by, depths.most + by);

@@ -9,6 +9,7 @@ use super::group::Group;
 use super::planes::{PlaneAccess, Planes};
 use super::tasks::{Order, tasks};
 use super::towers::{Located, Towers};
+use crate::distinct::distinct;
 use crate::lattice::{Interval, div_ceil};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -183,9 +184,7 @@ impl Counters {
         let parts = moves
             .iter()
             .flat_map(|moved| changes.iter().map(move |at| at - moved));
-        let mut parts: Vec<i64> = parts.collect();
-        parts.sort_unstable();
-        parts.dedup();
+        let parts = distinct(parts);
         let count = bounds
             .len()
             .checked_mul(usize::try_from(x.len()).ok()?)?

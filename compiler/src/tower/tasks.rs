@@ -5,6 +5,7 @@ use super::group::{Group, PerFace};
 use super::towers::{Located, Towers};
 use super::zigzag::Zigzag;
 use crate::lattice::{Axis, Interval};
+use crate::layout::Layout;
 use crate::scheme::Scheme;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,6 +29,11 @@ pub struct Order {
 }
 
 impl Order {
+    /// The strip of a row of tiles, by its index along the first face.
+    fn strip(self, index: i64) -> i64 {
+        index.div_euclid(self.width.max(1))
+    }
+
     /// Whether strips are narrow enough for a periodic middle axis: the tile before the first one of a row lies in another
     /// strip then.
     pub(super) fn closes(self, towers: &Towers) -> bool {
@@ -79,7 +85,7 @@ pub struct TaskList {
 /// are too many towers, or a ring is too short for the periods or for a strip.
 pub fn tasks(
     scheme: &Scheme,
-    layout: &crate::layout::Layout,
+    layout: &Layout,
     towers: &Towers,
     periods: u64,
     order: Order,
@@ -147,7 +153,7 @@ impl Grouping {
 /// outer axis, or around it in an array that has the whole ring.
 pub fn grouped_tasks(
     scheme: &Scheme,
-    layout: &crate::layout::Layout,
+    layout: &Layout,
     towers: &Towers,
     periods: u64,
     order: Order,
@@ -174,12 +180,7 @@ pub fn grouped_tasks(
 }
 
 /// The last column of towers in a time block of `periods` periods: the greatest sum of their indices.
-pub fn last_column(
-    scheme: &Scheme,
-    layout: &crate::layout::Layout,
-    towers: &Towers,
-    periods: u64,
-) -> Option<i64> {
+pub fn last_column(scheme: &Scheme, layout: &Layout, towers: &Towers, periods: u64) -> Option<i64> {
     let bounds = towers.bounds(scheme, layout);
     let tiles = towers.tiles(scheme, &bounds, periods)?;
     let is_there = |tile: PerFace<i64>| towers.place(&bounds, tile, periods).is_some();
@@ -195,7 +196,7 @@ pub fn last_column(
 /// on launches that come later.
 pub fn striped_tasks(
     scheme: &Scheme,
-    layout: &crate::layout::Layout,
+    layout: &Layout,
     towers: &Towers,
     periods: u64,
     order: Order,
@@ -232,116 +233,158 @@ pub fn striped_tasks(
 /// tiles without either are left out.
 fn ordered(
     scheme: &Scheme,
-    layout: &crate::layout::Layout,
+    layout: &Layout,
     towers: &Towers,
     periods: u64,
     order: Order,
     launched: &dyn Fn(PerFace<i64>) -> Option<(i64, Placement)>,
 ) -> Option<GroupedTasks> {
+    let mut placed = PlacedTowers::default();
     let bounds = towers.bounds(scheme, layout);
-    let partitions = i64::from(order.partitions.max(1));
-    let wide = order.width.max(1);
-    let mut placed: Vec<Placed> = Vec::new();
-    // Per strip its columns.
-    let mut columns: BTreeMap<i64, Interval> = BTreeMap::new();
-    // Where each tile is in the list of placed tiles: where rows of tiles begin, and then their tiles.
-    let mut rows: Vec<(i64, Interval, usize)> = Vec::new();
-    let mut numbers: Vec<Option<u32>> = Vec::new();
     for (i, along) in towers.tiles(scheme, &bounds, periods)? {
-        rows.push((i, along, numbers.len()));
-        let strip = i.div_euclid(wide);
-        let mut columns_of_row = Interval::default();
-        for j in along.lo..along.hi {
-            let own = launched([i, j]);
-            let number = u32::try_from(placed.len()).ok()?;
-            numbers.push(own.is_some().then_some(number));
-            if let Some((launch, placement)) = own {
-                columns_of_row = columns_of_row.hull(Interval::new(i + j, i + j + 1));
-                placed.push(Placed {
-                    launch,
-                    partition: strip.rem_euclid(partitions) as usize,
-                    column: i + j,
-                    strip,
-                    tile: [i, j],
-                    placement,
-                });
-            }
-        }
-        if !columns_of_row.is_empty() {
-            let all = columns.entry(strip).or_default();
-            *all = all.hull(columns_of_row);
-        }
+        placed.add_row(i, along, order, launched)?;
     }
-    // Columns are numbered on from the columns of the strip before in the same partition, never below the columns of
-    // the strip beside it: then a tile comes after its neighbours there. Around a ring with more tiles along the second
-    // face than along the first one, the tile before the first one of a row is known by a later column of an earlier
-    // strip.
     if !order.closes(towers) {
         return None;
     }
-    let Known { back, later } = known_before(towers);
-    let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();
-    for (strip, own) in columns {
-        let beside = offsets.last_key_value().map_or(0, |(_, (o, _))| *o);
-        let before = offsets.get(&(strip - partitions));
-        let offset = before.map_or(0, |(o, b)| o + (b.hi - own.lo - order.overlap).max(0));
-        let mut offset = offset.max(beside);
-        if later > 0 {
-            for row in [strip * wide, strip * wide + wide - 1] {
-                let other = (row + back).div_euclid(wide);
-                offset = offset.max(offsets.get(&other).map_or(0, |(o, _)| o + later));
-            }
-        }
-        offsets.insert(strip, (offset, own));
-    }
-    // Tiles of a strip follow each other.
-    let mut known: Option<(i64, i64)> = None;
-    for one in &mut placed {
-        let (_, offset) = match known {
-            Some(known) if known.0 == one.strip => known,
-            _ => (one.strip, offsets.get(&one.strip).map_or(0, |(o, _)| *o)),
-        };
-        known = Some((one.strip, offset));
-        one.column += offset;
-    }
-    i32::try_from(placed.len()).ok()?;
-    // Keys side by side are sorted faster than the tasks to which they belong.
-    let keys = placed.iter().zip(0u32..).map(|(p, number)| {
-        let key = [p.launch, p.partition as i64, p.column, p.strip, p.tile[0]];
-        (key, number)
-    });
-    let mut keys: Vec<([i64; 5], u32)> = keys.collect();
-    keys.sort_unstable();
-    let order: Vec<u32> = keys.into_iter().map(|(_, number)| number).collect();
-    let mut tasks_of = vec![0usize; placed.len()];
-    for (task, number) in order.iter().enumerate() {
-        tasks_of[*number as usize] = task;
-    }
-    let task_of = |[i, j]: PerFace<i64>| {
-        let row = rows.binary_search_by_key(&i, |(row, ..)| *row).ok()?;
-        let (_, along, begin) = rows[row];
-        let index = begin + usize::try_from(j - along.lo).ok()?;
-        let number = numbers.get(index).filter(|_| along.contains(j))?;
-        number.map(|number| tasks_of[number as usize])
-    };
-    let [first, last] = [order.first(), order.last()]
-        .map(|number| number.map_or(0, |number| placed[*number as usize].launch));
+    placed.number_columns(order, &known_before(towers));
+    let sorted = placed.sorted()?;
+    let all = &placed.all;
+    let [first, last] = [sorted.first(), sorted.last()]
+        .map(|number| number.map_or(0, |number| all[*number as usize].launch));
     let launches = usize::try_from(last - first + 1).ok()?;
-    let mut counts = vec![vec![0; partitions as usize]; launches];
-    for one in &placed {
+    let mut counts = vec![vec![0; order.partitions.max(1) as usize]; launches];
+    for one in all {
         counts[(one.launch - first) as usize][one.partition] += 1;
     }
+    let mut tasks_of = vec![0usize; all.len()];
+    for (task, number) in sorted.iter().enumerate() {
+        tasks_of[*number as usize] = task;
+    }
     let task = |number: &u32| {
-        let own = &placed[*number as usize];
+        let own = &all[*number as usize];
         let [i, j] = own.tile;
-        let neighbour = |di: i64, dj: i64| task_of(towers.rings.known([i - di, j - dj]));
+        let neighbour = |di: i64, dj: i64| {
+            let number = placed.number_of(towers.rings.known([i - di, j - dj]))?;
+            Some(tasks_of[number as usize])
+        };
         Task {
             neighbours: [neighbour(1, 0), neighbour(0, 1), neighbour(1, 1)],
             placement: own.placement.clone(),
         }
     };
-    let list = TaskList::new(order.iter().map(task).collect(), counts);
+    let list = TaskList::new(sorted.iter().map(task).collect(), counts);
     Some(GroupedTasks { list, first })
+}
+
+/// The towers of a time block, tile by tile in rows.
+#[derive(Default)]
+struct PlacedTowers {
+    all: Vec<Placed>,
+    /// Per strip its columns.
+    columns: BTreeMap<i64, Interval>,
+    rows: Vec<TileRow>,
+    /// Per tile of all rows the number of its tower, if it has one.
+    numbers: Vec<Option<u32>>,
+}
+
+/// Tiles with the same index along the first face.
+struct TileRow {
+    index: i64,
+    /// Their indices along the second face.
+    along: Interval,
+    /// Where the numbers of their towers begin.
+    begin: usize,
+}
+
+impl PlacedTowers {
+    /// Adds a row, whose index lies above that of all others. `None` where there are too many towers.
+    fn add_row(
+        &mut self,
+        index: i64,
+        along: Interval,
+        order: Order,
+        launched: &dyn Fn(PerFace<i64>) -> Option<(i64, Placement)>,
+    ) -> Option<()> {
+        self.rows.push(TileRow {
+            index,
+            along,
+            begin: self.numbers.len(),
+        });
+        let strip = order.strip(index);
+        let mut columns = Interval::default();
+        for j in along.lo..along.hi {
+            let own = launched([index, j]);
+            let number = u32::try_from(self.all.len()).ok()?;
+            self.numbers.push(own.is_some().then_some(number));
+            if let Some((launch, placement)) = own {
+                let column = index + j;
+                columns = columns.hull(Interval::new(column, column + 1));
+                self.all.push(Placed {
+                    launch,
+                    partition: strip.rem_euclid(i64::from(order.partitions.max(1))) as usize,
+                    column,
+                    strip,
+                    tile: [index, j],
+                    placement,
+                });
+            }
+        }
+        if !columns.is_empty() {
+            let all = self.columns.entry(strip).or_default();
+            *all = all.hull(columns);
+        }
+        Some(())
+    }
+
+    /// Numbers columns on from the columns of the strip before in the same partition, never below the columns of the
+    /// strip beside it: then a tile comes after its neighbours there. Around a ring with more tiles along the second
+    /// face than along the first one, the tile before the first one of a row is known by a later column of an earlier
+    /// strip.
+    fn number_columns(&mut self, order: Order, known: &Known) {
+        let partitions = i64::from(order.partitions.max(1));
+        let width = order.width.max(1);
+        let mut offsets: BTreeMap<i64, (i64, Interval)> = BTreeMap::new();
+        for (&strip, &own) in &self.columns {
+            let beside = offsets.last_key_value().map_or(0, |(_, (o, _))| *o);
+            let before = offsets.get(&(strip - partitions));
+            let offset = before.map_or(0, |(o, b)| o + (b.hi - own.lo - order.overlap).max(0));
+            let mut offset = offset.max(beside);
+            if known.later > 0 {
+                for row in [strip * width, strip * width + width - 1] {
+                    let other = offsets.get(&order.strip(row + known.back));
+                    offset = offset.max(other.map_or(0, |(o, _)| o + known.later));
+                }
+            }
+            offsets.insert(strip, (offset, own));
+        }
+        // Tiles of a strip follow each other.
+        for strip in self.all.chunk_by_mut(|a, b| a.strip == b.strip) {
+            let offset = offsets.get(&strip[0].strip).map_or(0, |(o, _)| *o);
+            strip.iter_mut().for_each(|one| one.column += offset);
+        }
+    }
+
+    /// The numbers of towers in their order. `None` where there are too many.
+    fn sorted(&self) -> Option<Vec<u32>> {
+        i32::try_from(self.all.len()).ok()?;
+        // Keys side by side are sorted faster than the towers to which they belong.
+        let keys = self.all.iter().zip(0u32..).map(|(p, number)| {
+            let key = [p.launch, p.partition as i64, p.column, p.strip, p.tile[0]];
+            (key, number)
+        });
+        let mut keys: Vec<([i64; 5], u32)> = keys.collect();
+        keys.sort_unstable();
+        Some(keys.into_iter().map(|(_, number)| number).collect())
+    }
+
+    /// The number of the tower of a tile.
+    fn number_of(&self, [i, j]: PerFace<i64>) -> Option<u32> {
+        let row = self.rows.binary_search_by_key(&i, |row| row.index).ok()?;
+        let row = &self.rows[row];
+        let index = row.begin + usize::try_from(j - row.along.lo).ok()?;
+        *self.numbers.get(index).filter(|_| row.along.contains(j))?
+    }
 }
 
 /// A tower and the keys by which it is ordered.
@@ -375,7 +418,7 @@ impl TaskList {
     pub fn placed_anew(
         &self,
         scheme: &Scheme,
-        layout: &crate::layout::Layout,
+        layout: &Layout,
         turned: &Towers,
         periods: u64,
     ) -> Option<TaskList> {

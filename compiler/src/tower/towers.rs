@@ -6,10 +6,10 @@ use super::residency::{Residency, RowUpdate, StageAt, Tracer, reach};
 use super::ring::Rings;
 use super::unfit::Unfit;
 use super::zones::Variants;
+use crate::distinct::distinct;
 use crate::layout::{Layout, RowId};
 use crate::scheme::Scheme;
 use crate::tile::{Checked, Class, TileProgram};
-use std::collections::BTreeSet;
 
 /// The towers of a tile program whose only level has two cuts over the first two axes.
 ///
@@ -191,8 +191,7 @@ impl Towers {
     /// the same sum form a column.
     pub fn traffic_of_column(&self) -> Traffic {
         let column = self.geometry.column();
-        let mut loads = BTreeSet::new();
-        let mut stores = BTreeSet::new();
+        let (mut loads, mut stores) = (Vec::new(), Vec::new());
         for start in &column.starts {
             let Some(Located { alignment, origin }) = self.locate_start(*start) else {
                 continue;
@@ -201,17 +200,17 @@ impl Towers {
                 let at = column.canonical(self.advance, live.row.at + origin);
                 let row = (at, live.row.row);
                 if live.is_loaded() {
-                    loads.insert(row);
+                    loads.push(row);
                 }
                 if live.stored().is_some() {
-                    stores.insert(row);
+                    stores.push(row);
                 }
             }
         }
         let towers = column.starts.len() as f64;
         Traffic {
-            loads: loads.len() as f64 / towers,
-            stores: stores.len() as f64 / towers,
+            loads: distinct(loads).len() as f64 / towers,
+            stores: distinct(stores).len() as f64 / towers,
         }
     }
 }

@@ -141,17 +141,29 @@ fn packed<T>(entries: &[T], bytes: usize, write: impl Fn(&T, &mut Vec<u8>)) -> V
     out
 }
 
-impl DeviceCode {
-    /// Loads the kernels and writes the tables.
-    pub fn new(
+/// The functions of a layerwise run on a device.
+struct Functions {
+    services: Services,
+    /// In ascending order.
+    kernels: Vec<RowKernel>,
+    in_zones: Vec<ZoneKernel>,
+    /// Of all kernels, then of all that act in zones.
+    all: Vec<Function>,
+}
+
+fn missing() -> DeviceError {
+    DeviceError::Code {
+        message: "a kernel is missing".to_owned(),
+    }
+}
+
+impl Functions {
+    fn load(
         device: &dyn Device,
         program: DeviceProgram<'_>,
         scheme: &Scheme,
-        problem: &Problem,
-        injections: &Injections,
-        array: Address,
-    ) -> Result<DeviceCode, DeviceError> {
-        let DeviceProgram { set, ptx, shape } = program;
+    ) -> Result<Functions, DeviceError> {
+        let DeviceProgram { set, ptx, .. } = program;
         let bare = set.kernels.iter().filter(|k| k.zones.is_empty());
         let mut kernels: Vec<RowKernel> = bare.copied().collect();
         kernels.sort_unstable();
@@ -163,25 +175,23 @@ impl DeviceCode {
             service::GATHER,
             service::GATHER_PLANE,
         ];
-        let in_zones: Vec<ZoneKernel> = scheme
-            .stage_ids()
-            .flat_map(|stage| {
-                (0..scheme.phases())
-                    .flat_map(move |phase| ZoneKernel::all(scheme, &set.layout, stage, phase))
-            })
-            .collect();
+        let in_zones = |stage| {
+            let all = move |phase| ZoneKernel::all(scheme, &set.layout, stage, phase);
+            (0..scheme.phases()).flat_map(all)
+        };
+        let in_zones: Vec<ZoneKernel> = scheme.stage_ids().flat_map(in_zones).collect();
         let names: Vec<String> = kernels
             .iter()
             .map(|kernel| format!("torre_{kernel}"))
             .chain(in_zones.iter().map(ZoneKernel::symbol))
             .chain(own.map(str::to_owned))
             .collect();
-        let functions = device.load(&ptx.text, &names)?;
-        let missing = || DeviceError::Code {
-            message: "a kernel is missing".to_owned(),
-        };
+        let all = device.load(&ptx.text, &names)?;
+        if all.len() != names.len() {
+            return Err(missing());
+        }
         let [copy_rows, add_sources, correct_rows, gather, gather_plane] =
-            *functions.last_chunk().ok_or_else(missing)?;
+            *all.last_chunk().ok_or_else(missing)?;
         let services = Services {
             copy_rows,
             add_sources,
@@ -189,84 +199,144 @@ impl DeviceCode {
             gather,
             gather_plane,
         };
-        let kept = match layerwise::kept_bytes(scheme, &set.layout) {
+        Ok(Functions {
+            services,
+            kernels,
+            in_zones,
+            all,
+        })
+    }
+
+    fn of(&self, kernel: RowKernel) -> Result<Function, DeviceError> {
+        let index = self.kernels.binary_search(&kernel).ok();
+        let function = index.and_then(|index| self.all.get(index));
+        function.copied().ok_or_else(missing)
+    }
+
+    /// The kernels that act in zones in a stage of a phase, with their functions.
+    fn in_zones(
+        &self,
+        stage: StageId,
+        phase: u32,
+    ) -> impl Iterator<Item = (&ZoneKernel, Function)> {
+        let functions = self.all.iter().skip(self.kernels.len()).copied();
+        let all = self.in_zones.iter().zip(functions);
+        all.filter(move |(kernel, _)| (kernel.stage, kernel.phase) == (stage, phase))
+    }
+}
+
+/// The data from which the jobs of stages are made.
+struct Parts<'a> {
+    device: &'a dyn Device,
+    program: DeviceProgram<'a>,
+    scheme: &'a Scheme,
+    injections: &'a Injections,
+    functions: Functions,
+    corrections: Vec<PlacedTable>,
+}
+
+impl DeviceCode {
+    /// Loads the kernels and writes the tables.
+    pub fn new(
+        device: &dyn Device,
+        program: DeviceProgram<'_>,
+        scheme: &Scheme,
+        problem: &Problem,
+        injections: &Injections,
+        array: Address,
+    ) -> Result<DeviceCode, DeviceError> {
+        let functions = Functions::load(device, program, scheme)?;
+        let kept = match layerwise::kept_bytes(scheme, &program.set.layout) {
             0 => array,
             bytes => device.take(bytes)?,
         };
         let mut code = DeviceCode {
-            services,
+            services: functions.services,
             array,
             kept,
             stages: Vec::new(),
             probes: Vec::new(),
         };
-        let find = |kernel: RowKernel| {
-            let index = kernels.binary_search(&kernel).ok()?;
-            functions.get(index).copied()
+        let parts = Parts {
+            device,
+            program,
+            scheme,
+            injections,
+            functions,
+            corrections: correction_tables(device, injections)?,
         };
-        let function_of = |number: usize| {
-            let function = functions.get(kernels.len() + number);
-            function.copied().ok_or_else(missing)
-        };
-        let tables = correction_tables(device, injections)?;
         for phase in 0..scheme.phases() {
-            let mut stages = Vec::new();
-            for stage in scheme.stage_ids() {
-                let mut jobs = StageJobs::default();
-                let own = in_zones.iter().enumerate();
-                let own = own.filter(|(_, kernel)| (kernel.stage, kernel.phase) == (stage, phase));
-                let (before, after): (Vec<_>, Vec<_>) =
-                    own.partition(|(_, kernel)| kernel.act == ZoneAct::Keep);
-                for (number, kernel) in before {
-                    let job = code.in_zone(function_of(number)?, kernel, scheme, &set.layout)?;
-                    jobs.updates.push(job);
-                }
-                for block in stage_blocks(scheme, stage) {
-                    let kernel = RowKernel {
-                        stage,
-                        phase,
-                        updates: block.updates,
-                        zones: ZoneSet::default(),
-                    };
-                    let wanted = device.facts().threads_at_once();
-                    let start = layerwise::start(scheme, set, shape, block.region, wanted)
-                        .ok_or(DeviceError::TooLong)?;
-                    let function = find(kernel).ok_or_else(missing)?;
-                    jobs.updates.push(code.update(function, &start));
-                }
-                for (number, kernel) in after {
-                    let job = code.in_zone(function_of(number)?, kernel, scheme, &set.layout)?;
-                    jobs.updates.push(job);
-                }
-                for (rows, table) in injections.corrected().iter().zip(&tables) {
-                    if rows.group.stage == stage {
-                        let found = corrected_rows(rows, &table.words, scheme, &set.layout, phase);
-                        // Values that are read across faces may have no weight.
-                        if !found.0.is_empty() {
-                            jobs.corrections
-                                .push(code.correction(device, table, &found.0, &found.1)?);
-                        }
-                    }
-                }
-                for group in source_groups(injections, scheme, &set.layout, stage, phase) {
-                    let cells = packed(&group.cells, SourceCell::BYTES, SourceCell::write);
-                    let ghosts = packed(&group.ghosts, CellGhost::BYTES, CellGhost::write);
-                    jobs.sources.push(SourceJob {
-                        cells: table(device, &cells)?,
-                        count: i32::try_from(group.cells.len())
-                            .map_err(|_| DeviceError::TooLong)?,
-                        ghosts: table(device, &ghosts)?,
-                    });
-                }
-                jobs.copies = code.copies(device, scheme, set, stage, phase)?;
-                stages.push(jobs);
-            }
-            code.stages.push(stages);
-            let probes = probe_places(scheme, problem, &set.layout, phase);
+            let stages = scheme.stage_ids();
+            let stages: Result<_, _> = stages.map(|s| code.stage(&parts, s, phase)).collect();
+            code.stages.push(stages?);
+            let probes = probe_places(scheme, problem, &program.set.layout, phase);
             let probes = packed(&probes, 8, |place, out| out.extend(place.to_le_bytes()));
             code.probes.push(table(device, &probes)?);
         }
         Ok(code)
+    }
+
+    fn stage(
+        &self,
+        parts: &Parts<'_>,
+        stage: StageId,
+        phase: u32,
+    ) -> Result<StageJobs, DeviceError> {
+        let Parts {
+            device,
+            program: DeviceProgram { set, shape, .. },
+            scheme,
+            injections,
+            functions,
+            corrections,
+        } = parts;
+        let layout = &set.layout;
+        let mut jobs = StageJobs::default();
+        let in_zones = functions.in_zones(stage, phase);
+        let (before, after): (Vec<_>, Vec<_>) =
+            in_zones.partition(|(kernel, _)| kernel.act == ZoneAct::Keep);
+        for (kernel, function) in before {
+            let job = self.in_zone(function, kernel, scheme, layout)?;
+            jobs.updates.push(job);
+        }
+        for block in stage_blocks(scheme, stage) {
+            let kernel = RowKernel {
+                stage,
+                phase,
+                updates: block.updates,
+                zones: ZoneSet::default(),
+            };
+            let wanted = device.facts().threads_at_once();
+            let start = layerwise::start(scheme, set, *shape, block.region, wanted)
+                .ok_or(DeviceError::TooLong)?;
+            jobs.updates
+                .push(self.update(functions.of(kernel)?, &start));
+        }
+        for (kernel, function) in after {
+            let job = self.in_zone(function, kernel, scheme, layout)?;
+            jobs.updates.push(job);
+        }
+        for (rows, table) in injections.corrected().iter().zip(corrections) {
+            if rows.group.stage == stage {
+                let (found, ghosts) = corrected_rows(rows, &table.words, scheme, layout, phase);
+                // Values that are read across faces may have no weight.
+                if !found.is_empty() {
+                    jobs.corrections
+                        .push(self.correction(*device, table, &found, &ghosts)?);
+                }
+            }
+        }
+        for group in source_groups(injections, scheme, layout, stage, phase) {
+            let cells = packed(&group.cells, SourceCell::BYTES, SourceCell::write);
+            let ghosts = packed(&group.ghosts, CellGhost::BYTES, CellGhost::write);
+            jobs.sources.push(SourceJob {
+                cells: table(*device, &cells)?,
+                count: i32::try_from(group.cells.len()).map_err(|_| DeviceError::TooLong)?,
+                ghosts: table(*device, &ghosts)?,
+            });
+        }
+        jobs.copies = self.copies(*device, scheme, set, stage, phase)?;
+        Ok(jobs)
     }
 
     fn correction(

@@ -28,6 +28,7 @@ pub mod cuda;
 pub mod device;
 mod device_model;
 mod gaps;
+mod gather;
 mod ghost_kernel;
 mod interruptions;
 pub mod l2_partitions;

@@ -25,6 +25,15 @@ pub(super) struct Injected {
     pub volumes: Volumes,
 }
 
+/// The threads of some clusters that run towers of a time block.
+pub(super) fn tower_threads(time_block: &TimeBlock, clusters: u32) -> Threads {
+    Threads {
+        blocks: [clusters * time_block.cluster, 1, 1],
+        threads: [time_block.threads, 1, 1],
+        shared: time_block.shared_bytes,
+    }
+}
+
 /// The towers of a calculation, on a device.
 #[derive(Debug)]
 pub struct TowerBlocks {
@@ -425,12 +434,7 @@ impl TowerBlocks {
         let launches = time_block.launches(&buffers, &self.injected.volumes, ready.since);
         for launch in &launches {
             let towers = u32::try_from(launch.towers).unwrap_or(u32::MAX);
-            let clusters = towers.min(self.clusters);
-            let threads = Threads {
-                blocks: [clusters * time_block.cluster, 1, 1],
-                threads: [time_block.threads, 1, 1],
-                shared: time_block.shared_bytes,
-            };
+            let threads = tower_threads(time_block, towers.min(self.clusters));
             // SAFETY: the parameters are the ones that the compiler lists; the tasks' rows and the places of points lie
             // in the array of the layout, profiles in arrays over the boxes of volume sources, and there are waves of
             // all steps of the time block, and room for their records.

@@ -76,17 +76,16 @@ impl Collector {
     }
 
     pub fn add(&mut self, segment: &Segment) {
-        let [lean, diamond, range] = segment.rows.0;
+        let [outer, middle, range] = segment.rows.0;
         if segment.rows.is_empty() {
             return;
         }
-        let known = self
-            .batches
-            .iter()
-            .rposition(|b| {
-                b.number != segment.number || (b.classes == segment.classes && b.range == range)
-            })
-            .filter(|&i| self.batches[i].number == segment.number);
+        // Batches of a stage follow each other.
+        let newest_first = self.batches.iter().enumerate().rev();
+        let known = newest_first
+            .take_while(|(_, batch)| batch.number == segment.number)
+            .find(|(_, batch)| batch.classes == segment.classes && batch.range == range)
+            .map(|(index, _)| index);
         let index = known.unwrap_or_else(|| {
             let (mut runs, mut places) = match self.spare.pop() {
                 Some(batch) => (batch.runs, batch.places),
@@ -106,18 +105,18 @@ impl Collector {
             self.batches.len() - 1
         });
         let batch = &mut self.batches[index];
-        batch.hull = [batch.hull[0].hull(lean), batch.hull[1].hull(diamond)];
-        let (outer, inner) = match self.axis {
-            Axis::MIDDLE => (lean, diamond),
-            _ => (diamond, lean),
+        batch.hull = [batch.hull[0].hull(outer), batch.hull[1].hull(middle)];
+        let (across, along) = match self.axis {
+            Axis::MIDDLE => (outer, middle),
+            _ => (middle, outer),
         };
-        for o in outer.lo..outer.hi {
-            let mut lo = inner.lo;
-            while lo < inner.hi {
-                let groups = self.most.min(inner.hi - lo);
+        for of_run in across.lo..across.hi {
+            let mut lo = along.lo;
+            while lo < along.hi {
+                let groups = self.most.min(along.hi - lo);
                 let (x, y) = match self.axis {
-                    Axis::MIDDLE => (o, lo),
-                    _ => (lo, o),
+                    Axis::MIDDLE => (of_run, lo),
+                    _ => (lo, of_run),
                 };
                 batch.runs.push(Run {
                     offset: x * self.stride[0] + y * self.stride[1],

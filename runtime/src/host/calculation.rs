@@ -310,13 +310,13 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.steps = steps;
         let cells = self.memory.cells::<T>();
         for id in self.scheme.component_ids() {
-            let [lean, diamond, vector] = self.scheme.extent(id).0;
+            let [outer, middle, inner] = self.scheme.extent(id).0;
             let live = self.scheme.grid.live(self.scheme.component(id).position);
-            let mut values = vec![T::default(); vector.hi as usize];
+            let mut values = vec![T::default(); inner.hi as usize];
             for age in 0..self.scheme.component(id).time_levels {
                 let row = self.aged(id, age);
-                for x in lean.lo..lean.hi {
-                    for y in diamond.lo..diamond.hi {
+                for x in outer.lo..outer.hi {
+                    for y in middle.lo..middle.hi {
                         read(id, age, x, y, &mut values)?;
                         let start = self.layout.element(row, PerAxis([x, y, 0]));
                         // SAFETY: `&mut self`, no threads.
@@ -332,7 +332,7 @@ impl<'a, T: Real> Calculation<'a, T> {
                                     id,
                                     row,
                                     Group { x, y },
-                                    vector,
+                                    inner,
                                 );
                             }
                         }

@@ -139,18 +139,18 @@ impl<T: Real> Engine<'_, T> {
         let is_bare = self.kernels.split.is_bare(rows);
         let guard = &self.progress.guard;
         let sample = guard.after_step(self.scheme, step, self.until);
-        let run = self.kernels.run_axis;
+        let run_axis = self.kernels.run_axis;
         let width = self.kernels.widths[stage.index()];
-        if run == Axis::MIDDLE && !is_strip(rows[run], width) {
-            for range in strips(rows[run], width) {
+        if run_axis == Axis::MIDDLE && !is_strip(rows[run_axis], width) {
+            for range in strips(rows[run_axis], width) {
                 let mut strip = rows;
-                strip[run] = range;
+                strip[run_axis] = range;
                 // SAFETY: passed on.
                 unsafe { self.advance(stage, step, updates, strip, scratch) };
             }
             return;
         }
-        let outer = match run {
+        let outer = match run_axis {
             Axis::MIDDLE => rows[Axis::OUTER],
             _ => Interval::new(0, 1),
         };
@@ -162,20 +162,21 @@ impl<T: Real> Engine<'_, T> {
         };
         for x in outer.lo..outer.hi {
             let mut part = rows;
-            if run == Axis::MIDDLE {
+            if run_axis == Axis::MIDDLE {
                 part[Axis::OUTER] = Interval::new(x, x + 1);
             }
-            let mut lo = rows[run].lo;
-            while lo < rows[run].hi {
-                let hi = rows[run].hi.min(lo.saturating_add(most));
-                part[run] = Interval::new(lo, hi);
-                let [lean, diamond, range] = part.0;
-                let base = self.group(lean.lo, diamond.lo);
+            let mut lo = rows[run_axis].lo;
+            while lo < rows[run_axis].hi {
+                let hi = rows[run_axis].hi.min(lo.saturating_add(most));
+                part[run_axis] = Interval::new(lo, hi);
+                let origin = Group::new(part[Axis::OUTER].lo, part[Axis::MIDDLE].lo);
+                let range = part[Axis::INNER];
                 let run = Run {
                     offset: 0,
                     groups: hi - lo,
                 };
                 if is_bare {
+                    let base = self.group(origin.x, origin.y);
                     let bare = ZoneSet::default();
                     let found = &mut scratch.found;
                     for &kernel in found.kernels(&self.kernels, what, bare) {
@@ -183,19 +184,18 @@ impl<T: Real> Engine<'_, T> {
                         // other threads.
                         unsafe { self.code.run(kernel, base, &[run], range) }
                     }
+                } else {
+                    let start = RunStart {
+                        place: origin,
+                        offset: run.offset,
+                        groups: run.groups,
+                    };
+                    let starts = std::iter::once(start);
+                    // SAFETY: passed on.
+                    unsafe { self.advance_zoned(what, origin, starts, range, scratch) }
                 }
                 // SAFETY: passed on.
                 unsafe {
-                    if !is_bare {
-                        let start = RunStart {
-                            place: Group::new(lean.lo, diamond.lo),
-                            offset: 0,
-                            groups: hi - lo,
-                        };
-                        let origin = Group::new(lean.lo, diamond.lo);
-                        let starts = std::iter::once(start);
-                        self.advance_zoned(what, origin, starts, range, scratch);
-                    }
                     self.finish(stage, step, updates, part);
                     if let Some(sample) = &sample {
                         self.look(stage, step, updates, part, sample);
@@ -353,26 +353,30 @@ impl<T: Real> Engine<'_, T> {
             layout: self.layout,
         };
         let targets = &self.kernels.targets[self.kernels.time_level(stage, step)];
-        let targets = || updates.iter().map(|update| targets[update]);
         let [outer, middle, range] = rows.0;
-        let row_of = |(component, row), group| AdvancedRow {
-            stage,
-            step,
-            component,
-            row,
-            group,
-            range,
+        let rows_of = |group: Group| {
+            updates.iter().map(move |update| {
+                let (component, row) = targets[update];
+                AdvancedRow {
+                    stage,
+                    step,
+                    component,
+                    row,
+                    group,
+                    range,
+                }
+            })
         };
+        let (layout, cells) = (self.layout, self.cells);
         for x in outer.lo..outer.hi {
             for y in middle.lo..middle.hi {
-                let injects = active && self.effects.injects(stage, Group { x, y });
-                if injects || edges && self.ghosts.any_of(Group { x, y }) {
-                    for target in targets() {
-                        let advanced = row_of(target, Group { x, y });
+                let group = Group { x, y };
+                let injects = active && self.effects.injects(stage, group);
+                if injects || edges && self.ghosts.any_of(group) {
+                    for advanced in rows_of(group) {
+                        let AdvancedRow { component, row, .. } = advanced;
                         // SAFETY: the caller excludes other threads from these rows and their ghosts.
                         unsafe {
-                            let AdvancedRow { component, row, .. } = advanced;
-                            let (layout, cells, group) = (self.layout, self.cells, Group { x, y });
                             if injects {
                                 self.effects.inject(&context, cells, &advanced);
                                 self.ghosts
@@ -384,17 +388,16 @@ impl<T: Real> Engine<'_, T> {
                         }
                     }
                 }
-                if active && self.effects.probes(stage, Group { x, y }) {
-                    for target in targets() {
-                        let advanced = row_of(target, Group { x, y });
+                if active && self.effects.probes(stage, group) {
+                    for advanced in rows_of(group) {
                         // SAFETY: as above.
-                        unsafe { self.effects.record(self.layout, self.cells, &advanced) };
+                        unsafe { self.effects.record(layout, cells, &advanced) };
                     }
                 }
             }
         }
         if active && self.effects.slices(stage, step) {
-            for (component, row) in targets() {
+            for (component, row) in updates.iter().map(|update| targets[update]) {
                 let advanced = AdvancedRows {
                     stage,
                     step,
@@ -403,10 +406,7 @@ impl<T: Real> Engine<'_, T> {
                     rows,
                 };
                 // SAFETY: as above.
-                unsafe {
-                    self.effects
-                        .record_slices(self.layout, self.cells, &advanced)
-                }
+                unsafe { self.effects.record_slices(layout, cells, &advanced) }
             }
         }
     }

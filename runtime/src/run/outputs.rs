@@ -325,7 +325,7 @@ impl Outputs {
     }
 
     /// Gives all frames of an output one range, and puts them together.
-    pub fn finish_pictures(
+    fn finish_pictures(
         &self,
         scheme: &Scheme,
         problem: &Problem,

@@ -67,11 +67,11 @@ pub fn compare<T: Value>(
         finder.end()?;
     }
     for id in scheme.component_ids() {
-        let [lean, diamond, _] = scheme.extent(id).0;
+        let [outer, middle, _] = scheme.extent(id).0;
         for age in 0..scheme.component(id).time_levels {
             let mut finder = Finder { found: None };
-            for x in lean.lo..lean.hi {
-                for y in diamond.lo..diamond.hi {
+            for x in outer.lo..outer.hi {
+                for y in middle.lo..middle.hi {
                     let rows = run.row(id, age, x, y).iter().zip(check.row(id, age, x, y));
                     for (z, (a, b)) in rows.enumerate() {
                         finder.compare(*a, *b, step, || {

@@ -86,7 +86,7 @@ impl Graph {
     }
 
     /// An operation without terms 0 and factors 1 or 0, where something was replaced by a number.
-    pub(super) fn simpler(&mut self, op: HostBinary, a: NodeId, b: NodeId) -> NodeId {
+    fn simpler(&mut self, op: HostBinary, a: NodeId, b: NodeId) -> NodeId {
         let (x, y) = (self.as_number(a), self.as_number(b));
         match (op, x, y) {
             (HostBinary::Add, Some(0.0), _) | (HostBinary::Mul, Some(1.0), _) => b,

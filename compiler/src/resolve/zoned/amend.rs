@@ -161,12 +161,7 @@ impl Resolver<'_> {
             .collect())
     }
 
-    pub(super) fn misplaced<T>(
-        &mut self,
-        reason: &Misplaced,
-        call: &Call,
-        update: &Place,
-    ) -> Checked<T> {
+    fn misplaced<T>(&mut self, reason: &Misplaced, call: &Call, update: &Place) -> Checked<T> {
         let (message, hint) = match reason {
             Misplaced::Nonlinear => (
                 "this update is not linear in a value that is another one in a layer or region",

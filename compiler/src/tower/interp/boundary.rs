@@ -61,9 +61,9 @@ impl<T: Real> TowerInterp<'_, T> {
         let stage = of.period as i64 * program.per_period() as i64 + of.stage as i64;
         let origin = of.placement.origin + towers.advance * of.period as i64;
         let seam = towers.rings.seam.as_ref();
-        let window = seam.map(|seam| {
+        let side = seam.map(|seam| {
             let stages = self.scheme.stages.len();
-            seam.window(of.stage % stages, rows.update).at(stage)
+            seam.side(of.stage % stages, rows.update).at(stage)
         });
         let lanes = self.lanes(of.launch);
         let active = lanes.active(stage, stage).intersect(lanes.present());
@@ -75,7 +75,7 @@ impl<T: Real> TowerInterp<'_, T> {
             let mut limits = row.depths.iter().zip(of.placement.limits);
             let is_own = limits.all(|(depth, limit)| limit.is_none_or(|limit| *depth < limit));
             let group = origin + row.at;
-            if !is_own || window.is_some_and(|window| !window.contains(group.x)) {
+            if !is_own || side.is_some_and(|side| !side.contains(group.x)) {
                 continue;
             }
             let [x, y] = towers.rings.cells;

@@ -102,8 +102,8 @@ impl Proof<'_> {
                         let mut plane = at.x;
                         if let (Some(seam), Some(around)) = (&rings.seam, rings.cells[0]) {
                             // On the right side of the seam planes are counted on around the ring.
-                            let own = seam.window(n % scheme.stages.len(), own.update);
-                            if !own.at(number).contains(at.x) {
+                            let side = seam.side(n % scheme.stages.len(), own.update);
+                            if !side.at(number).contains(at.x) {
                                 continue;
                             }
                             plane = at.x - moved;

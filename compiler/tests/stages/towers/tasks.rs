@@ -94,10 +94,9 @@ impl TimeBlock<'_> {
                         let depths = self.towers.depths(alignment, n, *own).expect("a row");
                         let at = origin + own.at;
                         let seam = rings.seam.as_ref();
-                        let window = seam.map(|s| s.window(stage_of_step, own.update).at(number));
+                        let side = seam.map(|s| s.side(stage_of_step, own.update).at(number));
                         let beyond = |c: usize| placement.limits[c].is_some_and(|l| depths[c] >= l);
-                        if window.is_some_and(|window| !window.contains(at.x)) || (0..2).any(beyond)
-                        {
+                        if side.is_some_and(|side| !side.contains(at.x)) || (0..2).any(beyond) {
                             continue;
                         }
                         let [x, y] = rings.cells;

@@ -175,7 +175,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
 
     /// Begins the chain of passes that goes over the files next, up to some step. Around a ring it begins where the
     /// files do: all chains have the same planes then, and time blocks the same tables.
-    pub(super) fn begin_chain(&mut self, until: u64) -> Result<(), DeviceError> {
+    fn begin_chain(&mut self, until: u64) -> Result<(), DeviceError> {
         if self.footprints.ring().is_some() {
             self.builder.turn_back();
         }

@@ -5,13 +5,13 @@ use super::beside::Beside;
 use super::chain::Transfer;
 use super::planes::Move;
 use super::unit::{DeviceSignal, Unit};
-use crate::gpu::code::blocks;
-use crate::gpu::device::{Address, DeviceError, Threads};
+use crate::gpu::device::{Address, DeviceError};
+use crate::gpu::gather::PlaneGather;
 use crate::gpu::queues::{Queues, WorkQueue};
+use crate::gpu::time_blocks::tower_threads;
 use crate::simulation::Value;
 use std::ops::Range;
-use torre_compiler::backend::gpu::abi::{GatherPlane, TowerBuffers};
-use torre_compiler::backend::gpu::service;
+use torre_compiler::backend::gpu::abi::TowerBuffers;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::{Action, Op};
 
@@ -99,7 +99,7 @@ impl<T: Value> Pipelined<'_, T> {
                 block,
                 output,
                 planes,
-            } => self.gather(op, queue, [block, output], planes),
+            } => self.gather(op, queue, block, output, planes),
         }?;
         if let Some(begun) = begun {
             self.end_record(op, queue, begun, amount)?;
@@ -371,12 +371,7 @@ impl<T: Value> Pipelined<'_, T> {
             if towers == 0 {
                 continue;
             }
-            let clusters = towers.min(self.clusters);
-            let threads = Threads {
-                blocks: [clusters * time_block.cluster, 1, 1],
-                threads: [time_block.threads, 1, 1],
-                shared: time_block.shared_bytes,
-            };
+            let threads = tower_threads(time_block, towers.min(self.clusters));
             // SAFETY: the parameters are the ones that the compiler lists; the planes that the group's towers access
             // lie in the buffer where an array that begins there has them, profiles in arrays over the boxes of volume
             // sources, and there are waves of all steps of the pass, and room for their records.
@@ -391,7 +386,8 @@ impl<T: Value> Pipelined<'_, T> {
         &self,
         op: &Op,
         queue: WorkQueue,
-        [block, output]: [usize; 2],
+        block: usize,
+        output: usize,
         planes: Interval,
     ) -> Result<u64, DeviceError> {
         let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
@@ -407,27 +403,8 @@ impl<T: Value> Pipelined<'_, T> {
         let bytes = self.calculation.layout.element_bytes;
         let planes = self.planes.of_array(planes);
         let (place, out) = slice.part(planes, unit.slices.of(window.turn(op.pass)), bytes);
-        let word = |n: i64| i32::try_from(n).map_err(|_| DeviceError::TooLong);
-        let arguments = GatherPlane {
-            first: array.offset(place.first).0,
-            between_rows: place.between_rows,
-            between_values: place.between_values,
-            rows: word(place.rows)?,
-            values: word(place.values)?,
-            out: out.0,
-        }
-        .arguments();
-        let threads = Threads {
-            blocks: [
-                blocks(place.values.max(1) as u64, service::THREADS)?,
-                place.rows.clamp(1, 65535) as u32,
-                1,
-            ],
-            threads: [service::THREADS, 1, 1],
-            shared: 0,
-        };
-        // SAFETY: the parameters are the kernel's; the planes lie in the buffer, and there is room for the
-        // slice.
+        let PlaneGather { threads, arguments } = PlaneGather::new(&place, array, out)?;
+        // SAFETY: the parameters are the kernel's; the planes lie in the buffer, and there is room for the slice.
         unsafe { device.start_in(queue, function, threads, &arguments) }?;
         Ok(place.count())
     }

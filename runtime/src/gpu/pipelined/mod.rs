@@ -32,12 +32,10 @@ pub use over_files::{PIECE, piece_bytes};
 pub use unit::Devices;
 
 use super::code::DeviceProgram;
-use super::device::{Device, DeviceError, Function};
+use super::device::DeviceError;
 use super::interruptions::Interruptions;
 use super::lookout;
-use super::time_blocks::Room;
 use super::towers::CompiledTowers;
-use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
 use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
@@ -50,16 +48,16 @@ use planes::PlaneBytes;
 use slabs::SlabRun;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
-use torre_compiler::backend::gpu::service;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
-use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder, Window};
+use torre_compiler::layout::Layout;
+use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 use torre_compiler::tower::{Points, TaskList};
-use unit::{DeviceQueues, DeviceSignal, Turns, Unit};
+use unit::{DeviceSignal, Unit, UnitParts};
 
 /// Time blocks of a pass, where the device holds the whole array, for each that is in flight.
 const RESIDENT_BLOCKS: usize = 16;
@@ -123,7 +121,7 @@ unsafe impl<T: Sync> Sync for Pipelined<'_, T> {}
 pub fn device_bytes(
     scheme: &Scheme,
     problem: &Problem,
-    layout: &torre_compiler::layout::Layout,
+    layout: &Layout,
     steps: u64,
     how: InFlight,
 ) -> u64 {
@@ -173,49 +171,38 @@ impl<'a, T: Value> Pipelined<'a, T> {
         if unfit || several || !chosen.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
-        let of = &towers.program.towers;
-        if !calculation.steps().is_multiple_of(of.steps.max(1)) {
+        let multiple = towers.program.towers.steps;
+        if !calculation.steps().is_multiple_of(multiple.max(1)) {
             return Err(DeviceError::Failed {
                 what: "beginning with time blocks",
                 message: format!(
-                    "the run continues after step {}, and towers begin at multiples of {} steps",
+                    "the run continues after step {}, and towers begin at multiples of {multiple} steps",
                     calculation.steps(),
-                    of.steps
                 ),
             });
         }
-        let mut footprints =
-            Footprints::new(scheme, &layout, of, towers.order, how.group, towers.steps);
-        if of.way() == 0 || footprints.height(scheme, &layout, towers.steps).is_none() {
+        let Some(mut footprints) = footprints(scheme, &layout, towers, how) else {
             return Ok(None);
-        }
-        // Rings may be too short for the order of towers.
-        if of.rings.is_any() && footprints.tasks(scheme, &layout, towers.steps).is_none() {
-            return Ok(None);
-        }
+        };
         let injections = Injections::new(scheme, problem, files);
         let receivers = receivers(scheme, problem);
         let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));
-        let blocks = how.blocks.max(1);
         let slabs = how.places.zip(how.slabs).map(|(places, base)| {
             let (count, held) = (devices.count(), footprints.held());
-            let builder = SlabBuilder::on(count, held, places, blocks, how.group);
+            let builder = SlabBuilder::on(count, held, places, how.blocks.max(1), how.group);
             SlabRun::new(base, builder)
         });
         let window = match &slabs {
             Some(slabs) => slabs.builder.window().clone(),
-            None => Window {
-                planes: footprints
-                    .planes(scheme, &layout, &vec![towers.steps; blocks])
-                    .ok_or(DeviceError::TooLong)?,
-                ring: footprints.ring(),
-                places: how.places,
-                circular: how.circular.is_some(),
-                devices: devices.count(),
-                in_flight: blocks,
-                ahead: how.ahead,
-                spread: how.spread,
-            },
+            None => how
+                .window(
+                    &mut footprints,
+                    scheme,
+                    &layout,
+                    towers.steps,
+                    devices.count(),
+                )
+                .ok_or(DeviceError::TooLong)?,
         };
         match &slabs {
             Some(SlabRun { builder, base, .. }) => {
@@ -225,53 +212,25 @@ impl<'a, T: Value> Pipelined<'a, T> {
         }
         let planes = PlaneBytes::new(&layout, footprints.way(), how);
         let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
+        let parts = UnitParts {
+            calculation: &calculation,
+            devices,
+            program,
+            towers,
+            how,
+            injections: &injections,
+            volumes: chosen,
+            planes: &planes,
+            sizes,
+            needed: device_bytes(scheme, problem, &layout, towers.steps, how),
+            in_flight: window.in_flight,
+        };
         let mut units: Vec<Unit> = Vec::new();
         for number in 0..window.devices.max(1) {
-            let device = devices.device(number);
-            let needed = device_bytes(scheme, problem, &layout, towers.steps, how);
-            let available = device.free_memory()?;
-            let first = number.checked_sub(devices.count());
-            if needed > available && first.is_none() {
-                return Err(DeviceError::Memory { needed, available });
-            }
-            let Ok(volumes) = volumes::place(device, &injections, chosen)? else {
+            let Some(unit) = parts.unit(number, &units)? else {
                 return Ok(None);
             };
-            let waves = sizes.steps * injections.waves_per_step() as u64 * 8;
-            let kernel = torre_compiler::backend::gpu::tower::TOWERS;
-            let buffer = match planes.is_circular() {
-                true => device.take_circular(planes.buffer_bytes())?,
-                false => device.take(planes.buffer_bytes())?,
-            };
-            let beside = match how.places {
-                Some(_) => Beside::new(device, &layout, calculation.array(), calculation.steps())?,
-                None => {
-                    device.write(buffer, calculation.array())?;
-                    None
-                }
-            };
-            units.push(Unit {
-                function: load(device, &towers.ptx.text, kernel)?,
-                gather: match sizes.slices > 0 {
-                    true => Some(load(device, &program.ptx.text, service::GATHER_PLANE)?),
-                    false => None,
-                },
-                // Both buffers of a device have its queues.
-                queues: match first.and_then(|first| units.get(first)) {
-                    Some(first) => first.queues.clone(),
-                    None => DeviceQueues::new(device, window.in_flight)?,
-                },
-                volumes,
-                buffer,
-                beside,
-                ready: BTreeMap::new(),
-                turned: BTreeMap::new(),
-                room: Room::default(),
-                // Threads without a correction read the first one.
-                waves: Turns::new(device, waves.max(8))?,
-                records: Turns::new(device, sizes.probes)?,
-                slices: Turns::new(device, sizes.slices)?,
-            });
+            units.push(unit);
         }
         let device = devices.device(0);
         let locked = match how.places {
@@ -430,12 +389,24 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 }
 
-/// A kernel.
-fn load(device: &dyn Device, ptx: &str, name: &str) -> Result<Function, DeviceError> {
-    let functions = device.load(ptx, &[name.to_owned()])?;
-    functions.first().copied().ok_or(DeviceError::Code {
-        message: "a kernel is missing".to_owned(),
-    })
+/// The groups of time blocks; `None` where towers cannot be put into groups.
+fn footprints(
+    scheme: &Scheme,
+    layout: &Layout,
+    towers: &CompiledTowers,
+    how: InFlight,
+) -> Option<Footprints> {
+    let of = &towers.program.towers;
+    let mut footprints = Footprints::new(scheme, layout, of, towers.order, how.group, towers.steps);
+    if of.way() == 0 {
+        return None;
+    }
+    footprints.height(scheme, layout, towers.steps)?;
+    // Rings may be too short for the order of towers.
+    if of.rings.is_any() {
+        footprints.tasks(scheme, layout, towers.steps)?;
+    }
+    Some(footprints)
 }
 
 impl<T> Drop for Pipelined<'_, T> {

@@ -1,11 +1,21 @@
 //! The devices of a calculation by time blocks in flight, and the objects on each.
 
 use super::beside::Beside;
+use super::in_flight::InFlight;
+use super::planes::PlaneBytes;
+use super::slices::Sizes;
+use crate::gpu::code::DeviceProgram;
 use crate::gpu::device::{Address, Device, DeviceError, Function};
 use crate::gpu::queues::{Peers, Queues, Signal, WorkQueue};
 use crate::gpu::time_blocks::{Ready, Room, TurnedTables};
+use crate::gpu::towers::CompiledTowers;
+use crate::gpu::volumes::{self, VolumeChoice};
+use crate::host::Calculation;
+use crate::simulation::Value;
 use std::collections::BTreeMap;
 use torre_compiler::backend::gpu::abi::Volumes;
+use torre_compiler::backend::gpu::{service, tower};
+use torre_compiler::injection::Injections;
 use torre_compiler::pipeline::Queue;
 
 /// The devices of a calculation.
@@ -139,4 +149,84 @@ pub(super) struct Unit {
     pub waves: Turns,
     pub records: Turns,
     pub slices: Turns,
+}
+
+/// The data from which the units of a run are made.
+pub(super) struct UnitParts<'s, 'a, T> {
+    pub calculation: &'s Calculation<'a, T>,
+    pub devices: Devices<'a>,
+    pub program: DeviceProgram<'s>,
+    pub towers: &'s CompiledTowers,
+    pub how: InFlight,
+    pub injections: &'s Injections,
+    pub volumes: &'s VolumeChoice,
+    pub planes: &'s PlaneBytes,
+    pub sizes: Sizes,
+    /// Bytes of a device's memory.
+    pub needed: u64,
+    /// Queues of time blocks.
+    pub in_flight: usize,
+}
+
+impl<T: Value> UnitParts<'_, '_, T> {
+    /// The unit with a number, after the ones before it. `None` where towers cannot run the sources.
+    pub fn unit(&self, number: usize, before: &[Unit]) -> Result<Option<Unit>, DeviceError> {
+        let (how, sizes, calculation) = (self.how, self.sizes, self.calculation);
+        let layout = &calculation.layout;
+        let device = self.devices.device(number);
+        let available = device.free_memory()?;
+        let first = number.checked_sub(self.devices.count());
+        if self.needed > available && first.is_none() {
+            return Err(DeviceError::Memory {
+                needed: self.needed,
+                available,
+            });
+        }
+        let Ok(volumes) = volumes::place(device, self.injections, self.volumes)? else {
+            return Ok(None);
+        };
+        let waves = sizes.steps * self.injections.waves_per_step() as u64 * 8;
+        let bytes = self.planes.buffer_bytes();
+        let buffer = match self.planes.is_circular() {
+            true => device.take_circular(bytes)?,
+            false => device.take(bytes)?,
+        };
+        let beside = match how.places {
+            Some(_) => Beside::new(device, layout, calculation.array(), calculation.steps())?,
+            None => {
+                device.write(buffer, calculation.array())?;
+                None
+            }
+        };
+        Ok(Some(Unit {
+            function: load(device, &self.towers.ptx.text, tower::TOWERS)?,
+            gather: match sizes.slices > 0 {
+                true => Some(load(device, &self.program.ptx.text, service::GATHER_PLANE)?),
+                false => None,
+            },
+            // Both buffers of a device have its queues.
+            queues: match first.and_then(|first| before.get(first)) {
+                Some(first) => first.queues.clone(),
+                None => DeviceQueues::new(device, self.in_flight)?,
+            },
+            volumes,
+            buffer,
+            beside,
+            ready: BTreeMap::new(),
+            turned: BTreeMap::new(),
+            room: Room::default(),
+            // Threads without a correction read the first one.
+            waves: Turns::new(device, waves.max(8))?,
+            records: Turns::new(device, sizes.probes)?,
+            slices: Turns::new(device, sizes.slices)?,
+        }))
+    }
+}
+
+/// A kernel.
+fn load(device: &dyn Device, ptx: &str, name: &str) -> Result<Function, DeviceError> {
+    let functions = device.load(ptx, &[name.to_owned()])?;
+    functions.first().copied().ok_or(DeviceError::Code {
+        message: "a kernel is missing".to_owned(),
+    })
 }

@@ -3,11 +3,12 @@
 use super::OnDevice;
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
+use crate::gpu::gather::PlaneGather;
 use crate::gpu::records::Batch;
 use crate::gpu::step_tables::slice_place;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::run::Value;
-use torre_compiler::backend::gpu::abi::{Gather, GatherPlane};
+use torre_compiler::backend::gpu::abi::Gather;
 use torre_compiler::backend::gpu::service;
 use torre_compiler::problem::OutputKind;
 use torre_compiler::real::Real;
@@ -93,25 +94,7 @@ impl<T: Value> OnDevice<'_, T> {
         let bytes = place.count() * T::PRECISION.bytes() as u64;
         let (to, back) = self.planes.room(self.device, bytes)?;
         self.keep_planes(back);
-        let word = |n: i64| i32::try_from(n).map_err(|_| DeviceError::TooLong);
-        let arguments = GatherPlane {
-            first: self.array.offset(place.first).0,
-            between_rows: place.between_rows,
-            between_values: place.between_values,
-            rows: word(place.rows)?,
-            values: word(place.values)?,
-            out: to.0,
-        }
-        .arguments();
-        let threads = Threads {
-            blocks: [
-                blocks(place.values.max(1) as u64, service::THREADS)?,
-                place.rows.clamp(1, 65535) as u32,
-                1,
-            ],
-            threads: [service::THREADS, 1, 1],
-            shared: 0,
-        };
+        let PlaneGather { threads, arguments } = PlaneGather::new(&place, self.array, to)?;
         // SAFETY: the parameters are the kernel's; the plane lies in the array, and there is room for it.
         unsafe {
             self.device

@@ -125,8 +125,9 @@ fn pass_steps(steps: u64, in_flight: usize, bytes: u64) -> u64 {
 /// A device with its stripe.
 struct Unit {
     function: Function,
-    /// Of [`service`]: for planes, and for single values.
-    gather: [Function; 2],
+    gather_plane: Function,
+    /// Of single values.
+    gather: Function,
     /// The most clusters of a launch.
     clusters: u32,
     array: Address,
@@ -318,13 +319,12 @@ impl<'a, T: Value> Striped<'a, T> {
                 queues.insert(links, device.queue()?);
             }
         }
+        let kernels = [service::GATHER_PLANE, service::GATHER];
+        let [gather_plane, gather] = load(device, &services.text, kernels)?;
         Ok(Some(Unit {
             function,
-            gather: load(
-                device,
-                &services.text,
-                [service::GATHER_PLANE, service::GATHER],
-            )?,
+            gather_plane,
+            gather,
             clusters: (most / block.lines.cluster())
                 .max(towers.order.partitions)
                 .max(1),

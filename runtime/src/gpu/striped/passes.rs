@@ -1,10 +1,10 @@
 //! Passes: their time blocks, and their operations as work for the devices' queues.
 
 use super::{Striped, failed};
-use crate::gpu::device::{DeviceError, Threads};
+use crate::gpu::device::DeviceError;
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::recorder::Description;
-use crate::gpu::time_blocks::{Listed, Ready, Room};
+use crate::gpu::time_blocks::{Listed, Ready, Room, tower_threads};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use crate::timeline::Kind;
@@ -301,12 +301,7 @@ impl<T: Value> Striped<'_, T> {
             if towers == 0 {
                 continue;
             }
-            let clusters = towers.min(unit.clusters);
-            let threads = Threads {
-                blocks: [clusters * time_block.cluster, 1, 1],
-                threads: [time_block.threads, 1, 1],
-                shared: time_block.shared_bytes,
-            };
+            let threads = tower_threads(time_block, towers.min(unit.clusters));
             // SAFETY: the parameters are the ones that the compiler lists; the rows that the stripe's towers access lie
             // in the array of the stripe's layout, profiles in arrays over the boxes of volume sources, and there are
             // waves of all steps of the pass, and room for their records.

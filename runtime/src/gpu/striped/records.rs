@@ -2,14 +2,15 @@
 
 use super::{Striped, Unit, failed};
 use crate::gpu::code::blocks;
-use crate::gpu::device::{Address, Device, DeviceError, Threads};
+use crate::gpu::device::{Address, Device, DeviceError, Function, Threads};
+use crate::gpu::gather::PlaneGather;
 use crate::gpu::lookout;
 use crate::gpu::step_tables::{PlanePlace, probe_places, slice_place};
 use crate::host::BlowUp;
 use crate::host::guard::bound;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::simulation::{RunError, Value};
-use torre_compiler::backend::gpu::abi::{Argument, Gather, GatherPlane};
+use torre_compiler::backend::gpu::abi::{Argument, Gather};
 use torre_compiler::backend::gpu::service;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
@@ -77,19 +78,14 @@ impl Unit {
     fn gathered<T: Value>(
         &self,
         device: &dyn Device,
-        kernel: usize,
-        blocks: [u32; 3],
+        kernel: Function,
+        threads: Threads,
         arguments: &[Argument],
         count: u64,
     ) -> Result<Vec<f64>, DeviceError> {
-        let threads = Threads {
-            blocks,
-            threads: [service::THREADS, 1, 1],
-            shared: 0,
-        };
         // SAFETY: the parameters are the kernel's; the values that it collects lie in the array, and there is room for
         // the largest slice and for the cells that are looked at.
-        unsafe { device.start(self.gather[kernel], threads, arguments) }?;
+        unsafe { device.start(kernel, threads, arguments) }?;
         let mut bytes = vec![0; count as usize * T::PRECISION.bytes()];
         device.read(self.slices, &mut bytes)?;
         Ok(numbers::<T>(&bytes))
@@ -100,22 +96,9 @@ impl Unit {
         device: &dyn Device,
         place: PlanePlace,
     ) -> Result<Vec<f64>, DeviceError> {
-        let word = |n: i64| i32::try_from(n).map_err(|_| DeviceError::TooLong);
-        let arguments = GatherPlane {
-            first: self.array.offset(place.first).0,
-            between_rows: place.between_rows,
-            between_values: place.between_values,
-            rows: word(place.rows)?,
-            values: word(place.values)?,
-            out: self.slices.0,
-        }
-        .arguments();
-        let blocks = [
-            blocks(place.values.max(1) as u64, service::THREADS)?,
-            place.rows.clamp(1, 65535) as u32,
-            1,
-        ];
-        self.gathered::<T>(device, 0, blocks, &arguments, place.count())
+        let PlaneGather { threads, arguments } = PlaneGather::new(&place, self.array, self.slices)?;
+        let kernel = self.gather_plane;
+        self.gathered::<T>(device, kernel, threads, &arguments, place.count())
     }
 }
 
@@ -219,9 +202,13 @@ impl<T: Value> Striped<'_, T> {
             }
             .arguments();
             let count = cells.len() as u64;
-            let blocks = [blocks(count, service::THREADS)?, 1, 1];
+            let threads = Threads {
+                blocks: [blocks(count, service::THREADS)?, 1, 1],
+                threads: [service::THREADS, 1, 1],
+                shared: 0,
+            };
             let device = self.peers.device(number);
-            let values = unit.gathered::<T>(device, 1, blocks, &arguments, count)?;
+            let values = unit.gathered::<T>(device, unit.gather, threads, &arguments, count)?;
             let bound = bound(scheme.precision);
             let irregular = |value: &f64| {
                 let regular = value.abs() <= bound;

@@ -7,7 +7,7 @@ use crate::output::atomic::AtomicFile;
 use crate::output::error::FileError;
 
 /// Frames per second.
-pub const RATE: u16 = 12;
+const RATE: u16 = 12;
 
 /// Writes an animation of `frames` pictures, which `draw` makes one by one. All get the size of the first one.
 /// Nothing is written where there are none.

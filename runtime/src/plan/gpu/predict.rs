@@ -9,7 +9,7 @@ use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Boundary, Precision, Scheme};
-use torre_compiler::tower::{AllocatedTowers, StageAllocation, Traffic, is_cross_lane};
+use torre_compiler::tower::{AllocatedTowers, Order, StageAllocation, Traffic, is_cross_lane};
 
 // Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with
 // walls, and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two
@@ -173,165 +173,258 @@ pub fn towers(
     slowdown: Slowdown,
     model: &DeviceModel,
 ) -> Prediction {
-    let element = scheme.precision.bytes() as f64;
-    let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
-    let Slowdown {
-        cut,
-        volumes,
-        boxes,
-    } = slowdown;
-    let (towers, block) = (&fit.allocated.towers, &fit.block);
-    let (steps, stages) = (height as f64, scheme.stages.len() as f64);
-    // The values of a line that a launch advances, and how many launches there are: threads that wait for their part of
-    // a z block take as long as others.
-    let all = steps as u64 * scheme.stages.len() as u64;
-    let (length, launches) = match block.lines.z_blocks() {
-        Some(z_blocks) => (f64::from(block.values), z_blocks.weight(all).unwrap_or(1.0)),
-        None => (cells[Axis::INNER.index()], 1.0),
-    };
-    // The share of them that it stores, and how much more than that it loads.
-    let values = cells[Axis::INNER.index()];
-    let [part, twice] = match fit.z_blocks(scheme, height) {
-        Some(count) => {
-            let count = count.max(1) as f64;
-            let twice = (count - 1.0) * fit.in_common / values;
-            [values / (count * length), 1.0 + twice]
-        }
-        None => [1.0; 2],
-    };
-    // Threads get all registers that one block of a cluster leaves them.
-    let blocks = match block.lines.cluster() {
-        1 => model.resident(block, fit.registers) as f64,
-        _ => 1.0,
-    };
-    // The multiprocessors that run the blocks of a tower are like one that does more at once.
-    let together = f64::from(block.lines.cluster());
-    let used = GROUPS.map(|n| (n / together).floor() * together);
-    let whole_clusters = used.iter().sum::<f64>() / GROUPS.iter().sum::<f64>();
-    let processors = f64::from(model.facts.multiprocessors.max(1)) * whole_clusters / together;
-    let processors = processors.floor().max(1.0);
-    let bytes = |Traffic { loads, stores }: Traffic| {
-        (loads * twice + stores) * element / (towers.cells() * towers.steps as f64)
-    };
-    let [own, column] = [towers.traffic(), towers.traffic_of_column()].map(bytes);
-    // Cell-steps of a stage of a tower, a step's work being shared evenly among its stages.
-    let stage = towers.cells() * length / stages;
+    let times = TowerTimes::new(scheme, fit, height, slowdown, model);
+    let layers = &times.layers;
+    let [some, more] = times.of_stage();
+    let time = some + layers.share * (more - some);
+    let time = time * slowdown.boxes.times() * (1.0 + SPILLED * spilled(scheme, fit));
+    let [x, y, z] = times.cells;
+    Prediction {
+        rate: x * y * z * times.steps / times.of_time_block(time),
+        compute: times.computing(Added::default()),
+        cache_bytes: times.own + layers.bytes,
+        memory_bytes: times.column + layers.bytes,
+        footprint: f64::from(fit.block.shared_bytes),
+    }
+}
 
-    let arithmetic = arithmetic(scheme);
-    let each =
-        arithmetic as f64 * (WARPS * WARP / model.lanes(scheme.precision)) + fit.accesses + volumes;
-    let clock = model.facts.clock.max(1) as f64;
-    // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that has
-    // most warps.
-    let warps = (f64::from(block.values) / WARP).ceil() * blocks;
-    let busiest = (warps / WARPS).ceil() * WARPS;
-    let precision = usize::from(scheme.precision == Precision::F64);
-    let faces = if block.lines.z_blocks().is_some() {
-        BETWEEN_FACES[precision]
-    } else {
-        0.0
-    };
-    let uneven = UNEVEN[precision] * (busiest - warps);
-    let warps = (warps + uneven) / blocks + BETWEEN + faces;
-    let threads = warps * WARP * together;
-    let layers = Layers::new(scheme, towers, height);
-    let computing = |added: Added| {
-        (each + added.run) * threads / length / (WARPS * WARP * together * ISSUE * clock)
-    };
-    let [held, rate] = CODE;
-    let fetching = |added: Added| {
+/// The quantities from which the time of time blocks of towers follows.
+struct TowerTimes<'p> {
+    scheme: &'p Scheme,
+    fit: &'p Fit,
+    slowdown: Slowdown,
+    model: &'p DeviceModel,
+    layers: Layers,
+    /// Steps of a time block, and stages of a step.
+    steps: f64,
+    stages: f64,
+    cells: [f64; 3],
+    /// Values of a line that a launch advances.
+    length: f64,
+    /// Launches of a time block: threads that wait for their part of a z block take as long as others.
+    launches: f64,
+    /// The share of these values that a launch stores.
+    part: f64,
+    /// Blocks that a multiprocessor runs.
+    blocks: f64,
+    /// Blocks of a cluster. The multiprocessors that run them are like one that does more at once.
+    together: f64,
+    /// Such multiprocessors.
+    processors: f64,
+    clock: f64,
+    /// Bytes per cell-step that a tower moves, and that a column does.
+    own: f64,
+    column: f64,
+    /// Cell-steps of a stage of a tower, a step's work being shared evenly among its stages.
+    stage: f64,
+    order: Order,
+    /// Towers of a strip, as far as the grid has them.
+    width: f64,
+}
+
+impl<'p> TowerTimes<'p> {
+    fn new(
+        scheme: &'p Scheme,
+        fit: &'p Fit,
+        height: u64,
+        slowdown: Slowdown,
+        model: &'p DeviceModel,
+    ) -> TowerTimes<'p> {
+        let element = scheme.precision.bytes() as f64;
+        let cells: [f64; 3] = scheme.grid.cells.0.map(|n| n as f64);
+        let (towers, block) = (&fit.allocated.towers, &fit.block);
+        let (steps, stages) = (height as f64, scheme.stages.len() as f64);
+        let all = steps as u64 * scheme.stages.len() as u64;
+        let values = cells[Axis::INNER.index()];
+        let (length, launches) = match block.lines.z_blocks() {
+            Some(z_blocks) => (f64::from(block.values), z_blocks.weight(all).unwrap_or(1.0)),
+            None => (values, 1.0),
+        };
+        // A launch loads more values than it stores: twice the ones that z blocks have in common.
+        let [part, twice] = match fit.z_blocks(scheme, height) {
+            Some(count) => {
+                let count = count.max(1) as f64;
+                let twice = (count - 1.0) * fit.in_common / values;
+                [values / (count * length), 1.0 + twice]
+            }
+            None => [1.0; 2],
+        };
+        let bytes = |Traffic { loads, stores }: Traffic| {
+            (loads * twice + stores) * element / (towers.cells() * towers.steps as f64)
+        };
+        let [own, column] = [towers.traffic(), towers.traffic_of_column()].map(bytes);
+        // Threads get all registers that one block of a cluster leaves them.
+        let blocks = match block.lines.cluster() {
+            1 => model.resident(block, fit.registers) as f64,
+            _ => 1.0,
+        };
+        let together = f64::from(block.lines.cluster());
+        let used = GROUPS.map(|n| (n / together).floor() * together);
+        let whole_clusters = used.iter().sum::<f64>() / GROUPS.iter().sum::<f64>();
+        let processors = f64::from(model.facts.multiprocessors.max(1)) * whole_clusters / together;
+        let order = usual_order(scheme, towers, block, height, &model.facts);
+        let most = cells[Axis::MIDDLE.index()] / (2.0 * towers.cells()).sqrt();
+        TowerTimes {
+            scheme,
+            fit,
+            slowdown,
+            model,
+            layers: Layers::new(scheme, towers, height),
+            steps,
+            stages,
+            cells,
+            length,
+            launches,
+            part,
+            blocks,
+            together,
+            processors: processors.floor().max(1.0),
+            clock: model.facts.clock.max(1) as f64,
+            own,
+            column,
+            stage: towers.cells() * length / stages,
+            order,
+            width: (order.width as f64).min(most),
+        }
+    }
+
+    /// Seconds of instructions of a cell-step, with the instructions that amendments add.
+    fn computing(&self, added: Added) -> f64 {
+        let (block, precision) = (&self.fit.block, self.scheme.precision);
+        let each = arithmetic(self.scheme) as f64 * (WARPS * WARP / self.model.lanes(precision))
+            + self.fit.accesses
+            + self.slowdown.volumes;
+        // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that
+        // has most warps.
+        let warps = (f64::from(block.values) / WARP).ceil() * self.blocks;
+        let busiest = (warps / WARPS).ceil() * WARPS;
+        let double = usize::from(precision == Precision::F64);
+        let faces = if block.lines.z_blocks().is_some() {
+            BETWEEN_FACES[double]
+        } else {
+            0.0
+        };
+        let uneven = UNEVEN[double] * (busiest - warps);
+        let warps = (warps + uneven) / self.blocks + BETWEEN + faces;
+        let threads = warps * WARP * self.together;
+        (each + added.run) * threads
+            / self.length
+            / (WARPS * WARP * self.together * ISSUE * self.clock)
+    }
+
+    /// Seconds in which a stage of a tower fetches its instructions, with the code that amendments add.
+    fn fetching(&self, added: Added) -> f64 {
+        let towers = &self.fit.allocated.towers;
+        let [held, rate] = CODE;
         let rate = if added.code > 0.0 { AMENDED_CODE } else { rate };
-        let each = arithmetic as f64 + fit.accesses + added.code;
+        let each = arithmetic(self.scheme) as f64 + self.fit.accesses + added.code;
         let code = towers.cells() * towers.steps as f64 * each;
         if code * towers.alignments.len() as f64 > held {
-            code * INSTRUCTION / (towers.steps as f64 * stages * rate * clock)
+            code * INSTRUCTION / (towers.steps as f64 * self.stages * rate * self.clock)
         } else {
             0.0
         }
-    };
-    let compute = computing(Added::default());
-    let order = usual_order(scheme, towers, block, height, &model.facts);
-    let width = order.width as f64;
-    let width = width.min(cells[Axis::MIDDLE.index()] / (2.0 * towers.cells()).sqrt());
-    let partitions = f64::from(order.partitions);
-    let lag = steps * stages * width * partitions / (processors * blocks);
-    let passed = steps * stages * width * stage * part * own;
-    let [kept, more] = KEPT;
-    let held = model.facts.l2.max(1) as f64 / f64::from(model.facts.partitions());
-    let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
-    let lost = lost + (1.0 - lost) * STRIP / order.width as f64;
-    // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost
-    // more than others.
-    let ends = scheme.grid.boundary[Axis::INNER] != [Boundary::Zero; 2];
-    let ends = ends && block.ghosts.is_none();
-    let line = length * element;
-    let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
-    let cache = FLOW * f64::from(model.facts.multiprocessors.max(1)) * clock;
-    let near = (1.0 - lost) * own * pieces / cache;
-    let far = (lost * column + layers.bytes) / (SHARE * model.copy_rate);
-    let flow = stage * part * (near + far) * processors;
-    let [alone, more] = LATENCY;
-    let latency = alone + more * (together - 1.0);
-    // Per stage of one tower, where a multiprocessor runs several: while one waits, others work.
-    let times = layers.added.map(|added| {
-        let parts = [
-            latency,
-            blocks * flow,
-            blocks * stage * computing(added),
-            blocks * fetching(added),
-        ];
-        let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt();
-        time / blocks + EACH
-    });
-    let time = times[0] + layers.share * (times[1] - times[0]);
-    let time = time * boxes.times() * (1.0 + SPILLED * spilled(scheme, fit));
+    }
 
-    let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| cells[axis.index()]);
-    let by = towers.advance.array().map(|n| n.abs() as f64);
-    let wide = (2.0 * towers.cells()).sqrt();
-    let reach = wide + by[0].max(by[1]);
-    // Around a ring there is one end instead of two.
-    let beyond = match towers.rings.cells[1] {
-        Some(_) if towers.rings.narrow => NARROW * wide,
-        Some(_) => 0.0,
-        None => reach,
-    };
-    let all = (x + reach) * (y + beyond);
-    let inner = (x - reach).max(0.0) * (y - reach).max(0.0);
-    let [rows, clipped] = CUT;
-    let running = inner * (1.0 - cut + rows * cut) + clipped * (all - inner);
-    let running = running / towers.cells();
-    // Strips end at the sides of the grid, at each as often as it is long; around a ring of the middle axis, at the
-    // others only.
-    let clips = towers.predicating_ends(scheme);
-    let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
-    let sides = [(clips[0], y), (clips[1], along_x)];
-    let closed = sides.map(|(clips, long)| long * clips.iter().filter(|c| !**c).count() as f64);
-    let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
-    let strips = (x + y) / (wide * width).max(1.0);
-    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    let reads = updates.flat_map(|u| u.body.reads()).count() as f64 + layers.loads;
-    let ends = STRIP_END * element * towers.cells() * reads * steps * stages;
-    // Blocks that wait near one partition hold up blocks near others in part.
-    let waits = 2.0 * ends * closed * strips * 2.0 / (1.0 + partitions);
-    let [stages_ahead, enough] = WAIT;
-    let ahead = stages_ahead.min(enough / (time * blocks));
-    let busy = (running / (processors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);
-    let tower = steps * stages * time + BEGIN / blocks;
-    let starts = if towers.rings.seam.is_some() {
-        2.0
-    } else {
-        1.0
-    };
-    let time_block =
-        starts * (START + tower * blocks) + tower * running / (processors * busy) + waits;
-    let time_block = launches * time_block;
-    Prediction {
-        rate: x * y * cells[Axis::INNER.index()] * steps / time_block,
-        compute,
-        cache_bytes: own + layers.bytes,
-        memory_bytes: column + layers.bytes,
-        footprint: f64::from(block.shared_bytes),
+    /// Seconds in which the bytes of a stage of a tower move.
+    fn flowing(&self) -> f64 {
+        let facts = &self.model.facts;
+        let passed = self.steps * self.stages * self.width * self.stage * self.part * self.own;
+        let [kept, more] = KEPT;
+        let held = facts.l2.max(1) as f64 / f64::from(facts.partitions());
+        let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
+        let lost = lost + (1.0 - lost) * STRIP / self.order.width as f64;
+        // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost
+        // more than others.
+        let ends = self.scheme.grid.boundary[Axis::INNER] != [Boundary::Zero; 2];
+        let ends = ends && self.fit.block.ghosts.is_none();
+        let line = self.length * self.scheme.precision.bytes() as f64;
+        let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
+        let cache = FLOW * f64::from(facts.multiprocessors.max(1)) * self.clock;
+        let near = (1.0 - lost) * self.own * pieces / cache;
+        let far = (lost * self.column + self.layers.bytes) / (SHARE * self.model.copy_rate);
+        self.stage * self.part * (near + far) * self.processors
+    }
+
+    /// Seconds of a stage of one tower, where a multiprocessor runs several: while one waits, others work. In the first
+    /// variant, and where towers meet zones that not all towers meet.
+    fn of_stage(&self) -> [f64; 2] {
+        let [alone, more] = LATENCY;
+        let latency = alone + more * (self.together - 1.0);
+        let flow = self.flowing();
+        self.layers.added.map(|added| {
+            let parts = [
+                latency,
+                self.blocks * flow,
+                self.blocks * self.stage * self.computing(added),
+                self.blocks * self.fetching(added),
+            ];
+            let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt();
+            time / self.blocks + EACH
+        })
+    }
+
+    /// The towers of a time block, of which towers that an end of the grid cuts count several times.
+    fn running(&self) -> f64 {
+        let towers = &self.fit.allocated.towers;
+        let [x, y, _] = self.cells;
+        let by = towers.advance.array().map(|n| n.abs() as f64);
+        let wide = (2.0 * towers.cells()).sqrt();
+        let reach = wide + by[0].max(by[1]);
+        // Around a ring there is one end instead of two.
+        let beyond = match towers.rings.cells[1] {
+            Some(_) if towers.rings.narrow => NARROW * wide,
+            Some(_) => 0.0,
+            None => reach,
+        };
+        let all = (x + reach) * (y + beyond);
+        let inner = (x - reach).max(0.0) * (y - reach).max(0.0);
+        let [rows, clipped] = CUT;
+        let cut = self.slowdown.cut;
+        let running = inner * (1.0 - cut + rows * cut) + clipped * (all - inner);
+        running / towers.cells()
+    }
+
+    /// Seconds of a time block for which all wait where strips begin or end with towers that are cut.
+    fn waits(&self) -> f64 {
+        let (scheme, towers) = (self.scheme, &self.fit.allocated.towers);
+        let [x, y, _] = self.cells;
+        // Strips end at the sides of the grid, at each as often as it is long; around a ring of the middle axis, at the
+        // others only.
+        let clips = towers.predicating_ends(scheme);
+        let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
+        let sides = [(clips[0], y), (clips[1], along_x)];
+        let closed = sides.map(|(clips, long)| long * clips.iter().filter(|c| !**c).count() as f64);
+        let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
+        let wide = (2.0 * towers.cells()).sqrt();
+        let strips = (x + y) / (wide * self.width).max(1.0);
+        let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+        let reads = updates.flat_map(|u| u.body.reads()).count() as f64 + self.layers.loads;
+        let element = scheme.precision.bytes() as f64;
+        let ends = STRIP_END * element * towers.cells() * reads * self.steps * self.stages;
+        // Blocks that wait near one partition hold up blocks near others in part.
+        2.0 * ends * closed * strips * 2.0 / (1.0 + f64::from(self.order.partitions))
+    }
+
+    /// Seconds of a time block, with those of a stage of one tower.
+    fn of_time_block(&self, time: f64) -> f64 {
+        let (steps, stages, blocks) = (self.steps, self.stages, self.blocks);
+        let partitions = f64::from(self.order.partitions);
+        let lag = steps * stages * self.width * partitions / (self.processors * blocks);
+        let running = self.running();
+        let [stages_ahead, enough] = WAIT;
+        let ahead = stages_ahead.min(enough / (time * blocks));
+        let busy = (running / (self.processors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);
+        let tower = steps * stages * time + BEGIN / blocks;
+        let starts = if self.fit.allocated.towers.rings.seam.is_some() {
+            2.0
+        } else {
+            1.0
+        };
+        let time_block = starts * (START + tower * blocks)
+            + tower * running / (self.processors * busy)
+            + self.waits();
+        self.launches * time_block
     }
 }
 

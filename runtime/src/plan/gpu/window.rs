@@ -8,7 +8,7 @@ use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{
-    Footprints, LaidOut, LaunchTowers, Rates, Window, WindowRate, WindowSeconds, WindowWork,
+    Footprints, LaidOut, LaunchTowers, Rates, WindowRate, WindowSeconds, WindowWork,
 };
 use torre_compiler::problem::OutputKind;
 use torre_compiler::tower::Towers;
@@ -265,7 +265,7 @@ impl DevicePlanner<'_> {
         rate.in_turns(devices, passes, planes, behind)
     }
 
-    pub(super) fn window_rates(&self, wanted: Wanted) -> Rates {
+    fn window_rates(&self, wanted: Wanted) -> Rates {
         let link = self.model.link_rate();
         Rates {
             cells: wanted.cells,
@@ -353,23 +353,7 @@ impl DevicePlanner<'_> {
                 places: Some(places.min(planes.max(least))),
                 ..how
             };
-            let heights = vec![plan.height(); how.blocks];
-            let own = known.get_mut(&how.group);
-            let loaded = own.and_then(|own| own.planes(scheme, layout, &heights));
-            let loaded = loaded.map_or(planes, |loaded| loaded.len());
-            let ring = self.ring_refusal().map(|_| scheme.grid.cells[Axis::OUTER]);
-            let again = ring.map_or(0, |ring| loaded - ring);
-            // Planes that come back stay in the host's memory.
-            let loaded = match wanted.disk {
-                Some(_) => loaded - again,
-                None => loaded,
-            };
-            let passes = self.problem.steps.div_ceil(steps.max(1));
-            // How often planes come from the host and go back, or from files.
-            let through = match wanted.disk {
-                Some(_) => passes.div_ceil(wanted.devices.max(1) as u64),
-                None => passes,
-            };
+            let copied = self.copied_planes(known.get_mut(&how.group), plan, wanted, how);
             let mut rate = self.window_rate(plan, wanted, how, least);
             if let Some(footprints) = known.get_mut(&how.group)
                 && let Some(cells) = self.window_time(footprints, plan, wanted, how)
@@ -395,11 +379,9 @@ impl DevicePlanner<'_> {
                 cells_of_plane: self.cells_of_a_plane() as u64,
                 rate,
                 files: wanted.disk.map(|_| disk::needed(layout)),
-                again,
+                again: copied.again,
                 slabs: None,
-                copied: through
-                    .saturating_mul(loaded as u64)
-                    .saturating_mul(plane_bytes),
+                copied: copied.planes.saturating_mul(plane_bytes),
             });
         }
         let refusal = match (needed, self.ring_refusal()) {
@@ -410,6 +392,35 @@ impl DevicePlanner<'_> {
             },
         };
         best.ok_or(Refusal::Window(refusal))
+    }
+
+    /// The planes that a run loads into a window and stores again.
+    fn copied_planes(
+        &self,
+        footprints: Option<&mut Footprints>,
+        plan: &TowerPlan,
+        wanted: Wanted,
+        how: InFlight,
+    ) -> CopiedPlanes {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let heights = vec![plan.height(); how.blocks];
+        let loaded = footprints.and_then(|own| own.planes(scheme, layout, &heights));
+        let loaded = loaded.unwrap_or(layout.visible(Axis::OUTER)).len();
+        let ring = self.ring_refusal().map(|_| scheme.grid.cells[Axis::OUTER]);
+        let again = ring.map_or(0, |ring| loaded - ring);
+        let steps = how.blocks as u64 * plan.height();
+        let passes = self.problem.steps.div_ceil(steps.max(1));
+        let devices = wanted.devices.max(1) as u64;
+        // How often planes come from the host and go back, or from files. Over files, planes that come back stay in the
+        // host's memory.
+        let (planes, through) = match wanted.disk {
+            Some(_) => (loaded - again, passes.div_ceil(devices)),
+            None => (loaded, passes),
+        };
+        CopiedPlanes {
+            again,
+            planes: through.saturating_mul(planes as u64),
+        }
     }
 
     /// The cell-steps per second of the operations of a run over the host's memory, timed by their list; `None` if they
@@ -434,7 +445,7 @@ impl DevicePlanner<'_> {
         if wanted.disk.is_some() || operations > MOST_LAUNCHES {
             return None;
         }
-        let window = self.window_of(footprints, plan, how, devices)?;
+        let window = how.window(footprints, scheme, layout, height, devices)?;
         let cells = scheme.grid.cells.0.iter().map(|n| *n as f64);
         let all = cells.product::<f64>();
         let mut lay_out = |count: usize, left: u64| {
@@ -485,28 +496,6 @@ impl DevicePlanner<'_> {
         Some(all * steps as f64 / (own + (passes - many as f64) * more))
     }
 
-    /// The window of some devices over planes in groups.
-    fn window_of(
-        &self,
-        footprints: &mut Footprints,
-        plan: &TowerPlan,
-        how: InFlight,
-        devices: usize,
-    ) -> Option<Window> {
-        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let heights = vec![plan.height(); how.blocks];
-        Some(Window {
-            planes: footprints.planes(scheme, layout, &heights)?,
-            ring: footprints.ring(),
-            places: how.places,
-            circular: how.circular.is_some(),
-            devices,
-            in_flight: how.blocks,
-            ahead: how.ahead,
-            spread: how.spread,
-        })
-    }
-
     /// Bytes of the tables of time blocks; around a ring two passes may have tasks for each of theirs.
     fn tables(&self, plan: &TowerPlan, blocks: usize) -> u64 {
         let each = plan.count as u64 * u64::from(TaskWord::BYTES);
@@ -537,7 +526,7 @@ impl DevicePlanner<'_> {
         how: InFlight,
     ) -> Option<i64> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let window = self.window_of(footprints, plan, how, 1)?;
+        let window = how.window(footprints, scheme, layout, plan.height(), 1)?;
         let outputs = self.problem.outputs.iter();
         let slices = outputs.filter_map(|output| match output.kind {
             OutputKind::Slice {
@@ -562,9 +551,17 @@ impl DevicePlanner<'_> {
         let mut footprints = self.footprints(plan, how);
         let heights = vec![plan.height(); how.blocks];
         let pass = footprints.pass(scheme, layout, &heights)?;
-        let window = self.window_of(&mut footprints, plan, how, devices)?;
+        let window = how.window(&mut footprints, scheme, layout, plan.height(), devices)?;
         LaidOut::new(window, vec![pass; 2 * devices], footprints.way()).ok()
     }
+}
+
+/// The planes that a run copies to a window, and back.
+struct CopiedPlanes {
+    /// The planes that a pass has twice, around a ring.
+    again: i64,
+    /// Of all passes.
+    planes: u64,
 }
 
 /// Bytes of the tables of time blocks.

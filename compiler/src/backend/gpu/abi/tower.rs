@@ -1,6 +1,6 @@
 //! The kernel that runs the towers of a time block: its parameters, and its launches.
 
-use super::{Argument, LIST_BYTES, PROGRESS_BYTES, VolumeParams, parameters};
+use super::{Argument, PROGRESS_BYTES, VolumeParams, parameters};
 use crate::backend::gpu::ir::Type;
 use crate::scheme::Scheme;
 use crate::tower::block::{Block, Lines, ZBlock};
@@ -192,12 +192,6 @@ impl TimeBlock {
             line[..4].copy_from_slice(&word.to_le_bytes());
         }
         bytes
-    }
-
-    /// Bytes of the work queues of a launch on a device with `processors` multiprocessors.
-    pub fn queue_bytes(&self, processors: usize) -> u64 {
-        let lines = 1 + u64::from(self.order.partitions);
-        lines * u64::from(LIST_BYTES) + 4 * processors.max(1) as u64
     }
 
     /// The progress at the end of a time block that counts from `since`.

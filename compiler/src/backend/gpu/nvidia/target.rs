@@ -13,7 +13,7 @@ pub struct PtxVersion(pub u32);
 
 impl PtxVersion {
     /// The newest version that a driver of some CUDA version, such as 12080 for 12.8, can translate.
-    pub fn of_driver(cuda: u32) -> PtxVersion {
+    fn of_driver(cuda: u32) -> PtxVersion {
         // The numbers have gone side by side since CUDA 11 and PTX 7, but CUDA 12.6 brought no new version.
         let (major, minor) = (cuda / 1000, cuda % 1000 / 10);
         let minor = match (major, minor) {

@@ -147,7 +147,7 @@ impl Context<'_> {
     }
 
     /// Cells of an access to an array of values. Cells beyond the ends of a row are no part of it.
-    pub(super) fn lanes_in(&self, surroundings: Surroundings) -> i64 {
+    fn lanes_in(&self, surroundings: Surroundings) -> i64 {
         match surroundings {
             Surroundings::Bare => self.lanes(),
             Surroundings::Ends => 1,
@@ -209,7 +209,7 @@ impl Context<'_> {
     }
 
     /// Where a line of a patch begins in an array, or the nearest one in the grid.
-    pub(super) fn line_pointer(
+    fn line_pointer(
         &self,
         k: &mut Kernel<'_>,
         at: &Coordinates,

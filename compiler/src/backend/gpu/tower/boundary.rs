@@ -53,7 +53,7 @@ struct Batch<'p> {
     until: Operand,
     update: &'p Update,
     /// Where the outer axis is periodic, the first index that counts, and how many do.
-    window: Option<(Operand, i64)>,
+    side: Option<(Operand, i64)>,
     /// Whether the thread takes part in the stage, where lines are cut into z blocks.
     active: Option<Operand>,
 }
@@ -129,7 +129,7 @@ impl Worker<'_> {
         let Worker { context, lane, .. } = self;
         let scheme = context.scheme;
         let update = &stage.updates(scheme)[rows.update];
-        let window = self.window(k, period.number, number, rows.update);
+        let side = self.side(k, period.number, number, rows.update);
         let [from, until] = [rows.rows.start, rows.rows.end].map(|n| word(n as i64));
         let reads = self.reads(update, stage);
         let parts = match context.z_blocks() {
@@ -147,7 +147,7 @@ impl Worker<'_> {
                 first,
                 until,
                 update,
-                window,
+                side,
                 active,
             };
             // All loads of some rows come before all their stores, so that they are under way together.
@@ -206,7 +206,7 @@ impl Worker<'_> {
 
     /// Where the outer axis is periodic, the first index that counts for an update in a stage of a period, and how many
     /// do.
-    fn window(
+    fn side(
         &self,
         k: &mut Kernel<'_>,
         period: Operand,
@@ -215,23 +215,23 @@ impl Worker<'_> {
     ) -> Option<(Operand, i64)> {
         let Context { scheme, .. } = self.context;
         let seam = self.context.towers().rings.seam.as_ref()?;
-        let window = seam.window(number % scheme.stages.len(), update);
+        let side = seam.side(number % scheme.stages.len(), update);
         let stages = self.context.towers().per_period();
         // Divisions are without a sign.
-        let more = div_ceil((-window.from).max(0), window.unit);
-        let from = window.from + window.rate * number as i64 + more * window.unit;
+        let more = div_ceil((-side.from).max(0), side.unit);
+        let from = side.from + side.rate * number as i64 + more * side.unit;
         let wide = k.resize(period, Type::I64);
-        let passed = k.int(IntOp::Mul, wide, Operand::i64(window.rate * stages));
+        let passed = k.int(IntOp::Mul, wide, Operand::i64(side.rate * stages));
         let passed = k.int(IntOp::Add, passed, Operand::i64(from));
-        let edge = k.int(IntOp::Div, passed, Operand::i64(window.unit));
+        let edge = k.int(IntOp::Div, passed, Operand::i64(side.unit));
         let edge = k.int(IntOp::Sub, edge, Operand::i64(more));
         let edge = k.resize(edge, Type::I32);
-        let first = if window.begins {
+        let first = if side.begins {
             k.int(IntOp::Sub, Operand::i32(0), edge)
         } else {
-            k.int(IntOp::Add, edge, Operand::i32((1 - window.cells) as i32))
+            k.int(IntOp::Add, edge, Operand::i32((1 - side.cells) as i32))
         };
-        Some((first, window.cells))
+        Some((first, side.cells))
     }
 
     /// One of some rows that are advanced together.
@@ -272,7 +272,7 @@ impl Worker<'_> {
         for (n, axis) in [Axis::OUTER, Axis::MIDDLE].into_iter().enumerate() {
             let mut by = offsets[n];
             at[n] = k.int(IntOp::Add, at[n], by);
-            if let (Axis::OUTER, Some((first, cells))) = (axis, batch.window) {
+            if let (Axis::OUTER, Some((first, cells))) = (axis, batch.side) {
                 let on = k.int(IntOp::Sub, at[n], first);
                 let counts = k.compare(IntCmp::Below, on, Operand::i32(cells as i32));
                 inside = k.int(IntOp::And, inside, counts);

@@ -124,6 +124,13 @@ impl<'a> Context<'a> {
         })
     }
 
+    /// Where a pointer into the origin's group is some periods later.
+    pub fn shifted(&self, k: &mut Kernel<'_>, pointer: Operand, periods: Operand) -> Operand {
+        let wide = k.resize(periods, Type::I64);
+        let by = k.int(IntOp::Mul, wide, Operand::i64(self.advance()));
+        k.advance(pointer, by, 1)
+    }
+
     /// Code that only threads with an index in `range` run.
     pub fn within(
         &self,

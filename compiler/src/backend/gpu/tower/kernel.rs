@@ -21,20 +21,19 @@ use super::cluster::{self, ClusterBarrier};
 use super::code::Code;
 use super::context::{Context, Lane};
 use super::copied;
-use super::load::{self, LoadPeriod, Producer};
+use super::load::{self, Producer};
 use super::neighbours::{self, Neighbours};
 use super::pipeline::{self, Arrivals, Pipeline, Scarce};
 use super::points::PointTable;
-use super::predicate::Predicate;
-use super::progress::{Poller, Waiting, narrow, publish};
+use super::produce;
+use super::progress::{Poller, narrow, publish};
 use super::queue::NextTask;
 use super::steer;
-use super::sync::Sync;
+use super::sync::{Sync, each_stage};
 use super::task::{self, Fields, fields};
 use super::worker::Worker;
-use super::z_block::Between;
 use super::zone_coefs;
-use crate::tower::block::{CLUSTER_BARRIERS, OTHERS};
+use crate::tower::block::{CLUSTER_BARRIERS, OTHERS, WARP};
 
 /// The kernel's name.
 pub const SYMBOL: &str = "torre_towers";
@@ -69,19 +68,13 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     let block = context.block();
     let roles = block.roles;
     let blocks = block.lines.cluster();
-    let Named {
-        task: words,
-        pipeline: barriers,
-        cluster: of_cluster,
-        neighbours: of_neighbours,
-    } = Named::take(module, blocks, roles.warps());
+    let named = Named::take(module, blocks, roles.warps());
     let launch = Launch {
         threads: [roles.all(), 1, 1],
         blocks: 1,
         cluster: if blocks > 1 { blocks } else { 0 },
         ..Launch::default()
     };
-    let sources = context.program.sources.len();
     let params = context.params().types();
     let mut k = module.kernel(SYMBOL, &params, launch);
     if block.options.asynchronous {
@@ -91,46 +84,13 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     load::clear(&mut k, context, shared, thread, i64::from(roles.all()));
     copied::prepare(&mut k, context, shared, thread, roles.all());
     zone_coefs::prepare(&mut k, context, shared, thread, roles.all());
-    // Each thread has one role only, so one count of stages does for all of them.
-    let scarce = Scarce {
-        place: context.ghosts().is_some() || sources > 0,
-        // Threads that compute in f64 have none to spare if others of their group are there.
-        lane: roles.completing_produce() && context.real.bytes() == 8,
+    let warps = Warps {
+        codes,
+        shared,
+        words: named.task,
+        rows,
+        sync: synchronisation(&mut k, context, &named, thread),
     };
-    let pipeline = Pipeline::new(&mut k, barriers, block.options, scarce);
-    let neighbours = block.chain.map(|chain| {
-        Neighbours::new(
-            of_neighbours,
-            chain,
-            roles.warps(),
-            context.slabs(),
-            pipeline,
-        )
-    });
-    if let Some(neighbours) = &neighbours {
-        k.need(Feature::SharedBarrier);
-        let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
-        let arrivals = Arrivals {
-            producers: roles.producers(),
-            warps: roles.warps(),
-        };
-        k.when(first, |k| pipeline::initialise(k, barriers, arrivals));
-        neighbours.initialise(&mut k);
-    }
-    let mut sync = Sync {
-        roles,
-        cluster: None,
-        pipeline: neighbours.map(|neighbours| (pipeline, neighbours)),
-    };
-    match of_cluster {
-        Some(barriers) => {
-            let warps = roles.working() / 32;
-            sync.cluster = Some(ClusterBarrier::new(&mut k, barriers, blocks, warps));
-            cluster::meet_all(&mut k);
-        }
-        None => k.barrier(),
-    }
-    let threads = |count: u32| Operand::i32(count as i32);
     let computes = k.compare(IntCmp::Lt, thread, threads(roles.group));
     let (compute, help) = (k.label(), k.label());
     k.branch(computes, compute, help);
@@ -152,27 +112,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
             k.exit_if(completes);
         }
     }
-    let next = k.label();
-    k.place(next);
-    sync.begin(&mut k, words, |_| ());
-    sync.meet(&mut k);
-    let alignment = fields(&mut k, words).alignment;
-    for (i, code) in codes.iter().enumerate() {
-        let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
-        let worker = |k: &mut Kernel<'_>| {
-            let thread = steer::thread(k);
-            Worker {
-                context: *code.context(),
-                lane: Lane::new(k, code.context(), shared, thread),
-                ends: None,
-                sync,
-                words,
-                ghosts: code.ghosts,
-            }
-        };
-        k.when(mine, |k| tower(k, code, words, rows, worker));
-    }
-    k.jump(next);
+    warps.compute(&mut k);
 
     k.place(help);
     if let Some(moved) = roles.moved {
@@ -198,43 +138,156 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     };
 
     k.place(produce);
-    let count = i64::from(roles.producers());
-    let producers: Vec<Producer> = codes
-        .iter()
-        .map(|code| Producer::new(&mut k, code.context(), shared, producer, count))
-        .collect();
-    let next = k.label();
-    k.place(next);
-    sync.begin(&mut k, words, |_| ());
-    produce_tower(&mut k, codes, &producers, &sync, words);
-    k.jump(next);
+    warps.produce(&mut k, producer);
 
     k.place(other);
-    let (poll, announce) = (k.label(), k.label());
+    let (poll, publish) = (k.label(), k.label());
     let looks = k.compare(IntCmp::Ge, other_thread, threads(OTHERS / 2));
-    k.branch(looks, poll, announce);
-
+    k.branch(looks, poll, publish);
     k.place(poll);
-    let poller = Poller::new(&mut k, words, blocks);
-    let stages = context.program.per_period() as i32;
-    let next = k.label();
-    k.place(next);
-    sync.begin(&mut k, words, |k| poller.forget(k));
-    let task = fields(&mut k, words);
-    let extra = narrow(&mut k, context, words);
-    poller.look(&mut k, &task, stages, extra);
-    k.jump(next);
-
-    k.place(announce);
-    let ahead = NextTask::new(&mut k, words, blocks);
-    ahead.take(&mut k);
-    let next = k.label();
-    k.place(next);
-    ahead.take_elsewhere(&mut k);
-    sync.begin(&mut k, words, |k| ahead.show(k));
-    publish_tower(&mut k, context, &sync, &ahead, words);
-    k.jump(next);
+    warps.poll(&mut k);
+    k.place(publish);
+    warps.publish(&mut k);
     k.finish();
+}
+
+fn threads(count: u32) -> Operand {
+    Operand::i32(count as i32)
+}
+
+/// Makes the barriers of a block ready, by which its threads keep order.
+fn synchronisation<'a>(
+    k: &mut Kernel<'_>,
+    context: &Context<'a>,
+    named: &Named,
+    thread: Operand,
+) -> Sync<'a> {
+    let block = context.block();
+    let roles = block.roles;
+    // Each thread has one role only, so one count of stages does for all of them.
+    let scarce = Scarce {
+        place: context.ghosts().is_some() || !context.program.sources.is_empty(),
+        // Threads that compute in f64 have none to spare if others of their group are there.
+        lane: roles.completing_produce() && context.real.bytes() == 8,
+    };
+    let pipeline = Pipeline::new(k, named.pipeline, block.options, scarce);
+    let neighbours = block.chain.map(|chain| {
+        Neighbours::new(
+            named.neighbours,
+            chain,
+            roles.warps(),
+            context.slabs(),
+            pipeline,
+        )
+    });
+    if let Some(neighbours) = &neighbours {
+        k.need(Feature::SharedBarrier);
+        let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
+        let arrivals = Arrivals {
+            producers: roles.producers(),
+            warps: roles.warps(),
+        };
+        k.when(first, |k| pipeline::initialise(k, named.pipeline, arrivals));
+        neighbours.initialise(k);
+    }
+    let mut sync = Sync {
+        roles,
+        cluster: None,
+        pipeline: neighbours.map(|neighbours| (pipeline, neighbours)),
+    };
+    match named.cluster {
+        Some(barriers) => {
+            let warps = roles.working() / WARP as u32;
+            let blocks = block.lines.cluster();
+            sync.cluster = Some(ClusterBarrier::new(k, barriers, blocks, warps));
+            cluster::meet_all(k);
+        }
+        None => k.barrier(),
+    }
+    sync
+}
+
+/// The code of a block's warps by their roles: each goes through tower after tower, until there is none.
+struct Warps<'c, 'a> {
+    /// Of each alignment.
+    codes: &'c [Code<'a>],
+    /// Where shared rows lie.
+    shared: Operand,
+    /// The words of the block's task.
+    words: Operand,
+    /// The list of rows of boundary periods.
+    rows: Operand,
+    sync: Sync<'a>,
+}
+
+impl<'a> Warps<'_, 'a> {
+    fn context(&self) -> &Context<'a> {
+        self.codes[0].context()
+    }
+
+    fn compute(&self, k: &mut Kernel<'_>) {
+        let next = k.label();
+        k.place(next);
+        self.sync.begin(k, self.words, |_| ());
+        self.sync.meet(k);
+        let alignment = fields(k, self.words).alignment;
+        for (i, code) in self.codes.iter().enumerate() {
+            let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
+            let worker = |k: &mut Kernel<'_>| {
+                let thread = steer::thread(k);
+                Worker {
+                    context: *code.context(),
+                    lane: Lane::new(k, code.context(), self.shared, thread),
+                    ends: None,
+                    sync: self.sync,
+                    words: self.words,
+                    ghosts: code.ghosts,
+                }
+            };
+            k.when(mine, |k| tower(k, code, self.words, self.rows, worker));
+        }
+        k.jump(next);
+    }
+
+    /// `producer` is the thread's number among producers.
+    fn produce(&self, k: &mut Kernel<'_>, producer: Operand) {
+        let count = i64::from(self.sync.roles.producers());
+        let producers: Vec<Producer> = self
+            .codes
+            .iter()
+            .map(|code| Producer::new(k, code.context(), self.shared, producer, count))
+            .collect();
+        let next = k.label();
+        k.place(next);
+        self.sync.begin(k, self.words, |_| ());
+        produce::tower(k, self.codes, &producers, &self.sync, self.words);
+        k.jump(next);
+    }
+
+    fn poll(&self, k: &mut Kernel<'_>) {
+        let context = self.context();
+        let poller = Poller::new(k, self.words, context.block().lines.cluster());
+        let stages = context.program.per_period() as i32;
+        let next = k.label();
+        k.place(next);
+        self.sync.begin(k, self.words, |k| poller.forget(k));
+        let task = fields(k, self.words);
+        let extra = narrow(k, context, self.words);
+        poller.look(k, &task, stages, extra);
+        k.jump(next);
+    }
+
+    fn publish(&self, k: &mut Kernel<'_>) {
+        let context = self.context();
+        let ahead = NextTask::new(k, self.words, context.block().lines.cluster());
+        ahead.take(k);
+        let next = k.label();
+        k.place(next);
+        ahead.take_elsewhere(k);
+        self.sync.begin(k, self.words, |k| ahead.show(k));
+        publish_tower(k, context, &self.sync, &ahead, self.words);
+        k.jump(next);
+    }
 }
 
 /// The work of the threads of a tower: boundary periods, interior ones, and boundary periods again.
@@ -271,7 +324,7 @@ fn tower<'a>(
                     ..worker.clone()
                 };
                 let start = start(k, &worker, &task);
-                let first = shifted(k, context, start, task.interior[0]);
+                let first = context.shifted(k, start, task.interior[0]);
                 worker.interior(k, first, task.interior);
             });
             worker.sync.fenced(k);
@@ -320,7 +373,7 @@ fn boundary(
         }
         let own = match rings.is_any() {
             true => start,
-            false => shifted(k, context, start, number),
+            false => context.shifted(k, start, number),
         };
         let period = BoundaryPeriod {
             own,
@@ -333,177 +386,6 @@ fn boundary(
         };
         worker.boundary(k, period);
     });
-}
-
-/// Where a pointer into the origin's group is some periods later.
-fn shifted(
-    k: &mut Kernel<'_>,
-    context: &Context<'_>,
-    pointer: Operand,
-    periods: Operand,
-) -> Operand {
-    let wide = k.resize(periods, Type::I64);
-    let by = k.int(IntOp::Mul, wide, Operand::i64(context.advance()));
-    k.advance(pointer, by, 1)
-}
-
-/// The work of producer threads for a tower.
-fn produce_tower(
-    k: &mut Kernel<'_>,
-    codes: &[Code<'_>],
-    producers: &[Producer],
-    sync: &Sync<'_>,
-    words: Operand,
-) {
-    let task = fields(k, words);
-    let context = codes[0].context();
-    let extra = narrow(k, context, words);
-    let waiting = Waiting::new(k, words, context.block().lines.cluster(), extra);
-    let stages = context.program.per_period() as i32;
-    let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
-    let last = k.int(IntOp::Sub, last, Operand::i32(1));
-    let wait = |k: &mut Kernel<'_>, stage: Operand| {
-        let stage = k.int(IntOp::Min, stage, last);
-        waiting.wait(k, stage);
-    };
-    let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
-    let first = k.int(IntOp::Add, first, k.param(TowerParams::LEAD));
-    wait(k, first);
-    sync.meet(k);
-    let boundary = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
-        each_stage(k, from, until, stages, |k, number| {
-            let next = k.int(IntOp::Add, number, Operand::i32(1));
-            wait(k, next);
-            sync.fenced(k);
-        });
-    };
-    boundary(k, task.first, task.interior[0]);
-    let some = k.compare(IntCmp::Lt, task.interior[0], task.interior[1]);
-    k.when(some, |k| {
-        for (i, (code, producer)) in codes.iter().zip(producers).enumerate() {
-            let mine = k.compare(IntCmp::Eq, task.alignment, Operand::i32(i as i32));
-            k.when(mine, |k| {
-                code.by_kind(k, task.variant, &|k, context| {
-                    let interior = Produced {
-                        context,
-                        producer,
-                        sync,
-                        words,
-                    };
-                    interior.produce(k, &task, &wait);
-                });
-            });
-        }
-        // The tower has stored the values that only it had, and rows are read from memory again.
-        let next = k.int(IntOp::Mul, task.interior[1], Operand::i32(stages));
-        wait(k, next);
-        sync.fenced(k);
-    });
-    boundary(k, task.interior[1], task.end);
-}
-
-/// The interior periods of a tower, as producer threads see them.
-struct Produced<'s, 'a> {
-    context: &'s Context<'a>,
-    producer: &'s Producer,
-    sync: &'s Sync<'a>,
-    words: Operand,
-}
-
-impl Produced<'_, '_> {
-    /// A period, where its chunks lie.
-    fn period(&self, k: &mut Kernel<'_>, chunk: Operand, number: Operand) -> LoadPeriod {
-        let predicated = self.context.predicated();
-        LoadPeriod {
-            chunk,
-            predicate: predicated.then(|| Predicate::new(k, self.context, self.words, number)),
-            base: Between::of_base(k, self.context, number),
-        }
-    }
-
-    /// The stage after one of a period, and the period in which it is.
-    fn after(&self, k: &mut Kernel<'_>, period: Operand, stage: usize) -> (Operand, usize) {
-        let next = stage + 1;
-        match next == self.context.stages().len() {
-            true => (k.int(IntOp::Add, period, Operand::i32(1)), 0),
-            false => (period, next),
-        }
-    }
-
-    /// Copies the rows that the periods need; `wait`: waits until the neighbours have done a number of stages.
-    fn produce(&self, k: &mut Kernel<'_>, task: &Fields, wait: &impl Fn(&mut Kernel<'_>, Operand)) {
-        let Produced {
-            context,
-            producer,
-            sync,
-            ..
-        } = self;
-        let pipeline = sync.pipeline.map(|(pipeline, _)| pipeline);
-        let all = context.stages();
-        let stages = Operand::i32(all.len() as i32);
-        let origin = k.advance(k.param(TowerParams::ARRAY), task.offset, 1);
-        let start = producer.at(k, origin);
-        let [from, until] = task.interior;
-        let first = shifted(k, context, start, from);
-        let period = self.period(k, first, from);
-        producer.copy(k, context, period, &context.period().held);
-        producer.waves.copy(k, context, self.words, from, 0);
-        load::wait_for_copies(k, context);
-        sync.meet(k);
-        if let Some(pipeline) = pipeline {
-            pipeline.fill(k, 0);
-        }
-        let chunk = k.variable_of(first);
-        k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
-            let now = k.get(chunk);
-            let period = self.period(k, now, number);
-            let before = k.int(IntOp::Mul, number, stages);
-            for (n, stage) in all.iter().enumerate() {
-                let next = k.int(IntOp::Add, before, Operand::i32(n as i32 + 1));
-                let copy = |k: &mut Kernel<'_>| {
-                    let wait_for_free = |k: &mut Kernel<'_>| {
-                        if let Some(pipeline) = pipeline {
-                            let begun = k.int(IntOp::Mul, from, stages);
-                            let begun = k.int(IntOp::Add, begun, Operand::i32(1));
-                            let older = k.compare(IntCmp::Gt, next, begun);
-                            k.when(older, |k| pipeline.wait_for_free(k));
-                        }
-                    };
-                    if context.block().slots.is_some() {
-                        // Waves depend on no neighbour: they are under way when rows of neighbours are waited for.
-                        wait_for_free(k);
-                        let (later, after) = self.after(k, number, n);
-                        producer.waves.copy(k, context, self.words, later, after);
-                        wait(k, next);
-                    } else {
-                        wait(k, next);
-                        wait_for_free(k);
-                    }
-                    let period = producer.for_stage(k, period, n);
-                    producer.copy(k, context, period, &stage.loads);
-                    if let Some(pipeline) = pipeline {
-                        pipeline.fill(k, 1);
-                    }
-                };
-                if n + 1 == all.len() {
-                    let next = k.int(IntOp::Add, number, Operand::i32(1));
-                    let more = k.compare(IntCmp::Lt, next, until);
-                    k.when(more, copy);
-                } else {
-                    copy(k);
-                }
-                match pipeline {
-                    Some(pipeline) => pipeline.next(k),
-                    None => {
-                        load::wait_for_copies(k, context);
-                        sync.meet(k);
-                    }
-                }
-            }
-            let next = k.offset(now, context.advance());
-            k.set(chunk, next);
-        });
-    }
 }
 
 /// The work of the publisher for a tower.
@@ -563,17 +445,4 @@ fn publish_tower(
     boundary(k, task.interior[1], task.end);
     let over = k.param(TowerParams::OVER);
     publish(k, ahead.leads, ahead.block, &task, over);
-}
-
-/// Code for each stage of some periods.
-fn each_stage(
-    k: &mut Kernel<'_>,
-    from: Operand,
-    until: Operand,
-    stages: i32,
-    body: impl FnOnce(&mut Kernel<'_>, Operand),
-) {
-    let from = k.int(IntOp::Mul, from, Operand::i32(stages));
-    let until = k.int(IntOp::Mul, until, Operand::i32(stages));
-    k.repeat(from, until, Operand::i32(1), Some(1), body);
 }

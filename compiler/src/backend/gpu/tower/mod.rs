@@ -33,6 +33,7 @@ mod neighbours;
 mod pipeline;
 mod points;
 mod predicate;
+mod produce;
 mod progress;
 mod queue;
 mod steer;

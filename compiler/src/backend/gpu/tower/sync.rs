@@ -2,7 +2,7 @@
 
 use super::super::abi::{TaskWord, TowerParams};
 use super::super::ir::{Operand, Type};
-use super::super::kernel::{Access, IntCmp, Kernel};
+use super::super::kernel::{Access, IntCmp, IntOp, Kernel};
 use super::cluster::{self, Across, ClusterBarrier};
 use super::context::{Context, Lane};
 use super::neighbours::Neighbours;
@@ -88,4 +88,17 @@ impl Sync<'_> {
         let receiving = |k: &mut Kernel<'_>, up, rank| neighbours.receiving(k, up, rank);
         Some(Across::new(k, slabs, lane.own, bytes, receiving))
     }
+}
+
+/// Code for each stage of some periods.
+pub(super) fn each_stage(
+    k: &mut Kernel<'_>,
+    from: Operand,
+    until: Operand,
+    stages: i32,
+    body: impl FnOnce(&mut Kernel<'_>, Operand),
+) {
+    let from = k.int(IntOp::Mul, from, Operand::i32(stages));
+    let until = k.int(IntOp::Mul, until, Operand::i32(stages));
+    k.repeat(from, until, Operand::i32(1), Some(1), body);
 }
