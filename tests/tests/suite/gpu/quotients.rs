@@ -1,4 +1,4 @@
-//! Quotients of zeros, of numbers whose quotients are too large or too small, and of infinities.
+//! Quotients and roots of zeros, of numbers whose results are too large or too small, and of infinities.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn by_index(axis: &str, values: &[String]) -> String {
 
 /// Cubes of the values are zeros of both signs, subnormal and infinite among others.
 #[test]
-fn quotients_have_the_bits_of_the_reference() {
+fn quotients_and_roots_have_the_bits_of_the_reference() {
     let Some(library) = library() else { return };
     let device = Interpreted::new();
     for (precision, tiny, huge) in [(Precision::F32, 14, 13), (Precision::F64, 106, 110)] {
@@ -40,10 +40,12 @@ fn quotients_have_the_bits_of_the_reference() {
   field both : scalar on nodes
   field third : scalar on nodes
   field part : scalar on nodes
+  field root : scalar on nodes
   step {{
     both = a * a * a / (b * b * b)
     third = a * a * a / 3
     part = 0.1 / (b * b * b)
+    root = sqrt(a * a * a)
   }}
 }}
 problem table {{

@@ -67,7 +67,7 @@ impl Kernel<'_> {
             }
             RowOp::Abs(a) => self.of_numbers("fabs", &[of(a)]),
             RowOp::Flush(a) => self.flush(of(a)),
-            RowOp::Sqrt(a) => self.of_numbers("sqrt", &[of(a)]),
+            RowOp::Sqrt(a) => self.root(of(a)),
             RowOp::Power2(a) => self.power2(of(a)),
             RowOp::Exponent(a) => self.exponent(of(a)),
             RowOp::Add(a, b) => self.two("fadd", of(a), of(b)),
@@ -100,9 +100,6 @@ impl Kernel<'_> {
         self.two("fmul", a, b)
     }
 
-    /// The quotient. Zeros are divided apart: NVIDIA's assembler takes a way for them that is some hundred instructions
-    /// long, and most fields are 0 in most of a grid for a long time. A small number is divided in their place, by which
-    /// a zero is multiplied: that has the sign of the quotient, and is NaN where that is.
     fn quotient(&mut self, a: Operand, b: Operand) -> Operand {
         // LLVM multiplies where the divisor is a power of 2.
         let is_power = |n: f64| n.is_normal() && n.to_bits() << 12 == 0;
@@ -110,20 +107,42 @@ impl Kernel<'_> {
             return self.two("fdiv", a, b);
         }
         // So small that no number but 0 has an infinite quotient.
-        let (small, code, constraints) = match precision(a.ty) {
-            Precision::F32 => (2_f64.powi(-30), "div.rn.f32 $0, $1, $2;", "=f,f,f"),
-            Precision::F64 => (2_f64.powi(-100), "div.rn.f64 $0, $1, $2;", "=d,d,d"),
+        let (small, code) = match precision(a.ty) {
+            Precision::F32 => (2_f64.powi(-30), ["div.rn.f32 $0, $1, $2;", "=f,f,f"]),
+            Precision::F64 => (2_f64.powi(-100), ["div.rn.f64 $0, $1, $2;", "=d,d,d"]),
         };
+        self.apart_from_zero(a, &[b], small, code)
+    }
+
+    fn root(&mut self, a: Operand) -> Operand {
+        let code = match precision(a.ty) {
+            Precision::F32 => ["sqrt.rn.f32 $0, $1;", "=f,f"],
+            Precision::F64 => ["sqrt.rn.f64 $0, $1;", "=d,d"],
+        };
+        self.apart_from_zero(a, &[], 1.0, code)
+    }
+
+    /// A quotient or a root of a number. NVIDIA's assembler takes a way of some hundred instructions for 0, and most
+    /// fields are 0 in most of a grid for a long time. So `stand_in` has the place of a zero, and the zero is multiplied
+    /// by its result: the product has the sign that the result of a zero has, and is NaN where that is.
+    fn apart_from_zero(
+        &mut self,
+        a: Operand,
+        others: &[Operand],
+        stand_in: f64,
+        [code, constraints]: [&str; 2],
+    ) -> Operand {
         let ty = a.ty.element();
-        let [zero, one, small] = [0.0, 1.0, small].map(|n| Operand::real(ty, n.to_bits()));
+        let [zero, one, stand_in] = [0.0, 1.0, stand_in].map(|n| Operand::real(ty, n.to_bits()));
         let lanes: Vec<Operand> = (0..a.ty.lanes())
             .map(|lane| {
-                let [a, b] = [a, b].map(|n| self.lane(n, lane));
-                let numerator = self.select(Cmp::Eq, a, zero, small, a);
+                let a = self.lane(a, lane);
+                let mut args = vec![self.select(Cmp::Eq, a, zero, stand_in, a)];
+                args.extend(others.iter().map(|other| self.lane(*other, lane)));
                 let factor = self.select(Cmp::Eq, a, zero, a, one);
-                // LLVM would divide before it selects where the divisor is a constant.
-                let quotient = self.pure_assembly(code, constraints, &[ty], &[numerator, b]);
-                self.product(quotient[0], factor)
+                // LLVM would compute for both numbers, and select a result.
+                let result = self.pure_assembly(code, constraints, &[ty], &args);
+                self.product(result[0], factor)
             })
             .collect();
         self.pack(&lanes)
