@@ -22,6 +22,7 @@ mod pace;
 mod places;
 mod stability;
 mod step;
+mod trial;
 mod waves;
 mod zone;
 
@@ -36,6 +37,7 @@ pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
 pub use stability::{Cell, Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
+pub use trial::{Trial, trial};
 pub use zone::{Effort, Growth, Phase, TOLERANCE};
 
 use crate::lattice::{Axis, PerAxis};
@@ -69,6 +71,9 @@ pub struct Analysis {
     pub limit: Option<Limit>,
     /// The same with the largest absolute values of all coefficients at once, where no cell has them all.
     pub safe_limit: Option<Limit>,
+    /// Steps with the coefficients that the cells really have, where waves grow with every step in a medium of one
+    /// cell's.
+    pub trial: Option<Trial>,
     /// The degree of the polynomial by which uniform values, and others, may grow.
     pub drift: [u32; 2],
     /// Axes with a mirror boundary that the scheme is not symmetric about: the neighbourhood of such ends is not part
@@ -98,6 +103,11 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
             safe_limit = largest_step(sizes.start, with_step, files, &cells, Taken::Combined);
         }
     }
+    let without_edge = limit.as_ref().is_some_and(Limit::is_none_stable);
+    let trial = match without_edge && !stability.is_stable() {
+        true => trial(scheme, files, stability.at, stability.worst.rate),
+        false => None,
+    };
     let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;
     let mirror = |b: &Boundary| matches!(b, Boundary::Pec | Boundary::Pmc);
     let unmirrored = scheme
@@ -111,6 +121,7 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         pace: pace(scheme, files, &places),
         limit,
         safe_limit,
+        trial,
         drift,
         unmirrored,
         dispersion: dispersion(scheme, files, stability.at, sizes.resolve),
