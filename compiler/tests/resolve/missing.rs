@@ -54,6 +54,21 @@ fn a_missing_use_is_found_in_the_whole_library() {
 }
 
 #[test]
+fn a_field_that_is_called_is_read_beside_its_place() {
+    let text = "scheme s {
+  axes x, y
+  param h = 0.5
+  field u : scalar on nodes
+  step { u += u(x + h) - u }
+}";
+    assert_eq!(
+        hints(text, "E0106"),
+        ["a value beside it is read by its distance in cells: `u[1, 0]`"]
+    );
+    assert_eq!(hints("const c = 3\nconst a = c(2)", "E0106"), [""]);
+}
+
+#[test]
 fn the_suggested_use_works() {
     let text = problem("source E.x at (1, 1, 1) += ricker(t, f0 = 1) * c0");
     let all = hints(&text, "E0101");
