@@ -205,7 +205,9 @@ pub(crate) fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Di
         .or_else(|| {
             let form = form(layout, failure.at)?;
             Some(match word {
-                "," if wants.end => format!("{form}, each in a line of its own or behind a `;`"),
+                "," if wants.end => {
+                    format!("{form}; each stands in a line of its own or behind a `;`")
+                }
                 _ => form,
             })
         })

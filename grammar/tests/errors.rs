@@ -67,7 +67,7 @@ fn indices_on_the_left_and_lists_of_parameters_are_explained() {
 }");
     assert!(
         found.contains(
-            "hint: a `param` is written `param h = 0.1`, each in a line of its own or behind a `;`"
+            "hint: a `param` is written `param h = 0.1`; each stands in a line of its own or behind a `;`"
         ),
         "{found}"
     );

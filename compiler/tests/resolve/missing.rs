@@ -69,6 +69,33 @@ fn a_field_that_is_called_is_read_beside_its_place() {
 }
 
 #[test]
+fn a_medium_beside_a_difference_is_the_one_to_be_averaged() {
+    let text = |product: &str| {
+        format!(
+            "scheme s {{
+  axes x
+  coef D on nodes = 1 + x
+  field u : scalar on nodes
+  field q : scalar on cells
+  step {{ q = {product}; u -= d(q, x) }}
+}}"
+        )
+    };
+    let mean = "take the mean along x: `avg(D, x)`, or the value half a cell away: `D[+1/2]`";
+    assert_eq!(hints(&text("D * d(u, x)"), "E0201"), [mean]);
+    assert_eq!(hints(&text("d(u, x) * D"), "E0201"), [mean]);
+}
+
+#[test]
+fn lengths_outside_of_a_small_domain_are_written_with_exponents() {
+    let text = "use std::wave::wave_1d
+problem p { scheme wave_1d { h = 1e-9, dt = 5e-10 }; domain 20; probe u at x = 10; steps 1 }";
+    let found = checked(&TestWorld::default(), text);
+    assert_eq!(found.0[0].message, "`x = 10` lies outside of the domain");
+    assert_eq!(hints(text, "E0506"), ["along x it goes from 0 to 2e-8"]);
+}
+
+#[test]
 fn the_suggested_use_works() {
     let text = problem("source E.x at (1, 1, 1) += ricker(t, f0 = 1) * c0");
     let all = hints(&text, "E0101");
