@@ -181,7 +181,7 @@ impl Page<'_> {
             ),
         };
         // A medium of one cell's coefficients tells nothing where values do not grow with the real ones.
-        let refuted = trial.filter(|t| !t.grows());
+        let refuted = trial.filter(|t| t.grows() == Some(false));
         let verdict = match (stability.is_stable(), refuted) {
             (true, _) => "this step is stable".to_owned(),
             (false, found) => format!(
@@ -258,6 +258,17 @@ impl Page<'_> {
                 "  the scheme is not symmetric about mirrors across {name}: what its boundaries there do is not part of this answer"
             );
         }
+        if !stability.aside.is_empty() {
+            let names = stability.aside.iter();
+            let names: Vec<String> = names
+                .map(|c| format!("`{}`", scheme.component(*c).name))
+                .collect();
+            let _ = writeln!(
+                out,
+                "  the sums {} are not linear, and not part of this answer; no other value depends on them",
+                names.join(", ")
+            );
+        }
         for (axis, part) in &stability.thin {
             let name = scheme.grid.axis_name(*axis);
             let _ = writeln!(
@@ -330,7 +341,7 @@ impl Page<'_> {
             "with_all_coefficients": found.trial.map(|t| json!({
                 "cells": t.cells,
                 "steps": t.steps,
-                "growth_per_step": t.rate.exp(),
+                "growth_per_step": t.rate.map(f64::exp),
                 "grows": t.grows(),
             })),
             "own_growth_per_step": found.stability.own.exp(),
@@ -349,6 +360,7 @@ impl Page<'_> {
                 "from": part.lo,
                 "to": part.hi,
             })).collect::<Vec<Value>>(),
+            "left_out": found.stability.aside.iter().map(|c| &scheme.component(*c).name).collect::<Vec<&String>>(),
             "accuracy": found.dispersion.as_ref().map(accuracy_json),
         })
     }

@@ -92,7 +92,7 @@ impl<'a> Subject<'a> {
             true => trial(scheme, self.files, found.at, found.worst.rate),
             false => None,
         };
-        if let Some(tried) = tried.filter(|t| !t.grows()) {
+        if let Some(tried) = tried.filter(|t| t.grows() == Some(false)) {
             voice.note(format_args!(
                 "{}: stability is not known: {} grow by {} in a medium with the coefficients of {} alone, but {}",
                 self.resolved.problem.name,
@@ -122,6 +122,11 @@ impl<'a> Subject<'a> {
                 significant(dt, 6),
                 significant(scheme.grid.dt, 6)
             ),
+            _ if tried.is_some_and(|t| t.rate.is_none()) => {
+                "no `dt` is stable in a medium with these coefficients alone, and waves grow too slowly for a trial with \
+                 the coefficients around the cell; "
+                    .to_owned()
+            }
             _ if tried.is_some() => match self.shorter(found) {
                 Some(dt) => format!("with `dt` = {} nothing grows there; ", significant(dt, 6)),
                 None => String::new(),
@@ -150,7 +155,7 @@ impl<'a> Subject<'a> {
         (1..=HALVINGS).map(|n| own * 0.5_f64.powi(n)).find(|dt| {
             let grows = |scheme: &Scheme| {
                 let worst = stability(scheme, self.files, &Effort::QUICK).ok()?.worst;
-                trial(scheme, self.files, found.at, worst.rate).map(|t| t.grows())
+                trial(scheme, self.files, found.at, worst.rate)?.grows()
             };
             variable.with(&[("dt", *dt)]).and_then(|s| grows(&s)) == Some(false)
         })
@@ -243,8 +248,11 @@ pub fn sizes(scheme: &Scheme) -> String {
 /// `values do not grow with the coefficients that the 1024 cells around it have (200 steps were tried)`
 pub fn name_trial(trial: &Trial) -> String {
     let grow = match trial.grows() {
-        true => "grow, too,",
-        false => "do not grow",
+        Some(true) => "grow, too,",
+        Some(false) => "do not grow",
+        None => {
+            return "waves grow too slowly for a trial with the coefficients around it".to_owned();
+        }
     };
     format!(
         "values {grow} with the coefficients that the {} cells around it have ({} steps were tried)",

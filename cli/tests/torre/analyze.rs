@@ -349,6 +349,50 @@ fn nonlinear_statements_are_named() {
 }
 
 #[test]
+fn sums_of_products_that_nothing_depends_on_are_left_out() {
+    let sums = "use std::maxwell::maxwell_1d
+scheme summed : maxwell_1d {
+  field turned : scalar on nodes
+  field spectrum : scalar on nodes
+  field power : scalar on nodes
+  step {
+    turned = turned
+    spectrum += dt * Ez * turned
+    power += dt * Ez^2
+  }
+}
+problem p {
+  scheme   summed
+  domain   100
+  boundary x: cpml(10)
+  source   Ez at (50) += exp(-((t - 10) / 3)^2)
+  source   turned = cos(0.3 * t)
+  steps    20
+}
+";
+    let (_folder, file) = written(sums);
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    assert!(
+        shown.contains("  this step is stable\n  Courant number 0.7;")
+            && shown.contains(
+                "\n  the sums `spectrum`, `power` are not linear, and not part of this answer"
+            ),
+        "{shown}"
+    );
+    let error = fail(1, &format!("run {file} --set dt=1.01"), &[]);
+    assert!(error.contains("the largest stable `dt` is 1,"), "{error}");
+    // Where the sum acts on waves, and where it grows by itself, it is part of the scheme.
+    for changed in [
+        "field extra : scalar on nodes\n  step {\n    Ez += power",
+        "step {\n    power += power^2",
+    ] {
+        let (_folder, file) = written(&sums.replace("step {", changed));
+        let error = fail(1, &format!("analyze {file}"), &[]);
+        assert!(error.contains("E0816"), "{error}");
+    }
+}
+
+#[test]
 fn another_parameter_may_be_varied() {
     let shown = succeed("analyze examples/01-wave1d.torre --vary c", &[]);
     assert!(
@@ -387,4 +431,35 @@ fn every_example_that_is_linear_is_analysed_and_drawn() {
             assert!(!shown.contains("the largest values of all"), "{shown}");
         }
     }
+}
+
+#[test]
+fn slow_growth_is_tried_as_long_as_it_takes() {
+    // Sound in an atmosphere that gravity stratifies: waves that go up grow, and others fade.
+    let (_folder, file) = written(
+        "scheme stratified {
+  axes z
+  param h  = 0.1
+  param dt = 0.05
+  coef rho = exp(-z)
+  field w : scalar on nodes at 1/2
+  field p : scalar on cells
+  field r : scalar on cells
+  step {
+    w -= dt * (d(p, z) + avg(r, z)) / rho
+    p -= dt * (1.4 * rho * d(w, z) - avg(w, z) * rho)
+    r -= dt * d(rho * w, z)
+  }
+}
+problem q { scheme stratified; domain 100; boundary z: odd; init p = exp(-((z - 2)/0.3)^2); steps 20 }
+",
+    );
+    let output = run(&format!("run {file}"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr
+            .contains("values do not grow with the coefficients that the 100 cells around it have"),
+        "{stderr}"
+    );
 }

@@ -7,7 +7,7 @@
 use super::linear;
 use super::places::setting;
 use super::stability::Cell;
-use super::step::Setting;
+use super::step::{Setting, is_aside};
 use crate::lattice::{Axis, Interval, PerAxis, Region, for_each_index};
 use crate::scheme::{Grid, Located, Scheme};
 use crate::statics::Files;
@@ -15,26 +15,26 @@ use crate::statics::Files;
 /// Cells along each axis of a piece, by the number of axes.
 const SIDES: [i64; 3] = [256, 32, 12];
 /// Values that are read in all steps together.
-const READS: f64 = 2e8;
+const READS: f64 = 1e9;
 /// ln of the growth that a trial is long enough for, and the least that says something.
 const FOLDS: f64 = 40.0;
-const LEAST_FOLDS: f64 = 16.0;
+const LEAST_FOLDS: f64 = 12.0;
 
 /// What came of some steps of a piece of the lattice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     pub cells: i64,
     pub steps: usize,
-    /// ln of the growth per step of all values together.
-    pub rate: f64,
+    /// ln of the growth per step of all values together; `None` where waves grow too slowly for a trial.
+    pub rate: Option<f64>,
     /// That of waves in a uniform medium.
     pub expected: f64,
 }
 
 impl Trial {
-    /// Whether values grow as waves in a uniform medium do, or nearly so.
-    pub fn grows(&self) -> bool {
-        self.rate > 0.25 * self.expected
+    /// Whether values grow as waves in a uniform medium do, or nearly so; `None` where that was not tried.
+    pub fn grows(&self) -> Option<bool> {
+        self.rate.map(|rate| rate > 0.25 * self.expected)
     }
 }
 
@@ -50,6 +50,19 @@ struct Read {
 struct Row {
     index: usize,
     reads: Vec<Read>,
+}
+
+/// The new values of a component in a stage.
+struct Advance {
+    component: usize,
+    rows: Vec<Row>,
+}
+
+/// The updates in a piece.
+struct Updates {
+    stages: Vec<Vec<Advance>>,
+    /// Whether all cells have the coefficients of one.
+    is_uniform: bool,
 }
 
 /// The values of one component.
@@ -69,8 +82,11 @@ impl Values {
 }
 
 /// Steps a piece of the lattice around a cell with whose coefficients waves grow by `rate`. `None` where all of it has
-/// these coefficients, and where waves grow too slowly for a trial.
+/// these coefficients.
 pub fn trial(scheme: &Scheme, files: &dyn Files, at: Cell, rate: f64) -> Option<Trial> {
+    if rate <= 0.0 {
+        return None;
+    }
     let piece = piece(&scheme.grid, at);
     let own = setting(scheme, files, at);
     let mut values: Vec<Values> = scheme
@@ -84,17 +100,26 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, at: Cell, rate: f64) -> Option<
             )
         })
         .collect();
-    let (stages, is_uniform) = rows(scheme, files, &values, &own)?;
+    let Updates { stages, is_uniform } = rows(scheme, files, &values, &own)?;
     let reads: usize = stages
         .iter()
         .flatten()
-        .flat_map(|(_, rows)| rows)
+        .flat_map(|a| &a.rows)
         .map(|r| r.reads.len())
         .sum();
     let most = READS / reads.max(1) as f64;
     let steps = (FOLDS / rate).max(100.0).min(most);
-    if is_uniform || steps * rate < LEAST_FOLDS {
+    if is_uniform {
         return None;
+    }
+    let cells = piece.iter().map(|(_, i)| i.len()).product();
+    if steps * rate < LEAST_FOLDS {
+        return Some(Trial {
+            cells,
+            steps: 0,
+            rate: None,
+            expected: rate,
+        });
     }
     let steps = steps as usize;
     fill(&mut values);
@@ -122,9 +147,9 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, at: Cell, rate: f64) -> Option<
     let quarter = steps / 4;
     let mean = |from: usize| logs[from..from + quarter].iter().sum::<f64>() / quarter as f64;
     Some(Trial {
-        cells: piece.iter().map(|(_, i)| i.len()).product(),
+        cells,
         steps,
-        rate: (mean(3 * quarter) - mean(quarter)) / (2 * quarter) as f64,
+        rate: Some((mean(3 * quarter) - mean(quarter)) / (2 * quarter) as f64),
         expected: rate,
     })
 }
@@ -151,16 +176,8 @@ fn values_in(extent: &Region, grid: &Grid, piece: Region, levels: u8) -> Values 
     }
 }
 
-/// By stage the rows of each component that it advances.
-type Stages = Vec<Vec<(usize, Vec<Row>)>>;
-
-/// The updates in a piece, and whether all cells have the same coefficients.
-fn rows(
-    scheme: &Scheme,
-    files: &dyn Files,
-    values: &[Values],
-    own: &Setting,
-) -> Option<(Stages, bool)> {
+/// The updates in a piece; `None` where one is not linear.
+fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) -> Option<Updates> {
     let mut is_uniform = true;
     let mut is_linear = true;
     let mut stages = Vec::new();
@@ -176,9 +193,12 @@ fn rows(
                 if !live.contains(at) || !here.active[number][place] {
                     return;
                 }
-                let Ok(weights) = linear::weights(&update.body, &here.coefs) else {
-                    is_linear = false;
-                    return;
+                let weights = match linear::weights(&update.body, &here.coefs) {
+                    Ok(weights) => weights,
+                    Err(why) => {
+                        is_linear &= is_aside(scheme, update.target, &why);
+                        return;
+                    }
                 };
                 let read = |(read, weight): (crate::scheme::Read, f64)| {
                     let from = PerAxis::from_fn(|a| at[a] + i64::from(read.offset[a]));
@@ -199,11 +219,14 @@ fn rows(
                     reads: weights.into_iter().filter_map(read).collect(),
                 }));
             });
-            updates.push((target, rows));
+            updates.push(Advance {
+                component: target,
+                rows,
+            });
         }
         stages.push(updates);
     }
-    is_linear.then_some((stages, is_uniform))
+    is_linear.then_some(Updates { stages, is_uniform })
 }
 
 /// Numbers between -1 and 1, always the same.
@@ -218,12 +241,12 @@ fn fill(values: &mut [Values]) {
 }
 
 /// Runs a stage: all of its updates read the values before it.
-fn advance(values: &mut [Values], stage: &[(usize, Vec<Row>)]) {
+fn advance(values: &mut [Values], stage: &[Advance]) {
     let fresh: Vec<Vec<f64>> = stage
         .iter()
-        .map(|(target, rows)| {
-            let mut new = values[*target].levels[0].clone();
-            for row in rows {
+        .map(|of| {
+            let mut new = values[of.component].levels[0].clone();
+            for row in &of.rows {
                 let terms = row.reads.iter();
                 new[row.index] = terms
                     .map(|r| r.weight * values[r.component].levels[r.age][r.index])
@@ -232,8 +255,8 @@ fn advance(values: &mut [Values], stage: &[(usize, Vec<Row>)]) {
             new
         })
         .collect();
-    for ((target, _), new) in stage.iter().zip(fresh) {
-        let levels = &mut values[*target].levels;
+    for (of, new) in stage.iter().zip(fresh) {
+        let levels = &mut values[of.component].levels;
         levels.rotate_right(1);
         levels[0] = new;
     }
