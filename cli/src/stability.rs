@@ -123,8 +123,8 @@ impl<'a> Subject<'a> {
                 significant(scheme.grid.dt, 6)
             ),
             _ if tried.is_some_and(|t| t.rate.is_none()) => {
-                "no `dt` is stable in a medium with these coefficients alone, and waves grow too slowly for a trial with \
-                 the coefficients around the cell; "
+                "no `dt` is stable in a medium with these coefficients alone, and waves grow too slowly for a trial \
+                 with the coefficients around the cell; "
                     .to_owned()
             }
             _ if tried.is_some() => match self.shorter(found) {

@@ -5,6 +5,7 @@
 //! coefficients  --places--> the places where they are extreme
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
 //! G             --zone----> the waves that grow most         --stability, limit--> is this step stable, which is the largest
+//! cells         --trial----> does a piece of the lattice grow, where no step is stable in a uniform medium
 //!               --waves---> frequencies of waves             --pace, dispersion--> Courant number, errors of phase velocities
 //! ```
 //!
