@@ -6,7 +6,9 @@ use crate::columns::{Set, table};
 use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
-use crate::stability::{Subject, cell, factor, name_pace, name_wave, significant, sizes};
+use crate::stability::{
+    Subject, cell, factor, name_pace, name_trial, name_wave, significant, sizes,
+};
 use crate::write;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -163,6 +165,7 @@ impl Page<'_> {
             pace,
             limit,
             safe_limit,
+            trial,
             drift,
             unmirrored,
             ..
@@ -177,15 +180,24 @@ impl Page<'_> {
                 cell(scheme, stability.at)
             ),
         };
-        let _ = match stability.is_stable() {
-            true => writeln!(out, "  this step is stable"),
-            false => writeln!(
-                out,
-                "  this step is unstable: {} grow by {}{place}",
+        // A medium of one cell's coefficients tells nothing where values do not grow with the real ones.
+        let refuted = trial.filter(|t| t.grows() == Some(false));
+        let verdict = match (stability.is_stable(), refuted) {
+            (true, _) => "this step is stable".to_owned(),
+            (false, found) => format!(
+                "{}: {} grow by {}{place}",
+                match found {
+                    Some(_) => "stability is not known",
+                    None => "this step is unstable",
+                },
                 name_wave(scheme, &stability.worst),
                 factor(stability.worst.rate)
             ),
         };
+        let _ = writeln!(out, "  {verdict}");
+        if let Some(trial) = trial {
+            let _ = writeln!(out, "  {}", name_trial(trial));
+        }
         if let Some(pace) = pace {
             let kind = match pace.moves {
                 true => "the fastest waves have the speed",
@@ -199,6 +211,7 @@ impl Page<'_> {
             );
         }
         match limit {
+            _ if refuted.is_some() => {}
             Some(limit) => {
                 let _ = writeln!(out, "  {}{place}", self.limit(limit));
             }
@@ -209,7 +222,7 @@ impl Page<'_> {
                 );
             }
         }
-        if let Some(limit) = safe_limit {
+        if let Some(limit) = safe_limit.as_ref().filter(|_| refuted.is_none()) {
             let _ = writeln!(
                 out,
                 "  with the largest values of all coefficients at one place: {}",
@@ -243,6 +256,17 @@ impl Page<'_> {
             let _ = writeln!(
                 out,
                 "  the scheme is not symmetric about mirrors across {name}: what its boundaries there do is not part of this answer"
+            );
+        }
+        if !stability.aside.is_empty() {
+            let names = stability.aside.iter();
+            let names: Vec<String> = names
+                .map(|c| format!("`{}`", scheme.component(*c).name))
+                .collect();
+            let _ = writeln!(
+                out,
+                "  the sums {} are not linear, and not part of this answer; no other value depends on them",
+                names.join(", ")
             );
         }
         for (axis, part) in &stability.thin {
@@ -314,6 +338,12 @@ impl Page<'_> {
             "worst_wave": wave(&found.stability.worst),
             "at_cell": present().map(|a| found.stability.at[a]).collect::<Vec<i64>>(),
             "sets_of_coefficients": found.stability.settings,
+            "with_all_coefficients": found.trial.map(|t| json!({
+                "cells": t.cells,
+                "steps": t.steps,
+                "growth_per_step": t.rate.map(f64::exp),
+                "grows": t.grows(),
+            })),
             "own_growth_per_step": found.stability.own.exp(),
             "pace": found.pace.map(|p| json!({
                 "kind": if p.moves { "Courant number" } else { "diffusion number" },
@@ -330,6 +360,7 @@ impl Page<'_> {
                 "from": part.lo,
                 "to": part.hi,
             })).collect::<Vec<Value>>(),
+            "left_out": found.stability.aside.iter().map(|c| &scheme.component(*c).name).collect::<Vec<&String>>(),
             "accuracy": found.dispersion.as_ref().map(accuracy_json),
         })
     }
@@ -353,6 +384,9 @@ fn accuracy(out: &mut String, scheme: &Scheme, found: &Dispersion) {
         order(found.in_space, "space"),
         order(found.in_time, "time")
     );
+    if let Some(both) = found.higher_together() {
+        let _ = writeln!(out, "  {}", order(both, "both together"));
+    }
     let reference = match found.reference {
         Reference::Refined => "the same scheme with cells and steps that tend to 0",
         Reference::LongWaves => {

@@ -120,7 +120,7 @@ impl From<RunError> for Failure {
             RunError::BlowUp(found) => {
                 let mut diagnostic = Diagnostic::error(codes::BLOW_UP, found.to_string());
                 diagnostic.hint = Some(
-                    "`torre analyze` tells which steps are stable; `--allow-nonfinite` goes on all the same"
+                    "a shorter step may help, and `torre analyze` tells the largest stable one of a linear scheme; `--allow-nonfinite` goes on all the same"
                         .to_owned(),
                 );
                 Failure::new(Exit::BlowUp, diagnostic)

@@ -3,8 +3,10 @@
 use crate::codes;
 use crate::input::Input;
 use crate::render::Voice;
+use std::f64::consts::TAU;
 use torre_compiler::analysis::{
-    Cell, Growth, Limit, NoStep, Pace, Stability, Summary, Taken, largest_step, places, summary,
+    Cell, Effort, Growth, Limit, NoStep, Pace, Stability, Summary, Taken, Trial, largest_step,
+    places, stability, summary, trial,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::lattice::PerAxis;
@@ -30,6 +32,9 @@ pub struct Subject<'a> {
     pub resolved: &'a Resolved,
     pub files: &'a dyn Files,
 }
+
+/// Halvings of a step that are tried where no step is stable in a uniform medium.
+const HALVINGS: i32 = 4;
 
 impl<'a> Subject<'a> {
     pub fn new(input: &'a Input, files: &'a dyn Files) -> Self {
@@ -82,6 +87,22 @@ impl<'a> Subject<'a> {
         {
             return Ok(());
         }
+        let is_none_stable = limit.as_ref().is_some_and(Limit::is_none_stable);
+        let tried = match is_none_stable {
+            true => trial(scheme, self.files, found.at, found.worst.rate),
+            false => None,
+        };
+        if let Some(tried) = tried.filter(|t| t.grows() == Some(false)) {
+            voice.note(format_args!(
+                "{}: stability is not known: {} grow by {} in a medium with the coefficients of {} alone, but {}",
+                self.resolved.problem.name,
+                name_wave(scheme, &found.worst),
+                factor(found.worst.rate),
+                cell(scheme, found.at),
+                name_trial(&tried),
+            ));
+            return Ok(());
+        }
         let place = match found.settings {
             0 | 1 => String::new(),
             _ => format!(" with the coefficients of {}", cell(scheme, found.at)),
@@ -101,9 +122,19 @@ impl<'a> Subject<'a> {
                 significant(dt, 6),
                 significant(scheme.grid.dt, 6)
             ),
-            Some(Limit::Step { weak: true, .. } | Limit::Unstable) => {
-                "no `dt` is stable: the scheme itself is not; ".to_owned()
+            _ if tried.is_some_and(|t| t.rate.is_none()) => {
+                "no `dt` is stable in a medium with these coefficients alone, and waves grow too slowly for a trial \
+                 with the coefficients around the cell; "
+                    .to_owned()
             }
+            _ if tried.is_some() => match self.shorter(found) {
+                Some(dt) => format!("with `dt` = {} nothing grows there; ", significant(dt, 6)),
+                None => String::new(),
+            },
+            _ if is_none_stable && self.is_without_step(found) => {
+                "the updates do not depend on `dt`: is it missing from them? ".to_owned()
+            }
+            _ if is_none_stable => "no `dt` is stable: the scheme itself is not; ".to_owned(),
             _ => String::new(),
         };
         let more = "`torre analyze` says more, `--allow-unstable` runs it all the same";
@@ -115,6 +146,30 @@ impl<'a> Subject<'a> {
         diagnostic.hint = None;
         voice.show(&diagnostic.into());
         Ok(())
+    }
+
+    /// A part of the step with which values do not grow with the coefficients that the cells have.
+    fn shorter(&self, found: &Stability) -> Option<f64> {
+        let variable = Variable::new(self.world, self.source, self.options).ok()?;
+        let own = variable.parameter("dt")?;
+        (1..=HALVINGS).map(|n| own * 0.5_f64.powi(n)).find(|dt| {
+            let grows = |scheme: &Scheme| {
+                let worst = stability(scheme, self.files, &Effort::QUICK).ok()?.worst;
+                trial(scheme, self.files, found.at, worst.rate)?.grows()
+            };
+            variable.with(&[("dt", *dt)]).and_then(|s| grows(&s)) == Some(false)
+        })
+    }
+
+    /// Whether waves grow alike with another step.
+    fn is_without_step(&self, found: &Stability) -> bool {
+        let other = || {
+            let variable = Variable::new(self.world, self.source, self.options).ok()?;
+            let shorter = 0.5 * variable.parameter("dt")?;
+            let scheme = variable.with(&[("dt", shorter)])?;
+            stability(&scheme, self.files, &Effort::QUICK).ok()
+        };
+        other().is_some_and(|o| (o.worst.rate - found.worst.rate).abs() < 1e-4 * found.worst.rate)
     }
 
     fn limit(&self) -> Option<Limit> {
@@ -190,6 +245,21 @@ pub fn sizes(scheme: &Scheme) -> String {
     )
 }
 
+/// `values do not grow with the coefficients that the 1024 cells around it have (200 steps were tried)`
+pub fn name_trial(trial: &Trial) -> String {
+    let grow = match trial.grows() {
+        Some(true) => "grow, too,",
+        Some(false) => "do not grow",
+        None => {
+            return "waves grow too slowly for a trial with the coefficients around it".to_owned();
+        }
+    };
+    format!(
+        "values {grow} with the coefficients that the {} cells around it have ({} steps were tried)",
+        trial.cells, trial.steps
+    )
+}
+
 /// `Courant number 0.45`
 pub fn name_pace(pace: &Pace) -> String {
     let name = match pace.moves {
@@ -204,11 +274,13 @@ pub fn name_wave(scheme: &Scheme, wave: &Growth) -> String {
     let grid = &scheme.grid;
     let mut lengths: Vec<(String, Vec<&str>)> = Vec::new();
     for axis in grid.present() {
-        let phase = wave.phase[axis].abs();
+        // A whole turn from cell to cell is none.
+        let phase = wave.phase[axis].abs() % TAU;
+        let phase = phase.min(TAU - phase);
         if phase < 1e-3 {
             continue;
         }
-        let length = significant(std::f64::consts::TAU / phase, 3);
+        let length = significant(TAU / phase, 3);
         match lengths.iter_mut().find(|(l, _)| *l == length) {
             Some((_, axes)) => axes.push(grid.axis_name(axis)),
             None => lengths.push((length, vec![grid.axis_name(axis)])),

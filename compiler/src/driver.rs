@@ -1,6 +1,7 @@
 //! The front end in one call: source text to a resolved calculation.
 
 use crate::analysis::Lattice;
+use crate::lattice::PerAxis;
 use crate::resolve::{self, Options, Program, Resolved};
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
@@ -76,8 +77,8 @@ impl<'a> Variable<'a> {
         parameters.find(|p| p.name == name).map(|p| p.value)
     }
 
-    /// The scheme with other values of some parameters, as far as its waves go. Coordinates and the regions of updates
-    /// stay as in the calculation itself, so that a cell keeps its medium and its updates where the cell size
+    /// The scheme with other values of some parameters, as far as its waves go. Coordinates, the lengths of the domain
+    /// and the regions of updates stay as in the calculation itself, so that a cell keeps its medium and its updates where the cell size
     /// changes. `None` if it cannot be resolved with them, or has other updates.
     pub fn with(&self, values: &[(&str, f64)]) -> Option<Scheme> {
         self.resolved(values).map(|(scheme, _)| scheme)
@@ -113,7 +114,9 @@ impl<'a> Variable<'a> {
             let text = format!("{value:?}");
             options.overrides.push(((*name).to_owned(), text));
         }
-        let resolved = self.program.resolve_waves(&options).ok()?;
+        let grid = &self.base.scheme.grid;
+        let lengths = PerAxis::from_fn(|a| grid.spacing[a] * grid.cells[a] as f64);
+        let resolved = self.program.resolve_waves(&options, lengths).ok()?;
         let mut scheme = resolved.scheme;
         let found = Lattice {
             dt: scheme.grid.dt,

@@ -195,9 +195,22 @@ pub(crate) fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Di
     };
     let message = format!("expected {expected}, found {}", found.described);
     let error = Diagnostic::error(codes::UNEXPECTED, message).at(source, span, label);
-    let update = "an update names a field, or a component of one: `E += dt * curl(H)`, `E.x = 0`";
+    let update = match word {
+        "[" => {
+            "an update advances all values, and has no index on its left: `u += dt * (u[1] - u[-1])`"
+        }
+        _ => "an update names a field, or a component of one: `E += dt * curl(H)`, `E.x = 0`",
+    };
     let hint = hint(failure, &found)
-        .or_else(|| form(layout, failure.at))
+        .or_else(|| {
+            let form = form(layout, failure.at)?;
+            Some(match word {
+                "," if wants.end => {
+                    format!("{form}; each stands in a line of its own or behind a `;`")
+                }
+                _ => form,
+            })
+        })
         .or_else(|| (wants.updates && !wants.operator).then(|| update.to_string()));
     match hint {
         Some(hint) => error.hint(hint),

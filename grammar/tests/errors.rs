@@ -52,6 +52,28 @@ fn of_each(texts: &[&str]) -> String {
 }
 
 #[test]
+fn indices_on_the_left_and_lists_of_parameters_are_explained() {
+    let found = of("scheme s {
+  axes x
+  step { u[0] = u[1] }
+}");
+    assert!(
+        found.contains("hint: an update advances all values, and has no index on its left"),
+        "{found}"
+    );
+    let found = of("scheme s {
+  axes x
+  param a = 1, b = 2
+}");
+    assert!(
+        found.contains(
+            "hint: a `param` is written `param h = 0.1`; each stands in a line of its own or behind a `;`"
+        ),
+        "{found}"
+    );
+}
+
+#[test]
 fn habits_of_other_languages() {
     insta::assert_snapshot!(of("scheme m {
   axes x, y, z

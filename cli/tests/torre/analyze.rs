@@ -141,6 +141,188 @@ fn unstable_steps_are_refused_unless_they_are_allowed() {
     assert!(report.stderr.is_empty());
 }
 
+/// A folder with a program.
+fn written(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("program.torre");
+    std::fs::write(&path, text).unwrap();
+    let name = path.display().to_string();
+    (folder, name)
+}
+
+/// Sound with symmetry about an axis, r from 0 on. In a medium with the coefficients of any one cell waves grow.
+const ABOUT_AN_AXIS: &str = "scheme axial {
+  axes r, z
+  param h  = 0.1
+  param dt = 0.05
+  field v : vector on faces at 1/2
+  field p : scalar on cells
+  step {
+    v -= dt * [d(p, r), d(p, z)]
+    p -= dt * (d(r * v.r, r) / r + d(v.z, z))
+  }
+}
+problem ball {
+  scheme   axial
+  domain   40 x 60
+  boundary r: odd, z: odd
+  init     p = exp(-(r^2 + (z - lz/2)^2) / 0.25)
+  steps    20
+}
+";
+
+#[test]
+fn growth_in_a_uniform_medium_is_tried_with_the_real_one() {
+    let (_folder, file) = written(ABOUT_AN_AXIS);
+    let output = run(&format!("run {file} --verify"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("ball: stability is not known: waves of ")
+            && stderr.contains(
+                "values do not grow with the coefficients that the 1024 cells around it have"
+            ),
+        "{stderr}"
+    );
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    assert!(
+        shown.contains(
+            "\n  values do not grow with the coefficients that the 1024 cells around it have"
+        ),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("\n  stability is not known: waves of ")
+            && !shown.contains("no dt is stable"),
+        "{shown}"
+    );
+    // A step that is too long there is refused, with one that is not.
+    let error = fail(1, &format!("run {file} --set dt=0.1"), &[]);
+    assert!(
+        error.contains("E0815") && error.contains("with `dt` = 0.05 nothing grows there"),
+        "{error}"
+    );
+}
+
+#[test]
+fn growth_with_every_step_is_refused_in_varying_media_too() {
+    let (_folder, file) = written(
+        "scheme drift {
+  axes x
+  param h  = 0.1
+  param dt = 0.05
+  coef c on nodes = 1 + 0.5 * sin(x)
+  field u : scalar on nodes
+  step {
+    allow W0301
+    u -= dt * c * dc(u, x)
+  }
+}
+problem bump { scheme drift; domain 300; boundary x: periodic; init u = exp(-(x - 15)^2); steps 20 }
+",
+    );
+    let error = fail(1, &format!("run {file}"), &[]);
+    assert!(error.contains("E0815"), "{error}");
+    assert!(!error.contains("nothing grows"), "{error}");
+}
+
+#[test]
+fn a_step_that_no_update_depends_on_is_named() {
+    let forgotten = ABOUT_AN_AXIS
+        .replace("v -= dt * [", "v -= [")
+        .replace("p -= dt * (d(r * v.r, r) / r", "p -= (d(v.r, r)");
+    let (_folder, file) = written(&forgotten);
+    let error = fail(1, &format!("check {file}"), &[]);
+    assert!(
+        error.contains("the updates do not depend on `dt`: is it missing from them?"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_medium_stays_where_the_lattice_is_refined() {
+    // A potential about the middle of the domain: at the end of the frozen cell it is 50, and the frequency of waves of
+    // k is 50 + k^2 / 2.
+    let (_folder, file) = written(
+        "scheme waves {
+  axes x
+  param h  = 0.1
+  param dt = 0.004
+  coef V = 0.5 * (x - lx/2)^2
+  field R : scalar on nodes
+  field I : scalar on nodes at 1/2
+  step {
+    I -= dt * (V * R - 0.5 * d2(R, x))
+    R += dt * (V * I - 0.5 * d2(I, x))
+  }
+}
+problem swing { scheme waves; domain 200; boundary x: odd; init R = exp(-(x - 8)^2 / 2); steps 10 }
+",
+    );
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    assert!(shown.contains("largest stable dt 0.008 "), "{shown}");
+    assert!(
+        shown.contains("order 2 in space, order 2 in time\n"),
+        "{shown}"
+    );
+    // Three points per wavelength: (2 / dt) asin(dt (50 + 1.5 / h^2) / 2) over 50 + (2 pi / 3 h)^2 / 2.
+    assert!(
+        shown.contains("\n                      3  0.763979\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_order_of_cells_and_steps_together_is_found() {
+    // The modified equation: the error of the step cancels that of the cells.
+    let (_folder, file) = written(
+        "scheme modified {
+  axes x, y
+  param h  = 0.1
+  param dt = 0.05
+  field u : scalar on nodes levels 2
+  step {
+    let twice = d2(d2(u, x), x) + 2 * d2(d2(u, x), y) + d2(d2(u, y), y)
+    u@next = 2 * u - u@prev + dt^2 * (d2(u, x, 4) + d2(u, y, 4)) + dt^4/12 * twice
+  }
+}
+problem drum { scheme modified; domain 40 x 40; boundary all: periodic; init u = sin(x); steps 10 }
+",
+    );
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    assert!(
+        shown.contains("order 2 in space, order 2 in time\n  order 4 in both together\n"),
+        "{shown}"
+    );
+    let wave = succeed("analyze examples/02-wave2d.torre", &[]);
+    assert!(!wave.contains("together"), "{wave}");
+}
+
+#[test]
+fn frequencies_in_proportion_to_the_square_are_exact() {
+    // Euler and Bernoulli's beam.
+    let (_folder, file) = written(
+        "scheme beam {
+  axes x
+  param h  = 0.01
+  param dt = 0.4 * h^2
+  field w : scalar on nodes levels 2
+  step { w@next = 2 * w - w@prev - dt^2 * d2(d2(w, x), x) }
+}
+problem hinged { scheme beam; domain 100; boundary x: odd; init w = sin(pi * x); steps 10 }
+",
+    );
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    let coefficient = shown
+        .split_once("waves with frequencies ")
+        .and_then(|(_, rest)| rest.split_once(" k^2"))
+        .map(|(number, _)| number.parse::<f64>().unwrap());
+    assert!(
+        coefficient.is_some_and(|c| (c - 1.0).abs() < 2e-5),
+        "{shown}"
+    );
+}
+
 #[test]
 fn waves_are_uniform_around_a_ring_of_one_cell() {
     let program = "scheme plate {
@@ -196,6 +378,50 @@ fn nonlinear_statements_are_named() {
 }
 
 #[test]
+fn sums_of_products_that_nothing_depends_on_are_left_out() {
+    let sums = "use std::maxwell::maxwell_1d
+scheme summed : maxwell_1d {
+  field turned : scalar on nodes
+  field spectrum : scalar on nodes
+  field power : scalar on nodes
+  step {
+    turned = turned
+    spectrum += dt * Ez * turned
+    power += dt * Ez^2
+  }
+}
+problem p {
+  scheme   summed
+  domain   100
+  boundary x: cpml(10)
+  source   Ez at (50) += exp(-((t - 10) / 3)^2)
+  source   turned = cos(0.3 * t)
+  steps    20
+}
+";
+    let (_folder, file) = written(sums);
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    assert!(
+        shown.contains("  this step is stable\n  Courant number 0.7;")
+            && shown.contains(
+                "\n  the sums `spectrum`, `power` are not linear, and not part of this answer"
+            ),
+        "{shown}"
+    );
+    let error = fail(1, &format!("run {file} --set dt=1.01"), &[]);
+    assert!(error.contains("the largest stable `dt` is 1,"), "{error}");
+    // Where the sum acts on waves, and where it grows by itself, it is part of the scheme.
+    for changed in [
+        "field extra : scalar on nodes\n  step {\n    Ez += power",
+        "step {\n    power += power^2",
+    ] {
+        let (_folder, file) = written(&sums.replace("step {", changed));
+        let error = fail(1, &format!("analyze {file}"), &[]);
+        assert!(error.contains("E0816"), "{error}");
+    }
+}
+
+#[test]
 fn another_parameter_may_be_varied() {
     let shown = succeed("analyze examples/01-wave1d.torre --vary c", &[]);
     assert!(
@@ -234,4 +460,35 @@ fn every_example_that_is_linear_is_analysed_and_drawn() {
             assert!(!shown.contains("the largest values of all"), "{shown}");
         }
     }
+}
+
+#[test]
+fn slow_growth_is_tried_as_long_as_it_takes() {
+    // Sound in an atmosphere that gravity stratifies: waves that go up grow, and others fade.
+    let (_folder, file) = written(
+        "scheme stratified {
+  axes z
+  param h  = 0.1
+  param dt = 0.05
+  coef rho = exp(-z)
+  field w : scalar on nodes at 1/2
+  field p : scalar on cells
+  field r : scalar on cells
+  step {
+    w -= dt * (d(p, z) + avg(r, z)) / rho
+    p -= dt * (1.4 * rho * d(w, z) - avg(w, z) * rho)
+    r -= dt * d(rho * w, z)
+  }
+}
+problem q { scheme stratified; domain 100; boundary z: odd; init p = exp(-((z - 2)/0.3)^2); steps 20 }
+",
+    );
+    let output = run(&format!("run {file}"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr
+            .contains("values do not grow with the coefficients that the 100 cells around it have"),
+        "{stderr}"
+    );
 }

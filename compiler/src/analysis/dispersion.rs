@@ -24,6 +24,9 @@ const FINE: [i32; 3] = [3, 4, 5];
 /// Halvings from which orders are taken.
 const HALVINGS: i32 = 5;
 
+/// The angle per step of the finest reference that eigenvalues tell to six digits.
+const SEEN: f64 = 3e-4;
+
 /// The sizes that a scheme is resolved with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lattice {
@@ -118,6 +121,8 @@ pub struct Dispersion {
     pub reference: Reference,
     pub in_space: Order,
     pub in_time: Order,
+    /// By cells and steps that become smaller together.
+    pub in_both: Order,
     pub kinds: Vec<Kind>,
     pub still: usize,
     pub spurious: usize,
@@ -179,6 +184,7 @@ pub fn dispersion(
     let directions = directions(scheme, &present);
     let in_space = order(&present, &directions, cell, |n| halved(n, 0));
     let in_time = order(&present, &directions, cell, |n| halved(0, n));
+    let in_both = order(&present, &directions, cell, |n| halved(n, n));
     let powers = match (in_space, in_time) {
         (Order::Power(a), Order::Power(b)) => [a.min(b), a.max(b)],
         (Order::Power(a), _) | (_, Order::Power(a)) => [a, a],
@@ -205,6 +211,7 @@ pub fn dispersion(
         },
         in_space,
         in_time,
+        in_both,
         kinds: Vec::new(),
         still: 0,
         spurious: 0,
@@ -406,17 +413,29 @@ impl Compare<'_> {
                 let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
                 kind.table
                     .push(wanted.iter().filter_map(at).map(|n| curve[n]).collect());
+                let n = self.longest_exact(kind.power, exact);
                 let long = match kind.moves {
-                    true => exact[0].re,
-                    false => -exact[0].im,
+                    true => exact[n].re,
+                    false => -exact[n].im,
                 };
                 kind.coefficients
-                    .push(long / numbers[0].powi(kind.power as i32));
+                    .push(long / numbers[n].powi(kind.power as i32));
                 kind.curves.push(curve);
             }
             found.directions.push(direction);
         }
         Some(())
+    }
+
+    /// The longest wave whose frequency tells its coefficient: frequencies in proportion to the square of the wave
+    /// number become so small that eigenvalues round them.
+    fn longest_exact(&self, power: u32, exact: &[Complex64]) -> usize {
+        let finest = self.present.lattice.dt * 0.5_f64.powi(FINE[2]);
+        let is_seen = |w: &Complex64| w.norm() * finest > SEEN;
+        match power > 1 {
+            true => exact.iter().position(is_seen).unwrap_or(0),
+            false => 0,
+        }
     }
 
     /// The directions between the first two axes.
@@ -533,6 +552,20 @@ fn still_sample(points: f64, own: Complex64, exact: Complex64) -> Sample {
 }
 
 impl Dispersion {
+    /// The order in cells and steps together, where it is higher than that of the lower one of both.
+    pub fn higher_together(&self) -> Option<Order> {
+        let low = match (self.in_space, self.in_time) {
+            (Order::Power(a), Order::Power(b)) => a.min(b),
+            (Order::Power(a), Order::Exact) | (Order::Exact, Order::Power(a)) => a,
+            _ => return None,
+        };
+        match self.in_both {
+            Order::Power(p) if p > low => Some(self.in_both),
+            Order::Exact => Some(Order::Exact),
+            Order::Power(_) | Order::Unknown => None,
+        }
+    }
+
     /// Makes kinds that are alike in all directions one.
     fn merge(&mut self) {
         let mut kinds: Vec<Kind> = Vec::new();

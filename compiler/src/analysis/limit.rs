@@ -37,6 +37,13 @@ pub enum Limit {
     Unstable,
 }
 
+impl Limit {
+    /// Whether waves grow with every step.
+    pub fn is_none_stable(&self) -> bool {
+        matches!(self, Limit::Step { weak: true, .. } | Limit::Unstable)
+    }
+}
+
 /// A scheme whose time step can be chosen. `None`: it cannot be resolved with this step.
 pub type WithStep<'a> = &'a mut dyn FnMut(f64) -> Option<Scheme>;
 

@@ -5,6 +5,7 @@
 //! coefficients  --places--> the places where they are extreme
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
 //! G             --zone----> the waves that grow most         --stability, limit--> is this step stable, which is the largest
+//! cells         --trial----> does a piece of the lattice grow, where no step is stable in a uniform medium
 //!               --waves---> frequencies of waves             --pace, dispersion--> Courant number, errors of phase velocities
 //! ```
 //!
@@ -22,6 +23,7 @@ mod pace;
 mod places;
 mod stability;
 mod step;
+mod trial;
 mod waves;
 mod zone;
 
@@ -36,6 +38,7 @@ pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
 pub use stability::{Cell, Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
+pub use trial::{Trial, trial};
 pub use zone::{Effort, Growth, Phase, TOLERANCE};
 
 use crate::lattice::{Axis, PerAxis};
@@ -69,6 +72,9 @@ pub struct Analysis {
     pub limit: Option<Limit>,
     /// The same with the largest absolute values of all coefficients at once, where no cell has them all.
     pub safe_limit: Option<Limit>,
+    /// Steps with the coefficients that the cells really have, where waves grow with every step in a medium of one
+    /// cell's.
+    pub trial: Option<Trial>,
     /// The degree of the polynomial by which uniform values, and others, may grow.
     pub drift: [u32; 2],
     /// Axes with a mirror boundary that the scheme is not symmetric about: the neighbourhood of such ends is not part
@@ -98,6 +104,11 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
             safe_limit = largest_step(sizes.start, with_step, files, &cells, Taken::Combined);
         }
     }
+    let without_edge = limit.as_ref().is_some_and(Limit::is_none_stable);
+    let trial = match without_edge && !stability.is_stable() {
+        true => trial(scheme, files, stability.at, stability.worst.rate),
+        false => None,
+    };
     let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;
     let mirror = |b: &Boundary| matches!(b, Boundary::Pec | Boundary::Pmc);
     let unmirrored = scheme
@@ -111,6 +122,7 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         pace: pace(scheme, files, &places),
         limit,
         safe_limit,
+        trial,
         drift,
         unmirrored,
         dispersion: dispersion(scheme, files, stability.at, sizes.resolve),

@@ -4,8 +4,9 @@ use super::places::{Place, Places, extreme_settings, places, setting};
 use super::step::{Block, NoStep, Step};
 use super::zone::{Effort, Growth, Phase, TOLERANCE, Waves};
 use crate::lattice::{Axis, Interval, PerAxis};
-use crate::scheme::Scheme;
+use crate::scheme::{ComponentId, Scheme};
 use crate::statics::Files;
+use std::collections::BTreeSet;
 
 /// ln of the growth per step above which a step does not resolve it.
 const RESOLVED: f64 = 0.2;
@@ -28,6 +29,8 @@ pub struct Stability {
     pub combined: Option<Growth>,
     /// Regions that are too thin for waves in them to mean anything.
     pub thin: Vec<(Axis, Interval)>,
+    /// Components whose updates are not linear, and on which no other value depends.
+    pub aside: Vec<ComponentId>,
     /// How many different sets of coefficients were looked at.
     pub settings: usize,
 }
@@ -89,6 +92,7 @@ pub fn of_places(
         own: media.own_growth(),
         combined: combined.map(|(_, g)| g),
         thin: places.thin.clone(),
+        aside: media.aside(),
         settings: places.list.len(),
     })
 }
@@ -169,6 +173,13 @@ impl Media {
     pub fn climb(&self, from: Phase, stride: f64, evaluations: usize) -> Vec<Growth> {
         let near = |(_, w): (Cell, Waves)| w.fastest_near(from, stride, evaluations);
         self.waves().map(near).collect()
+    }
+
+    /// The components whose updates are left out somewhere.
+    fn aside(&self) -> Vec<ComponentId> {
+        let all = self.list.iter().flat_map(|(_, step, _)| step.aside());
+        let all: BTreeSet<ComponentId> = all.copied().collect();
+        all.into_iter().collect()
     }
 
     /// Waves that alternate or stand still along each axis.

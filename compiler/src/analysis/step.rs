@@ -74,6 +74,9 @@ pub struct Step {
     /// Per component the slot of its newest version.
     first: Vec<usize>,
     stages: Vec<Vec<Row>>,
+    /// Components whose updates are not linear and left out, as no other value depends on them: sums of products, such
+    /// as spectra and energies.
+    aside: Vec<ComponentId>,
     /// Farthest reads in half cells.
     reach: PerAxis<i64>,
     /// The largest absolute values that the elements of the amplification matrix could have, row after row.
@@ -107,6 +110,7 @@ impl Step {
         let mut stages = Vec::new();
         let mut reach = PerAxis::splat(0);
         let mut nonlinear = Vec::new();
+        let mut aside: Vec<ComponentId> = Vec::new();
         for (index, stage) in scheme.stages.iter().enumerate() {
             let mut rows = Vec::new();
             let acting = stage.updates.iter().zip(&setting.active[index]);
@@ -115,6 +119,10 @@ impl Step {
                 let position = scheme.component(target).position;
                 let weights = match linear::weights(&update.body, &setting.coefs) {
                     Ok(weights) => weights,
+                    Err(why) if is_aside(scheme, target, &why) => {
+                        aside.push(target);
+                        continue;
+                    }
                     Err(why) => {
                         nonlinear.push(NonlinearUpdate {
                             stage: index,
@@ -161,6 +169,7 @@ impl Step {
             slots,
             first,
             stages,
+            aside,
             reach,
             majorant: Vec::new(),
         };
@@ -171,6 +180,11 @@ impl Step {
     #[cfg(test)]
     pub fn stages(&self) -> &[Vec<Row>] {
         &self.stages
+    }
+
+    /// The components whose updates are left out.
+    pub fn aside(&self) -> &[ComponentId] {
+        &self.aside
     }
 
     /// Farthest reads of one update along each axis, in half cells.
@@ -332,6 +346,13 @@ impl Step {
         }
         Block { slots, scale }
     }
+}
+
+/// Whether no other value depends on a component, whose update is not linear in the values of others.
+pub fn is_aside(scheme: &Scheme, target: ComponentId, why: &Nonlinear) -> bool {
+    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    !why.components.contains(&target)
+        && updates.all(|u| u.target == target || u.body.reads().all(|r| r.component != target))
 }
 
 /// Which element is reached from which over one or more edges, where element (i, j) of the matrix is an edge unless it

@@ -186,6 +186,7 @@ impl Resolver<'_> {
         coefs: &mut Coefs,
     ) -> Checked<()> {
         for (stage, statement) in stages.iter_mut().zip(statements) {
+            self.warn_of_nowhere(statement, stage);
             for (update, advance) in stage.updates.iter_mut().zip(&statement.updates) {
                 let Some(condition) = advance.condition.map(|c| c.node) else {
                     continue;
@@ -240,6 +241,26 @@ impl Resolver<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Warns of a statement whose condition on single coordinates holds at none of its values, unless it says so by a
+    /// constant, as a region does that problems are to replace.
+    fn warn_of_nowhere(&mut self, statement: &Statement, stage: &Stage) {
+        for (update, advance) in stage.updates.iter().zip(&statement.updates) {
+            let Some(condition) = advance.condition.map(|c| c.node) else {
+                return;
+            };
+            let position = self.frame.components[update.target.index()].position;
+            let is_constant = self.graph.as_number(condition).is_some();
+            let confined = confine(&mut self.graph, Some(condition), position, update.region);
+            if is_constant || !confined.region.is_empty() {
+                return;
+            }
+        }
+        if let Some(advance) = statement.updates.first() {
+            let name = self.frame.components[advance.target.index()].name.clone();
+            self.warn_of_no_place(&name, "this statement acts", &statement.place);
+        }
     }
 
     fn refuse<T>(

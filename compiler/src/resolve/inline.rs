@@ -36,7 +36,15 @@ impl Resolver<'_> {
                         .any(|t| self.frame.table(*t).contains(name));
                 if hidden {
                     let message = format!("`{name}` is not an operator");
-                    let d = self.error(codes::WRONG_KIND, message, &at);
+                    let mut d = self.error(codes::WRONG_KIND, message, &at);
+                    if self.frame.fields.iter().any(|f| f.name == *name) {
+                        let mut offset = vec!["0"; self.frame.axes.len()];
+                        offset[0] = "1";
+                        let offset = offset.join(", ");
+                        d = d.hint(format!(
+                            "a value beside it is read by its distance in cells: `{name}[{offset}]`"
+                        ));
+                    }
                     return self.fail(d);
                 }
                 match self.library.find(scope.module, Space::Value, name) {

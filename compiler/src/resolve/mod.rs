@@ -76,7 +76,7 @@ mod zones;
 pub use report::Place;
 
 use crate::analysis;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, PerAxis};
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::statics::NoFiles;
@@ -203,20 +203,28 @@ impl<'a> Program<'a> {
                 // none of the result.
                 let guess = Guess {
                     speed: format!("{:.4e}", pace.coefficient).parse().ok(),
-                    without_phases: false,
+                    ..Guess::default()
                 };
                 self.resolve_once(options, guess)
                     .map(|(resolved, _)| resolved)
             }
-            None if shifted => self.resolve_waves(options),
+            None if shifted => Ok(self.resolve_once(options, Guess::default())?.0),
             None => Ok(resolved),
         }
     }
 
     /// The same for its waves alone: layers and incident fields are made for a usual speed of waves, which changes
-    /// nothing that an analysis of waves looks at.
-    pub fn resolve_waves(&self, options: &Options) -> Result<Resolved, Diagnostics> {
-        self.resolve_once(options, Guess::default())
+    /// nothing that an analysis of waves looks at. The domain has the given lengths, whichever size its cells have.
+    pub fn resolve_waves(
+        &self,
+        options: &Options,
+        lengths: PerAxis<f64>,
+    ) -> Result<Resolved, Diagnostics> {
+        let guess = Guess {
+            lengths: Some(lengths),
+            ..Guess::default()
+        };
+        self.resolve_once(options, guess)
             .map(|(resolved, _)| resolved)
     }
 
@@ -229,6 +237,7 @@ impl<'a> Program<'a> {
         let mut resolver = Resolver::new(self.world);
         resolver.library = Library::sharing(&self.modules);
         resolver.speed = guess.speed;
+        resolver.lengths = guess.lengths;
         resolver.without_phases = guess.without_phases;
         let module = resolver.library.load(
             self.world,
@@ -266,6 +275,8 @@ struct Guess {
     speed: Option<f64>,
     /// Whether Bloch-periodic sides are plainly periodic.
     without_phases: bool,
+    /// The lengths of the domain, where they do not follow from its cells.
+    lengths: Option<PerAxis<f64>>,
 }
 
 /// All faults of a file: every scheme, on a domain of its own where no problem uses it, and every problem.

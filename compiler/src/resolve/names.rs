@@ -133,7 +133,11 @@ impl Resolver<'_> {
             let size = self.cell_size(&axis, place);
             return Some(size.map(|h| self.scalar(h)));
         }
-        let (axis, _) = axis('l')?;
+        let (axis, known) = axis('l')?;
+        if let Some(lengths) = &self.lengths {
+            let length = lengths[known];
+            return Some(Ok(self.scalar(length)));
+        }
         let cells = self.named(Table::Extents, &format!("n{axis}"), place)?;
         let size = self.cell_size(&axis, place);
         Some(match (cells, size) {

@@ -104,7 +104,12 @@ impl Resolver<'_> {
                     b.place.span,
                     format!("at {}", self.frame.show(q)),
                 );
-                d.hint = Some(self.move_hint(q, p, b.place));
+                // A name is more likely to be a medium, to be averaged, than a difference is.
+                let (from, to, place) = match is_name(a.place) && !is_name(b.place) {
+                    true => (p, q, a.place),
+                    false => (q, p, b.place),
+                };
+                d.hint = Some(self.move_hint(from, to, place));
                 self.fail(d)
             }
         }
@@ -113,9 +118,7 @@ impl Resolver<'_> {
     /// How a value at `from` gets to `to`.
     fn move_hint(&self, from: Position, to: Position, place: &Place) -> String {
         let text = place.text().unwrap_or("...");
-        let plain = text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+        let plain = is_name(place);
         let moved: Vec<&str> = self
             .frame
             .axes
@@ -423,4 +426,10 @@ impl Resolver<'_> {
         }
         Ok(Value::Tensor(list))
     }
+}
+
+/// Whether a place has the name of a field, coefficient or component.
+fn is_name(place: &Place) -> bool {
+    let ends = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    place.text().is_some_and(|text| text.chars().all(ends))
 }

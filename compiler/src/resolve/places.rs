@@ -145,10 +145,14 @@ impl Resolver<'_> {
             let mut d = self
                 .error(
                     codes::OUTSIDE,
-                    format!("`{} = {at}` lies outside of the domain", axis.node),
+                    format!("`{} = {}` lies outside of the domain", axis.node, short(at)),
                     &scope.place(e.span),
                 )
-                .hint(format!("along {} it goes from 0 to {length}", axis.node));
+                .hint(format!(
+                    "along {} it goes from 0 to {}",
+                    axis.node,
+                    short(length)
+                ));
             d.labels[0].text = "outside of the domain".to_string();
             return self.fail(d);
         }
@@ -281,10 +285,11 @@ const LENGTHS: &str = "cells are counted; a length is given with `at`, as in `at
 const LENGTHS_OF_PARTS: &str =
     "cells are counted; a part is given by lengths as a region, `in x > 0.5 and x < 2`";
 
-/// A length for people: six digits.
+/// A length for people: six digits, with an exponent where it is very small or large.
 fn short(value: f64) -> String {
     let rounded = format!("{value:.5e}").parse::<f64>();
-    rounded.unwrap_or(value).to_string()
+    let text = format!("{:?}", rounded.unwrap_or(value));
+    text.trim_end_matches(".0").to_owned()
 }
 
 pub fn region_of(part: &Within) -> Option<&Expr> {

@@ -9,6 +9,7 @@ use super::report::{Checked, Place, Report, Reported, USED};
 use super::searches::Searches;
 use super::value::{Use, Value};
 use super::zones::Zoned;
+use crate::lattice::PerAxis;
 use crate::world::World;
 use std::collections::BTreeMap;
 use torre_grammar::diag::{Code, Diagnostic};
@@ -36,6 +37,8 @@ pub struct Resolver<'w> {
     pub zoned: Zoned,
     /// The fastest long waves of the scheme, in lengths per time, once they are known.
     pub speed: Option<f64>,
+    /// The lengths of the domain, where they do not follow from its cells.
+    pub lengths: Option<PerAxis<f64>>,
     /// Whether Bloch-periodic sides are plainly periodic.
     pub without_phases: bool,
     pub searches: Searches,
@@ -58,6 +61,7 @@ impl<'w> Resolver<'w> {
             files: FilesRead::default(),
             zoned: Zoned::default(),
             speed: None,
+            lengths: None,
             without_phases: false,
             searches: Searches::default(),
             nested: 0,

@@ -4,7 +4,7 @@
 //! method or the memory of an absorbing layer, nothing is said.
 
 use super::codes;
-use super::graph::Node;
+use super::graph::{LevelKey, Node};
 use super::order::Statement;
 use super::resolver::Resolver;
 use crate::real::Real;
@@ -180,6 +180,7 @@ impl Resolver<'_> {
         per_step: &[u8],
     ) {
         let confused = self.warn_of_next_beside_newest(statements);
+        self.warn_of_halfway_values(statements, per_step);
         let components = &self.frame.components;
         let offsets: Vec<i64> = components.iter().map(|c| c.time.0).collect();
         let ids = (0..components.len()).map(|i| ComponentId(i as u32));
@@ -268,21 +269,55 @@ impl Resolver<'_> {
         }
     }
 
-    /// The components whose newest value a statement reads.
-    fn newest_read_by(&mut self, statement: &Statement) -> BTreeSet<ComponentId> {
+    /// The components of which a statement reads a level; `None` is the newest value.
+    fn read_by(
+        &mut self,
+        statement: &Statement,
+        wanted: Option<LevelKey>,
+    ) -> BTreeSet<ComponentId> {
         let mut found = BTreeSet::new();
         for advance in &statement.updates {
             self.graph.visit(advance.value.node, &mut |node| {
-                if let Node::Field {
-                    component,
-                    level: None,
-                } = node
+                if let Node::Field { component, level } = node
+                    && level == wanted
                 {
                     found.insert(component);
                 }
             });
         }
         found
+    }
+
+    /// Warns where `u@prev` is read between two updates of `u`: it is then the value that the one before gave in the
+    /// last step, not the value at the end of that step.
+    fn warn_of_halfway_values(&mut self, statements: &[Statement], per_step: &[u8]) {
+        let mut done = vec![0_u8; per_step.len()];
+        for statement in statements {
+            let read = self.read_by(statement, Some(LevelKey::Prev));
+            let halfway = read.into_iter().find(|c| {
+                let done = done[c.index()];
+                done > 0 && done < per_step[c.index()]
+            });
+            if let Some(c) = halfway {
+                let name = &self.frame.components[c.index()].name;
+                let (done, all) = (done[c.index()], per_step[c.index()]);
+                let message = format!(
+                    "`{name}@prev` is not the value at the end of the last step here, but the one after update {done} \
+                     of {all} of `{name}` in it"
+                );
+                let hint = format!(
+                    "a field keeps the value of that end: `old = {name}` before the first update, and `old` here"
+                );
+                let at = &statement.value;
+                let d = Diagnostic::warning(codes::HALFWAY, message)
+                    .at(&at.source, at.span, "read here")
+                    .hint(hint);
+                self.report.push(d);
+            }
+            for advance in &statement.updates {
+                done[advance.target.index()] += 1;
+            }
+        }
     }
 
     /// Warns where a statement reads `P@next` and plain `P`, which is then the same value. The statements that do.
@@ -292,7 +327,7 @@ impl Resolver<'_> {
             if statement.next.is_empty() {
                 continue;
             }
-            let newest = self.newest_read_by(statement);
+            let newest = self.read_by(statement, None);
             let both = statement.next.iter().find(|&&c| {
                 let own = statement.advances(c);
                 !own && newest.contains(&c)

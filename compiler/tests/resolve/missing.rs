@@ -54,6 +54,48 @@ fn a_missing_use_is_found_in_the_whole_library() {
 }
 
 #[test]
+fn a_field_that_is_called_is_read_beside_its_place() {
+    let text = "scheme s {
+  axes x, y
+  param h = 0.5
+  field u : scalar on nodes
+  step { u += u(x + h) - u }
+}";
+    assert_eq!(
+        hints(text, "E0106"),
+        ["a value beside it is read by its distance in cells: `u[1, 0]`"]
+    );
+    assert_eq!(hints("const c = 3\nconst a = c(2)", "E0106"), [""]);
+}
+
+#[test]
+fn a_medium_beside_a_difference_is_the_one_to_be_averaged() {
+    let text = |product: &str| {
+        format!(
+            "scheme s {{
+  axes x
+  coef D on nodes = 1 + x
+  field u : scalar on nodes
+  field q : scalar on cells
+  step {{ q = {product}; u -= d(q, x) }}
+}}"
+        )
+    };
+    let mean = "take the mean along x: `avg(D, x)`, or the value half a cell away: `D[+1/2]`";
+    assert_eq!(hints(&text("D * d(u, x)"), "E0201"), [mean]);
+    assert_eq!(hints(&text("d(u, x) * D"), "E0201"), [mean]);
+}
+
+#[test]
+fn lengths_outside_of_a_small_domain_are_written_with_exponents() {
+    let text = "use std::wave::wave_1d
+problem p { scheme wave_1d { h = 1e-9, dt = 5e-10 }; domain 20; probe u at x = 10; steps 1 }";
+    let found = checked(&TestWorld::default(), text);
+    assert_eq!(found.0[0].message, "`x = 10` lies outside of the domain");
+    assert_eq!(hints(text, "E0506"), ["along x it goes from 0 to 2e-8"]);
+}
+
+#[test]
 fn the_suggested_use_works() {
     let text = problem("source E.x at (1, 1, 1) += ricker(t, f0 = 1) * c0");
     let all = hints(&text, "E0101");

@@ -1,5 +1,5 @@
-//! The programs of the chapters on first questions, layers and incident waves are right: without errors, warnings and,
-//! as they are rounded on purpose, with notes alone.
+//! The programs of the chapters on the language, first questions, layers and incident waves are right: without errors,
+//! warnings and, as they are rounded on purpose, with notes alone.
 
 use crate::support::*;
 use torre_grammar::diag::Severity;
@@ -28,10 +28,11 @@ problem q {{
 
 /// Whole programs; lines of them stand in these chapters, too.
 #[test]
-fn programs_with_layers_and_waves_are_right() {
+fn programs_of_whole_chapters_are_right() {
     let chapters = [
         include_str!("../../../docs/src/layers.md"),
         include_str!("../../../docs/src/waves.md"),
+        include_str!("../../../docs/src/language.md"),
     ];
     let blocks = chapters.iter().flat_map(|c| c.split("```torre\n").skip(1));
     let blocks = blocks.filter_map(|block| block.split("```").next());

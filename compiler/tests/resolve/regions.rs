@@ -252,3 +252,42 @@ problem p {{ scheme s; domain 8; steps 1 }}"
     let message = refused(&text("where x < 3 { u = 1; u = 2 } else { u = 2 }; E = E"));
     assert!(message.contains("error E0414"), "{message}");
 }
+
+#[test]
+fn a_statement_that_acts_nowhere_is_warned_of() {
+    let warned = |condition: &str| {
+        let text = format!(
+            "scheme s {{
+  axes x, y
+  param h = 0.1
+  region rim = nowhere
+  field u : scalar on nodes levels 2
+  field v : vector on faces
+  step {{
+    u@next = 2 * u - u@prev + 0.001 * d2(u, x)
+    where {condition} {{
+      u = 0
+      v = [0, 0]
+    }}
+  }}
+}}
+problem p {{ scheme s; domain 20 x 20; steps 1 }}"
+        );
+        let found = checked(&TestWorld::default(), &text);
+        let with = found.0.iter().filter(|d| d.code.0 == "W0502");
+        let messages: Vec<String> = with.map(|d| d.message.clone()).collect();
+        messages
+    };
+    let [u, v] = ["u", "v.x"].map(|n| format!("no value of `{n}` lies where this statement acts"));
+    // Between the values, and beyond them.
+    assert_eq!(warned("x == 0.13"), [u.clone(), v.clone()]);
+    assert_eq!(warned("x > lx"), [u.clone(), v]);
+    // At some component, or where a constant says so.
+    assert_eq!(warned("x == 0.05"), [u]);
+    assert!(warned("x < h/2").is_empty());
+    assert!(warned("rim").is_empty());
+    assert!(
+        warned("x^2 + y^2 < 0").is_empty(),
+        "not told by single coordinates"
+    );
+}

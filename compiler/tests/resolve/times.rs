@@ -111,6 +111,28 @@ fn a_plain_name_beside_the_next_value_is_that_value() {
 }
 
 #[test]
+fn an_earlier_value_between_two_updates_is_that_of_the_update_before() {
+    let u = "  field u : scalar on nodes levels 2\n  field old : scalar on nodes\n";
+    let wave = "u@next = 2 * u - u@prev + 0.2 * d2(u, x)";
+    // A condition at the end that needs the old value there.
+    let end = "where x < 0.5 { u = u@prev[1] - 0.3 * (u[1] - u@prev) }";
+    assert_eq!(
+        warned(u, &format!("old = u\n {wave}\n {end}")),
+        [
+            "W0303: `u@prev` is not the value at the end of the last step here, but the one after update 1 of 2 of \
+             `u` in it"
+        ]
+    );
+    // Before the first update and after the last one it is a value at the end of a step.
+    let kept = end.replace("u@prev", "old");
+    assert!(warned(u, &format!("old = u\n {wave}\n {kept}")).is_empty());
+    assert!(warned(u, &format!("{wave}\n {kept}\n old = u - u@prev")).is_empty());
+    // So it is where branches advance the value once.
+    let branches = format!("where x < 3 {{ {wave} }} else {{ u@next = u@prev }}\n old = u@prev");
+    assert!(warned(u, &branches).is_empty());
+}
+
+#[test]
 fn the_warning_comes_once_with_all_places_and_says_what_to_declare() {
     let fields = "  field v : scalar on nodes\n  field p : scalar on cells\n";
     let text = scheme(fields, "v -= 0.5 * d(p, x)\n p -= 0.5 * d(v, x)");
