@@ -14,7 +14,7 @@ fn command(words: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
-/// Sizes of pyramids that are left open are chosen for the GPU, not among those that suit processors.
+/// Sizes of pyramids that are left open are chosen for the GPU, not from the list for processors.
 #[test]
 fn open_sizes_of_pyramids_suit_a_gpu() {
     let plan = |example: &str, schedule: &str| {

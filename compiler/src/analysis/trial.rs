@@ -20,7 +20,7 @@ const READS: f64 = 1e9;
 const FOLDS: f64 = 40.0;
 const LEAST_FOLDS: f64 = 12.0;
 
-/// What came of some steps of a piece of the lattice.
+/// The result of some steps of a piece of the lattice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     pub cells: i64,

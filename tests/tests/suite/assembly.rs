@@ -1,6 +1,7 @@
 //! NVIDIA's assembler takes the kernels of all examples, and on servers' GPUs no thread needs memory of its own.
 
 use crate::assembler::Assembler;
+use crate::gpu::LORENTZ;
 use std::path::{Path, PathBuf};
 use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::backend::gpu::layerwise::Shape;
@@ -284,13 +285,7 @@ fn towers_with_states_that_follow_old_values_are_assembled_without_spills() {
         format!(
             "use std::maxwell::maxwell42
 use std::curl::curl
-def lorentz(E, body, dt, w0 = 0.3, wp = 0.2, loss = 0.01) {{
-  state J in body
-  state P in body
-  J@next = ((1 - loss*dt/2) * J + dt * (wp^2 * E - w0^2 * P)) / (1 + loss*dt/2)
-  P@next = P + dt * J@next
-  J@next
-}}
+{LORENTZ}
 scheme dispersive : maxwell42 {{
   region body = x > 384
   step {{

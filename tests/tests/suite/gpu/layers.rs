@@ -45,13 +45,7 @@ problem p {{
 }}
 "
         );
-        let options = Options {
-            precision,
-            ..Options::default()
-        };
-        let world = FileWorld::beside(std::path::Path::new("."));
-        let resolved = load(&world, &Source::new("layers", &text), &options);
-        let resolved = resolved.unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        let resolved = resolved_in(&text, precision);
         let (scheme, problem) = (&resolved.scheme, &resolved.problem);
         let (plan, model) = plan_of(&device, scheme, problem, schedule);
         assert!(
@@ -101,19 +95,12 @@ problem p {
     assert!(starts <= 3, "{starts}");
 }
 
-/// The medium with memory of the book, as a base with these axes has it: its states follow the values of `E` that the
-/// update of `E` overwrites. Layers lie across the body.
+/// [`LORENTZ`] as a base with these axes has it. Layers lie across the body.
 fn dispersive(base: &str, update: &str, problem: &str) -> String {
     format!(
         "use std::maxwell::{base}
 use std::curl::curl
-def lorentz(E, body, dt, w0 = 0.3, wp = 0.2, loss = 0.01) {{
-  state J in body
-  state P in body
-  J@next = ((1 - loss*dt/2) * J + dt * (wp^2 * E - w0^2 * P)) / (1 + loss*dt/2)
-  P@next = P + dt * J@next
-  J@next
-}}
+{LORENTZ}
 scheme dispersive : {base} {{
   region body = x > 3 and x < 11 and y > 2
   region ball = (x - 7)^2 + (y - 6)^2 < 20
@@ -157,14 +144,7 @@ fn media_with_memory_give_the_bits_of_the_reference() {
     ];
     for (base, update, problem, schedule) in cases {
         for precision in [Precision::F32, Precision::F64] {
-            let text = dispersive(base, update, problem);
-            let options = Options {
-                precision,
-                ..Options::default()
-            };
-            let world = FileWorld::beside(std::path::Path::new("."));
-            let resolved = load(&world, &Source::new("body", &text), &options);
-            let resolved = resolved.unwrap_or_else(|e| panic!("{base}: {e:?}"));
+            let resolved = resolved_in(&dispersive(base, update, problem), precision);
             let (scheme, problem) = (&resolved.scheme, &resolved.problem);
             let updates = scheme.stages.iter().flat_map(|s| &s.updates);
             let old = |u: &&Update| u.amendments.iter().any(|a| scheme.needs_old(u, a));

@@ -29,7 +29,7 @@ use torre_compiler::driver::load;
 use torre_compiler::host::{HostExpr, HostUnary};
 use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use torre_compiler::problem::{self, Problem};
-use torre_compiler::resolve::Options;
+use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, Update, verify};
 use torre_compiler::statics::{Files, NoFiles};
@@ -102,6 +102,27 @@ fn compare_any(
         Precision::F64 => compare::<f64>,
     };
     compare(library, device, scheme, problem, files, shape, towers)
+}
+
+/// The medium with memory of the book: its states follow the values of `E` that the update of `E` overwrites.
+pub(crate) const LORENTZ: &str = "
+def lorentz(E, body, dt, w0 = 0.3, wp = 0.2, loss = 0.01) {
+  state J in body
+  state P in body
+  J@next = ((1 - loss*dt/2) * J + dt * (wp^2 * E - w0^2 * P)) / (1 + loss*dt/2)
+  P@next = P + dt * J@next
+  J@next
+}";
+
+/// The only problem of a text.
+fn resolved_in(text: &str, precision: Precision) -> Resolved {
+    let options = Options {
+        precision,
+        ..Options::default()
+    };
+    let world = FileWorld::beside(std::path::Path::new("."));
+    let resolved = load(&world, &Source::new("problem", text), &options);
+    resolved.unwrap_or_else(|e| panic!("{precision}: {e:?}\n{text}"))
 }
 
 fn library() -> Option<&'static Library> {

@@ -57,13 +57,7 @@ problem table {{
 }}
 "
         );
-        let options = Options {
-            precision,
-            ..Options::default()
-        };
-        let world = FileWorld::beside(std::path::Path::new("."));
-        let resolved = load(&world, &Source::new("quotients", &text), &options);
-        let resolved = resolved.unwrap_or_else(|e| panic!("{precision}: {e:?}"));
+        let resolved = resolved_in(&text, precision);
         let (scheme, problem) = (&resolved.scheme, &resolved.problem);
         let shape = Shape::of(scheme);
         let result = compare_any(library, &device, scheme, problem, &NoFiles, shape, None);

@@ -89,7 +89,7 @@ pub(super) fn kept_updates(scheme: &Scheme, stage: StageId, zone: ZoneId) -> Upd
     kept
 }
 
-/// Bytes of memory for old values: those of the stage that keeps most.
+/// Bytes of memory for old values, as many as the stage needs that keeps most.
 pub fn kept_bytes(scheme: &Scheme, layout: &Layout) -> u64 {
     let stages = scheme.stage_ids();
     let elements = stages.map(|stage| KeptBox::all(scheme, layout, stage).1);
