@@ -123,8 +123,8 @@ impl Kernel<'_> {
     }
 
     /// A quotient or a root of a number. NVIDIA's assembler takes a way of some hundred instructions for 0, and most
-    /// fields are 0 in most of a grid for a long time. So `stand_in` has the place of a zero, and the zero is multiplied
-    /// by its result: the product has the sign that the result of a zero has, and is NaN where that is.
+    /// fields are 0 in most of a grid for a long time. So `stand_in` has the place of a zero, and the zero is
+    /// multiplied by its result: the product has the sign that the result of a zero has, and is NaN where that is.
     fn apart_from_zero(
         &mut self,
         a: Operand,
