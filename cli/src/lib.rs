@@ -1,5 +1,5 @@
 //! The `torre` command: a thin layer over the compiler and the runtime. It reads the command line, shows diagnostics
-//! and progress, and turns outcomes into exit statuses.
+//! and progress, and gives the exit status of an outcome.
 
 mod analyze;
 mod args;

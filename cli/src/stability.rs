@@ -274,7 +274,7 @@ pub fn name_wave(scheme: &Scheme, wave: &Growth) -> String {
     let grid = &scheme.grid;
     let mut lengths: Vec<(String, Vec<&str>)> = Vec::new();
     for axis in grid.present() {
-        // A whole turn from cell to cell is none.
+        // A phase of 2 pi from cell to cell is none.
         let phase = wave.phase[axis].abs() % TAU;
         let phase = phase.min(TAU - phase);
         if phase < 1e-3 {

@@ -34,8 +34,8 @@ impl Order {
         index.div_euclid(self.width.max(1))
     }
 
-    /// Whether strips are narrow enough for a periodic middle axis: the tile before the first one of a row lies in another
-    /// strip then.
+    /// Whether strips are narrow enough for a periodic middle axis: the tile before the first one of a row lies in
+    /// another strip then.
     pub(super) fn closes(self, towers: &Towers) -> bool {
         let Known { back, later } = known_before(towers);
         later <= 0 || back <= -self.width.max(1)

@@ -111,7 +111,7 @@ impl Kernel<'_> {
             Precision::F32 => (2_f64.powi(-30), ["div.rn.f32 $0, $1, $2;", "=f,f,f"]),
             Precision::F64 => (2_f64.powi(-100), ["div.rn.f64 $0, $1, $2;", "=d,d,d"]),
         };
-        self.apart_from_zero(a, &[b], small, code)
+        self.with_stand_in(a, &[b], small, code)
     }
 
     fn root(&mut self, a: Operand) -> Operand {
@@ -119,13 +119,13 @@ impl Kernel<'_> {
             Precision::F32 => ["sqrt.rn.f32 $0, $1;", "=f,f"],
             Precision::F64 => ["sqrt.rn.f64 $0, $1;", "=d,d"],
         };
-        self.apart_from_zero(a, &[], 1.0, code)
+        self.with_stand_in(a, &[], 1.0, code)
     }
 
     /// A quotient or a root of a number. NVIDIA's assembler takes a way of some hundred instructions for 0, and most
     /// fields are 0 in most of a grid for a long time. So `stand_in` has the place of a zero, and the zero is
     /// multiplied by its result: the product has the sign that the result of a zero has, and is NaN where that is.
-    fn apart_from_zero(
+    fn with_stand_in(
         &mut self,
         a: Operand,
         others: &[Operand],

@@ -35,22 +35,22 @@ pub struct ZoneKernel {
 pub enum ZoneAct {
     /// Copies values that amendments read and the updates of the stage overwrite, before these do.
     Keep,
-    /// Amends updates. `turn`: kernels of the same box that come before, where amendments are not in the order of
+    /// Amends updates. `nth`: how many kernels of the same box come before, where amendments are not in the order of
     /// zones.
-    Amend { turn: usize },
+    Amend { nth: usize },
 }
 
 /// Amendments of a stage that may act together.
-struct Turn {
+struct AmendmentSet {
     zone: ZoneId,
     updates: UpdateSet,
 }
 
-/// The amendments of a stage, each update's in their order; a turn for each zone where that is the order of zones.
-fn turns(scheme: &Scheme, stage: StageId) -> Vec<Turn> {
+/// The amendments of a stage, each update's in their order; a set for each zone where that is the order of zones.
+fn amendment_sets(scheme: &Scheme, stage: StageId) -> Vec<AmendmentSet> {
     let updates = &scheme.stages[stage.index()].updates;
     let mut done = vec![0; updates.len()];
-    let mut turns = Vec::new();
+    let mut sets = Vec::new();
     loop {
         let next = |done: &[usize], number: usize| {
             let amendment = updates[number].amendments.get(done[number]);
@@ -58,7 +58,7 @@ fn turns(scheme: &Scheme, stage: StageId) -> Vec<Turn> {
         };
         let zones = (0..updates.len()).filter_map(|number| next(&done, number));
         let Some(zone) = zones.min() else {
-            return turns;
+            return sets;
         };
         let mut own = UpdateSet::default();
         for number in 0..updates.len() {
@@ -67,7 +67,7 @@ fn turns(scheme: &Scheme, stage: StageId) -> Vec<Turn> {
                 done[number] += 1;
             }
         }
-        turns.push(Turn { zone, updates: own });
+        sets.push(AmendmentSet { zone, updates: own });
     }
 }
 
@@ -92,18 +92,18 @@ impl ZoneKernel {
 
     /// The kernels that run after the updates of a stage, in their order.
     pub fn after(scheme: &Scheme, layout: &Layout, stage: StageId, phase: u32) -> Vec<ZoneKernel> {
-        let turns = turns(scheme, stage);
+        let sets = amendment_sets(scheme, stage);
         let mut kernels = Vec::new();
-        for (number, Turn { zone, .. }) in turns.iter().enumerate() {
-            let before = turns[..number].iter().filter(|other| other.zone == *zone);
-            let turn = before.count();
+        for (number, AmendmentSet { zone, .. }) in sets.iter().enumerate() {
+            let before = sets[..number].iter().filter(|other| other.zone == *zone);
+            let nth = before.count();
             let boxes = layout.zones[zone.index()].boxes.len();
             kernels.extend((0..boxes).map(|part| ZoneKernel {
                 stage,
                 phase,
                 zone: *zone,
                 part,
-                act: ZoneAct::Amend { turn },
+                act: ZoneAct::Amend { nth },
             }));
         }
         kernels
@@ -127,8 +127,8 @@ impl ZoneKernel {
         let place = format!("{stage}_p{phase}_{zone}_b{part}");
         match act {
             ZoneAct::Keep => format!("torre_keep_{place}"),
-            ZoneAct::Amend { turn: 0 } => format!("torre_amend_{place}"),
-            ZoneAct::Amend { turn } => format!("torre_amend_{place}_t{turn}"),
+            ZoneAct::Amend { nth: 0 } => format!("torre_amend_{place}"),
+            ZoneAct::Amend { nth } => format!("torre_amend_{place}_t{nth}"),
         }
     }
 
@@ -136,11 +136,10 @@ impl ZoneKernel {
     pub(super) fn updates(&self, scheme: &Scheme) -> UpdateSet {
         match self.act {
             ZoneAct::Keep => kept_updates(scheme, self.stage, self.zone),
-            ZoneAct::Amend { turn } => {
-                let turns = turns(scheme, self.stage).into_iter();
-                let mut own = turns.filter(|other| other.zone == self.zone);
-                own.nth(turn)
-                    .map_or(UpdateSet::default(), |own| own.updates)
+            ZoneAct::Amend { nth } => {
+                let sets = amendment_sets(scheme, self.stage).into_iter();
+                let mut own = sets.filter(|other| other.zone == self.zone);
+                own.nth(nth).map_or(UpdateSet::default(), |own| own.updates)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Old values that amendments read: before the updates of a stage overwrite them, a kernel for each box of a zone
 //! copies them to memory of their own.
 //!
-//! The memory is as large as the stage needs that keeps most, and stages take turns with it. In a box, all old values
+//! The memory is as large as the stage needs that keeps most, and all stages share it. In a box, all old values
 //! of an update lie together, in rows that begin at lines of the cache.
 
 use super::amend::ZoneKernel;

@@ -144,7 +144,7 @@ fn boxes_are_covered() {
     }
 }
 
-/// Old values are kept for updates whose amendments read them alone, in memory with which stages take turns.
+/// Old values are kept for updates whose amendments read them alone, in memory that all stages share.
 #[test]
 fn old_values_are_kept_where_amendments_read_them() {
     let mut scheme = maxwell(2, Precision::F32, [12, 5, 40]);
