@@ -21,7 +21,7 @@ use torre_compiler::tile::stage_blocks;
 use torre_compiler::world::{ArrayInfo, World};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
-use torre_runtime::host::{Calculation, Order, Progress};
+use torre_runtime::host::{Calculation, Order, Progress, measure};
 use torre_runtime::program::layerwise_kernels;
 
 include!("../../stdlib/index.rs");
@@ -217,8 +217,9 @@ impl<'a, T: Real> Running<'a, T> {
                 .ok_or_else(|| format!("the scheme has no component {name}"))?;
             fields.push((id, *age));
         }
-        let calculation = Calculation::new(scheme, problem, &NoFiles, threads)
+        let mut calculation = Calculation::new(scheme, problem, &NoFiles, threads)
             .map_err(|e| format!("cannot start: {e:?}"))?;
+        calculation.kept = measure::machine(threads).kept();
         let mut running = Self {
             calculation,
             kernels,

@@ -101,6 +101,8 @@ struct Run<'a, T> {
     /// The expectation where there is a schedule, and the computer on which it is to be measured.
     expected: Option<(Expected, Option<Computer>)>,
     threads: usize,
+    /// Bytes that a core keeps while it sweeps over the grid, if the machine was measured.
+    kept: Option<u64>,
     check: Option<Check>,
     precision: std::marker::PhantomData<T>,
 }
@@ -169,6 +171,7 @@ impl<'a, T: Value> Run<'a, T> {
             (BackendArg::Reference, _) | (_, Target::Gpu) => None,
             _ => Some(schedule::plan(order, source, resolved, threads, &rates)?),
         };
+        let kept = planned.as_ref().map(|planned| planned.machine.kept());
         let mut gpu = match (target, &planned) {
             (Target::Gpu, _) => Some(asked.open()?),
             (Target::Either, Some(planned)) if sweep.is_none() => {
@@ -231,6 +234,7 @@ impl<'a, T: Value> Run<'a, T> {
             rates,
             expected,
             threads,
+            kept,
             check: args.verify.then_some(match small {
                 true => Check::Reference,
                 false => large,
@@ -370,8 +374,10 @@ impl<'a, T: Value> Run<'a, T> {
         files: &'b LoadedFiles,
         order: Order<'b>,
     ) -> Result<Compiled<'b, T>, SetupError> {
+        let mut calculation = Calculation::new(self.scheme, self.problem, files, self.threads)?;
+        calculation.kept = self.kept.unwrap_or(calculation.kept);
         Ok(Compiled {
-            calculation: Calculation::new(self.scheme, self.problem, files, self.threads)?,
+            calculation,
             set,
             code,
             order,

@@ -111,9 +111,6 @@ pub struct KernelSet {
     /// Whether kernels write the ghosts along the inner axis of all that they compute. They do where the layout is that
     /// of the whole domain.
     pub ends: bool,
-    /// Whether kernels, while they compute a group, fetch the values that the next group of a run reads for the first
-    /// time: for runs whose rows come from memory.
-    pub ahead: bool,
 }
 
 impl KernelSet {
@@ -135,7 +132,6 @@ impl KernelSet {
         }
         Self {
             ends: layout.whole,
-            ahead: false,
             bands,
             layout,
             kernels: distinct(all),

@@ -2,8 +2,8 @@
 //!
 //! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the
 //! outer and middle axes: one *row* along the inner axis for every (component, time level) and every coefficient.
-//! Groups follow each other along the middle axis, then along the outer axis. So every operand of an update lies at a
-//! constant displacement from the target's group, and one pointer serves a whole kernel.
+//! Every operand of an update lies at a constant displacement from the target's group, so that one pointer serves a
+//! whole kernel. Planes across the outer axis follow each other. In a plane, rows have one of two orders ([`Order`]).
 //!
 //! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`].
 //! Between rows lies a pad wide enough for the ghosts below and above; rows are an odd number of cache lines apart, so
@@ -39,6 +39,18 @@ pub const PAGE: usize = 4096;
 /// The states of a zone lie in planes if the longest of its boxes has this share of the outer axis, or more.
 const LONG: i64 = 8;
 
+/// How rows follow each other in a plane across the outer axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Group by group along the middle axis: a GPU's towers copy all rows of a group, and a pyramid's patch stays in a
+    /// cache.
+    ByGroup,
+    /// Component by component: the rows of one follow each other along the middle axis, so that each operand of a
+    /// kernel that walks along this axis is a stream of addresses which ends with the plane. The prefetchers of a CPU
+    /// follow such streams; they lose a row of a kilobyte between rows of other components.
+    ByComponent,
+}
+
 /// A row of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub u32);
@@ -57,12 +69,15 @@ pub struct Layout {
     pub whole: bool,
     /// Whether it is for a calculation window.
     pub windowed: bool,
+    pub order: Order,
     /// Ghosts kept below and above the domain.
     pub reach: PerAxis<[i32; 2]>,
     /// Largest extent of a component along each axis.
     pub extent: PerAxis<i64>,
     /// Rows in a group.
     pub rows: u32,
+    /// Elements of a row, its pad included.
+    pub pitch: i64,
     /// From a row to the next one of its group.
     pub row_stride: i64,
     /// From an index to the next along each axis.
@@ -164,8 +179,8 @@ pub struct Lines {
 /// How far planes across the outer axis are from each other.
 #[derive(Clone, Copy, Debug)]
 enum Planes {
-    /// By their groups.
-    Whole,
+    /// By their rows.
+    Whole(Order),
     /// By the groups of a stripe of this number of indices, at most all of them, and a gap.
     Stripe { indices: i64, gap: i64 },
     /// By the groups of a plane and this number of elements, rounded up to pages.
@@ -178,12 +193,12 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, ALIGNMENT, Planes::Whole)
+        Layout::placed(scheme, ALIGNMENT, Planes::Whole(Order::ByComponent))
     }
 
     /// For a GPU: values that its threads access together lie in as few lines of its caches as possible.
     pub fn for_gpu(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, GPU_ALIGNMENT, Planes::Whole)
+        Layout::placed(scheme, GPU_ALIGNMENT, Planes::Whole(Order::ByGroup))
     }
 
     /// The same with a *gap* of some groups between planes across the outer axis, which hold nothing.
@@ -365,7 +380,8 @@ impl Layout {
         extent: PerAxis<i64>,
         reach: PerAxis<[i32; 2]>,
     ) -> Result<Layout, TooLarge> {
-        Layout::arranged(scheme, extent, reach, ALIGNMENT, Planes::Whole)
+        let planes = Planes::Whole(Order::ByGroup);
+        Layout::arranged(scheme, extent, reach, ALIGNMENT, planes)
     }
 
     fn arranged(
@@ -411,14 +427,25 @@ impl Layout {
         let shown = extent[Axis::INNER].checked_add(above).ok_or(TooLarge)?;
         let shown = div_ceil(below, piece) * piece + div_ceil(shown, piece).saturating_mul(piece);
         let lines = shown.div_euclid(line) + 1;
-        let row_stride = (lines | 1).checked_mul(line).ok_or(TooLarge)?;
         let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
-        let group = mul(row_stride, i64::from(rows.max(1)))?;
+        let pitch = mul(lines | 1, line)?;
         let all = wide(Axis::MIDDLE)?;
+        let in_group = i64::from(rows.max(1));
+        let group = mul(pitch, in_group)?;
+        let order = match planes {
+            Planes::Whole(order) => order,
+            Planes::Stripe { .. } | Planes::Window(_) => Order::ByGroup,
+        };
+        let (row_stride, middle_stride) = match order {
+            Order::ByGroup => (pitch, group),
+            // An odd number of cache lines again, so that rows of a group do not collide in cache sets.
+            Order::ByComponent => (mul(mul(lines | 1, all)? | 1, line)?, pitch),
+        };
         let mut lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
         let mut beyond = 0;
         let plane = match planes {
-            Planes::Whole => mul(group, all)?,
+            Planes::Whole(Order::ByGroup) => mul(group, all)?,
+            Planes::Whole(Order::ByComponent) => mul(row_stride, in_group)?,
             Planes::Stripe { indices, gap } => {
                 let apart = indices.clamp(1, all).checked_add(gap.max(0));
                 let apart = apart.ok_or(TooLarge)?;
@@ -437,11 +464,11 @@ impl Layout {
         };
         let total = mul(plane, wide(Axis::OUTER)?)?;
         let total = total.checked_add(beyond).ok_or(TooLarge)?;
-        let stride = PerAxis([plane, group, 1]);
+        let stride = PerAxis([plane, middle_stride, 1]);
         let origin = total
             .checked_add(lead)
             .and_then(|_| mul(i64::from(reach[Axis::OUTER][0]), plane).ok())
-            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * group + lead))
+            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * middle_stride + lead))
             .ok_or(TooLarge)?;
         let elements = total.checked_add(lead + 2 * line).ok_or(TooLarge)?;
         // Bytes must be addressable with room to spare for displacements.
@@ -452,9 +479,11 @@ impl Layout {
             element_bytes,
             whole: false,
             windowed: false,
+            order,
             reach,
             extent,
             rows,
+            pitch,
             row_stride,
             stride,
             origin,
@@ -481,7 +510,7 @@ impl Layout {
 
     /// The data of planes across the outer axis at some indices along the middle axis: rows of the grid, and after them
     /// the states of each box of a zone there, in the order of boxes. Layouts of the same scheme for the same alignment
-    /// have the same lines.
+    /// and with the same order have the same lines.
     pub fn part(&self, planes: Interval, rows: Interval) -> Vec<Lines> {
         let [planes, rows] = [
             planes.intersect(self.visible(Axis::OUTER)),
@@ -490,12 +519,16 @@ impl Layout {
         // The first row of a group begins with its ghosts.
         let piece = (PIECE / self.element_bytes) as i64;
         let below = div_ceil(i64::from(self.reach[Axis::INNER][0]), piece) * piece;
-        let grid = Lines {
-            first: self.group(planes.lo, rows.lo) - below,
+        let streams = match self.order {
+            Order::ByGroup => 1,
+            Order::ByComponent => i64::from(self.rows),
+        };
+        let grid = (0..streams).map(|n| Lines {
+            first: self.group(planes.lo, rows.lo) + n * self.row_stride - below,
             length: rows.len() * self.stride[Axis::MIDDLE],
             apart: self.stride[Axis::OUTER],
             count: planes.len(),
-        };
+        });
         let line = (GPU_ALIGNMENT / self.element_bytes) as i64;
         let of_box = |(zone, own): (&ZoneLayout, &BoxLayout)| {
             let [x, y] = [(Axis::OUTER, planes), (Axis::MIDDLE, rows)]
@@ -510,7 +543,7 @@ impl Layout {
         };
         let boxes = self.zones.iter();
         let boxes = boxes.flat_map(|zone| zone.boxes.iter().map(move |own| (zone, own)));
-        let all = [grid].into_iter().chain(boxes.map(of_box));
+        let all = grid.chain(boxes.map(of_box));
         all.filter(|lines| lines.length > 0 && lines.count > 0)
             .collect()
     }

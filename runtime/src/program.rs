@@ -95,10 +95,7 @@ impl From<llvm::Error> for CompileError {
 
 /// The kernels that a layerwise run needs: one for each set of updates that runs together somewhere, in each phase.
 pub fn layerwise_kernels(scheme: &Scheme) -> Result<KernelSet, TooLarge> {
-    Ok(KernelSet {
-        ahead: true,
-        ..layerwise_kernels_for(scheme, Layout::new(scheme)?)
-    })
+    Ok(layerwise_kernels_for(scheme, Layout::new(scheme)?))
 }
 
 /// The same for values as a layout of the scheme arranges them.

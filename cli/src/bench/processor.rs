@@ -186,7 +186,11 @@ impl<'a> OnProcessor<'a> {
     }
 
     fn calculation<T: Number>(&self) -> Result<Calculation<'a, T>, SetupError> {
-        Calculation::new(self.scheme, self.problem, self.files, self.machine.threads)
+        let machine = self.machine;
+        let mut calculation =
+            Calculation::new(self.scheme, self.problem, self.files, machine.threads)?;
+        calculation.kept = machine.kept();
+        Ok(calculation)
     }
 
     /// A calculation that a plan advances.

@@ -7,7 +7,6 @@
 //! may come before or after them.
 
 use super::ends::RowEnds;
-use crate::distinct::distinct;
 use crate::kernel::{KernelSet, RowKernel, Stream, record_width, run_axis};
 use crate::lattice::Axis;
 use crate::scheme::{
@@ -31,8 +30,6 @@ pub struct RowProgram {
     pub streams: Vec<StreamUse>,
     /// From a run to the next one in the list, in bytes.
     pub record: i64,
-    /// Rows that the next group of a run touches and this one does not, to be fetched while this one is computed.
-    pub ahead: Vec<i64>,
     /// Ghosts to write after each row.
     pub ends: Vec<RowEnds>,
     /// Where the rows of the targets end along the inner axis, the shortest ones: most calls end there.
@@ -247,21 +244,7 @@ impl RowProgram {
             true => Vec::new(),
             false => builder.updates(kernel.zones),
         };
-        let mut ahead = Vec::new();
-        if set.ahead {
-            let touched = builder.ops[..common].iter().filter_map(|op| match op {
-                RowOp::Load(place) => Some(place.row),
-                _ => None,
-            });
-            let stored = stores.iter().filter(|s| s.stream.is_none());
-            let touched = distinct(touched.chain(stored.map(|s| s.row)));
-            let next = touched.iter().map(|row| row + set.run_stride(scheme));
-            ahead = next
-                .filter(|row| touched.binary_search(row).is_err())
-                .collect();
-        }
         RowProgram {
-            ahead,
             symbol: format!("torre_{kernel}"),
             ops: builder.ops,
             common,

@@ -1,5 +1,9 @@
 //! The data of a computer for the compiler, measured by the runtime.
 
+/// How many times as fast as main memory a shared cache is, for one core, where values that a sweep reads again may come
+/// from it: measured are 2.8 and 3.3 on Zen 4 and Zen 5, where they may, and less than 2 on Xeons, where they should not.
+const FASTER: f64 = 2.0;
+
 /// A computer, as the model of [`super`] sees it. Rates are for reading and writing together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -27,6 +31,17 @@ impl Machine {
             self.memory_rate
         } else {
             self.memory_rate_all
+        }
+    }
+
+    /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid: half of its
+    /// share of the shared cache where that is much faster than main memory, else half of its own cache. With more
+    /// bytes, streams of addresses are longer; but values that updates read again come from the slower cache.
+    pub fn kept(&self) -> u64 {
+        let own = self.l2 / 2;
+        match self.l3_rate >= FASTER * self.memory_rate {
+            true => own.max(self.l3 / self.threads.max(1) as u64 / 2),
+            false => own,
         }
     }
 }

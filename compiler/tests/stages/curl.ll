@@ -31,18 +31,18 @@ step:
   br i1 %whole, label %ahead1, label %part
 part:
   %part.p = getelementptr double, ptr %g, i64 %z
-  %part.0.0.p = getelementptr i8, ptr %part.p, i64 576
+  %part.0.0.p = getelementptr i8, ptr %part.p, i64 1344
   %part.0.0 = load <2 x double>, ptr %part.0.0.p, align 8
-  %part.0.2.p = getelementptr i8, ptr %part.p, i64 384
+  %part.0.2.p = getelementptr i8, ptr %part.p, i64 896
   %part.0.2 = load <2 x double>, ptr %part.0.2.p, align 8
   %part.0.3 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0x3FD999999999999A), <2 x double> %part.0.2, <2 x double> %part.0.0)
-  %part.0.5.p = getelementptr i8, ptr %part.p, i64 192
+  %part.0.5.p = getelementptr i8, ptr %part.p, i64 448
   %part.0.5 = load <2 x double>, ptr %part.0.5.p, align 8
   %part.0.6 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0xBFD999999999999A), <2 x double> %part.0.5, <2 x double> %part.0.3)
-  %part.0.7.p = getelementptr i8, ptr %part.p, i64 200
+  %part.0.7.p = getelementptr i8, ptr %part.p, i64 456
   %part.0.7 = load <2 x double>, ptr %part.0.7.p, align 8
   %part.0.8 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0x3FD999999999999A), <2 x double> %part.0.7, <2 x double> %part.0.6)
-  %part.0.9.p = getelementptr i8, ptr %part.p, i64 1536
+  %part.0.9.p = getelementptr i8, ptr %part.p, i64 1088
   %part.0.9 = load <2 x double>, ptr %part.0.9.p, align 8
   %part.0.10 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0xBFD999999999999A), <2 x double> %part.0.9, <2 x double> %part.0.8)
   %mask.lo.64 = sub i64 %lo, %z
@@ -56,34 +56,34 @@ part:
   %mask.hi.v = shufflevector <2 x i32> %mask.hi.0, <2 x i32> poison, <2 x i32> zeroinitializer
   %mask.hi = icmp slt <2 x i32> <i32 0, i32 1>, %mask.hi.v
   %mask = and <2 x i1> %mask.lo, %mask.hi
-  %part.t0 = getelementptr i8, ptr %part.p, i64 576
+  %part.t0 = getelementptr i8, ptr %part.p, i64 1344
   call void @llvm.masked.store.v2f64.p0(<2 x double> %part.0.10, ptr align 8 %part.t0, <2 x i1> %mask)
   br i1 %part.more, label %step, label %next
 ahead1:
   %main1.full = sub i64 %full, 0
   %ahead1.p = getelementptr double, ptr %g, i64 %z
-  %ahead1.w0.0.p = getelementptr i8, ptr %ahead1.p, i64 192
+  %ahead1.w0.0.p = getelementptr i8, ptr %ahead1.p, i64 448
   %ahead1.w0.0 = load <2 x double>, ptr %ahead1.w0.0.p, align 8
   br label %main1
 main1:
   %main1.z = phi i64 [ %z, %ahead1 ], [ %main1.next, %main1 ]
   %main1.w0.0 = phi <2 x double> [ %ahead1.w0.0, %ahead1 ], [ %main1.w0.1, %main1 ]
   %main1.p = getelementptr double, ptr %g, i64 %main1.z
-  %main1.w0.1.p = getelementptr i8, ptr %main1.p, i64 208
+  %main1.w0.1.p = getelementptr i8, ptr %main1.p, i64 464
   %main1.w0.1 = load <2 x double>, ptr %main1.w0.1.p, align 8
-  %main1.0.0.p = getelementptr i8, ptr %main1.p, i64 576
+  %main1.0.0.p = getelementptr i8, ptr %main1.p, i64 1344
   %main1.0.0 = load <2 x double>, ptr %main1.0.0.p, align 8
-  %main1.0.2.p = getelementptr i8, ptr %main1.p, i64 384
+  %main1.0.2.p = getelementptr i8, ptr %main1.p, i64 896
   %main1.0.2 = load <2 x double>, ptr %main1.0.2.p, align 8
   %main1.0.3 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0x3FD999999999999A), <2 x double> %main1.0.2, <2 x double> %main1.0.0)
   %main1.0.5 = shufflevector <2 x double> %main1.w0.0, <2 x double> %main1.w0.0, <2 x i32> <i32 0, i32 1>
   %main1.0.6 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0xBFD999999999999A), <2 x double> %main1.0.5, <2 x double> %main1.0.3)
   %main1.0.7 = shufflevector <2 x double> %main1.w0.0, <2 x double> %main1.w0.1, <2 x i32> <i32 1, i32 2>
   %main1.0.8 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0x3FD999999999999A), <2 x double> %main1.0.7, <2 x double> %main1.0.6)
-  %main1.0.9.p = getelementptr i8, ptr %main1.p, i64 1536
+  %main1.0.9.p = getelementptr i8, ptr %main1.p, i64 1088
   %main1.0.9 = load <2 x double>, ptr %main1.0.9.p, align 8
   %main1.0.10 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0xBFD999999999999A), <2 x double> %main1.0.9, <2 x double> %main1.0.8)
-  %main1.t0.0 = getelementptr i8, ptr %main1.p, i64 576
+  %main1.t0.0 = getelementptr i8, ptr %main1.p, i64 1344
   store <2 x double> %main1.0.10, ptr %main1.t0.0, align 8
   %main1.next = add i64 %main1.z, 2
   %main1.again = icmp sle i64 %main1.next, %main1.full
@@ -92,7 +92,7 @@ behind1:
   %main1.more = icmp slt i64 %main1.next, %hi
   br i1 %main1.more, label %step, label %next
 next:
-  %g.next = getelementptr i8, ptr %g, i64 1152
+  %g.next = getelementptr i8, ptr %g, i64 192
   %left.next = sub i64 %left, 1
   %again = icmp sgt i64 %left.next, 0
   br i1 %again, label %row, label %behind.run
@@ -108,5 +108,4 @@ declare <2 x double> @llvm.sqrt.v2f64(<2 x double>)
 declare <2 x double> @llvm.fabs.v2f64(<2 x double>)
 declare void @llvm.masked.store.v2f64.p0(<2 x double>, ptr, <2 x i1>)
 declare i64 @llvm.smin.i64(i64, i64)
-declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 attributes #0 = { nounwind "prefer-vector-width"="128" }

@@ -116,7 +116,7 @@ impl Job {
     }
 }
 
-/// Kernels of all kinds: ghosts at ends, prefetching, zones, functions, comparisons of special values.
+/// Kernels of all kinds: ghosts at ends, zones, functions, comparisons of special values.
 fn jobs() -> Vec<Job> {
     let mut rng = Rng::new(11);
     let mut jobs = Vec::new();
@@ -133,8 +133,7 @@ fn jobs() -> Vec<Job> {
             functions,
         ];
         for scheme in known {
-            let mut set = whole(&scheme);
-            set.ahead = true;
+            let set = whole(&scheme);
             jobs.push(Job::new(scheme, set, &mut rng, 20));
         }
     }

@@ -22,6 +22,9 @@ use torre_compiler::statics::Files;
 /// Bytes of rows between a kernel and the work that follows it: a part of a core's level-2 cache.
 const CHUNK_BYTES: i64 = 128 << 10;
 
+/// What a core keeps in its caches where the machine was not measured ([`torre_compiler::cost::Machine::kept`]).
+const KEPT: u64 = 1 << 20;
+
 /// The state of a calculation in precision `T`, which is the scheme's.
 pub struct Calculation<'a, T> {
     pub scheme: &'a Scheme,
@@ -32,6 +35,9 @@ pub struct Calculation<'a, T> {
     pub(super) ghosts: Ghosts,
     pub(super) effects: Effects,
     pub(super) steps: u64,
+    /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid. The speed
+    /// depends on it, no result does.
+    pub kept: u64,
     /// For pyramids, once there were any.
     pub(super) buffers: Option<Buffers>,
     precision: std::marker::PhantomData<T>,
@@ -99,6 +105,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             ghosts,
             effects,
             steps: 0,
+            kept: KEPT,
             buffers: None,
             precision: std::marker::PhantomData,
         })
@@ -207,9 +214,9 @@ impl<'a, T: Real> Calculation<'a, T> {
             effects: &self.effects,
             cells,
             code,
-            kernels: KernelTable::new(self.scheme, set),
+            kernels: KernelTable::new(self.scheme, set, self.kept),
             chunk: (CHUNK_BYTES
-                / (self.layout.row_stride
+                / (self.layout.pitch
                     * i64::from(self.layout.rows.max(1))
                     * self.layout.element_bytes as i64))
                 .max(1),

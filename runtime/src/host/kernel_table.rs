@@ -6,8 +6,6 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::scheme::{ComponentId, Scheme, Stage, StageId, ZoneSet};
 
-/// A part of a core's level-2 cache.
-const STRIP_BYTES: i64 = 512 << 10;
 /// Narrower strips of rows would begin anew too often.
 const LEAST_WIDTH: i64 = 8;
 
@@ -98,9 +96,9 @@ fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
     bytes / scheme.precision.bytes() as i64
 }
 
-/// How many rows along the middle axis are advanced for one index of the outer axis after the other, such that all that
-/// they read for one index is in a level-2 cache until the next one.
-fn width(stage: &Stage, layout: &Layout) -> i64 {
+/// How many rows along the middle axis are advanced for one index of the outer axis after the other, such that they
+/// read at most `kept` bytes for one index.
+fn width(stage: &Stage, layout: &Layout, kept: u64) -> i64 {
     let mut read = BTreeSet::new();
     let mut others = 0;
     for update in &stage.updates {
@@ -112,12 +110,13 @@ fn width(stage: &Stage, layout: &Layout) -> i64 {
         );
     }
     let rows = read.len() as i64 + others;
-    let row = layout.row_stride * layout.element_bytes as i64;
-    (STRIP_BYTES / (rows * row).max(1)).max(LEAST_WIDTH)
+    let row = layout.pitch * layout.element_bytes as i64;
+    (kept.min(i64::MAX as u64) as i64 / (rows * row).max(1)).max(LEAST_WIDTH)
 }
 
 impl KernelTable {
-    pub fn new(scheme: &Scheme, set: &KernelSet) -> Self {
+    /// `kept` is the number of bytes that a core keeps from one index of the outer axis to the next.
+    pub fn new(scheme: &Scheme, set: &KernelSet, kept: u64) -> Self {
         let phases = u64::from(scheme.phases());
         let mut entries = vec![Vec::new(); scheme.stages.len() * phases as usize];
         for (index, kernel) in set.kernels.iter().enumerate() {
@@ -154,7 +153,7 @@ impl KernelTable {
             pieces,
             run_axis: run_axis(scheme),
             widths: (scheme.stages.iter())
-                .map(|stage| width(stage, &set.layout))
+                .map(|stage| width(stage, &set.layout, kept))
                 .collect(),
             targets: targets.collect(),
         }

@@ -122,7 +122,6 @@ impl<'a> Planner<'a> {
                 let program = PyramidProgram::new(self.scheme, pyramid)?;
                 kernels.layout = program.layout.clone();
                 kernels.ends = false;
-                kernels.ahead = false;
                 Program::Pyramids(Box::new(program))
             }
             Schedule::Tiled(tiling) => {

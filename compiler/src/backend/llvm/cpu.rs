@@ -382,16 +382,6 @@ done:
                 self.load(&carried(&main, n, k), &main, row + k * lanes)?;
             }
         }
-        for copy in 0..copies {
-            for (i, row) in self.program.ahead.iter().enumerate() {
-                writeln!(
-                    self.out,
-                    "  %{main}.f{copy}.{i} = getelementptr i8, ptr %{main}.p, i64 {}
-  call void @llvm.prefetch.p0(ptr %{main}.f{copy}.{i}, i32 0, i32 3, i32 1)",
-                    (row + copy * lanes) * bytes
-                )?;
-            }
-        }
         self.values(&main, &windows, copies)?;
         for copy in 0..copies {
             for (i, store) in self.program.stores.iter().enumerate() {

@@ -24,7 +24,6 @@ fn whole(scheme: &Scheme) -> KernelSet {
         kernels: kernels.collect(),
         bands: Default::default(),
         ends: false,
-        ahead: false,
     }
 }
 
@@ -70,7 +69,6 @@ fn every_load_finds_its_lanes() {
             kernels: random_kernels(&mut rng, &scheme),
             bands: Default::default(),
             ends: false,
-            ahead: false,
         };
         let lanes = i64::from(lanes(&scheme));
         for kernel in &set.kernels {
