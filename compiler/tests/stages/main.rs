@@ -9,6 +9,7 @@ mod gpu_patches;
 mod gpu_towers;
 mod incident;
 mod kernels;
+mod layouts;
 mod patches;
 mod pipeline;
 mod towers;
