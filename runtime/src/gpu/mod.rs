@@ -1,23 +1,23 @@
 //! Calculations on NVIDIA GPUs.
 //!
 //! ```text
-//! CudaDevice::open(number)                    the driver, opened at run time               cuda: Device
-//! DeviceModel::of(device, ..)                 the model of it for planning                 device_model, l2_partitions
-//! code::ptx(library, scheme, set, ..)         kernels for whole stages                     code
-//! CompiledTowers::new(library, program, ..)   a tower program's kernels                    towers
-//! CompiledPatches::new(library, program, ..)  a patch program's kernels                    patches
-//! OnDevice::new(calculation, device, ptx)     values on the device                         simulation: Simulation
-//!   step: updates, injections, ghosts         launches of kernels, with tables             code, step_tables
-//!   time block: many steps by towers          few launches                                 blocks, time_blocks, volumes
-//!     by pyramids                             one launch, into a second array              patches
-//!   between time blocks                       slices, volumes, the end of a run            interruptions
-//!   waves of sources and incident fields      computed ahead by a thread of the host       waves
-//!   records: probes, slices                   come back many steps at a time               simulation, records
-//!   copies from and to the host               through page-locked memory                   transfer
-//! GapTrial::time(library, device, gaps)       how far planes should lie from each other    gaps
-//! Pipelined::new(calculation, devices, ..)    time blocks in flight, calculation windows   pipelined: Simulation; queues
-//! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each   striped: Simulation; queues
-//!   recorded()                                when operations of either of them ran        recorder; crate::timeline
+//! CudaDevice::open(number)                    the driver, opened at run time              cuda: Device
+//! DeviceModel::of(device, ..)                 the model of it for planning                device_model, l2_partitions
+//! code::ptx(library, scheme, set, ..)         kernels for whole stages                    code
+//! CompiledTowers::new(library, program, ..)   a tower program's kernels                   towers
+//! CompiledPatches::new(library, program, ..)  a patch program's kernels                   patches
+//! OnDevice::new(calculation, device, ptx)     values on the device                        simulation: Simulation
+//!   step: updates, injections, ghosts         launches of kernels, with tables            code, step_tables
+//!   time block: many steps by towers          few launches                                blocks, time_blocks, volumes
+//!     by pyramids                             one launch, into a second array             patches
+//!   between time blocks                       slices, volumes, the end of a run           interruptions
+//!   waves of sources and incident fields      computed ahead by a thread of the host      waves
+//!   records: probes, slices                   come back many steps at a time              simulation, records
+//!   copies from and to the host               through page-locked memory                  transfer
+//! GapTrial::time(library, device, gaps)       the distance of planes that is the fastest  gaps
+//! Pipelined::new(calculation, devices, ..)    time blocks in flight, windows              pipelined: Simulation; queues
+//! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each  striped: Simulation; queues
+//!   recorded()                                when operations of either of them ran       recorder; crate::timeline
 //! ```
 //!
 //! Operations on single values are the same as on the host, and give the same bits.

@@ -3,11 +3,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `slices/NAME-STEP.npy`, `.png` | one plane, or values along a line for two axes; step 0 of constant fields |
-//! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` with their times |
-//! | `volumes/NAME-STEP.png` | its picture where its values lie in a plane or on a line; then there is always an `.npy`, too |
+//! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` by their times |
+//! | `volumes/NAME-STEP.png` | its picture where its values lie in a plane or on a line, beside an `.npy` |
 //! | `slices/NAME.png`, `volumes/NAME.png` | the frames of a line over time |
 //! | `slices/NAME.apng`, `volumes/NAME.apng` | the frames as an animation |
-//! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
+//! | `volumes.zarr` | all volumes over time in one store; `.npy` until the run ends, with checkpoints then, too |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
 //! | `series.csv`, `.npy`, `.png` | all reductions over time |
