@@ -5,7 +5,7 @@
 //! with several [gaps](Layout::for_gpu_with_gap) between planes, and a run takes the gap with which they are fastest.
 
 use super::device::{Address, Device, DeviceError};
-use super::time_blocks::{Injected, TowerBlocks};
+use super::tower_blocks::{Injected, TowerBlocks};
 use super::towers::{CompiledTowers, TimeBlockOrder, TowerError, module};
 use sha2::{Digest, Sha256};
 use std::fmt;

@@ -8,7 +8,7 @@
 //! CompiledPatches::new(library, program, ..)  a patch program's kernels                   patches
 //! OnDevice::new(calculation, device, ptx)     values on the device                        simulation: Simulation
 //!   step: updates, injections, ghosts         launches of kernels, with tables            code, step_tables
-//!   time block: many steps by towers          few launches                                blocks, time_blocks, volumes
+//!   time block: many steps by towers          few launches                   time_blocks, tower_blocks, volumes
 //!     by pyramids                             one launch, into a second array             patches
 //!   between time blocks                       slices, volumes, the end of a run           interruptions
 //!   waves of sources and incident fields      computed ahead by a thread of the host      waves
@@ -22,7 +22,6 @@
 //!
 //! Operations on single values are the same as on the host, and give the same bits.
 
-mod blocks;
 pub mod code;
 pub mod cuda;
 pub mod device;
@@ -43,12 +42,12 @@ mod simulation;
 pub mod step_tables;
 mod striped;
 mod time_blocks;
+mod tower_blocks;
 pub mod towers;
 mod transfer;
 mod volumes;
 mod waves;
 
-pub use blocks::{CompiledBlocks, TimeBlocks};
 pub use code::DeviceProgram;
 pub use cuda::{CudaDevice, CudaPeers};
 pub use device::{Device, DeviceError, Facts};
@@ -61,6 +60,7 @@ pub use pipelined::{Devices, InFlight, PIECE, Pipelined, device_bytes, piece_byt
 pub use queues::{Peers, Queues};
 pub use simulation::OnDevice;
 pub use striped::{Striped, StripedProgram, Striping, striped_bytes};
-pub use time_blocks::TowerBlocks;
+pub use time_blocks::{CompiledBlocks, TimeBlocks};
+pub use tower_blocks::TowerBlocks;
 pub use towers::{CompiledTowers, TimeBlockOrder, TowerError};
 pub use volumes::VolumeChoice;

@@ -5,7 +5,6 @@
 //! time. While files are written, the device goes on with later steps: the values to be written are in the host's
 //! memory, or in a copy on the device.
 
-use super::blocks::TimeBlocks;
 use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::ghost_kernel::GhostKernel;
@@ -14,6 +13,7 @@ use super::lookout::{self, Lookout};
 use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
 use super::step_tables::slice_place;
+use super::time_blocks::TimeBlocks;
 use super::transfer;
 use super::waves::WaveStream;
 use crate::host::receivers::Picture;
@@ -32,8 +32,8 @@ use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 
-mod blocks;
 mod recording;
+mod sequence;
 
 /// Bytes of waves that are kept on the device, and of probes' records that wait there together.
 const RECORD_BYTES: u64 = 8 << 20;

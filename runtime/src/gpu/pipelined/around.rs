@@ -9,7 +9,7 @@ use super::Pipelined;
 use super::pass_state::{BlockState, PassState};
 use super::unit::Lie;
 use crate::gpu::device::DeviceError;
-use crate::gpu::time_blocks::{HostTables, Listed};
+use crate::gpu::tower_blocks::{HostTables, Listed};
 use crate::gpu::towers::CompiledTowers;
 use crate::host::threads;
 use crate::simulation::Value;

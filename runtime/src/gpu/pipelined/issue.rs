@@ -8,7 +8,7 @@ use super::unit::{DeviceSignal, Unit};
 use crate::gpu::device::{Address, DeviceError};
 use crate::gpu::gather::PlaneGather;
 use crate::gpu::queues::{Queues, WorkQueue};
-use crate::gpu::time_blocks::tower_threads;
+use crate::gpu::tower_blocks::tower_threads;
 use crate::simulation::Value;
 use std::ops::Range;
 use torre_compiler::backend::gpu::abi::TowerBuffers;

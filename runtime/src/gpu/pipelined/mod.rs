@@ -11,7 +11,7 @@ mod beside;
 mod chain;
 mod check;
 mod ends;
-mod files;
+mod file_passes;
 mod in_flight;
 mod issue;
 mod kept;

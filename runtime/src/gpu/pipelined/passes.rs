@@ -7,7 +7,7 @@ use super::{Pipelined, most_blocks};
 use crate::gpu::InFlight;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::WorkQueue;
-use crate::gpu::time_blocks::{Listed, Ready};
+use crate::gpu::tower_blocks::{Listed, Ready};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use torre_compiler::injection::Driven;

@@ -7,7 +7,7 @@ use super::slices::Sizes;
 use crate::gpu::code::DeviceProgram;
 use crate::gpu::device::{Address, Device, DeviceError, Function};
 use crate::gpu::queues::{Peers, Queues, Signal, WorkQueue};
-use crate::gpu::time_blocks::{Ready, Room, TurnedTables};
+use crate::gpu::tower_blocks::{Ready, Room, TurnedTables};
 use crate::gpu::towers::CompiledTowers;
 use crate::gpu::volumes::{self, VolumeChoice};
 use crate::host::Calculation;

@@ -13,7 +13,7 @@ use super::device::{Address, Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::queues::{Peers, WorkQueue};
 use super::recorder::Recorder;
-use super::time_blocks::{MOST, Ready};
+use super::tower_blocks::{MOST, Ready};
 use super::towers::{CompiledTowers, TimeBlockOrder, TowerError};
 use super::volumes;
 use crate::host::receivers::Picture;

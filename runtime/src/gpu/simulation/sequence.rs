@@ -1,11 +1,11 @@
 //! Time blocks of a calculation on a device: which one comes next, and between which arrays.
 
 use super::OnDevice;
-use crate::gpu::blocks::{CompiledBlocks, TimeBlocks};
 use crate::gpu::device::{Address, DeviceError};
 use crate::gpu::no_time_blocks::NoTimeBlocks;
 use crate::gpu::patches::{CompiledPatches, Next, PatchBlocks};
-use crate::gpu::time_blocks::{Injected, TowerBlocks};
+use crate::gpu::time_blocks::{CompiledBlocks, TimeBlocks};
+use crate::gpu::tower_blocks::{Injected, TowerBlocks};
 use crate::gpu::towers::CompiledTowers;
 use crate::gpu::volumes;
 use crate::run::Value;
