@@ -41,6 +41,7 @@ mod records;
 mod simulation;
 pub mod step_tables;
 mod striped;
+mod time_block_error;
 mod time_blocks;
 mod tower_blocks;
 pub mod towers;
@@ -60,7 +61,8 @@ pub use pipelined::{Devices, InFlight, PIECE, Pipelined, device_bytes, piece_byt
 pub use queues::{Peers, Queues};
 pub use simulation::OnDevice;
 pub use striped::{Striped, StripedProgram, Striping, striped_bytes};
+pub use time_block_error::TimeBlockError;
 pub use time_blocks::{CompiledBlocks, TimeBlocks};
 pub use tower_blocks::TowerBlocks;
-pub use towers::{CompiledTowers, TimeBlockOrder, TowerError};
+pub use towers::{CompiledTowers, TimeBlockOrder};
 pub use volumes::VolumeChoice;

@@ -13,8 +13,9 @@ use super::device::{Address, Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::queues::{Peers, WorkQueue};
 use super::recorder::Recorder;
+use super::time_block_error::TimeBlockError;
 use super::tower_blocks::{MOST, Ready};
-use super::towers::{CompiledTowers, TimeBlockOrder, TowerError};
+use super::towers::{CompiledTowers, TimeBlockOrder};
 use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{Calculation, Progress};
@@ -84,8 +85,8 @@ impl StripedProgram {
         gpu: Gpu,
         order: TimeBlockOrder,
         striping: Striping,
-    ) -> Result<StripedProgram, TowerError> {
-        let layout = striping.layout(scheme).map_err(|_| TowerError::Order)?;
+    ) -> Result<StripedProgram, TimeBlockError> {
+        let layout = striping.layout(scheme).map_err(|_| TimeBlockError::Order)?;
         let towers = CompiledTowers::new(library, scheme, &layout, program, gpu, order)?;
         let mut module = Module::new();
         service::emit(&mut module, scheme.precision);
