@@ -81,6 +81,32 @@ impl DevicePlanner<'_> {
         room.floor().min(MOST_BLOCKS).max(asked)
     }
 
+    /// Instructions of a warp for each cell of its lanes in a step.
+    fn instructions(&self, work: &Work, shape: &Shape) -> f64 {
+        let lanes = self.model.lanes(self.planner.scheme.precision).max(1.0);
+        // The warps that could begin an instruction in a cycle have more lanes than there are units for it.
+        let slots = work.arithmetic * (WARPS * WARP as f64 / lanes).max(1.0);
+        // Values of other rows are stored and loaded, and values of lanes shuffled, once for each word.
+        let rows = |n: usize| if shape.threads[n] == 1 { 0.0 } else { 2.0 };
+        let weights = [rows(0), rows(1), 1.0];
+        let exchanged = (0..3).map(|n| weights[n] * work.across[n] / shape.patch[n] as f64);
+        let exchanged = exchanged.sum::<f64>() * work.words;
+        let shared = match shape.coefs {
+            CoefPlace::Registers => 0.0,
+            CoefPlace::Shared => work.coefs * work.words,
+        };
+        let beside = EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
+        // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
+        // fetched once, however long it takes.
+        let code = work.arithmetic + beside;
+        let fetching = code * (code * shape.count() as f64 - FETCHED).max(0.0) / UNFETCHED;
+        let computed = match shape.warps() {
+            1 => LONE * (work.arithmetic + beside),
+            _ => slots + beside,
+        };
+        computed + fetching
+    }
+
     /// The prediction of time blocks of pyramids.
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
@@ -99,31 +125,9 @@ impl DevicePlanner<'_> {
         let cells = tile.iter().product::<i64>() as f64;
         let stored = base.iter().product::<i64>() as f64;
         let steps = height as f64;
-        let lanes = model.lanes(scheme.precision).max(1.0);
-        // The warps that could begin an instruction in a cycle have more lanes than there are units for it.
-        let slots = work.arithmetic * (WARPS * WARP as f64 / lanes).max(1.0);
         let fine = scheme.precision == Precision::F64;
-        let count = shape.count() as f64;
-        // Values of other rows are stored and loaded, and values of lanes shuffled, once for each word.
-        let rows = |n: usize| if shape.threads[n] == 1 { 0.0 } else { 2.0 };
-        let weights = [rows(0), rows(1), 1.0];
-        let exchanged = (0..3).map(|n| weights[n] * work.across[n] / shape.patch[n] as f64);
-        let exchanged = exchanged.sum::<f64>() * work.words;
-        let shared = match shape.coefs {
-            CoefPlace::Registers => 0.0,
-            CoefPlace::Shared => work.coefs * work.words,
-        };
-        let beside = EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
-        // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
-        // fetched once, however long it takes.
-        let code = work.arithmetic + beside;
-        let fetching = code * (code * count - FETCHED).max(0.0) / UNFETCHED;
         let lone = shape.warps() == 1;
-        let instructions = match lone {
-            true => LONE * (work.arithmetic + beside),
-            false => slots + beside,
-        };
-        let instructions = instructions + fetching;
+        let instructions = self.instructions(work, shape);
         let crowded = CROWDED[usize::from(fine && shape.coefs == CoefPlace::Shared)];
         let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
         let clock = model.facts.clock as f64 * CLOCK;
