@@ -237,6 +237,7 @@ impl Outputs {
     }
 
     /// Writes slices and volumes of the start values, if they are wanted.
+    #[inline(never)]
     pub fn start<T: Value>(&self, simulation: &mut dyn Simulation<T>) -> Result<(), RunError> {
         if !self.save_initial {
             return Ok(());
@@ -250,6 +251,7 @@ impl Outputs {
     }
 
     /// Writes pictures, and the volumes that are due now.
+    #[inline(never)]
     pub fn write<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
@@ -373,6 +375,7 @@ impl Outputs {
     }
 
     /// Writes fields that do not change, under the names of step 0.
+    #[inline(never)]
     pub fn statics<T: Value>(
         &self,
         scheme: &Scheme,
@@ -469,6 +472,7 @@ impl Outputs {
     }
 
     /// Writes results that are known at the end only.
+    #[inline(never)]
     pub fn finish<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,

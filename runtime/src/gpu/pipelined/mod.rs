@@ -174,6 +174,7 @@ fn resident_clusters(multiprocessors: u32, towers: &CompiledTowers) -> u32 {
 impl<'a, T: Value> Pipelined<'a, T> {
     /// Takes a calculation to devices, at the step where it is; the towers belong to the same scheme and layout. `None`
     /// where towers cannot run the problem, or cannot be put into groups.
+    #[inline(never)]
     pub fn new(
         mut calculation: Calculation<'a, T>,
         files: &'a dyn Files,
@@ -299,12 +300,14 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 
     /// Whether pages of the host are locked, so that copies go on beside other work.
+    #[inline(never)]
     pub fn is_locked(&self) -> bool {
         let over = self.over.as_ref();
         over.map_or(self.locked, OverFiles::is_locked)
     }
 
     /// Bytes that the array takes on the host.
+    #[inline(never)]
     pub fn memory_bytes(&self) -> u64 {
         self.calculation.memory_bytes()
     }
@@ -421,6 +424,7 @@ fn footprints(
 }
 
 impl<T> Drop for Pipelined<'_, T> {
+    #[inline(never)]
     fn drop(&mut self) {
         // A failure here cannot be reported.
         for (number, unit) in self.units.iter().enumerate() {
@@ -456,12 +460,14 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.steps
     }
 
+    #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
         let volume = crate::run::next_volume(self.calculation.problem, self.steps);
         volume.min(self.next_slice_around())
     }
 
+    #[inline(never)]
     fn next_state(&self) -> u64 {
         match &self.over {
             Some(_) => self.next_state_in_files(),
@@ -473,10 +479,12 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.towers.program.towers.steps.max(1)
     }
 
+    #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         self.advance(until, progress)
     }
 
+    #[inline(never)]
     fn fetch(&mut self) -> Result<(), RunError> {
         // Several devices have a window, and store all that the host has.
         let [unit] = self.units.as_mut_slice() else {
@@ -497,6 +505,7 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.over.is_some()
     }
 
+    #[inline(never)]
     fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
         self.settle_files(records)
     }
@@ -509,16 +518,19 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.calculation.state_value(id, at).unwrap_or_default()
     }
 
+    #[inline(never)]
     fn probe(&self, index: usize) -> Vec<f64> {
         self.probes[index].clone()
     }
 
+    #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.sort_by_key(|p| (p.step, p.output));
         pictures
     }
 
+    #[inline(never)]
     fn timeline(&self) -> Option<Timeline> {
         self.record
             .as_ref()
