@@ -11,4 +11,5 @@ mod incident;
 mod kernels;
 mod patches;
 mod pipeline;
+mod schemes;
 mod towers;
