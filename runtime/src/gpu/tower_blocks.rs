@@ -79,7 +79,7 @@ pub(super) struct HostTables {
 /// Tables of a time block with planes that are counted on around a ring from another plane than in [`Ready`]: the same
 /// tasks, in the same queues and with the same progress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TurnedTables {
+pub(super) struct RotatedTables {
     pub tasks: Address,
     pub points: Address,
 }
@@ -123,7 +123,7 @@ impl Room {
     }
 
     /// Leaves the tables of a time block to others; no launch uses them any more.
-    pub fn leave(&mut self, tables: TurnedTables) {
+    pub fn leave(&mut self, tables: RotatedTables) {
         for place in [tables.tasks, tables.points] {
             self.spare
                 .extend(self.taken.get(&place).map(|bytes| (*bytes, place)));
@@ -187,11 +187,11 @@ impl HostTables {
     }
 
     /// Brings them to a device.
-    pub fn send(&self, room: &mut Room, device: &dyn Device) -> Result<TurnedTables, DeviceError> {
+    pub fn send(&self, room: &mut Room, device: &dyn Device) -> Result<RotatedTables, DeviceError> {
         let points = room.take(device, self.points.len() as u64)?;
         device.write(points, &self.points)?;
         let tasks = room.words(device, &self.tasks)?;
-        Ok(TurnedTables { tasks, points })
+        Ok(RotatedTables { tasks, points })
     }
 }
 
@@ -232,7 +232,7 @@ impl Ready {
         if needed > available {
             return Err(DeviceError::Memory { needed, available });
         }
-        let TurnedTables { tasks, points } = tables.send(room, device)?;
+        let RotatedTables { tasks, points } = tables.send(room, device)?;
         let queues = room.words(device, &all)?;
         let place = room.take(device, progress.len() as u64)?;
         device.write(place, &progress)?;

@@ -386,7 +386,7 @@ impl<T: Value> InFiles<'_, T> {
         pass.write_tail()?;
         let map = new.map(layout.bytes())?;
         self.calculation.set_memory(Memory::of_file(map, &layout));
-        self.folder.turn();
+        self.folder.exchange();
         Ok(())
     }
 }

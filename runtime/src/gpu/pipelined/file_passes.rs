@@ -300,7 +300,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 self.steps,
             )?;
         }
-        over.folder.turn();
+        over.folder.exchange();
         over.pending = true;
         Ok(())
     }
