@@ -121,7 +121,7 @@ impl<T: Value> Pipelined<'_, T> {
     }
 
     /// Makes the tables of time blocks that lie elsewhere around a ring, each on a thread of its own.
-    pub(super) fn make_turned(
+    pub(super) fn make_rotated(
         &mut self,
         number: usize,
         blocks: &[BlockState],

@@ -148,7 +148,7 @@ impl<T: Value> Pipelined<'_, T> {
                 ready.since = ready.time_block.over(ready.since);
             }
         }
-        self.make_turned(device, blocks)
+        self.make_rotated(device, blocks)
     }
 
     /// Writes are complete before anything else of a pass begins.

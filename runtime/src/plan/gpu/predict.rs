@@ -406,7 +406,7 @@ impl<'p> TowerTimes<'p> {
         2.0 * ends * closed * strips * 2.0 / (1.0 + f64::from(self.order.partitions))
     }
 
-    /// Seconds of a time block, with those of a stage of one tower.
+    /// Seconds of a time block, with the seconds of a stage of one tower.
     fn of_time_block(&self, time: f64) -> f64 {
         let (steps, stages, blocks) = (self.steps, self.stages, self.blocks);
         let partitions = f64::from(self.order.partitions);

@@ -1,7 +1,7 @@
 //! All towers of a time block in one launch: blocks take towers from work queues, and wait for the neighbours of each,
 //! stage by stage.
 //!
-//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the time
+//! The warps of a block have four roles. While the warps that *compute* run stage k (counted from the start of the time
 //! block), the *producers* wait until the values that stage k + 1 reads of neighbours are in memory, and copy the
 //! entering rows to shared memory ([`super::pipeline`]); the *publisher* tells other blocks that the stages before k
 //! are done, and takes the next tower from the queue ([`super::queue`]); the *poller* always looks how far the
