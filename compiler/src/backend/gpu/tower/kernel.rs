@@ -363,7 +363,7 @@ fn boundary(
         false => [Operand::i32(i32::MAX); 2],
     };
     let counted = context.unrolled() && !context.planes_alike();
-    let turn = counted.then(|| task::word(k, worker.words, TaskWord::SHIFT[0]));
+    let rotation = counted.then(|| task::word(k, worker.words, TaskWord::SHIFT[0]));
     let [from, until] = periods;
     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
         let mut at = task.origin;
@@ -378,7 +378,7 @@ fn boundary(
         let period = BoundaryPeriod {
             own,
             at,
-            turn,
+            rotation,
             limits,
             rows,
             number,
