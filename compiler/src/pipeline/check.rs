@@ -41,7 +41,7 @@ pub enum Fault {
     TooLate { op: OpId, plane: i64 },
     /// An operation waits for a later one, or is none of its pass.
     Order { op: OpId },
-    /// A group does not run, or not in its rotation.
+    /// A group does not run, or not in its turn.
     Group { pass: u64, block: usize, group: i64 },
     /// A plane that was written is not stored.
     Lost { pass: u64, plane: i64 },
@@ -76,7 +76,7 @@ impl fmt::Display for Fault {
             Fault::Group { pass, block, group } => {
                 write!(
                     f,
-                    "pass {pass}: group {group} of block {block} is out of its rotation"
+                    "pass {pass}: group {group} of block {block} is out of its turn"
                 )
             }
             Fault::Lost { pass, plane } => write!(f, "pass {pass}: plane {plane} is not stored"),

@@ -175,8 +175,8 @@ impl Rings {
         [0, 1].map(|cut| self.spacings[cut].narrow(tile[cut]))
     }
 
-    /// By how many cells the contents of the array may appear moved, counted on around periodic axes. The rotation comes
-    /// first.
+    /// By how many cells the contents of the array may appear moved, counted on around periodic axes. The rotation is
+    /// the first one.
     pub fn shifts(&self) -> Vec<Group> {
         let rotation = [self.rotation, 0];
         let along = |axis: usize| match self.cells[axis] {

@@ -413,8 +413,8 @@ impl TaskList {
     }
 
     /// The same of towers with planes that are counted on around the ring from elsewhere
-    /// ([`Towers::rotated`](super::Towers::rotated)): only the work of towers in their periods depends on that, not their
-    /// number, places or order. Points have cut none of them.
+    /// ([`Towers::rotated`](super::Towers::rotated)): only the work of towers in their periods depends on that, not
+    /// their number, places or order. Points have cut none of them.
     pub fn placed_anew(
         &self,
         scheme: &Scheme,
