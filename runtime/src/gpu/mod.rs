@@ -15,7 +15,7 @@
 //!   records: probes, slices                   come back many steps at a time              simulation, records
 //!   copies from and to the host               through page-locked memory                  transfer
 //! GapTrial::time(library, device, gaps)       the distance of planes that is the fastest  gaps
-//! Pipelined::new(calculation, devices, ..)    time blocks in flight, windows             pipelined: Simulation; queues
+//! Pipelined::new(calculation, devices, ..)    time blocks in flight, windows              pipelined: Simulation
 //! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each  striped: Simulation; queues
 //!   recorded()                                when operations of either of them ran       recorder; crate::timeline
 //! ```
