@@ -8,7 +8,7 @@
 //! CompiledPatches::new(library, program, ..)  a patch program's kernels                   patches
 //! OnDevice::new(calculation, device, ptx)     values on the device                        simulation: Simulation
 //!   step: updates, injections, ghosts         launches of kernels, with tables            code, step_tables
-//!   time block: many steps by towers          few launches                   time_blocks, tower_blocks, volumes
+//!   time block: many steps by towers          few launches                                time_blocks, tower_blocks
 //!     by pyramids                             one launch, into a second array             patches
 //!   between time blocks                       slices, volumes, the end of a run           interruptions
 //!   waves of sources and incident fields      computed ahead by a thread of the host      waves
