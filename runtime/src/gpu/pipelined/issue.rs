@@ -271,7 +271,7 @@ impl<T: Value> Pipelined<'_, T> {
         let layout = &self.calculation.layout;
         let size = layout.element_bytes as i64;
         let ring = self.builder.window().ring;
-        let parts = self.planes.parts(planes, ring, self.turn_of(op));
+        let parts = self.planes.parts(planes, ring, self.rotation_of(op));
         let lines = parts
             .into_iter()
             .flat_map(|part| layout.beside_part(part.of_array));
