@@ -166,8 +166,6 @@ impl Page<'_> {
             limit,
             safe_limit,
             trial,
-            drift,
-            unmirrored,
             ..
         } = self.found;
         let scheme = self.scheme;
@@ -229,6 +227,18 @@ impl Page<'_> {
                 self.limit(limit)
             );
         }
+        self.reservations(out);
+    }
+
+    /// Growth that is no instability, and parts of the scheme that the answer is not about.
+    fn reservations(&self, out: &mut String) {
+        let Analysis {
+            stability,
+            drift,
+            unmirrored,
+            ..
+        } = self.found;
+        let scheme = self.scheme;
         if stability.own > 0.0 {
             let _ = writeln!(
                 out,

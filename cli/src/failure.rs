@@ -4,7 +4,7 @@ use crate::codes;
 use torre_compiler::backend::llvm::library as llvm;
 use torre_compiler::resolve;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
-use torre_runtime::gpu::{DeviceError, TowerError};
+use torre_runtime::gpu::{DeviceError, TimeBlockError};
 use torre_runtime::host::{NoThreads, SetupError};
 use torre_runtime::output::checkpoint::CheckpointFault;
 use torre_runtime::output::{Attempt, Cause, FileError};
@@ -250,14 +250,14 @@ impl From<CompileError> for Failure {
     }
 }
 
-impl From<TowerError> for Failure {
-    fn from(error: TowerError) -> Self {
+impl From<TimeBlockError> for Failure {
+    fn from(error: TimeBlockError) -> Self {
         match error {
-            TowerError::Code(error) => CompileError::Llvm(error).into(),
-            TowerError::Fault(_) | TowerError::Patches(_) => Diagnostic::error(codes::BACKEND, error.to_string())
+            TimeBlockError::Code(error) => CompileError::Llvm(error).into(),
+            TimeBlockError::Towers(_) | TimeBlockError::Patches(_) => Diagnostic::error(codes::BACKEND, error.to_string())
                 .hint("this is a defect of Torre, not of your program: please report it; `--schedule layerwise` works without time blocks")
                 .into(),
-            TowerError::Order => Diagnostic::error(codes::DEVICE_SCHEDULE, error.to_string()).into(),
+            TimeBlockError::Order => Diagnostic::error(codes::DEVICE_SCHEDULE, error.to_string()).into(),
         }
     }
 }

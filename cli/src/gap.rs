@@ -267,7 +267,7 @@ impl<'a> Subject<'a> {
     }
 
     fn timed(&self, device: &dyn Device, gaps: &[i64]) -> Result<Vec<TimedGap>, NoTrial> {
-        let library = Library::open().map_err(torre_runtime::gpu::TowerError::from)?;
+        let library = Library::open().map_err(torre_runtime::gpu::TimeBlockError::from)?;
         self.trial.time(library, device, gaps)
     }
 }

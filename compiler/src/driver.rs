@@ -78,8 +78,8 @@ impl<'a> Variable<'a> {
     }
 
     /// The scheme with other values of some parameters, as far as its waves go. Coordinates, the lengths of the domain
-    /// and the regions of updates stay as in the calculation itself, so that a cell keeps its medium and its updates where the cell size
-    /// changes. `None` if it cannot be resolved with them, or has other updates.
+    /// and the regions of updates stay as in the calculation itself, so that a cell keeps its medium and its updates
+    /// where the cell size changes. `None` if it cannot be resolved with them, or has other updates.
     pub fn with(&self, values: &[(&str, f64)]) -> Option<Scheme> {
         self.resolved(values).map(|(scheme, _)| scheme)
     }

@@ -178,6 +178,7 @@ fn incoming(
 }
 
 impl<'a, T: Real> Reference<'a, T> {
+    #[inline(never)]
     pub fn new(scheme: &'a Scheme, problem: &'a Problem, files: &'a dyn Files) -> Self {
         debug_assert_eq!(T::PRECISION, scheme.precision);
         let (incoming, corrected) = incoming(scheme, problem, files);
@@ -272,6 +273,7 @@ impl<'a, T: Real> Reference<'a, T> {
     }
 
     /// Runs the whole problem.
+    #[inline(never)]
     pub fn run(&mut self) {
         while self.steps < self.problem.steps {
             self.step();
@@ -279,6 +281,7 @@ impl<'a, T: Real> Reference<'a, T> {
     }
 
     /// Runs one step: every stage in turn.
+    #[inline(never)]
     pub fn step(&mut self) {
         let scheme = self.scheme;
         for id in scheme.stage_ids() {

@@ -110,16 +110,6 @@ impl Launch<'_> {
                         ..
                     }),
                 ) => {
-                    let states = &mut block.shared.state[from..from + bytes];
-                    if states.iter().any(|state| *state > u8::MAX - LEAVING) {
-                        return Err(Fault::new(
-                            FaultKind::Unsupported,
-                            "too many copies read one place",
-                        ));
-                    }
-                    states.iter_mut().for_each(|state| *state += LEAVING);
-                    self.claimed_by_copy(to, bytes)?;
-                    self.claim(to, bytes, AccessKind::Write);
                     let store = Store {
                         from,
                         to,
@@ -127,29 +117,14 @@ impl Launch<'_> {
                         read: false,
                         pc,
                     };
-                    block
-                        .transfers
-                        .stores
-                        .entry(thread)
-                        .or_default()
-                        .open
-                        .push(store);
+                    self.begin_store(block, thread, store, bytes)?;
                 }
                 (_, Place::Shared(to), Some(Source { place: from, .. })) => {
                     let object = self.address(block, warp, inst, 3);
                     let object = self.object_at(block, warp, object)?;
                     self.arriving(block, to, bytes)?;
                     self.claim(from, bytes, AccessKind::Read);
-                    let flight = Flight {
-                        cargo: Cargo::Bulk { to, from, bytes },
-                        object,
-                        witness: self.known(block, warp),
-                        warp,
-                        lanes: 1 << lane,
-                        pc,
-                        due: block.transfers.round + self.delay(),
-                    };
-                    block.transfers.flights.push(flight);
+                    self.begin_load(block, warp, object, Cargo::Bulk { to, from, bytes });
                 }
                 _ => {}
             }
@@ -159,6 +134,43 @@ impl Launch<'_> {
         }
         self.progress = true;
         Ok(Flow::Next)
+    }
+
+    /// A copy from shared memory begins; its source must not change before it is read.
+    fn begin_store(
+        &mut self,
+        block: &mut Block,
+        thread: u32,
+        store: Store,
+        bytes: usize,
+    ) -> Result<(), Fault> {
+        let states = &mut block.shared.state[store.from..store.from + bytes];
+        if states.iter().any(|state| *state > u8::MAX - LEAVING) {
+            return Err(Fault::new(
+                FaultKind::Unsupported,
+                "too many copies read one place",
+            ));
+        }
+        states.iter_mut().for_each(|state| *state += LEAVING);
+        self.claimed_by_copy(store.to, bytes)?;
+        self.claim(store.to, bytes, AccessKind::Write);
+        let stores = block.transfers.stores.entry(thread).or_default();
+        stores.open.push(store);
+        Ok(())
+    }
+
+    /// A copy to shared memory begins, and will arrive at a barrier object.
+    fn begin_load(&mut self, block: &mut Block, warp: usize, object: usize, cargo: Cargo) {
+        let flight = Flight {
+            cargo,
+            object,
+            witness: self.known(block, warp),
+            warp,
+            lanes: 1 << self.at.lane,
+            pc: self.at.pc,
+            due: block.transfers.round + self.delay(),
+        };
+        block.transfers.flights.push(flight);
     }
 
     /// The place of a barrier object of the block's own, which something will arrive at.

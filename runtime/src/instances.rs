@@ -1,11 +1,15 @@
 //! The types that run calculations, compiled here for both formats of numbers.
 //!
-//! Each crate that runs a calculation compiles this for itself, which is half of the time that the command and the
-//! suite take. At low levels of optimisation they take it from this crate where it is there: in builds of tests.
+//! Each crate that runs a calculation would compile this for itself, which was half of the time that the command and
+//! the suite took. A generic function with `#[inline(never)]` is taken from the crate that has it already, at all levels
+//! of optimisation; others only at low levels. So functions by which other crates enter a calculation are marked so.
+//! None of them is called in an inner loop.
 
 use crate::gpu::{OnDevice, Pipelined, Striped};
 use crate::host::Calculation;
-use crate::run::{Checkpoints, InFiles, Outputs, checkpoint, execute, verify};
+use crate::run::{
+    Checkpoints, InFiles, Outputs, SeriesRecords, census, checkpoint, execute, verify,
+};
 use crate::simulation::{Compiled, Literal, Simulation, Value};
 
 /// The address of code.
@@ -35,12 +39,18 @@ fn instances_for<T: Value>() -> Vec<Code> {
         Striped::<T>::new as Code,
         Striped::<T>::recorded as Code,
         Checkpoints::write::<T> as Code,
+        Outputs::start::<T> as Code,
+        Outputs::write::<T> as Code,
         Outputs::statics::<T> as Code,
+        Outputs::finish::<T> as Code,
+        SeriesRecords::take::<T> as Code,
+        census::<T> as Code,
         checkpoint::identity::<T> as Code,
         checkpoint::resume::<T> as Code,
         checkpoint::resume_in_place::<T> as Code,
         execute::<T> as Code,
         verify::compare::<T> as Code,
+        verify::compare_pictures::<T> as Code,
     ]
 }
 

@@ -5,7 +5,6 @@ pub mod cache;
 pub mod disk;
 pub mod gpu;
 pub mod host;
-#[cfg(feature = "testing")]
 pub mod instances;
 pub mod output;
 pub mod plan;

@@ -15,9 +15,9 @@ pub struct Holding {
     ///
     /// `auto`: all values if they fit, a calculation window over the host's memory otherwise; `none`: all values, one
     /// time block at a time; `device`: all values, several time blocks in flight; `host`: a calculation window over the
-    /// host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's memory, with bases of B
-    /// planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR; anything else: a window
-    /// over two files in the folder of that name
+    /// host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's memory, with bases of
+    /// B planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR; anything else: a
+    /// window over two files in the folder of that name
     #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = OsStringValueParser::new().try_map(named))]
     pub window: WindowArg,
     /// Memory of the GPU, or of the processor for a window over files, that is used at most, such as `20GB` or `16GiB`

@@ -4,9 +4,9 @@
 //! Body          --linear--> weights of the values that an update reads
 //! coefficients  --places--> the places where they are extreme
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
-//! G             --zone----> the waves that grow most         --stability, limit--> is this step stable, which is the largest
-//! cells         --trial----> does a piece of the lattice grow, where no step is stable in a uniform medium
-//!               --waves---> frequencies of waves             --pace, dispersion--> Courant number, errors of phase velocities
+//! G             --zone----> the waves that grow most     --stability, limit--> stable or not, the largest step
+//! cells         --trial---> growth of a piece of the lattice, where no step is stable in a uniform medium
+//!               --waves---> frequencies of waves         --pace, dispersion--> Courant number, errors of velocity
 //! ```
 //!
 //! Powers of G have to stay bounded for all phases theta: |lambda| <= 1 for its eigenvalues, and no growth of another

@@ -7,8 +7,8 @@
 //! that the first step touches, and the rows that each further step adds at the tile's front. A tile whose rows fit a
 //! cache loads each of them once.
 
-mod blocks;
 pub mod machine;
+mod pyramids;
 mod threads;
 
 pub use machine::Machine;
@@ -21,7 +21,7 @@ use crate::schedule::tiling::Tiling;
 use crate::schedule::{Frame, Schedule, Template, TiledTemplate, template};
 use crate::scheme::{Scheme, StageId};
 use crate::tile::{Tile, TileProgram, in_integers, stage_blocks};
-use blocks::{predict_boxes, predict_pyramids};
+use pyramids::{predict_boxes, predict_pyramids};
 use std::collections::BTreeMap;
 use std::fmt;
 

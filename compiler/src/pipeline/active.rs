@@ -20,7 +20,7 @@ pub(super) struct Active {
     pub pass: Pass,
     pub number: u64,
     /// Around a ring, from a plane of the pass to its index, but for whole lengths of the ring.
-    pub turn: i64,
+    pub rotation: i64,
     pub tick: i64,
     /// The number of the first group that runs.
     pub first: i64,
@@ -70,7 +70,7 @@ fn prefixes(lowest: impl Iterator<Item = Option<i64>>) -> Vec<Option<i64>> {
 }
 
 impl Active {
-    pub fn new(pass: Pass, number: u64, turn: i64, window: &Window) -> Active {
+    pub fn new(pass: Pass, number: u64, rotation: i64, window: &Window) -> Active {
         let end = |range: Interval| (!range.is_empty()).then_some(range.hi);
         let of = |pick: fn(&crate::tower::Planes) -> Interval| {
             let blocks = pass.blocks.iter();
@@ -83,7 +83,7 @@ impl Active {
         let gathered = gathered.map(|b| b.gathers.iter().map(|planes| planes.hi).collect());
         Active {
             number,
-            turn,
+            rotation,
             tick: 0,
             first: pass.blocks.iter().map(|b| b.first).min().unwrap_or(0),
             offsets: window.offsets(&pass),

@@ -48,8 +48,8 @@ pub struct Builder {
     /// The operation that stored a plane of the array last; around a ring, the one that loaded it last, too.
     stores: BTreeMap<i64, OpId>,
     loads: BTreeMap<i64, OpId>,
-    /// The turn of the next pass.
-    turn: i64,
+    /// The rotation of the next pass.
+    rotation: i64,
     peak: i64,
     slides: u64,
     /// Ticks without an operation up to now.
@@ -83,7 +83,7 @@ impl Builder {
             join: Vec::new(),
             stores: BTreeMap::new(),
             loads: BTreeMap::new(),
-            turn: 0,
+            rotation: 0,
             peak: 0,
             slides: 0,
             idle: 0,
@@ -162,22 +162,22 @@ impl Builder {
             self.join = self.list.last().collect();
             self.buffer_mut(number).base = self.window.number(number, self.window.planes.lo);
         }
-        let turn = self.turn;
+        let rotation = self.rotation;
         if let (Some(ring), Some(around)) = (self.window.ring, pass.around) {
-            self.turn = (turn - around.drift(ring)).rem_euclid(ring);
+            self.rotation = (rotation - around.drift(ring)).rem_euclid(ring);
         }
         self.active
-            .push_back(Active::new(pass, number, turn, &self.window));
+            .push_back(Active::new(pass, number, rotation, &self.window));
     }
 
     /// From a plane of the pass that begins next to its index, where planes are counted on around a ring.
-    pub fn turn(&self) -> i64 {
-        self.turn
+    pub fn rotation(&self) -> i64 {
+        self.rotation
     }
 
     /// Has the next pass begin around a ring as the first one did, when everything that was listed is over.
     pub fn turn_back(&mut self) {
-        self.turn = 0;
+        self.rotation = 0;
         self.stores.clear();
         self.loads.clear();
     }
@@ -289,7 +289,7 @@ impl Builder {
     /// The plane of the array that a plane of a pass is.
     fn in_array(&self, index: usize, plane: i64) -> i64 {
         match self.window.ring {
-            Some(ring) => (plane + self.active[index].turn).rem_euclid(ring),
+            Some(ring) => (plane + self.active[index].rotation).rem_euclid(ring),
             None => plane,
         }
     }

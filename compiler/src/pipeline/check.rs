@@ -145,7 +145,7 @@ struct Checker<'a> {
     /// Planes that the host has, by their index.
     host: BTreeMap<i64, OnHost>,
     /// Per pass, from its planes to their indices, where they are counted on around a ring.
-    turns: Vec<i64>,
+    rotations: Vec<i64>,
 }
 
 /// A plane that the host has.
@@ -180,15 +180,15 @@ fn written(window: &Window, pass: &Pass) -> Vec<bool> {
 pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> {
     let each = 2 + window.in_flight.max(1);
     let all = vec![History::default(); window.planes.len().max(0) as usize];
-    let mut turn = 0;
-    let turns = passes.iter().map(|pass| {
-        let own = turn;
-        turn -= window.below(pass);
+    let mut rotation = 0;
+    let rotations = passes.iter().map(|pass| {
+        let own = rotation;
+        rotation -= window.below(pass);
         own
     });
-    let turns = turns.collect();
+    let rotations = rotations.collect();
     let mut checker = Checker {
-        turns,
+        rotations,
         window,
         passes,
         written: passes.iter().map(|pass| written(window, pass)).collect(),
@@ -366,8 +366,8 @@ impl Checker<'_> {
 
     /// The plane of the array that a plane of a pass is.
     fn in_array(&self, pass: u64, plane: i64) -> i64 {
-        match (self.window.ring, self.turns.get(pass as usize)) {
-            (Some(ring), Some(turn)) => (plane + turn).rem_euclid(ring),
+        match (self.window.ring, self.rotations.get(pass as usize)) {
+            (Some(ring), Some(rotation)) => (plane + rotation).rem_euclid(ring),
             _ => plane,
         }
     }
@@ -380,10 +380,10 @@ impl Checker<'_> {
         if around(pass).is_some_and(|own| own.stored.contains(above)) {
             return Some((pass, above));
         }
-        let turn = |pass: u64| self.turns[pass as usize];
+        let rotation = |pass: u64| self.rotations[pass as usize];
         (0..pass).rev().find_map(|before| {
             let own = around(before)?;
-            let last = own.last(ring, plane + turn(pass) - turn(before));
+            let last = own.last(ring, plane + rotation(pass) - rotation(before));
             own.stored.contains(last).then_some((before, last))
         })
     }

@@ -224,7 +224,7 @@ impl Window {
     }
 
     /// How many passes the device of a pass has had before.
-    pub fn turn(&self, pass: u64) -> u64 {
+    pub fn passes_before(&self, pass: u64) -> u64 {
         pass / self.devices.max(1) as u64
     }
 
@@ -236,7 +236,7 @@ impl Window {
 
     /// A plane of a pass as one number.
     pub fn number(&self, pass: u64, plane: i64) -> i64 {
-        plane - self.turn(pass) as i64 * self.around()
+        plane - self.passes_before(pass) as i64 * self.around()
     }
 
     /// The passes that are over when one begins: the passes before this one.

@@ -198,7 +198,7 @@ fn interval(
 fn ramp_of(graph: &Graph, id: NodeId) -> Option<Ramp> {
     match graph.node(id) {
         Node::Coordinate(axis, by) if by == HalfIndex::ZERO => Some(Ramp { axis, rising: true }),
-        Node::Unary(op, a) if op.0 == HostUnary::Neg => turned(ramp_of(graph, a)?),
+        Node::Unary(op, a) if op.0 == HostUnary::Neg => negated(ramp_of(graph, a)?),
         Node::Binary(op, a, b) => {
             let (inner, n, left) = match (graph.as_number(a), graph.as_number(b)) {
                 (None, Some(n)) => (a, n, false),
@@ -210,12 +210,12 @@ fn ramp_of(graph: &Graph, id: NodeId) -> Option<Ramp> {
             }
             match op.0 {
                 HostBinary::Add => ramp_of(graph, inner),
-                HostBinary::Sub if left => turned(ramp_of(graph, inner)?),
+                HostBinary::Sub if left => negated(ramp_of(graph, inner)?),
                 HostBinary::Sub => ramp_of(graph, inner),
                 HostBinary::Mul if n > 0.0 => ramp_of(graph, inner),
-                HostBinary::Mul if n < 0.0 => turned(ramp_of(graph, inner)?),
+                HostBinary::Mul if n < 0.0 => negated(ramp_of(graph, inner)?),
                 HostBinary::Div if !left && n > 0.0 => ramp_of(graph, inner),
-                HostBinary::Div if !left && n < 0.0 => turned(ramp_of(graph, inner)?),
+                HostBinary::Div if !left && n < 0.0 => negated(ramp_of(graph, inner)?),
                 _ => None,
             }
         }
@@ -223,7 +223,7 @@ fn ramp_of(graph: &Graph, id: NodeId) -> Option<Ramp> {
     }
 }
 
-fn turned(ramp: Ramp) -> Option<Ramp> {
+fn negated(ramp: Ramp) -> Option<Ramp> {
     Some(Ramp {
         rising: !ramp.rising,
         ..ramp

@@ -10,7 +10,7 @@
 //! | `x: skewed(P = 32)` | face x, or -x with `lean -x` |
 //! | `(x, y): pyramid(base = 64)` | overlapped tiles with a base of this many cells along each axis; the only level |
 //! | `(x, y): box(16)` | boxes of this many cells in each stage; inside of tiles or of other boxes, or outermost |
-//! | `pyramid(B = 64, TH = 8, Z = 0)`, `box(B = 16, Z = 0)` | along all axes, with Z cells along the last one, 0: whole lines |
+//! | `pyramid(B = 64, TH = 8, Z = 0)`, `box(B = 16, Z = 0)` | along all axes, with Z cells along the last, 0: lines |
 //! | `z: span` | not cut |
 //!
 //! Clauses: `height n` (once), `slope s` (checked, in cells per stage; default: derived), `lean +x`, and the words

@@ -1,6 +1,6 @@
 //! From a tiling in cells and fractions to a tile program in integers.
 
-use super::blocks::row_region;
+use super::stage_blocks::row_region;
 use super::{Class, Plane, PlaneCut, TileProgram};
 use crate::cone::{Rational, axis_form};
 use crate::kernel::UpdateSet;

@@ -10,7 +10,6 @@
 //! one. So a tile may run when its neighbours one index lower along each cut, and the tiles of the time block before,
 //! are done; all others follow.
 
-mod blocks;
 pub mod check;
 mod checked;
 mod course;
@@ -21,11 +20,11 @@ mod sets;
 mod shape;
 mod sheets;
 mod span;
+mod stage_blocks;
 mod strips;
 mod verify;
 mod walk;
 
-pub use blocks::{Block, row_region, stage_blocks};
 pub use check::{PyramidReport, TileFault, TileReport, check, check_pyramids};
 pub use checked::{Checked, NoTiles, lower};
 pub use course::Work;
@@ -33,6 +32,7 @@ pub(crate) use lower::in_integers;
 pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Cut, Part, Shape, Shapes};
 pub use sheets::{Joint, SheetSet, members};
+pub use stage_blocks::{Block, row_region, stage_blocks};
 pub use strips::{Outermost, Strips, TIME_BLOCKS_AT_ONCE, TimeBlock, Waits};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};

@@ -161,7 +161,7 @@ impl Towers {
             alignment,
             origin,
             // Of boundary periods, whose rows are wrapped around the ring.
-            shift: Group::new(self.rings.turn, 0),
+            shift: Group::new(self.rings.rotation, 0),
             limits,
             periods,
             interior: none.clone(),

@@ -99,7 +99,7 @@ pub struct Rings {
     pub uniform: bool,
     /// Where the ring of the outer axis is unrolled, from a plane as towers count it to its index, but for whole
     /// lengths of the ring.
-    pub turn: i64,
+    pub rotation: i64,
     pub(super) spacings: PerFace<Spacing>,
 }
 
@@ -145,7 +145,7 @@ impl Rings {
             seam,
             narrow: spacings.iter().any(|s| s.narrow(-1).is_some()),
             uniform: is_uniform(scheme),
-            turn: 0,
+            rotation: 0,
             spacings,
         })
     }
@@ -175,12 +175,12 @@ impl Rings {
         [0, 1].map(|cut| self.spacings[cut].narrow(tile[cut]))
     }
 
-    /// By how many cells the contents of the array may appear moved, counted on around periodic axes. The turn comes
-    /// first.
+    /// By how many cells the contents of the array may appear moved, counted on around periodic axes. The rotation is
+    /// the first one.
     pub fn shifts(&self) -> Vec<Group> {
-        let turn = [self.turn, 0];
+        let rotation = [self.rotation, 0];
         let along = |axis: usize| match self.cells[axis] {
-            Some(around) => [0, around, -around].map(|by| turn[axis] + by).to_vec(),
+            Some(around) => [0, around, -around].map(|by| rotation[axis] + by).to_vec(),
             None => vec![0],
         };
         let second = along(1);
@@ -229,12 +229,12 @@ impl Towers {
         seam.map_or(0, |seam| seam.drift(stages))
     }
 
-    /// The same towers with planes that are counted on from elsewhere: `turn` more is the index of a plane, but for
+    /// The same towers with planes that are counted on from elsewhere: `rotation` more is the index of a plane, but for
     /// whole lengths of the ring.
-    pub fn turned(&self, turn: i64) -> Towers {
+    pub fn rotated(&self, rotation: i64) -> Towers {
         let mut towers = self.clone();
-        towers.rings.turn = match self.rings.cells[0] {
-            Some(around) => turn.rem_euclid(around),
+        towers.rings.rotation = match self.rings.cells[0] {
+            Some(around) => rotation.rem_euclid(around),
             None => 0,
         };
         towers

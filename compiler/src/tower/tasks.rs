@@ -413,16 +413,16 @@ impl TaskList {
     }
 
     /// The same of towers with planes that are counted on around the ring from elsewhere
-    /// ([`Towers::turned`](super::Towers::turned)): only the work of towers in their periods depends on that, not their
-    /// number, places or order. Points have cut none of them.
+    /// ([`Towers::rotated`](super::Towers::rotated)): only the work of towers in their periods depends on that, not
+    /// their number, places or order. Points have cut none of them.
     pub fn placed_anew(
         &self,
         scheme: &Scheme,
         layout: &Layout,
-        turned: &Towers,
+        rotated: &Towers,
         periods: u64,
     ) -> Option<TaskList> {
-        let bounds = turned.bounds(scheme, layout);
+        let bounds = rotated.bounds(scheme, layout);
         let mut list = self.clone();
         for task in &mut list.tasks {
             let own = &task.placement;
@@ -430,7 +430,7 @@ impl TaskList {
                 alignment: own.alignment,
                 origin: own.origin,
             };
-            task.placement = turned.place_at(&bounds, located, own.limits, periods)?;
+            task.placement = rotated.place_at(&bounds, located, own.limits, periods)?;
         }
         Some(list)
     }

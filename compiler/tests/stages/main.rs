@@ -12,4 +12,5 @@ mod kernels;
 mod layouts;
 mod patches;
 mod pipeline;
+mod schemes;
 mod towers;

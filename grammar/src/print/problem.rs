@@ -29,36 +29,12 @@ pub fn print_problem_stmts(lines: &mut Lines, body: &[Stmt<ProblemStmt>]) {
 
 /// A statement's word and the parts behind it.
 fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
-    let every = |value: &Option<Expr>, parts: &mut Vec<Doc>| {
-        if let Some(value) = value {
-            parts.push(Doc::text(" every "));
-            parts.push(operand(value));
-        }
-    };
     match stmt {
-        ProblemStmt::Scheme { path: of, params } => {
-            let mut parts = vec![Doc::Text(path(of))];
-            if !params.is_empty() {
-                let params = params.iter().map(|(name, value)| {
-                    Doc::Seq(vec![named(name), Doc::text(" = "), expr(value)])
-                });
-                parts.push(Doc::group(" { ", params.collect(), " }"));
-            }
-            ("scheme", parts)
-        }
+        ProblemStmt::Scheme { path: of, params } => ("scheme", scheme_parts(of, params)),
         ProblemStmt::Const { name, value } => {
             ("const", vec![named(name), Doc::text(" = "), expr(value)])
         }
-        ProblemStmt::Domain(sizes) => {
-            let mut parts = Vec::new();
-            for size in sizes {
-                if !parts.is_empty() {
-                    parts.push(Doc::text(" x "));
-                }
-                parts.push(operand(size));
-            }
-            ("domain", parts)
-        }
+        ProblemStmt::Domain(sizes) => ("domain", domain_parts(sizes)),
         ProblemStmt::Boundary(clauses) => (
             "boundary",
             vec![Doc::Listed(clauses.iter().map(boundary_doc).collect())],
@@ -103,65 +79,106 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             targets,
             place,
             name,
-            every: step,
+            every,
         } => {
             let mut parts = vec![targets_doc(targets)];
             place_parts(place, &mut parts);
             if let Some(name) = name {
                 parts.push(Doc::Text(format!(" as {}", name.node)));
             }
-            every(step, &mut parts);
+            every_parts(every, &mut parts);
             ("probe", parts)
         }
         ProblemStmt::Record {
             name,
             value,
             within,
-            every: step,
+            every,
         } => {
             let mut parts = vec![named(name), Doc::text(" = "), operand(value)];
             within_parts(within, &mut parts);
-            every(step, &mut parts);
+            every_parts(every, &mut parts);
             ("record", parts)
         }
         ProblemStmt::Slice {
             targets,
             plane,
             within,
-            every: step,
+            every,
         } => {
-            let word = if plane.is_length { " at " } else { " " };
-            let axis = Doc::Text(format!("{word}{} = ", plane.axis.node));
-            let mut parts = vec![Doc::text("slice "), targets_doc(targets), axis];
-            parts.push(operand(&plane.at));
+            let mut parts = slice_parts(targets, plane);
             within_parts(within, &mut parts);
-            every(step, &mut parts);
+            every_parts(every, &mut parts);
             ("output", parts)
         }
         ProblemStmt::Volume {
             targets,
             within,
-            every: step,
+            every,
         } => {
             let mut parts = vec![Doc::text("volume "), targets_doc(targets)];
             within_parts(within, &mut parts);
-            every(step, &mut parts);
+            every_parts(every, &mut parts);
             ("output", parts)
         }
-        ProblemStmt::Steps(Steps::Count(count)) => {
-            let doc = expr(count);
-            // A name `until` would be read as the word.
-            let begins = doc.flat();
-            let guarded = begins.strip_prefix("until").is_some_and(|rest| {
-                !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-            });
-            let doc = match guarded {
-                true => Doc::group("(", vec![doc], ")"),
-                false => doc,
-            };
-            ("steps", vec![doc])
+        ProblemStmt::Steps(steps) => ("steps", steps_parts(steps)),
+    }
+}
+
+fn scheme_parts(of: &[Name], params: &[(Name, Expr)]) -> Vec<Doc> {
+    let mut parts = vec![Doc::Text(path(of))];
+    if !params.is_empty() {
+        let params = params
+            .iter()
+            .map(|(name, value)| Doc::Seq(vec![named(name), Doc::text(" = "), expr(value)]));
+        parts.push(Doc::group(" { ", params.collect(), " }"));
+    }
+    parts
+}
+
+fn domain_parts(sizes: &[Expr]) -> Vec<Doc> {
+    let mut parts = Vec::new();
+    for size in sizes {
+        if !parts.is_empty() {
+            parts.push(Doc::text(" x "));
         }
-        ProblemStmt::Steps(Steps::Until(time)) => ("steps", vec![Doc::text("until "), expr(time)]),
+        parts.push(operand(size));
+    }
+    parts
+}
+
+fn slice_parts(targets: &[Target], plane: &Plane) -> Vec<Doc> {
+    let word = if plane.is_length { " at " } else { " " };
+    let axis = Doc::Text(format!("{word}{} = ", plane.axis.node));
+    vec![
+        Doc::text("slice "),
+        targets_doc(targets),
+        axis,
+        operand(&plane.at),
+    ]
+}
+
+fn steps_parts(steps: &Steps) -> Vec<Doc> {
+    let count = match steps {
+        Steps::Count(count) => count,
+        Steps::Until(time) => return vec![Doc::text("until "), expr(time)],
+    };
+    let doc = expr(count);
+    // A name `until` would be read as the word.
+    let begins = doc.flat();
+    let guarded = begins
+        .strip_prefix("until")
+        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+    vec![match guarded {
+        true => Doc::group("(", vec![doc], ")"),
+        false => doc,
+    }]
+}
+
+fn every_parts(every: &Option<Expr>, parts: &mut Vec<Doc>) {
+    if let Some(every) = every {
+        parts.push(Doc::text(" every "));
+        parts.push(operand(every));
     }
 }
 

@@ -65,6 +65,67 @@ impl Builder<'_> {
         Some(ProblemStmt::Total { ranges, from })
     }
 
+    fn problem_coef<'p>(
+        &mut self,
+        name: Pair<'p, Rule>,
+        mut parts: impl Iterator<Item = Pair<'p, Rule>>,
+    ) -> Option<ProblemStmt> {
+        let name = self.name(name);
+        let mut component = None;
+        let mut next = parts.next()?;
+        if next.as_rule() == Rule::member {
+            component = Some(self.name(first(next)?));
+            next = parts.next()?;
+        }
+        Some(ProblemStmt::Coef {
+            name,
+            component,
+            value: self.expr(next)?,
+        })
+    }
+
+    fn source<'p>(
+        &mut self,
+        target: Pair<'p, Rule>,
+        mut parts: impl Iterator<Item = Pair<'p, Rule>>,
+    ) -> Option<ProblemStmt> {
+        let target = self.target(target)?;
+        let mut next = parts.next()?;
+        let mut place = Place::All;
+        if next.as_rule() != Rule::update_op {
+            place = self.place(next)?;
+            next = parts.next()?;
+        }
+        Some(ProblemStmt::Source {
+            target,
+            place,
+            op: update_op(&next),
+            value: self.expr(parts.next()?)?,
+        })
+    }
+
+    fn probe<'p>(
+        &mut self,
+        targets: Pair<'p, Rule>,
+        mut parts: impl Iterator<Item = Pair<'p, Rule>>,
+    ) -> Option<ProblemStmt> {
+        let targets = self.targets(targets)?;
+        let place = self.place(parts.next()?)?;
+        let (mut name, mut every) = (None, None);
+        for part in parts {
+            match part.as_rule() {
+                Rule::probe_name => name = Some(self.name(first(part)?)),
+                _ => every = Some(self.expr(first(part)?)?),
+            }
+        }
+        Some(ProblemStmt::Probe {
+            targets,
+            place,
+            name,
+            every,
+        })
+    }
+
     fn problem_line(&mut self, pair: Pair<'_, Rule>) -> Option<ProblemStmt> {
         let rule = pair.as_rule();
         if rule == Rule::const_item {
@@ -106,56 +167,13 @@ impl Builder<'_> {
                 Rule::until => Steps::Until(self.expr(first(head)?)?),
                 _ => Steps::Count(self.expr(head)?),
             }),
-            Rule::problem_coef => {
-                let name = self.name(head);
-                let mut component = None;
-                let mut next = parts.next()?;
-                if next.as_rule() == Rule::member {
-                    component = Some(self.name(first(next)?));
-                    next = parts.next()?;
-                }
-                ProblemStmt::Coef {
-                    name,
-                    component,
-                    value: self.expr(next)?,
-                }
-            }
+            Rule::problem_coef => self.problem_coef(head, parts)?,
             Rule::init_stmt => ProblemStmt::Init {
                 target: self.target(head)?,
                 value: self.expr(parts.next()?)?,
             },
-            Rule::source_stmt => {
-                let target = self.target(head)?;
-                let mut next = parts.next()?;
-                let mut place = Place::All;
-                if next.as_rule() != Rule::update_op {
-                    place = self.place(next)?;
-                    next = parts.next()?;
-                }
-                ProblemStmt::Source {
-                    target,
-                    place,
-                    op: update_op(&next),
-                    value: self.expr(parts.next()?)?,
-                }
-            }
-            Rule::probe_stmt => {
-                let targets = self.targets(head)?;
-                let place = self.place(parts.next()?)?;
-                let (mut name, mut every) = (None, None);
-                for part in parts {
-                    match part.as_rule() {
-                        Rule::probe_name => name = Some(self.name(first(part)?)),
-                        _ => every = Some(self.expr(first(part)?)?),
-                    }
-                }
-                ProblemStmt::Probe {
-                    targets,
-                    place,
-                    name,
-                    every,
-                }
-            }
+            Rule::source_stmt => self.source(head, parts)?,
+            Rule::probe_stmt => self.probe(head, parts)?,
             Rule::record_stmt => {
                 let name = self.name(head);
                 let value = self.expr(parts.next()?)?;

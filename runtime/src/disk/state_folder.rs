@@ -146,7 +146,7 @@ impl StateFolder {
     }
 
     /// A pass has written the other file: that is the state now, though no checkpoint says so yet.
-    pub fn turn(&mut self) {
+    pub fn exchange(&mut self) {
         self.current = 1 - self.current;
     }
 

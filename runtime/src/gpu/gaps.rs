@@ -5,8 +5,9 @@
 //! with several [gaps](Layout::for_gpu_with_gap) between planes, and a run takes the gap with which they are fastest.
 
 use super::device::{Address, Device, DeviceError};
-use super::time_blocks::{Injected, TowerBlocks};
-use super::towers::{CompiledTowers, TimeBlockOrder, TowerError, module};
+use super::time_block_error::TimeBlockError;
+use super::tower_blocks::{Injected, TowerBlocks};
+use super::towers::{CompiledTowers, TimeBlockOrder, module};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fmt::Write;
@@ -63,14 +64,14 @@ pub struct TimedGap {
 #[derive(Debug)]
 pub enum NoTrial {
     Size,
-    Towers(TowerError),
+    Towers(TimeBlockError),
     Device(DeviceError),
     /// Towers do not run without the sources of the problem.
     Sources,
 }
 
-impl From<TowerError> for NoTrial {
-    fn from(error: TowerError) -> Self {
+impl From<TimeBlockError> for NoTrial {
+    fn from(error: TimeBlockError) -> Self {
         NoTrial::Towers(error)
     }
 }
@@ -245,7 +246,7 @@ impl GapTrial<'_> {
         if let Some(stripes) = self.stripes {
             let known = stripes.known(towers.steps);
             let list = known.and_then(|height| height.lists.first());
-            towers = towers.with_list(list.ok_or(TowerError::Order)?.clone());
+            towers = towers.with_list(list.ok_or(TimeBlockError::Order)?.clone());
         }
         let injected = Injected {
             points: Points::default(),
@@ -254,7 +255,7 @@ impl GapTrial<'_> {
         let blocks = TowerBlocks::new(device, &towers, scheme, &layout, injected)?;
         Ok(Candidate {
             gap,
-            blocks: blocks.map_err(|_| NoTrial::Towers(TowerError::Order))?,
+            blocks: blocks.map_err(|_| NoTrial::Towers(TimeBlockError::Order))?,
             seconds: f64::INFINITY,
         })
     }

@@ -5,7 +5,7 @@ use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::ghost_kernel::GhostKernel;
 use super::interruptions::Heights;
 use super::no_time_blocks::NoTimeBlocks;
-use super::towers::TowerError;
+use super::time_block_error::TimeBlockError;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, Patches, patch_tables};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, patch};
 use torre_compiler::backend::llvm::library::Library;
@@ -36,8 +36,8 @@ impl CompiledPatches {
         layout: &Layout,
         program: PatchProgram,
         gpu: Gpu,
-    ) -> Result<CompiledPatches, TowerError> {
-        verify(scheme, layout, &program).map_err(TowerError::Patches)?;
+    ) -> Result<CompiledPatches, TimeBlockError> {
+        verify(scheme, layout, &program).map_err(TimeBlockError::Patches)?;
         let module = module(scheme, layout, &program);
         Ok(CompiledPatches {
             ptx: compile(library, &module, gpu.portable())?,

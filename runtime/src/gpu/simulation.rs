@@ -5,7 +5,6 @@
 //! time. While files are written, the device goes on with later steps: the values to be written are in the host's
 //! memory, or in a copy on the device.
 
-use super::blocks::TimeBlocks;
 use super::code::{DeviceCode, DeviceProgram};
 use super::device::{Address, Device, DeviceError, Mark, Reading};
 use super::ghost_kernel::GhostKernel;
@@ -14,6 +13,7 @@ use super::lookout::{self, Lookout};
 use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
 use super::step_tables::slice_place;
+use super::time_blocks::TimeBlocks;
 use super::transfer;
 use super::waves::WaveStream;
 use crate::host::receivers::Picture;
@@ -32,8 +32,8 @@ use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 
-mod blocks;
 mod recording;
+mod sequence;
 
 /// Bytes of waves that are kept on the device, and of probes' records that wait there together.
 const RECORD_BYTES: u64 = 8 << 20;
@@ -113,6 +113,7 @@ pub struct OnDevice<'a, T> {
 
 impl<'a, T: Value> OnDevice<'a, T> {
     /// Takes a calculation to a device, at the step where it is.
+    #[inline(never)]
     pub fn new(
         calculation: Calculation<'a, T>,
         files: &'a dyn Files,
@@ -189,6 +190,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     }
 
     /// Bytes that the device's memory must hold, tables aside.
+    #[inline(never)]
     pub fn device_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
         let planes = Self::plane_bytes(scheme, problem, set);
         let around = planes.saturating_mul(2).saturating_add(3 * RECORD_BYTES);
@@ -215,6 +217,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     }
 
     /// Bytes that the array takes on the device.
+    #[inline(never)]
     pub fn memory_bytes(&self) -> u64 {
         self.calculation.memory_bytes()
     }
@@ -439,11 +442,13 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
         self.steps
     }
 
+    #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
         crate::run::next_volume(self.calculation.problem, self.steps)
     }
 
+    #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         self.advance(until, progress)?;
         match &self.blown_up {
@@ -452,6 +457,7 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
         }
     }
 
+    #[inline(never)]
     fn fetch(&mut self) -> Result<(), RunError> {
         if self.calculation.steps() != self.steps {
             if self.asked != self.steps {
@@ -463,6 +469,7 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
         Ok(())
     }
 
+    #[inline(never)]
     fn go_on(&mut self, until: u64, values: Values) -> Result<(), RunError> {
         let wanted = values == Values::Wanted;
         let copy = match wanted && self.calculation.steps() != self.steps {
@@ -493,10 +500,12 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
         self.calculation.state_value(id, at).unwrap_or_default()
     }
 
+    #[inline(never)]
     fn probe(&self, index: usize) -> Vec<f64> {
         self.records[index].clone()
     }
 
+    #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.sort_by_key(|p| (p.step, p.output));

@@ -1,13 +1,13 @@
 //! The towers of a schedule, compiled for a device.
 
 use super::interruptions::Heights;
-use std::fmt;
+use super::time_block_error::TimeBlockError;
 use torre_compiler::backend::gpu::abi::TimeBlock;
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, tower};
-use torre_compiler::backend::llvm::library::{Error, Library};
+use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tower::{self as towers, Fault, Order, TaskList, TowerProgram};
+use torre_compiler::tower::{self as towers, Order, TaskList, TowerProgram};
 
 /// The towers of a schedule, compiled: the program, its code, and the order of the towers of its time blocks.
 #[derive(Clone, Debug)]
@@ -32,38 +32,6 @@ pub struct TimeBlockOrder {
     pub most_queues: u32,
 }
 
-/// Why time blocks could not be compiled.
-#[derive(Debug)]
-pub enum TowerError {
-    /// The program breaks a rule: a defect of Torre.
-    Fault(Fault),
-    /// A patch program breaks a rule.
-    Patches(torre_compiler::patch::Fault),
-    /// LLVM does not take the code.
-    Code(Error),
-    /// A time block has too many towers, or the order has queues from which no block would take.
-    Order,
-}
-
-impl From<Error> for TowerError {
-    fn from(error: Error) -> Self {
-        TowerError::Code(error)
-    }
-}
-
-impl fmt::Display for TowerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TowerError::Fault(fault) => write!(f, "the tower program is wrong: {fault}"),
-            TowerError::Patches(fault) => write!(f, "the patch program is wrong: {fault}"),
-            TowerError::Code(error) => error.fmt(f),
-            TowerError::Order => f.write_str("a time block has too many towers to be counted"),
-        }
-    }
-}
-
-impl std::error::Error for TowerError {}
-
 /// The kernels of a tower program, as IR.
 pub fn module(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Module {
     let mut module = Module::new();
@@ -80,13 +48,13 @@ impl CompiledTowers {
         program: TowerProgram,
         gpu: Gpu,
         time_blocks: TimeBlockOrder,
-    ) -> Result<CompiledTowers, TowerError> {
+    ) -> Result<CompiledTowers, TimeBlockError> {
         let TimeBlockOrder {
             steps,
             order,
             most_queues,
         } = time_blocks;
-        towers::verify(scheme, layout, &program).map_err(TowerError::Fault)?;
+        towers::verify(scheme, layout, &program).map_err(TimeBlockError::Towers)?;
         let compiled = CompiledTowers {
             ptx: compile(library, &module(scheme, layout, &program), gpu)?,
             program,
@@ -96,7 +64,7 @@ impl CompiledTowers {
             most_queues,
         };
         let ordered = compiled.in_order(scheme, layout, steps, order);
-        ordered.ok_or(TowerError::Order)
+        ordered.ok_or(TimeBlockError::Order)
     }
 
     /// The same towers in time blocks of at most `steps` steps, in `order`. `None` where there are too many, or the

@@ -71,7 +71,7 @@ impl<T: Real> Engine<'_, T> {
         let next = AtomicU64::new(0);
         threads::run(threads, |_| {
             let mut scratch = Scratch::default();
-            let mut ticket = next.fetch_add(1, Ordering::Relaxed);
+            let mut task = next.fetch_add(1, Ordering::Relaxed);
             let mut end = 0;
             for step in from..until {
                 if self.progress.guard.ends_before(step) {
@@ -79,13 +79,13 @@ impl<T: Real> Engine<'_, T> {
                 }
                 for (stage, blocks) in &stages {
                     end += count;
-                    // A ticket beyond the stage is one for the next.
-                    while ticket < end {
-                        let part = grid.get(ticket + count - end);
+                    // A task beyond the stage belongs to the next one.
+                    while task < end {
+                        let part = grid.get(task + count - end);
                         // SAFETY: boxes are disjoint, the updates of a stage are independent (rule 4 of schemes),
                         // ghosts belong to one source each, and the barrier separates the stages.
                         unsafe { self.run_box(*stage, step, blocks, part, inner, &mut scratch) };
-                        ticket = next.fetch_add(1, Ordering::Relaxed);
+                        task = next.fetch_add(1, Ordering::Relaxed);
                     }
                     barrier.wait();
                 }

@@ -45,6 +45,7 @@ pub struct Calculation<'a, T> {
 
 impl<'a, T: Real> Calculation<'a, T> {
     /// Takes the memory and fills it with coefficients and initial values, on `threads` threads.
+    #[inline(never)]
     pub fn new(
         scheme: &'a Scheme,
         problem: &'a Problem,
@@ -55,6 +56,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// The same with values as a layout of the scheme arranges them.
+    #[inline(never)]
     pub fn arranged(
         layout: Layout,
         scheme: &'a Scheme,
@@ -72,6 +74,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// Fills memory of zeros with coefficients and initial values.
+    #[inline(never)]
     pub fn fill(&mut self, threads: usize) -> Result<(), SetupError> {
         let fill = Fill {
             scheme: self.scheme,
@@ -85,6 +88,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// Takes the values that some memory has.
+    #[inline(never)]
     pub fn of_memory(
         memory: Memory,
         layout: Layout,
@@ -150,6 +154,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     /// pyramids. After an error the values are of no use.
     ///
     /// Panics if the set was not made for it.
+    #[inline(never)]
     pub fn run(
         &mut self,
         set: &KernelSet,
@@ -226,6 +231,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// Gets ready for the steps up to one: the last that can be done before the next time.
+    #[inline(never)]
     pub fn prepare(&mut self, until: u64) -> u64 {
         let (scheme, files) = (self.scheme, self.files);
         self.effects.prepare(scheme, files, self.steps, until)
@@ -233,6 +239,7 @@ impl<'a, T: Real> Calculation<'a, T> {
 
     /// Runs until `until` steps are done, for which it is prepared, in one sweep over planes that come and go; `false`
     /// where they did not come, or values were none.
+    #[inline(never)]
     pub fn run_sweep(
         &mut self,
         set: &KernelSet,
@@ -281,6 +288,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// Continues from a checkpoint: the values of a state in a box of its zone, inner axis fastest.
+    #[inline(never)]
     pub fn restore_state(&mut self, id: StateId, region: Region, values: &[T]) {
         let zone = self.scheme.states[id.index()].zone;
         let cells = self.memory.cells::<T>();
@@ -351,6 +359,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// The record of probe `index`: one value per step done.
+    #[inline(never)]
     pub fn probe(&self, index: usize) -> Vec<f64> {
         let probe = &self.problem.probes[index];
         let mut record = self.effects.probe(index);
@@ -363,11 +372,13 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// Continues a probe's record after `restore`.
+    #[inline(never)]
     pub fn restore_probe(&self, index: usize, record: Vec<f64>) {
         self.effects.restore_probe(index, record);
     }
 
     /// The pictures of slices due up to now that have not been taken yet.
+    #[inline(never)]
     pub fn take_pictures(&self) -> Vec<Picture> {
         let mut pictures = self.effects.take_pictures(self.scheme, self.steps);
         for (output, o) in self.problem.outputs.iter().enumerate() {
@@ -384,6 +395,7 @@ impl<'a, T: Real> Calculation<'a, T> {
     }
 
     /// The slices of components that are due after the steps that are done, taken from memory.
+    #[inline(never)]
     pub fn slices_due(&self) -> Vec<Picture> {
         let outputs = self.problem.outputs.iter().enumerate();
         let due = outputs.filter(|(_, o)| o.state.is_none() && self.steps.is_multiple_of(o.every));
@@ -412,6 +424,7 @@ impl<'a, T: Real> Calculation<'a, T> {
 
     /// The next step, after now and up to the problem's end, at which the run has to pause so that an output can be
     /// taken from memory.
+    #[inline(never)]
     pub fn next_pause(&self) -> u64 {
         self.problem
             .outputs

@@ -173,7 +173,7 @@ impl<T: Real> Work<'_, '_, T> {
         let barrier = Barrier::new(own.len());
         let next = AtomicU64::new(0);
         threads::run(own.len(), |thread| {
-            let mut ticket = next.fetch_add(1, Ordering::Relaxed);
+            let mut task = next.fetch_add(1, Ordering::Relaxed);
             for time_block in 0..time_blocks {
                 let start = from + time_block * height;
                 if self.progress.guard.ends_before(start) {
@@ -184,13 +184,13 @@ impl<T: Real> Work<'_, '_, T> {
                     0 => arrays,
                     _ => [arrays[1], arrays[0]],
                 };
-                // A ticket beyond the time block is one for the next.
-                while ticket < (time_block + 1) * count {
-                    let place = self.program.place(ticket - time_block * count);
+                // A task beyond the time block belongs to the next one.
+                while task < (time_block + 1) * count {
+                    let place = self.program.place(task - time_block * count);
                     // SAFETY: tiles of a time block write disjoint bases with their ghosts, and memory of their own;
                     // the values that they read are not written until the barrier.
                     unsafe { self.tile(place, own[thread], source, target, start, steps) };
-                    ticket = next.fetch_add(1, Ordering::Relaxed);
+                    task = next.fetch_add(1, Ordering::Relaxed);
                 }
                 barrier.wait();
             }

@@ -1,6 +1,5 @@
 //! From the schedule that was asked for to the program of a run on a GPU: layerwise, or towers that it can run.
 
-mod blocks;
 mod boxes;
 mod device_plan;
 mod fit;
@@ -17,12 +16,12 @@ mod slabs;
 mod stripes;
 #[cfg(test)]
 mod tests;
+mod thread_blocks;
 mod waves;
 mod window;
 mod work;
 mod zones;
 
-pub use blocks::{candidates, options};
 pub use device_plan::{DevicePlan, TowerPlan};
 pub use fit::Fit;
 pub use layers::PlannedVariant;
@@ -33,6 +32,7 @@ pub use predict::line;
 pub use refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
 pub use slabs::{PlannedSlabs, SlabSizes};
 pub use stripes::StripesPlan;
+pub use thread_blocks::{candidates, options};
 pub use window::{Wanted, WindowPlan, group_planes};
 
 use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
@@ -468,8 +468,8 @@ impl<'a> DevicePlanner<'a> {
             let rows = block.shared_rows;
             return Err(Refusal::Shared { rows, bytes, most });
         }
-        let registers = blocks::registers(scheme, towers, &block);
-        let kept = blocks::most_kept(towers);
+        let registers = thread_blocks::registers(scheme, towers, &block);
+        let kept = thread_blocks::most_kept(towers);
         let most = u64::from(block.roles.registers);
         if registers > most {
             return Err(Refusal::Registers {

@@ -30,6 +30,7 @@ struct Part {
 }
 
 /// Counts the newest values of all components on some threads.
+#[inline(never)]
 pub fn census<T: Value>(simulation: &dyn Simulation<T>, threads: usize) -> Vec<Count> {
     let components = simulation.scheme().component_ids();
     components

@@ -59,6 +59,7 @@ impl Checkpoints {
     }
 
     /// Writes the state after the steps done so far.
+    #[inline(never)]
     pub fn write<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
@@ -165,6 +166,7 @@ fn state_probe_name(index: usize) -> String {
 
 /// The identity of a calculation, without its number of steps and its outputs: a checkpoint of it can be taken by any
 /// run with the same identity.
+#[inline(never)]
 pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFiles) -> Identity {
     let mut statics = Xxh64::default();
     for values in files.values() {
@@ -257,6 +259,7 @@ pub fn series(
 }
 
 /// Continues from the checkpoint in a folder.
+#[inline(never)]
 pub fn resume<T: Value>(
     folder: &Path,
     identity: &Identity,
@@ -309,6 +312,7 @@ pub fn resume<T: Value>(
 }
 
 /// Continues from the state of a folder whose values the calculation has already.
+#[inline(never)]
 pub fn resume_in_place<T: Value>(
     folder: &Path,
     identity: &Identity,

@@ -386,7 +386,7 @@ impl<T: Value> InFiles<'_, T> {
         pass.write_tail()?;
         let map = new.map(layout.bytes())?;
         self.calculation.set_memory(Memory::of_file(map, &layout));
-        self.folder.turn();
+        self.folder.exchange();
         Ok(())
     }
 }
@@ -404,15 +404,18 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
         self.calculation.steps()
     }
 
+    #[inline(never)]
     fn next_pause(&self) -> u64 {
         self.calculation.next_pause()
     }
 
     /// Results of a pass are written before its end is a state.
+    #[inline(never)]
     fn next_state(&self) -> u64 {
         self.steps().saturating_add(self.plan.steps)
     }
 
+    #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         while self.steps() < until {
             self.pass(until, progress)?;
@@ -431,6 +434,7 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
         true
     }
 
+    #[inline(never)]
     fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
         let problem = self.calculation.problem;
         let probes = 0..problem.probes.len();
@@ -447,10 +451,12 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
         self.calculation.state_value(id, at).unwrap_or_default()
     }
 
+    #[inline(never)]
     fn probe(&self, index: usize) -> Vec<f64> {
         self.calculation.probe(index)
     }
 
+    #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         self.calculation.take_pictures()
     }

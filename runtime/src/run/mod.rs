@@ -101,6 +101,7 @@ pub struct Watch {
 
 /// Runs to the problem's end. `check` is the same calculation by other means, at the same step: every value of both is
 /// compared.
+#[inline(never)]
 pub fn execute<T: Value>(
     simulation: &mut dyn Simulation<T>,
     mut check: Option<&mut dyn Simulation<T>>,

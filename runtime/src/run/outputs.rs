@@ -3,11 +3,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `slices/NAME-STEP.npy`, `.png` | one plane, or values along a line for two axes; step 0 of constant fields |
-//! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` with their times |
-//! | `volumes/NAME-STEP.png` | its picture where its values lie in a plane or on a line; then there is always an `.npy`, too |
+//! | `volumes/NAME-STEP.npy`, `.vti` | a component or a box of it; `volumes/NAME.pvd` lists the `.vti` by their times |
+//! | `volumes/NAME-STEP.png` | its picture where its values lie in a plane or on a line, beside an `.npy` |
 //! | `slices/NAME.png`, `volumes/NAME.png` | the frames of a line over time |
 //! | `slices/NAME.apng`, `volumes/NAME.apng` | the frames as an animation |
-//! | `volumes.zarr` | all volumes over time in one store; until the run ends they are `.npy`, and with checkpoints they stay |
+//! | `volumes.zarr` | all volumes over time in one store; `.npy` until the run ends, with checkpoints then, too |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
 //! | `series.csv`, `.npy`, `.png` | all reductions over time |
@@ -237,6 +237,7 @@ impl Outputs {
     }
 
     /// Writes slices and volumes of the start values, if they are wanted.
+    #[inline(never)]
     pub fn start<T: Value>(&self, simulation: &mut dyn Simulation<T>) -> Result<(), RunError> {
         if !self.save_initial {
             return Ok(());
@@ -250,6 +251,7 @@ impl Outputs {
     }
 
     /// Writes pictures, and the volumes that are due now.
+    #[inline(never)]
     pub fn write<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
@@ -373,6 +375,7 @@ impl Outputs {
     }
 
     /// Writes fields that do not change, under the names of step 0.
+    #[inline(never)]
     pub fn statics<T: Value>(
         &self,
         scheme: &Scheme,
@@ -469,6 +472,7 @@ impl Outputs {
     }
 
     /// Writes results that are known at the end only.
+    #[inline(never)]
     pub fn finish<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,

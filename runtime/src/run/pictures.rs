@@ -277,6 +277,7 @@ pub fn plane_shape(scheme: &Scheme, kind: OutputKind, region: Region) -> Vec<usi
 }
 
 /// The values of a slice before the first step; `None` where it is taken from the values in every step.
+#[inline(never)]
 pub fn start_picture<T: Value>(
     simulation: &dyn Simulation<T>,
     number: usize,
@@ -304,6 +305,7 @@ pub fn start_picture<T: Value>(
 }
 
 /// Draws values over time, each at the steps after which it is due.
+#[inline(never)]
 pub fn plot<T: Value>(
     path: &Path,
     title: String,

@@ -65,6 +65,7 @@ impl<'a> SeriesRecords<'a> {
     }
 
     /// Records the values that are due after the current step.
+    #[inline(never)]
     pub fn take<T: Value>(&self, simulation: &dyn Simulation<T>, threads: usize) {
         let step = simulation.steps();
         // After a pause for something else it may be there.

@@ -51,6 +51,7 @@ fn place(scheme: &Scheme, at: PerAxis<i64>) -> Vec<i64> {
 }
 
 /// Compares all values that both keep, and the records of their probes.
+#[inline(never)]
 pub fn compare<T: Value>(
     run: &dyn Simulation<T>,
     check: &dyn Simulation<T>,
@@ -103,6 +104,7 @@ pub fn compare<T: Value>(
 }
 
 /// Compares recorded slices of the same steps. The check may have fewer, where it does not record.
+#[inline(never)]
 pub fn compare_pictures<T: Value>(
     run: &dyn Simulation<T>,
     ours: &[Picture],

@@ -147,6 +147,7 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
         self.calculation.next_pause()
     }
 
+    #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         self.calculation.run(
             self.set,
@@ -188,6 +189,7 @@ pub struct Literal<'a, T> {
 }
 
 impl<'a, T: Value> Literal<'a, T> {
+    #[inline(never)]
     pub fn new(
         scheme: &'a Scheme,
         problem: &'a Problem,
@@ -237,10 +239,12 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
         self.reference.steps()
     }
 
+    #[inline(never)]
     fn next_pause(&self) -> u64 {
         next_volume(self.problem, self.steps())
     }
 
+    #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         let cells = cell_stages_per_step(self.scheme);
         while self.reference.steps() < until {
@@ -269,11 +273,13 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
         self.reference.state_values(id)[((x * ny + y) * nz + z) as usize]
     }
 
+    #[inline(never)]
     fn probe(&self, index: usize) -> Vec<f64> {
         let record = self.reference.probe(index).iter();
         record.map(|v| Real::to_f64(*v)).collect()
     }
 
+    #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         std::mem::take(&mut self.pictures)
     }

@@ -8,4 +8,6 @@ mod gpu_files;
 mod in_files;
 mod physics;
 mod schedules;
+mod signatures;
+mod structure;
 mod tower_programs;

@@ -47,7 +47,7 @@ struct Proof<'a> {
 
 impl Proof<'_> {
     /// Around a ring, from planes of a pass to their indices in the array.
-    fn turn(&self, pass: u64) -> i64 {
+    fn rotation(&self, pass: u64) -> i64 {
         let Case { window, passes, .. } = &*self.case;
         let before = passes[..pass as usize].iter();
         let drift = |pass: &Pass| window.below(pass);
@@ -55,7 +55,7 @@ impl Proof<'_> {
     }
 
     fn events(&mut self, pass: u64, number: usize, ops: &[Op]) -> Events {
-        let turn = self.turn(pass);
+        let rotation = self.rotation(pass);
         let Case {
             scheme,
             layout,
@@ -107,7 +107,7 @@ impl Proof<'_> {
                                 continue;
                             }
                             plane = at.x - moved;
-                            at.x = (plane + turn).rem_euclid(around);
+                            at.x = (plane + rotation).rem_euclid(around);
                         }
                         let region: Region = updates[own.update].region;
                         if region[Axis::OUTER].contains(at.x) && region[Axis::MIDDLE].contains(at.y)

@@ -2,9 +2,9 @@
 
 mod events;
 mod pictures;
+mod rotated;
 mod slabs;
 mod stripes;
-mod turned;
 
 use torre_compiler::cone::{Form, Rational, cones};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};

@@ -9,7 +9,7 @@ use super::Pipelined;
 use super::pass_state::{BlockState, PassState};
 use super::unit::Lie;
 use crate::gpu::device::DeviceError;
-use crate::gpu::time_blocks::{HostTables, Listed};
+use crate::gpu::tower_blocks::{HostTables, Listed};
 use crate::gpu::towers::CompiledTowers;
 use crate::host::threads;
 use crate::simulation::Value;
@@ -52,24 +52,24 @@ impl TurnedTowers<'_> {
     }
 
     fn tables(&self, lie: Lie) -> Result<HostTables, DeviceError> {
-        let Lie { steps, turn } = lie;
+        let Lie { steps, rotation } = lie;
         let missing = || DeviceError::Failed {
             what: "advancing by time blocks",
             message: format!("there are none of {steps} steps around the first axis"),
         };
         let of = &self.towers.program.towers;
-        let turned = of.turned(turn);
+        let rotated = of.rotated(rotation);
         let list = self.lists.get(&steps).ok_or_else(missing)?;
         let list = match of.rings.uniform {
             true => list.clone(),
             false => {
                 let periods = steps / of.steps.max(1);
-                let placed = list.placed_anew(self.scheme, self.layout, &turned, periods);
+                let placed = list.placed_anew(self.scheme, self.layout, &rotated, periods);
                 placed.ok_or_else(missing)?
             }
         };
         let mut listed = Listed {
-            towers: &turned,
+            towers: &rotated,
             list,
             steps,
         };
@@ -94,15 +94,15 @@ impl<T: Value> Pipelined<'_, T> {
 
     /// Says where the time blocks of a pass that begins next lie around a ring.
     pub(super) fn turn_blocks(&self, pass: &Pass, state: &mut PassState) {
-        state.turn = self.builder.turn();
+        state.rotation = self.builder.rotation();
         let Some(ring) = self.footprints.ring() else {
             return;
         };
         for (own, block) in state.blocks.iter_mut().zip(&pass.blocks) {
             own.moved = block.moved;
             if self.tables_differ() {
-                let turn = self.footprints.way() * (state.turn - block.moved);
-                own.lie.turn = turn.rem_euclid(ring);
+                let rotation = self.footprints.way() * (state.rotation - block.moved);
+                own.lie.rotation = rotation.rem_euclid(ring);
             }
         }
     }
@@ -121,15 +121,15 @@ impl<T: Value> Pipelined<'_, T> {
     }
 
     /// Makes the tables of time blocks that lie elsewhere around a ring, each on a thread of its own.
-    pub(super) fn make_turned(
+    pub(super) fn make_rotated(
         &mut self,
         number: usize,
         blocks: &[BlockState],
     ) -> Result<(), DeviceError> {
         let unit = &mut self.units[number];
         let lies = blocks.iter().map(|block| block.lie);
-        // The tables of a height lie so that nothing is turned.
-        let lies = lies.filter(|lie| lie.turn != 0 && !unit.turned.contains_key(lie));
+        // The tables of a height lie so that nothing is rotated.
+        let lies = lies.filter(|lie| lie.rotation != 0 && !unit.rotated.contains_key(lie));
         let lies: BTreeSet<Lie> = lies.collect();
         let lies: Vec<Lie> = lies.into_iter().collect();
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
@@ -144,7 +144,7 @@ impl<T: Value> Pipelined<'_, T> {
         for lies in lies.chunks(threads::available()) {
             for (lie, tables) in of.all(lies) {
                 let tables = tables?.send(&mut unit.room, device)?;
-                unit.turned.insert(lie, tables);
+                unit.rotated.insert(lie, tables);
             }
         }
         Ok(())
@@ -162,11 +162,11 @@ impl<T: Value> Pipelined<'_, T> {
                 passes.filter(|(number, _)| self.builder.window().device(*number) == device);
             same.any(|(_, state)| state.blocks.iter().any(|block| block.lie == *lie))
         };
-        let turned = self.units[device].turned.keys();
-        let unused: Vec<Lie> = turned.filter(|lie| !used(lie)).copied().collect();
+        let rotated = self.units[device].rotated.keys();
+        let unused: Vec<Lie> = rotated.filter(|lie| !used(lie)).copied().collect();
         let unit = &mut self.units[device];
         for lie in unused {
-            if let Some(tables) = unit.turned.remove(&lie) {
+            if let Some(tables) = unit.rotated.remove(&lie) {
                 unit.room.leave(tables);
             }
         }

@@ -8,7 +8,7 @@ use super::unit::{DeviceSignal, Unit};
 use crate::gpu::device::{Address, DeviceError};
 use crate::gpu::gather::PlaneGather;
 use crate::gpu::queues::{Queues, WorkQueue};
-use crate::gpu::time_blocks::tower_threads;
+use crate::gpu::tower_blocks::tower_threads;
 use crate::simulation::Value;
 use std::ops::Range;
 use torre_compiler::backend::gpu::abi::TowerBuffers;
@@ -128,13 +128,13 @@ impl<T: Value> Pipelined<'_, T> {
         let array = self
             .planes
             .array(self.unit(op).1.buffer, window, op.pass, op.base);
-        let turn = self.turn_of(op);
+        let rotation = self.rotation_of(op);
         let kept = self.over.as_ref().and_then(|over| over.kept.as_ref());
         let mut slabs = Vec::new();
         // As planes go through a pass: from high to low ones along the way.
         let all = kept.map_or(vec![planes], |kept| kept.parts(op.pass, planes));
         for planes in all.into_iter().rev() {
-            let mut parts = self.planes.parts(planes, window.ring, turn);
+            let mut parts = self.planes.parts(planes, window.ring, rotation);
             if self.footprints.way() > 0 {
                 parts.reverse();
             }
@@ -157,11 +157,11 @@ impl<T: Value> Pipelined<'_, T> {
         slabs
     }
 
-    /// The turn of the pass of an operation.
-    fn turn_of(&self, op: &Op) -> i64 {
+    /// The rotation of the pass of an operation.
+    fn rotation_of(&self, op: &Op) -> i64 {
         let index = usize::try_from(op.pass - self.first_pass).ok();
         let pass = index.and_then(|index| self.passes.get(index));
-        pass.map_or(0, |pass| pass.turn)
+        pass.map_or(0, |pass| pass.rotation)
     }
 
     /// Copies a part of the array to the device, from a file, from a link to the pass before, from
@@ -271,7 +271,7 @@ impl<T: Value> Pipelined<'_, T> {
         let layout = &self.calculation.layout;
         let size = layout.element_bytes as i64;
         let ring = self.builder.window().ring;
-        let parts = self.planes.parts(planes, ring, self.turn_of(op));
+        let parts = self.planes.parts(planes, ring, self.rotation_of(op));
         let lines = parts
             .into_iter()
             .flat_map(|part| layout.beside_part(part.of_array));
@@ -347,20 +347,20 @@ impl<T: Value> Pipelined<'_, T> {
         let waves = state.from * self.injections.waves_per_step() as u64 * 8;
         let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
         let window = self.builder.window();
-        let turn = window.turn(op.pass);
+        let before = window.passes_before(op.pass);
         let array = self.planes.array(unit.buffer, window, op.pass, op.base);
         let array = self.planes.farther(array, state.moved);
         let beside = unit.beside.as_ref().map_or(array, Beside::array);
         let cut = Self::cut_at(state, group).and_then(|above| ready.cut.get(above));
-        let turned = unit.turned.get(&state.lie);
-        let tasks = turned.map_or(ready.buffers.tasks, |tables| tables.tasks.0);
+        let rotated = unit.rotated.get(&state.lie);
+        let tasks = rotated.map_or(ready.buffers.tasks, |tables| tables.tasks.0);
         let buffers = TowerBuffers {
             array: array.0,
             tasks: cut.copied().unwrap_or(tasks),
-            points: turned.map_or(ready.buffers.points, |tables| tables.points.0),
+            points: rotated.map_or(ready.buffers.points, |tables| tables.points.0),
             beside: ready.buffers.beside.map(|_| beside.0),
-            waves: unit.waves.of(turn).offset(waves as i64).0,
-            records: unit.records.of(turn).offset((state.from * each) as i64).0,
+            waves: unit.waves.of(before).offset(waves as i64).0,
+            records: unit.records.of(before).offset((state.from * each) as i64).0,
             ..ready.buffers.clone()
         };
         let time_block = &ready.time_block;
@@ -402,7 +402,7 @@ impl<T: Value> Pipelined<'_, T> {
         let array = self.planes.array(unit.buffer, window, op.pass, op.base);
         let bytes = self.calculation.layout.element_bytes;
         let planes = self.planes.of_array(planes);
-        let (place, out) = slice.part(planes, unit.slices.of(window.turn(op.pass)), bytes);
+        let (place, out) = slice.part(planes, unit.slices.of(window.passes_before(op.pass)), bytes);
         let PlaneGather { threads, arguments } = PlaneGather::new(&place, array, out)?;
         // SAFETY: the parameters are the kernel's; the planes lie in the buffer, and there is room for the slice.
         unsafe { device.start_in(queue, function, threads, &arguments) }?;

@@ -87,12 +87,12 @@ impl SlabOrder {
     /// Planes along the way in parts each of which comes from one place, and lies at one.
     fn parts(&self, slab: u64, planes: Interval) -> Vec<Interval> {
         let own = self.along(planes);
-        let turns = own.lo.div_euclid(self.places)..=own.hi.div_euclid(self.places);
-        let turns = turns.map(|turn| {
-            let plane = turn * self.places;
+        let rounds = own.lo.div_euclid(self.places)..=own.hi.div_euclid(self.places);
+        let rounds = rounds.map(|round| {
+            let plane = round * self.places;
             if self.way < 0 { 1 - plane } else { plane }
         });
-        split(planes, turns.chain(self.bounds(slab)).collect())
+        split(planes, rounds.chain(self.bounds(slab)).collect())
     }
 
     fn loaded(&self, slab: u64, part: Interval) -> Ends {

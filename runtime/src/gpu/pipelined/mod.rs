@@ -11,7 +11,7 @@ mod beside;
 mod chain;
 mod check;
 mod ends;
-mod files;
+mod file_passes;
 mod in_flight;
 mod issue;
 mod kept;
@@ -51,7 +51,7 @@ use std::sync::atomic::Ordering;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
-use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder};
+use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder, Window};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
@@ -148,9 +148,33 @@ fn most_blocks(how: InFlight) -> usize {
     }
 }
 
+/// An error unless towers can begin after this number of steps.
+fn check_beginning(steps: u64, towers: &CompiledTowers) -> Result<(), DeviceError> {
+    let multiple = towers.program.towers.steps;
+    if steps.is_multiple_of(multiple.max(1)) {
+        return Ok(());
+    }
+    Err(DeviceError::Failed {
+        what: "beginning with time blocks",
+        message: format!(
+            "the run continues after step {steps}, and towers begin at multiples of {multiple} steps"
+        ),
+    })
+}
+
+/// Clusters of blocks that a device with this number of multiprocessors runs at a time.
+fn resident_clusters(multiprocessors: u32, towers: &CompiledTowers) -> u32 {
+    let block = &towers.program.block;
+    let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
+    let most = multiprocessors.max(1) * resident.clamp(1, BLOCKS);
+    let clusters = most / block.lines.cluster();
+    clusters.max(towers.order.partitions).max(1)
+}
+
 impl<'a, T: Value> Pipelined<'a, T> {
     /// Takes a calculation to devices, at the step where it is; the towers belong to the same scheme and layout. `None`
     /// where towers cannot run the problem, or cannot be put into groups.
+    #[inline(never)]
     pub fn new(
         mut calculation: Calculation<'a, T>,
         files: &'a dyn Files,
@@ -171,45 +195,15 @@ impl<'a, T: Value> Pipelined<'a, T> {
         if unfit || several || !chosen.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
-        let multiple = towers.program.towers.steps;
-        if !calculation.steps().is_multiple_of(multiple.max(1)) {
-            return Err(DeviceError::Failed {
-                what: "beginning with time blocks",
-                message: format!(
-                    "the run continues after step {}, and towers begin at multiples of {multiple} steps",
-                    calculation.steps(),
-                ),
-            });
-        }
+        check_beginning(calculation.steps(), towers)?;
         let Some(mut footprints) = footprints(scheme, &layout, towers, how) else {
             return Ok(None);
         };
         let injections = Injections::new(scheme, problem, files);
         let receivers = receivers(scheme, problem);
         let points = Points::new(&injections, receivers.clone(), |source| chosen.has(source));
-        let slabs = how.places.zip(how.slabs).map(|(places, base)| {
-            let (count, held) = (devices.count(), footprints.held());
-            let builder = SlabBuilder::on(count, held, places, how.blocks.max(1), how.group);
-            SlabRun::new(base, builder)
-        });
-        let window = match &slabs {
-            Some(slabs) => slabs.builder.window().clone(),
-            None => how
-                .window(
-                    &mut footprints,
-                    scheme,
-                    &layout,
-                    towers.steps,
-                    devices.count(),
-                )
-                .ok_or(DeviceError::TooLong)?,
-        };
-        match &slabs {
-            Some(SlabRun { builder, base, .. }) => {
-                check_slabs(&mut footprints, &calculation, builder, *base, towers.steps)?;
-            }
-            None => check_layout(&mut footprints, &calculation, &window, towers.steps)?,
-        }
+        let (slabs, window) =
+            Self::checked_window(&mut footprints, &calculation, how, towers, devices)?;
         let planes = PlaneBytes::new(&layout, footprints.way(), how);
         let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
         let parts = UnitParts {
@@ -242,13 +236,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
             }
             None => false,
         };
-        let block = &towers.program.block;
-        let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
-        let most = device.facts().multiprocessors.max(1) * resident.clamp(1, BLOCKS);
         let mut run = Self {
-            clusters: (most / block.lines.cluster())
-                .max(towers.order.partitions)
-                .max(1),
+            clusters: resident_clusters(device.facts().multiprocessors, towers),
             builder: Builder::new(window),
             footprints,
             planes,
@@ -287,13 +276,38 @@ impl<'a, T: Value> Pipelined<'a, T> {
         Ok(Some(run))
     }
 
+    /// The window of such a run, with its slabs where it has any: operations on it break no rule.
+    fn checked_window(
+        footprints: &mut Footprints,
+        calculation: &Calculation<'a, T>,
+        how: InFlight,
+        towers: &CompiledTowers,
+        devices: Devices<'a>,
+    ) -> Result<(Option<SlabRun>, Window), DeviceError> {
+        let (scheme, layout) = (calculation.scheme, &calculation.layout);
+        let (steps, count) = (towers.steps, devices.count());
+        let Some((places, base)) = how.places.zip(how.slabs) else {
+            let window = how.window(footprints, scheme, layout, steps, count);
+            let window = window.ok_or(DeviceError::TooLong)?;
+            check_layout(footprints, calculation, &window, steps)?;
+            return Ok((None, window));
+        };
+        let blocks = how.blocks.max(1);
+        let builder = SlabBuilder::on(count, footprints.held(), places, blocks, how.group);
+        check_slabs(footprints, calculation, &builder, base, steps)?;
+        let window = builder.window().clone();
+        Ok((Some(SlabRun::new(base, builder)), window))
+    }
+
     /// Whether pages of the host are locked, so that copies go on beside other work.
+    #[inline(never)]
     pub fn is_locked(&self) -> bool {
         let over = self.over.as_ref();
         over.map_or(self.locked, OverFiles::is_locked)
     }
 
     /// Bytes that the array takes on the host.
+    #[inline(never)]
     pub fn memory_bytes(&self) -> u64 {
         self.calculation.memory_bytes()
     }
@@ -410,6 +424,7 @@ fn footprints(
 }
 
 impl<T> Drop for Pipelined<'_, T> {
+    #[inline(never)]
     fn drop(&mut self) {
         // A failure here cannot be reported.
         for (number, unit) in self.units.iter().enumerate() {
@@ -445,12 +460,14 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.steps
     }
 
+    #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
         let volume = crate::run::next_volume(self.calculation.problem, self.steps);
         volume.min(self.next_slice_around())
     }
 
+    #[inline(never)]
     fn next_state(&self) -> u64 {
         match &self.over {
             Some(_) => self.next_state_in_files(),
@@ -462,10 +479,12 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.towers.program.towers.steps.max(1)
     }
 
+    #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         self.advance(until, progress)
     }
 
+    #[inline(never)]
     fn fetch(&mut self) -> Result<(), RunError> {
         // Several devices have a window, and store all that the host has.
         let [unit] = self.units.as_mut_slice() else {
@@ -486,6 +505,7 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.over.is_some()
     }
 
+    #[inline(never)]
     fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
         self.settle_files(records)
     }
@@ -498,16 +518,19 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.calculation.state_value(id, at).unwrap_or_default()
     }
 
+    #[inline(never)]
     fn probe(&self, index: usize) -> Vec<f64> {
         self.probes[index].clone()
     }
 
+    #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.sort_by_key(|p| (p.step, p.output));
         pictures
     }
 
+    #[inline(never)]
     fn timeline(&self) -> Option<Timeline> {
         self.record
             .as_ref()

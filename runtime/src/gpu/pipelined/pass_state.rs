@@ -45,7 +45,7 @@ pub(super) struct Record {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassState {
     /// Around a ring, from planes along the way to their indices, but for whole lengths of the ring.
-    pub turn: i64,
+    pub rotation: i64,
     pub blocks: Vec<BlockState>,
     /// The last operation of each queue.
     pub ends: BTreeMap<Queue, OpId>,

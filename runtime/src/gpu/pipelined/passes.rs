@@ -7,7 +7,7 @@ use super::{Pipelined, most_blocks};
 use crate::gpu::InFlight;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::WorkQueue;
-use crate::gpu::time_blocks::{Listed, Ready};
+use crate::gpu::tower_blocks::{Listed, Ready};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use torre_compiler::injection::Driven;
@@ -111,7 +111,7 @@ impl<T: Value> Pipelined<'_, T> {
             blocks.push(BlockState {
                 steps,
                 moved: 0,
-                lie: Lie { steps, turn: 0 },
+                lie: Lie { steps, rotation: 0 },
                 from: step - from,
                 since: 0,
                 slices,
@@ -148,7 +148,7 @@ impl<T: Value> Pipelined<'_, T> {
                 ready.since = ready.time_block.over(ready.since);
             }
         }
-        self.make_turned(device, blocks)
+        self.make_rotated(device, blocks)
     }
 
     /// Writes are complete before anything else of a pass begins.
@@ -232,9 +232,9 @@ impl<T: Value> Pipelined<'_, T> {
         self.injections
             .wave_bytes(&of, steps, threads::available(), &mut bytes);
         let window = self.builder.window();
-        let (number, turn) = (window.device(pass), window.turn(pass));
+        let (number, before) = (window.device(pass), window.passes_before(pass));
         let device = self.devices.device(number);
-        device.write(self.units[number].waves.of(turn), &bytes)
+        device.write(self.units[number].waves.of(before), &bytes)
     }
 
     /// Waits for the first of the passes that have begun, and keeps its records.

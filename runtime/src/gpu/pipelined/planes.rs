@@ -117,8 +117,8 @@ impl PlaneBytes {
     }
 
     /// Planes along the way as the array counts them, in parts that follow each other there; around a ring with the
-    /// turn of their pass.
-    pub fn parts(&self, planes: Interval, ring: Option<i64>, turn: i64) -> Vec<Part> {
+    /// rotation of their pass.
+    pub fn parts(&self, planes: Interval, ring: Option<i64>, rotation: i64) -> Vec<Part> {
         let planes = self.of_array(planes);
         let Some(ring) = ring else {
             return vec![Part {
@@ -129,7 +129,7 @@ impl PlaneBytes {
         let mut parts = Vec::new();
         let mut next = planes.lo;
         while next < planes.hi {
-            let first = (next + self.way * turn).rem_euclid(ring);
+            let first = (next + self.way * rotation).rem_euclid(ring);
             let count = (planes.hi - next).min(ring - first);
             parts.push(Part {
                 planes: Interval::new(next, next + count),

@@ -43,6 +43,7 @@ fn queue_name(queue: Queue) -> String {
 
 impl<T: Value> Pipelined<'_, T> {
     /// Records when operations run, from now on.
+    #[inline(never)]
     pub fn recorded(mut self) -> Result<Self, DeviceError> {
         let devices = self.devices;
         self.record = Some(Record {

@@ -15,12 +15,12 @@ impl<T: Value> Pipelined<'_, T> {
     pub(super) fn keep_records(&mut self, pass: u64, state: &PassState) -> Result<(), DeviceError> {
         let steps: u64 = state.blocks.iter().map(|block| block.steps).sum();
         let window = self.builder.window();
-        let (number, turn) = (window.device(pass), window.turn(pass));
+        let (number, before) = (window.device(pass), window.passes_before(pass));
         let (device, unit) = (self.devices.device(number), &self.units[number]);
         let count = self.receivers.len();
         if count > 0 && steps > 0 {
             let mut bytes = vec![0; steps as usize * count * T::PRECISION.bytes()];
-            device.read(unit.records.of(turn), &mut bytes)?;
+            device.read(unit.records.of(before), &mut bytes)?;
             let values = numbers::<T>(&bytes);
             for step in values.chunks_exact(count) {
                 for (n, value) in step.iter().enumerate() {
@@ -47,7 +47,7 @@ impl<T: Value> Pipelined<'_, T> {
         let size = T::PRECISION.bytes();
         for slice in slices {
             let mut bytes = vec![0; slice.place.count() as usize * size];
-            let from = unit.slices.of(turn).offset(slice.offset as i64);
+            let from = unit.slices.of(before).offset(slice.offset as i64);
             device.read(from, &mut bytes)?;
             let output = &self.calculation.problem.outputs[slice.output];
             let OutputKind::Slice { axis, .. } = output.kind else {

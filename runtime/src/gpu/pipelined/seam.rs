@@ -36,7 +36,7 @@ pub(super) struct RingPasses {
 impl RingPasses {
     fn new(ring: i64, way: i64, arounds: &[Around]) -> RingPasses {
         let mut below = 0;
-        let turn = |around: &Around| {
+        let pass = |around: &Around| {
             let own = below;
             below += around.drift(ring);
             RingPass {
@@ -47,7 +47,7 @@ impl RingPasses {
         RingPasses {
             ring,
             way,
-            all: arounds.iter().map(turn).collect(),
+            all: arounds.iter().map(pass).collect(),
         }
     }
 

@@ -183,7 +183,7 @@ impl<T: Value> Pipelined<'_, T> {
         slices: &[Slice],
     ) -> Result<(), DeviceError> {
         let window = self.builder.window();
-        let (number, turn) = (window.device(pass), window.turn(pass));
+        let (number, before) = (window.device(pass), window.passes_before(pass));
         let device = self.devices.device(number);
         let size = T::PRECISION.bytes();
         let base = self.planes.of_array(slab.base);
@@ -209,7 +209,7 @@ impl<T: Value> Pipelined<'_, T> {
             }
             let range = slice.values(planes);
             let mut bytes = vec![0; range.len() * size];
-            let from = self.units[number].slices.of(turn);
+            let from = self.units[number].slices.of(before);
             let from = from.offset(slice.offset as i64 + (range.start * size) as i64);
             device.read(from, &mut bytes)?;
             picture.values[range].copy_from_slice(&numbers::<T>(&bytes));

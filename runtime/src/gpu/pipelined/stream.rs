@@ -26,7 +26,7 @@ enum Stage {
 
 /// State that threads and their master share.
 #[derive(Debug)]
-struct Turns {
+struct Shared {
     stages: Vec<Stage>,
     /// The part of each slot that is to be written.
     parts: Vec<Range<u64>>,
@@ -147,7 +147,7 @@ pub(super) struct Stream {
     slots: Vec<MmapMut>,
     places: Vec<Place>,
     locked: bool,
-    turns: Mutex<Turns>,
+    shared: Mutex<Shared>,
     changed: Condvar,
 }
 
@@ -175,7 +175,7 @@ impl Stream {
             locked &= unsafe { device.lock(place.0, each) }?;
         }
         Ok(Stream {
-            turns: Mutex::new(Turns {
+            shared: Mutex::new(Shared {
                 stages: vec![Stage::Free(None); slots.len()],
                 parts: vec![0..0; slots.len()],
                 next: 0,
@@ -202,40 +202,40 @@ impl Stream {
         }
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&'a self, turns: MutexGuard<'a, Turns>) -> MutexGuard<'a, Turns> {
-        let turns = self.changed.wait(turns);
-        turns.unwrap_or_else(PoisonError::into_inner)
+    fn wait<'a>(&'a self, shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
+        let shared = self.changed.wait(shared);
+        shared.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a pass of `count` pieces. No thread is at work, and no copy under way.
     pub fn begin(&self, count: u64) {
-        let mut turns = self.turns();
-        turns.stages.fill(Stage::Free(None));
-        (turns.next, turns.count) = (0, count);
-        turns.ended = false;
+        let mut shared = self.shared();
+        shared.stages.fill(Stage::Free(None));
+        (shared.next, shared.count) = (0, count);
+        shared.ended = false;
     }
 
     /// Says that no more pieces come: threads end with the full ones, or at once after a failure.
     pub fn end(&self) {
-        self.turns().ended = true;
+        self.shared().ended = true;
         self.changed.notify_all();
     }
 
     pub fn fail(&self, error: RunError) {
-        let mut turns = self.turns();
-        turns.failed.get_or_insert(error);
-        turns.ended = true;
-        drop(turns);
+        let mut shared = self.shared();
+        shared.failed.get_or_insert(error);
+        shared.ended = true;
+        drop(shared);
         self.changed.notify_all();
     }
 
     /// Why a thread gave up.
     pub fn failure(&self) -> Option<RunError> {
-        self.turns().failed.take()
+        self.shared().failed.take()
     }
 
     fn slot(&self, number: u64) -> usize {
@@ -243,7 +243,7 @@ impl Stream {
     }
 
     fn set(&self, number: u64, stage: Stage) {
-        self.turns().stages[self.slot(number)] = stage;
+        self.shared().stages[self.slot(number)] = stage;
         self.changed.notify_all();
     }
 
@@ -254,11 +254,11 @@ impl Stream {
         wanted: impl Fn(Stage) -> bool,
     ) -> Result<*mut u8, DeviceError> {
         let slot = self.slot(number);
-        let mut turns = self.turns();
-        while turns.failed.is_none() && !turns.ended && !wanted(turns.stages[slot]) {
-            turns = self.wait(turns);
+        let mut shared = self.shared();
+        while shared.failed.is_none() && !shared.ended && !wanted(shared.stages[slot]) {
+            shared = self.wait(shared);
         }
-        match wanted(turns.stages[slot]) && turns.failed.is_none() {
+        match wanted(shared.stages[slot]) && shared.failed.is_none() {
             true => Ok(self.places[slot].0),
             false => Err(given_up()),
         }
@@ -289,29 +289,29 @@ impl Stream {
     /// Has a part of a piece written, after a copy to it.
     pub fn submit(&self, number: u64, part: Range<u64>, signal: Signal) {
         let slot = self.slot(number);
-        self.turns().parts[slot] = part;
+        self.shared().parts[slot] = part;
         self.set(number, Stage::Full(Some(signal)));
     }
 
     /// Takes the next piece whose slot is as wanted; `None` when there is none any more.
     fn take(&self, wanted: impl Fn(Stage) -> bool) -> Option<(u64, Stage, Range<u64>)> {
-        let mut turns = self.turns();
+        let mut shared = self.shared();
         loop {
-            let number = turns.next;
+            let number = shared.next;
             let slot = self.slot(number);
-            if turns.failed.is_some() || number >= turns.count {
+            if shared.failed.is_some() || number >= shared.count {
                 return None;
             }
-            let stage = turns.stages[slot];
+            let stage = shared.stages[slot];
             if wanted(stage) {
-                turns.next += 1;
-                turns.stages[slot] = Stage::Busy;
-                return Some((number, stage, turns.parts[slot].clone()));
+                shared.next += 1;
+                shared.stages[slot] = Stage::Busy;
+                return Some((number, stage, shared.parts[slot].clone()));
             }
-            if turns.ended {
+            if shared.ended {
                 return None;
             }
-            turns = self.wait(turns);
+            shared = self.wait(shared);
         }
     }
 

@@ -7,7 +7,7 @@ use super::slices::Sizes;
 use crate::gpu::code::DeviceProgram;
 use crate::gpu::device::{Address, Device, DeviceError, Function};
 use crate::gpu::queues::{Peers, Queues, Signal, WorkQueue};
-use crate::gpu::time_blocks::{Ready, Room, TurnedTables};
+use crate::gpu::tower_blocks::{Ready, Room, RotatedTables};
 use crate::gpu::towers::CompiledTowers;
 use crate::gpu::volumes::{self, VolumeChoice};
 use crate::host::Calculation;
@@ -73,20 +73,20 @@ pub(super) struct DeviceSignal {
 
 /// Memory that the passes of a device have in turns: one of them runs while another one ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turns {
+pub(super) struct PassMemory {
     places: [Address; 2],
 }
 
-impl Turns {
-    pub fn new(device: &dyn Device, bytes: u64) -> Result<Turns, DeviceError> {
-        Ok(Turns {
+impl PassMemory {
+    pub fn new(device: &dyn Device, bytes: u64) -> Result<PassMemory, DeviceError> {
+        Ok(PassMemory {
             places: [device.take(bytes)?, device.take(bytes)?],
         })
     }
 
     /// The place of a pass, by the number of passes that the device has had before.
-    pub fn of(&self, turn: u64) -> Address {
-        self.places[(turn % 2) as usize]
+    pub fn of(&self, before: u64) -> Address {
+        self.places[(before % 2) as usize]
     }
 }
 
@@ -124,12 +124,12 @@ impl DeviceQueues {
     }
 }
 
-/// How the towers of a time block lie: its height, and the turn of planes that are counted on around a ring, where
+/// How the towers of a time block lie: its height, and the rotation of planes that are counted on around a ring, where
 /// tables depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Lie {
     pub steps: u64,
-    pub turn: i64,
+    pub rotation: i64,
 }
 
 /// A device with its objects for a calculation.
@@ -143,12 +143,12 @@ pub(super) struct Unit {
     pub beside: Option<Beside>,
     /// By their steps.
     pub ready: BTreeMap<u64, Ready>,
-    /// Tables for other turns.
-    pub turned: BTreeMap<Lie, TurnedTables>,
+    /// Tables for other rotations.
+    pub rotated: BTreeMap<Lie, RotatedTables>,
     pub room: Room,
-    pub waves: Turns,
-    pub records: Turns,
-    pub slices: Turns,
+    pub waves: PassMemory,
+    pub records: PassMemory,
+    pub slices: PassMemory,
 }
 
 /// The data from which the units of a run are made.
@@ -213,12 +213,12 @@ impl<T: Value> UnitParts<'_, '_, T> {
             buffer,
             beside,
             ready: BTreeMap::new(),
-            turned: BTreeMap::new(),
+            rotated: BTreeMap::new(),
             room: Room::default(),
             // Threads without a correction read the first one.
-            waves: Turns::new(device, waves.max(8))?,
-            records: Turns::new(device, sizes.probes)?,
-            slices: Turns::new(device, sizes.slices)?,
+            waves: PassMemory::new(device, waves.max(8))?,
+            records: PassMemory::new(device, sizes.probes)?,
+            slices: PassMemory::new(device, sizes.slices)?,
         }))
     }
 }

@@ -13,8 +13,9 @@ use super::device::{Address, Device, DeviceError, Function};
 use super::interruptions::Interruptions;
 use super::queues::{Peers, WorkQueue};
 use super::recorder::Recorder;
-use super::time_blocks::{MOST, Ready};
-use super::towers::{CompiledTowers, TimeBlockOrder, TowerError};
+use super::time_block_error::TimeBlockError;
+use super::tower_blocks::{MOST, Ready};
+use super::towers::{CompiledTowers, TimeBlockOrder};
 use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{Calculation, Progress};
@@ -84,8 +85,8 @@ impl StripedProgram {
         gpu: Gpu,
         order: TimeBlockOrder,
         striping: Striping,
-    ) -> Result<StripedProgram, TowerError> {
-        let layout = striping.layout(scheme).map_err(|_| TowerError::Order)?;
+    ) -> Result<StripedProgram, TimeBlockError> {
+        let layout = striping.layout(scheme).map_err(|_| TimeBlockError::Order)?;
         let towers = CompiledTowers::new(library, scheme, &layout, program, gpu, order)?;
         let mut module = Module::new();
         service::emit(&mut module, scheme.precision);
@@ -201,6 +202,7 @@ fn line_bytes(layout: &Layout, lines: &Lines, line: i64) -> std::ops::Range<usiz
 impl<'a, T: Value> Striped<'a, T> {
     /// Takes a calculation, arranged for a GPU, to as many devices as there are stripes, at the step where it is.
     /// `None` where towers cannot run the problem.
+    #[inline(never)]
     pub fn new(
         calculation: Calculation<'a, T>,
         files: &'a dyn Files,
@@ -388,6 +390,7 @@ impl<'a, T: Value> Striped<'a, T> {
     }
 
     /// Bytes that the array takes on the host.
+    #[inline(never)]
     pub fn memory_bytes(&self) -> u64 {
         self.calculation.memory_bytes()
     }
@@ -398,6 +401,7 @@ impl<'a, T: Value> Striped<'a, T> {
     }
 
     /// Records when operations run, from now on.
+    #[inline(never)]
     pub fn recorded(mut self) -> Result<Self, DeviceError> {
         let peers = self.peers;
         let device = |number| peers.device(number);
@@ -422,6 +426,7 @@ impl<'a, T: Value> Striped<'a, T> {
 }
 
 impl<T> Drop for Striped<'_, T> {
+    #[inline(never)]
     fn drop(&mut self) {
         // No memory is given back before the work that uses it is over. A failure here cannot be reported.
         for (number, unit) in self.units.iter().enumerate() {
@@ -449,6 +454,7 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
         self.steps
     }
 
+    #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are gathered between passes.
         crate::run::next_volume(self.calculation.problem, self.steps)
@@ -458,10 +464,12 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
         self.program.towers.program.towers.steps.max(1)
     }
 
+    #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         self.advance(until, progress)
     }
 
+    #[inline(never)]
     fn fetch(&mut self) -> Result<(), RunError> {
         if self.calculation.steps() != self.steps {
             self.collect()?;
@@ -477,16 +485,19 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
         self.calculation.state_value(id, at).unwrap_or_default()
     }
 
+    #[inline(never)]
     fn probe(&self, index: usize) -> Vec<f64> {
         self.probes[index].clone()
     }
 
+    #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         let mut pictures = std::mem::take(&mut self.pictures);
         pictures.sort_by_key(|p| (p.step, p.output));
         pictures
     }
 
+    #[inline(never)]
     fn timeline(&self) -> Option<Timeline> {
         self.recorder.as_ref().map(Recorder::timeline)
     }

@@ -4,7 +4,7 @@ use super::{Striped, failed};
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::recorder::Description;
-use crate::gpu::time_blocks::{Listed, Ready, Room, tower_threads};
+use crate::gpu::tower_blocks::{Listed, Ready, Room, tower_threads};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use crate::timeline::Kind;

@@ -167,17 +167,7 @@ impl SlicePicture {
         let bar_title = quantity.map(|text| axis_title(text, bar_ticks.exponent));
         let widest = |ticks: &Ticks| ticks.labels.iter().map(|l| label(l)).max().unwrap_or(0);
 
-        let subtitle = match shown.block {
-            [1, 1] => self.subtitle.clone(),
-            [x, y] => [
-                self.subtitle.as_str(),
-                &format!("{x} \u{d7} {y} values per pixel"),
-            ]
-            .into_iter()
-            .filter(|text| !text.is_empty())
-            .collect::<Vec<_>>()
-            .join("  \u{b7}  "),
-        };
+        let subtitle = self.whole_subtitle(shown.block);
         let note = label(&subtitle).max(self.room);
         let title = Style::TITLE.width(&self.title);
         let head = MARGIN + 14 + if subtitle.is_empty() { 0 } else { 20 };
@@ -212,15 +202,7 @@ impl SlicePicture {
         canvas.text(&subtitle, at(left), at(MARGIN + 33), Style::NOTE);
 
         let colour = self.scale.colours();
-        for (i, column) in shown.values.chunks(shown.size[1]).enumerate() {
-            for (j, &value) in column.iter().enumerate() {
-                let row = match self.downward {
-                    true => j,
-                    false => shown.size[1] - 1 - j,
-                };
-                canvas.fill(left + i * sx, top + row * sy, sx, sy, colour(value));
-            }
-        }
+        self.fill(canvas, &shown, [left, top], &colour);
         canvas.frame(left, top, width, height, INK);
         let base = top + height;
         let middle = Style::LABEL.at(0.5);
@@ -262,6 +244,42 @@ impl SlicePicture {
         }
         panel.draw_edges(&self.edges);
         Some(panel)
+    }
+
+    /// The second line, with the number of values that a pixel shows if it is more than one.
+    fn whole_subtitle(&self, block: [usize; 2]) -> String {
+        match block {
+            [1, 1] => self.subtitle.clone(),
+            [x, y] => [
+                self.subtitle.as_str(),
+                &format!("{x} \u{d7} {y} values per pixel"),
+            ]
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("  \u{b7}  "),
+        }
+    }
+
+    /// Fills the cells of a plane, from its upper left corner.
+    fn fill(
+        &self,
+        canvas: &mut Canvas,
+        shown: &Reduced,
+        corner: [usize; 2],
+        colour: &impl Fn(f64) -> Rgb,
+    ) {
+        let [left, top] = corner;
+        let [sx, sy] = self.cell_pixels(shown.size);
+        for (i, column) in shown.values.chunks(shown.size[1]).enumerate() {
+            for (j, &value) in column.iter().enumerate() {
+                let row = match self.downward {
+                    true => j,
+                    false => shown.size[1] - 1 - j,
+                };
+                canvas.fill(left + i * sx, top + row * sy, sx, sy, colour(value));
+            }
+        }
     }
 
     /// Reads a plane row by row; averages blocks of cells where there are more than can be shown. A block with a value

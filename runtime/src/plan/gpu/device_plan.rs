@@ -2,8 +2,8 @@
 
 use super::{Fit, PatchPlan, PlannedVariant};
 use crate::gpu::{
-    CompiledBlocks, CompiledPatches, CompiledTowers, DeviceModel, TimeBlockOrder, TowerError, code,
-    patches, towers,
+    CompiledBlocks, CompiledPatches, CompiledTowers, DeviceModel, TimeBlockError, TimeBlockOrder,
+    code, patches, towers,
 };
 use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::layerwise::Shape;
@@ -79,7 +79,7 @@ impl DevicePlan {
         library: &Library,
         scheme: &Scheme,
         model: &DeviceModel,
-    ) -> Result<(Ptx, Option<CompiledTowers>), TowerError> {
+    ) -> Result<(Ptx, Option<CompiledTowers>), TimeBlockError> {
         let ptx = code::ptx(library, scheme, &self.kernels, Shape::of(scheme), model.gpu)?;
         Ok((ptx, self.compile_towers(library, scheme, model)?))
     }
@@ -90,7 +90,7 @@ impl DevicePlan {
         library: &Library,
         scheme: &Scheme,
         model: &DeviceModel,
-    ) -> Result<Option<CompiledBlocks>, TowerError> {
+    ) -> Result<Option<CompiledBlocks>, TimeBlockError> {
         if let Some(plan) = &self.patches {
             let (layout, program) = (&self.kernels.layout, plan.program.clone());
             let compiled = CompiledPatches::new(library, scheme, layout, program, model.gpu)?;
@@ -106,7 +106,7 @@ impl DevicePlan {
         library: &Library,
         scheme: &Scheme,
         model: &DeviceModel,
-    ) -> Result<Option<CompiledTowers>, TowerError> {
+    ) -> Result<Option<CompiledTowers>, TimeBlockError> {
         let compile = |plan: &TowerPlan| {
             let (layout, program) = (&self.kernels.layout, plan.program.clone());
             CompiledTowers::new(library, scheme, layout, program, model.gpu, plan.order)

@@ -1,6 +1,7 @@
 //! Pyramids on a GPU: the rates that are expected of them.
 
 use super::DevicePlanner;
+use super::predict::WARPS;
 use super::work::Work;
 use torre_compiler::cost::Prediction;
 use torre_compiler::lattice::div_ceil;
@@ -14,6 +15,9 @@ use torre_compiler::scheme::Precision;
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
 const ISSUE: f64 = 4.07;
 const EACH: f64 = 0.8;
+/// Share of the greatest clock at which multiprocessors run while the constants hold, fitted with them: 1.74 of the
+/// 1.98 GHz of an H200, whose driver lowers clocks to stay below a limit of power.
+const CLOCK: f64 = 0.88;
 /// Blocks that a multiprocessor runs at a time, at most.
 const MOST_BLOCKS: f64 = 32.0;
 /// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
@@ -28,8 +32,8 @@ const CROWDED: [f64; 2] = [0.2, 0.5];
 const EXCHANGED: f64 = 0.22;
 const SHARED: f64 = 0.2;
 const MORE: f64 = 1.4;
-/// Cycles of a stage for which a block waits.
-const MEET: f64 = 60.0;
+/// Cycles of a stage for which a block waits at its barrier.
+const BARRIER: f64 = 60.0;
 /// Seconds of a launch.
 const START: f64 = 5.1e-6;
 /// With up to two axes, and with three: seconds of an exchange of tiles that stay; for each access of a lane to values
@@ -45,13 +49,13 @@ const ENDS: [f64; 2] = [1.15, 1.2];
 const ACCESSED: f64 = 16.0;
 /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
 /// one block do not, in f32 and f64.
-const APART: f64 = 0.62;
-const ALONE: [f64; 2] = [0.83, 1.0];
-/// Instructions of blocks of one warp, which meet no others, by the instructions that other blocks would have; in f64
-/// they take no longer, but less of copies is hidden. From 22 runs of 7 shapes of waves along one axis, which it meets
-/// within 12 %.
+const NOT_HIDDEN: f64 = 0.62;
+const NOT_HIDDEN_ALONE: [f64; 2] = [0.83, 1.0];
+/// Instructions of blocks of one warp, which wait for no others, by the instructions that other blocks would have. In
+/// f64 they take no longer, but less of copies is hidden. From 22 runs of 7 shapes of waves along one axis, which it
+/// meets within 12 %.
 const LONE: f64 = 0.9;
-const LONE_APART: f64 = 0.85;
+const NOT_HIDDEN_LONE: f64 = 0.85;
 /// Rounds in which such blocks end one after the other.
 const ENDING: f64 = 0.2;
 /// Rounds of tiles in which the last one counts as a whole, and rounds in which all blocks load at the same time; where
@@ -77,6 +81,32 @@ impl DevicePlanner<'_> {
         room.floor().min(MOST_BLOCKS).max(asked)
     }
 
+    /// Instructions of a warp for each cell of its lanes in a step.
+    fn instructions(&self, work: &Work, shape: &Shape) -> f64 {
+        let lanes = self.model.lanes(self.planner.scheme.precision).max(1.0);
+        // The warps that could begin an instruction in a cycle have more lanes than there are units for it.
+        let slots = work.arithmetic * (WARPS * WARP as f64 / lanes).max(1.0);
+        // Values of other rows are stored and loaded, and values of lanes shuffled, once for each word.
+        let rows = |n: usize| if shape.threads[n] == 1 { 0.0 } else { 2.0 };
+        let weights = [rows(0), rows(1), 1.0];
+        let exchanged = (0..3).map(|n| weights[n] * work.across[n] / shape.patch[n] as f64);
+        let exchanged = exchanged.sum::<f64>() * work.words;
+        let shared = match shape.coefs {
+            CoefPlace::Registers => 0.0,
+            CoefPlace::Shared => work.coefs * work.words,
+        };
+        let beside = EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
+        // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
+        // fetched once, however long it takes.
+        let code = work.arithmetic + beside;
+        let fetching = code * (code * shape.count() as f64 - FETCHED).max(0.0) / UNFETCHED;
+        let computed = match shape.warps() {
+            1 => LONE * (work.arithmetic + beside),
+            _ => slots + beside,
+        };
+        computed + fetching
+    }
+
     /// The prediction of time blocks of pyramids.
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
@@ -95,33 +125,12 @@ impl DevicePlanner<'_> {
         let cells = tile.iter().product::<i64>() as f64;
         let stored = base.iter().product::<i64>() as f64;
         let steps = height as f64;
-        let lanes = model.lanes(scheme.precision).max(1.0);
-        let slots = work.arithmetic * (128.0 / lanes).max(1.0);
         let fine = scheme.precision == Precision::F64;
-        let count = shape.count() as f64;
-        // Values of other rows are stored and loaded, and values of lanes shuffled, once for each word.
-        let rows = |n: usize| if shape.threads[n] == 1 { 0.0 } else { 2.0 };
-        let weights = [rows(0), rows(1), 1.0];
-        let exchanged = (0..3).map(|n| weights[n] * work.across[n] / shape.patch[n] as f64);
-        let exchanged = exchanged.sum::<f64>() * work.words;
-        let shared = match shape.coefs {
-            CoefPlace::Registers => 0.0,
-            CoefPlace::Shared => work.coefs * work.words,
-        };
-        let beside = EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
-        // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
-        // fetched once, however long it takes.
-        let code = work.arithmetic + beside;
-        let fetching = code * (code * count - FETCHED).max(0.0) / UNFETCHED;
         let lone = shape.warps() == 1;
-        let instructions = match lone {
-            true => LONE * (work.arithmetic + beside),
-            false => slots + beside,
-        };
-        let instructions = instructions + fetching;
+        let instructions = self.instructions(work, shape);
         let crowded = CROWDED[usize::from(fine && shape.coefs == CoefPlace::Shared)];
         let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
-        let clock = model.facts.clock as f64 * 0.88;
+        let clock = model.facts.clock as f64 * CLOCK;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
         // Values that tiles load of each other come from the cache.
@@ -144,16 +153,16 @@ impl DevicePlanner<'_> {
         let together = (tiles / processors).min(blocks).max(1.0).ceil();
         let issue = ISSUE.min(EACH * shape.warps() as f64 * together);
         let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
-        // A warp alone meets no others.
-        let meet = if lone { 0.0 } else { MEET };
-        let computing = (together * compute + steps * work.stages * meet) / clock;
+        // A warp alone waits for no others.
+        let barrier = if lone { 0.0 } else { BARRIER };
+        let computing = (together * compute + steps * work.stages * barrier) / clock;
         let copying = together * copy;
-        let apart = match together > 1.0 {
-            true if lone && fine => LONE_APART,
-            true => APART,
+        let not_hidden = match together > 1.0 {
+            true if lone && fine => NOT_HIDDEN_LONE,
+            true => NOT_HIDDEN,
             // In few rounds all blocks load at the same time.
             false if waves < FEW => 1.0,
-            false => ALONE[usize::from(fine)],
+            false => NOT_HIDDEN_ALONE[usize::from(fine)],
         };
         let time = if stays {
             let space = usize::from(!self.has_patches());
@@ -176,7 +185,7 @@ impl DevicePlanner<'_> {
             // Few tiles of a last round copy faster, where each is alone.
             let copied = if together > 1.0 { rounds } else { waves };
             let (computing, copying) = (rounds * computing, copied * copying);
-            let all = computing.max(copying) + apart * computing.min(copying);
+            let all = computing.max(copying) + not_hidden * computing.min(copying);
             // Others run beside the tiles in zones where there are many.
             let many = (waves - BESIDE_ZONES[0]) / (BESIDE_ZONES[1] - BESIDE_ZONES[0]);
             let many = many.clamp(0.0, 1.0);

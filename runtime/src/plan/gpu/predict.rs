@@ -73,7 +73,7 @@ const CUT: [f64; 2] = [2.55, 1.4];
 const STRIP_END: f64 = 0.875e-9;
 
 /// Instructions that a multiprocessor begins per cycle, each for a warp, and bytes of an instruction.
-const WARPS: f64 = 4.0;
+pub(super) const WARPS: f64 = 4.0;
 const INSTRUCTION: f64 = 16.0;
 /// Multiprocessors of the groups of a GPU; all blocks of a cluster run in one. An H200 has such, others similar ones.
 const GROUPS: [f64; 8] = [16.0, 16.0, 16.0, 16.0, 16.0, 16.0, 18.0, 18.0];
@@ -334,7 +334,7 @@ impl<'p> TowerTimes<'p> {
         let held = facts.l2.max(1) as f64 / f64::from(facts.partitions());
         let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
         let lost = lost + (1.0 - lost) * STRIP / self.order.width as f64;
-        // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own, and small ones cost
+        // Ghosts at both ends of a line, where they are in memory, are pieces of a row of their own. Small pieces cost
         // more than others.
         let ends = self.scheme.grid.boundary[Axis::INNER] != [Boundary::Zero; 2];
         let ends = ends && self.fit.block.ghosts.is_none();
@@ -406,7 +406,7 @@ impl<'p> TowerTimes<'p> {
         2.0 * ends * closed * strips * 2.0 / (1.0 + f64::from(self.order.partitions))
     }
 
-    /// Seconds of a time block, with those of a stage of one tower.
+    /// Seconds of a time block, with the seconds of a stage of one tower.
     fn of_time_block(&self, time: f64) -> f64 {
         let (steps, stages, blocks) = (self.steps, self.stages, self.blocks);
         let partitions = f64::from(self.order.partitions);

@@ -114,11 +114,11 @@ fn sources_that_replace_keep_steps_out_of_time_blocks() {
     problem.outputs.clear();
     problem.sources.truncate(1);
     problem.sources[0].replaces = true;
-    let (plan, chip) = plan_of(&device, &scheme, &problem, &schedule);
+    let (plan, gpu) = plan_of(&device, &scheme, &problem, &schedule);
     let note = plan.note.clone().expect("why there are no towers");
     assert!(note.contains("a source replaces values"), "{note}");
     problem.steps = plan.height() + 1;
-    let towers = &compiled(library, &scheme, &plan, &chip);
+    let towers = &compiled(library, &scheme, &plan, &gpu);
     let starts = |towers| starts(library, &device, 3, &scheme, &problem, towers);
     assert_eq!(starts(Some(towers)), starts(None));
 }

@@ -35,7 +35,7 @@ pub(super) struct BoundaryPeriod {
     /// The index of the origin, counted on around periodic axes.
     pub at: [Operand; 2],
     /// From the plane of the origin to its index, where planes are counted on around the outer axis and are not alike.
-    pub turn: Option<Operand>,
+    pub rotation: Option<Operand>,
     /// Of the task.
     pub limits: [Operand; 2],
     /// The list of the rows of all alignments.
@@ -280,8 +280,8 @@ impl Worker<'_> {
             // Planes lie as they are counted, where that goes on around the axis.
             let counted = axis == Axis::OUTER && context.unrolled();
             let mut in_array = at[n];
-            if let (Some(turn), true) = (batch.period.turn, counted) {
-                at[n] = k.int(IntOp::Add, at[n], turn);
+            if let (Some(rotation), true) = (batch.period.rotation, counted) {
+                at[n] = k.int(IntOp::Add, at[n], rotation);
             }
             let alike = counted && context.planes_alike();
             if let Some(around) = rings.cells[n].filter(|_| !alike) {

@@ -1,7 +1,7 @@
 //! All towers of a time block in one launch: blocks take towers from work queues, and wait for the neighbours of each,
 //! stage by stage.
 //!
-//! The warps of a block have four roles. While those that *compute* run stage k (counted from the start of the time
+//! The warps of a block have four roles. While the warps that *compute* run stage k (counted from the start of the time
 //! block), the *producers* wait until the values that stage k + 1 reads of neighbours are in memory, and copy the
 //! entering rows to shared memory ([`super::pipeline`]); the *publisher* tells other blocks that the stages before k
 //! are done, and takes the next tower from the queue ([`super::queue`]); the *poller* always looks how far the
@@ -363,7 +363,7 @@ fn boundary(
         false => [Operand::i32(i32::MAX); 2],
     };
     let counted = context.unrolled() && !context.planes_alike();
-    let turn = counted.then(|| task::word(k, worker.words, TaskWord::SHIFT[0]));
+    let rotation = counted.then(|| task::word(k, worker.words, TaskWord::SHIFT[0]));
     let [from, until] = periods;
     k.repeat(from, until, Operand::i32(1), Some(1), |k, number| {
         let mut at = task.origin;
@@ -378,7 +378,7 @@ fn boundary(
         let period = BoundaryPeriod {
             own,
             at,
-            turn,
+            rotation,
             limits,
             rows,
             number,

@@ -37,8 +37,8 @@ impl Predicate {
         }
         let mut plane = at[0];
         if context.unrolled() && !context.planes_alike() {
-            let turn = task::word(k, words, TaskWord::SHIFT[0]);
-            plane = k.int(IntOp::Sub, plane, turn);
+            let rotation = task::word(k, words, TaskWord::SHIFT[0]);
+            plane = k.int(IntOp::Sub, plane, rotation);
         }
         Predicate { at, plane }
     }

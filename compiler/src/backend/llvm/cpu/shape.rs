@@ -33,9 +33,9 @@ impl Shape {
 #[derive(Clone, Copy)]
 pub(super) enum Lanes<'a> {
     All,
-    /// Those of a mask.
+    /// The lanes of a mask.
     Of(&'a str),
-    /// This number of them.
+    /// This number of lanes, from the first one on.
     First(i64),
 }
 

@@ -590,7 +590,7 @@ fn an_empty_file_is_a_file() {
 /// The examples of the language's reference.
 #[test]
 fn the_reference_is_read() {
-    let reference = include_str!("../../docs/src/language.md");
+    let reference = include_str!("../../../docs/src/language.md");
     let mut blocks = 0;
     for block in reference.split("```torre\n").skip(1) {
         let text = block.split("```").next().unwrap_or("");

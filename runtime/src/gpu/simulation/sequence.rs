@@ -1,11 +1,11 @@
 //! Time blocks of a calculation on a device: which one comes next, and between which arrays.
 
 use super::OnDevice;
-use crate::gpu::blocks::{CompiledBlocks, TimeBlocks};
 use crate::gpu::device::{Address, DeviceError};
 use crate::gpu::no_time_blocks::NoTimeBlocks;
 use crate::gpu::patches::{CompiledPatches, Next, PatchBlocks};
-use crate::gpu::time_blocks::{Injected, TowerBlocks};
+use crate::gpu::time_blocks::{CompiledBlocks, TimeBlocks};
+use crate::gpu::tower_blocks::{Injected, TowerBlocks};
 use crate::gpu::towers::CompiledTowers;
 use crate::gpu::volumes;
 use crate::run::Value;
@@ -14,6 +14,7 @@ use torre_compiler::tower::Points;
 
 impl<'a, T: Value> OnDevice<'a, T> {
     /// Advances by towers where nothing else happens in every step; the towers belong to the same scheme and layout.
+    #[inline(never)]
     pub fn by_towers(mut self, towers: &CompiledTowers) -> Result<Self, DeviceError> {
         let found = self.time_blocks(towers)?;
         self.take(found);
@@ -21,6 +22,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     }
 
     /// Advances by time blocks of any kind, as [`OnDevice::by_towers`] does.
+    #[inline(never)]
     pub fn by(mut self, blocks: &CompiledBlocks) -> Result<Self, DeviceError> {
         let found = self.blocks(blocks)?;
         self.take(found);
@@ -35,6 +37,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     }
 
     /// Time blocks made ready, to be exchanged for others, or why they cannot run the problem.
+    #[inline(never)]
     pub fn blocks(
         &self,
         blocks: &CompiledBlocks,

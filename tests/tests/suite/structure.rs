@@ -450,23 +450,32 @@ fn examples(text: &str) -> Vec<usize> {
 fn libraries_without_tests_or_examples_have_none() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for name in [
-        "bench", "compiler", "grammar", "ptx", "runtime", "tests", "trust",
+        "bench", "cli", "compiler", "grammar", "ptx", "runtime", "tests", "trust",
     ] {
         let folder = root.join(name);
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
-        let says = |what: &str| manifest.lines().any(|line| line == what);
+        // The lines of the sections with a head.
+        let of = |head: &'static str| {
+            let sections = manifest.split("\n[").filter(move |s| s.starts_with(head));
+            sections.flat_map(str::lines)
+        };
         let mut files = Vec::new();
         sources(&folder.join("src"), &mut files);
         for path in files {
             let text = std::fs::read_to_string(&path).expect("a source");
+            let head = if path.ends_with("main.rs") {
+                "[bin]]"
+            } else {
+                "lib]"
+            };
             let path = path.display();
             let tests = text.lines().any(|line| line.trim() == "#[test]");
             assert!(
-                !(says("test = false") && tests),
+                !(of(head).any(|line| line == "test = false") && tests),
                 "{path}: tests that do not run"
             );
             let examples = examples(&text);
-            let run = examples.is_empty() || !says("doctest = false");
+            let run = examples.is_empty() || !of("lib]").any(|line| line == "doctest = false");
             assert!(
                 run,
                 "{path}: examples that do not run, in lines {examples:?}"

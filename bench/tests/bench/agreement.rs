@@ -1,16 +1,11 @@
 //! Every baseline computes the scheme of its case, and every default tiling gives the bits of the layerwise run.
 
+use super::args;
 use std::process::Command;
-use torre_bench::args::{Args, parse};
+use torre_bench::args::parse;
 use torre_bench::baseline::Builder;
 use torre_bench::machine::Cores;
 use torre_bench::verify::verify;
-
-fn args(words: &str) -> Args {
-    let words: Vec<String> = words.split_whitespace().map(str::to_string).collect();
-    let args = parse(&words, 2).expect("these options exist");
-    args.expect("no help was asked for")
-}
 
 #[test]
 fn baselines_compute_the_schemes_of_their_cases() {

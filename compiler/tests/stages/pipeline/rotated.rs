@@ -20,12 +20,12 @@ fn turned_towers_are_placed_anew() {
             };
             let own = list(&towers);
             assert!(own.tasks.len() > 40, "{}", own.tasks.len());
-            for turn in [1, 7, 40, 79] {
-                let turned = towers.turned(turn);
-                let placed = own.placed_anew(&scheme, &layout, &turned, 4);
+            for rotation in [1, 7, 40, 79] {
+                let rotated = towers.rotated(rotation);
+                let placed = own.placed_anew(&scheme, &layout, &rotated, 4);
                 let placed = placed.expect("the same towers");
                 assert_ne!(placed, own);
-                assert_eq!(placed, list(&turned), "{order} {uniform} {turn}");
+                assert_eq!(placed, list(&rotated), "{order} {uniform} {rotation}");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The section of GPUs on one that is interpreted.
 
+use super::args;
 use torre_bench::args::{Args, parse};
 use torre_bench::gpu::all_points;
 use torre_bench::gpu::points::{self, Setting};
@@ -7,12 +8,6 @@ use torre_bench::gpu::runs::Prepared;
 use torre_compiler::backend::llvm::library::Library;
 use torre_runtime::gpu::code::gpu_of;
 use torre_suite::interpreted::Interpreted;
-
-fn args(words: &str) -> Args {
-    let words: Vec<String> = words.split_whitespace().map(str::to_string).collect();
-    let args = parse(&words, 2).expect("these options exist");
-    args.expect("no help was asked for")
-}
 
 /// A device as if its copies ran at some rate.
 fn setting<'a>(args: &'a Args, device: &'a Interpreted) -> Setting<'a> {

@@ -17,7 +17,7 @@ fn formatted(text: &str) -> String {
 /// The reference's examples are in canonical layout but for numbers and the columns of comments.
 #[test]
 fn the_reference() {
-    let reference = include_str!("../../docs/src/language.md");
+    let reference = include_str!("../../../docs/src/language.md");
     let blocks: Vec<&str> = reference
         .split("```torre\n")
         .skip(1)

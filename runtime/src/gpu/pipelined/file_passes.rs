@@ -25,6 +25,7 @@ const THREADS: usize = 4;
 impl<'a, T: Value> Pipelined<'a, T> {
     /// Goes over the files of a folder, whose current one is the memory of the calculation. Several devices do so in
     /// chains of passes.
+    #[inline(never)]
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
         if self.slabs.is_some() && self.devices.count() > 1 {
             return Err(DeviceError::Failed {
@@ -299,7 +300,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 self.steps,
             )?;
         }
-        over.folder.turn();
+        over.folder.exchange();
         over.pending = true;
         Ok(())
     }

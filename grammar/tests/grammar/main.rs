@@ -1,0 +1,8 @@
+//! The language: texts, trees, messages and the formatter.
+
+mod errors;
+mod fuzz_findings;
+mod hostile;
+mod inverse;
+mod layout;
+mod parse;
