@@ -6,6 +6,7 @@
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
 //! G             --zone----> the waves that grow most         --stability, limit--> is this step stable, which is the largest
 //! cells         --trial----> does a piece of the lattice grow, where no step is stable in a uniform medium
+//!               --still---> does a drive make waves
 //!               --waves---> frequencies of waves             --pace, dispersion--> Courant number, errors of phase velocities
 //! ```
 //!
@@ -23,6 +24,7 @@ mod pace;
 mod places;
 mod stability;
 mod step;
+mod still;
 mod trial;
 mod waves;
 mod zone;
@@ -38,6 +40,7 @@ pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
 pub use stability::{Cell, Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
+pub use still::{before, still_part};
 pub use trial::{Trial, trial};
 pub use zone::{Effort, Growth, Phase, TOLERANCE};
 

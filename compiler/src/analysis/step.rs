@@ -258,6 +258,40 @@ impl Step {
         matrix
     }
 
+    /// How much of a wave whose newest values of some components are 1 stays where it is: means of these components over
+    /// some steps, weighted so that values that turn cancel. A row per component, with a column for each that is 1. `None`
+    /// where values grow.
+    pub fn means(
+        &self,
+        theta: PerAxis<f64>,
+        components: &[ComponentId],
+        steps: u32,
+    ) -> Option<Vec<Vec<Complex64>>> {
+        let phases = Phases::new(theta, self.reach);
+        let size = components.len();
+        let rows: Vec<usize> = components
+            .iter()
+            .map(|id| self.first[id.index()] * size)
+            .collect();
+        let mut state = vec![Complex64::ZERO; self.slots.len() * size];
+        for (column, row) in rows.iter().enumerate() {
+            state[row + column] = Complex64::ONE;
+        }
+        let mut means = vec![vec![Complex64::ZERO; size]; size];
+        for n in 0..steps {
+            let turn = std::f64::consts::TAU * (f64::from(n) + 0.5) / f64::from(steps);
+            let weight = (1.0 - turn.cos()) / f64::from(steps);
+            for (mean, row) in means.iter_mut().zip(&rows) {
+                for (sum, value) in mean.iter_mut().zip(&state[*row..]) {
+                    *sum += value * weight;
+                }
+            }
+            self.run(&mut state, size, |tap| phases.at(tap.distance) * tap.weight);
+        }
+        let bounded = means.iter().flatten().all(|mean| mean.norm() < 2.0);
+        bounded.then_some(means)
+    }
+
     fn bounds(&self) -> Vec<f64> {
         let n = self.slots.len();
         let mut state = vec![Complex64::ZERO; n * n];
