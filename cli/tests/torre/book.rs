@@ -21,41 +21,54 @@ fn blocks(name: &str, language: &str) -> Vec<String> {
 
 /// A program of a part of one: a scheme that uses it, or a problem.
 fn completed(part: &str) -> String {
-    let with = |scheme: &str, axes: &str, domain: &str, step: &str, boundary: &str| {
+    let scheme = |fields: &str, step: &str, boundary: &str| {
         format!(
-            "{part}\nscheme {scheme} {{\n  axes {axes}\n  param dt = 0.1\n  step {{\n    allow W0301\n{step}\n  }}\n\
-             field p : scalar on cells\n  field v : vector on faces at 1/2\n  field w : vector on edges\n  field H : vector on faces at 1/2\n  }}\n\
-             problem whole {{\n  scheme {scheme}\n  domain {domain}\n  boundary {boundary}\n  steps 3\n}}\n"
+            "{part}
+scheme whole {{
+  axes x, y, z
+  param dt = 0.1
+  {fields}
+  step {{
+    allow W0301
+    {step}
+  }}
+}}
+problem parts {{
+  scheme   whole
+  domain   20 x 20 x 20
+  boundary {boundary}
+  steps    3
+}}
+"
         )
     };
-    let three = |step: &str, boundary: &str| with("all", "x, y, z", "20 x 20 x 20", step, boundary);
+    let problem = |used: &str, scheme: &str, domain: &str| {
+        format!(
+            "{used}{part}\nproblem parts {{\n  scheme {scheme}\n  domain {domain}\n  steps 32\n}}\n"
+        )
+    };
     if part.contains("problem ") {
         part.to_owned()
     } else if part.contains("def curl") {
-        three(
-            "H -= dt * curl(w)\n w += dt * curl(H)\n p += dt * laplacian(p)",
+        scheme(
+            "field E : vector on edges; field H : vector on faces at 1/2; field u : scalar on nodes",
+            "H -= dt * curl(E); E += dt * curl(H); u += dt * laplacian(u)",
             "all: periodic",
         )
     } else if part.contains("def grad") {
-        three("v -= dt * grad(p)", "all: periodic")
+        let fields = "field p : scalar on cells; field v : vector on faces at 1/2";
+        scheme(fields, "v -= dt * grad(p); p = 0.5 * p", "all: periodic")
     } else if part.contains("def stretched") {
-        three(
-            "v.x -= dt * stretched(p, x)\n p -= dt * d(v.x, x)",
-            "x: cpml(5)",
-        )
+        let fields = "field p : scalar on cells; field v : scalar on [0, 1/2, 1/2] at 1/2";
+        let step = "v -= dt * stretched(p, x); p -= dt * d(v, x)";
+        scheme(fields, step, "x: cpml(5)")
     } else if part.contains("scheme plasma") {
-        format!("{part}\nproblem whole {{\n  scheme plasma\n  domain 20 x 20 x 20\n  coef wp.x = 0.1\n  steps 3\n}}\n")
-            .replace("  coef wp.x = 0.1\n", "")
+        problem("", "plasma", "20 x 20 x 20")
+    } else if part.contains("schedule ") && part.contains("use ") {
+        problem("", "maxwell42", "60 x 60 x 300")
     } else if part.contains("schedule ") {
-        let lacks = !part.contains("use ");
-        let used = if lacks {
-            "use std::maxwell::maxwell42\n"
-        } else {
-            ""
-        };
-        format!(
-            "{used}{part}\nproblem whole {{\n  scheme maxwell42\n  domain 60 x 60 x 300\n  boundary all: pec\n  steps 32\n}}\n"
-        )
+        let used = "use std::maxwell::maxwell42\n";
+        problem(used, "maxwell42", "60 x 60 x 300")
     } else {
         panic!("a part of a kind that has no program here:\n{part}");
     }
