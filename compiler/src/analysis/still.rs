@@ -7,6 +7,8 @@ use crate::lattice::{Axis, PerAxis};
 use crate::problem::PlaneWave;
 use crate::scheme::{ComponentId, Scheme};
 use crate::statics::{GridPoint, NoFiles, physical_time};
+use num_complex::Complex64;
+use std::collections::BTreeMap;
 
 /// The length of the waves that are looked at, in cells. Long waves would need many steps, and short ones have another
 /// polarisation than the equations'.
@@ -34,11 +36,11 @@ pub fn still_part(scheme: &Scheme, wave: &PlaneWave, at: PerAxis<i64>, steps: u6
         name.split_once('.')
             .map_or(name.as_str(), |(field, _)| field)
     };
-    // Squares by driven component: of the field's part that stands still, and of its drive.
-    let mut squares = vec![[0.0; 2]; driven.len()];
-    let last = steps.max(1);
-    for sample in 0..last.min(SAMPLES) {
-        let now = 1 + (sample as u128 * u128::from(last) / u128::from(last.min(SAMPLES))) as i64;
+    // Squares by field: of the part that stands still, and of the drive.
+    let mut squares: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    let samples = steps.clamp(1, SAMPLES);
+    for sample in 0..samples {
+        let now = 1 + u128::from(sample) * u128::from(steps.max(1)) / u128::from(samples);
         let mut values = vec![0.0; driven.len()];
         for drive in &wave.drives {
             let number = driven.iter().position(|id| *id == drive.component)?;
@@ -47,25 +49,23 @@ pub fn still_part(scheme: &Scheme, wave: &PlaneWave, at: PerAxis<i64>, steps: u6
                 files: &NoFiles,
                 position: scheme.component(drive.component).position,
                 at: PerAxis::splat(0),
-                time: physical_time(scheme, drive.component, now),
+                time: physical_time(scheme, drive.component, now as i64),
             });
         }
-        for (row, square) in still.iter().zip(&mut squares) {
-            let part = row.iter().zip(&values).map(|(part, value)| part * value);
-            square[0] += part.sum::<num_complex::Complex64>().norm_sqr();
+        for (id, value) in driven.iter().zip(&values) {
+            squares.entry(field(*id)).or_default()[1] += value * value;
         }
-        for (value, square) in values.iter().zip(&mut squares) {
-            square[1] += value * value;
+        for (id, row) in scheme.component_ids().zip(&still) {
+            let part = row.iter().zip(&values).map(|(part, value)| part * value);
+            if let Some(square) = squares.get_mut(field(id)) {
+                square[0] += part.sum::<Complex64>().norm_sqr();
+            }
         }
     }
-    let parts = driven.iter().filter_map(|id| {
-        let of_field = driven
-            .iter()
-            .zip(&squares)
-            .filter(|(other, _)| field(**other) == field(*id));
-        let [still, all] = of_field.fold([0.0; 2], |sum, (_, s)| [sum[0] + s[0], sum[1] + s[1]]);
-        (all > 0.0 && all.is_finite()).then(|| (still / all).sqrt())
-    });
+    let of_drives = squares
+        .values()
+        .filter(|[_, all]| *all > 0.0 && all.is_finite());
+    let parts = of_drives.map(|[still, all]| (still / all).sqrt());
     parts.reduce(f64::max)
 }
 
