@@ -390,7 +390,8 @@ impl Resolver<'_> {
             let Some(part) = analysis::still_part(scheme, wave, at, problem.steps) else {
                 continue;
             };
-            const ACROSS: &str = "for Maxwell's equations drive E across the direction, for acoustics the pressure, for elastic media the velocity";
+            const ACROSS: &str = "for Maxwell's equations drive E across the direction, for acoustics the pressure, \
+                                  for elastic media the velocity";
             if part > ALL_STILL {
                 let message = format!(
                     "the drive of `{}` makes no wave in its direction",
