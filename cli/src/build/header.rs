@@ -99,8 +99,8 @@ impl Header<'_> {
         writeln!(out, "typedef {real} {p}_real;\n")?;
         writeln!(
             out,
-            "/* A calculation: its values in one array, and the steps done. */\n\
-             typedef struct {{ {p}_real *values; uint64_t steps; }} {p};\n"
+            "/* A calculation: its values in one array, the memory that it lies in, and the steps done. */\n\
+             typedef struct {{ {p}_real *values; void *memory; uint64_t steps; }} {p};\n"
         )
     }
 
@@ -312,10 +312,12 @@ impl Header<'_> {
              }}\n\n\
              /* Takes memory and fills it with coefficients and start values; 0 on success, -1 if there is not enough memory. */\n\
              static inline int {p}_init({p} *self{files}) {{\n\
-             \x20 size_t bytes = ((size_t){p}_ELEMENTS * sizeof({p}_real) + 4095) / 4096 * 4096;\n\
+             \x20 size_t bytes = (size_t){p}_ELEMENTS * sizeof({p}_real);\n\
              \x20 self->steps = 0;\n\
-             \x20 self->values = ({p}_real *)aligned_alloc(4096, bytes);\n\
-             \x20 if (!self->values) return -1;\n\
+             \x20 self->values = 0;\n\
+             \x20 self->memory = malloc(bytes + 4095);\n\
+             \x20 if (!self->memory) return -1;\n\
+             \x20 self->values = ({p}_real *)(((uintptr_t)self->memory + 4095) / 4096 * 4096);\n\
              \x20 memset(self->values, 0, bytes);\n"
         )?;
         for (index, coef) in scheme.coefs.iter().enumerate() {
@@ -353,7 +355,7 @@ impl Header<'_> {
             out,
             "\x20 return 0;\n}}\n\n\
              /* Gives the memory back. */\n\
-             static inline void {p}_free({p} *self) {{ free(self->values); self->values = 0; }}\n\n"
+             static inline void {p}_free({p} *self) {{ free(self->memory); self->memory = 0; self->values = 0; }}\n\n"
         )
     }
 

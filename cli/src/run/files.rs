@@ -70,16 +70,6 @@ impl<T: Value> Run<'_, T> {
         if goes_on {
             return Ok(());
         }
-        if StateFolder::has_state(folder) && !args.overwrite {
-            let folder = folder.display();
-            let message = format!("`{folder}` has the state of a run");
-            let hint = format!(
-                "`--resume {folder}` goes on with it; remove the folder to begin anew, or say `--overwrite` beside `--out`"
-            );
-            return Err(Diagnostic::error(codes::OTHER_RESULTS, message)
-                .hint(hint)
-                .into());
-        }
         let needed = disk::needed(layout);
         match disk::on_disk(folder) {
             Some(available) if needed > available => {
@@ -94,6 +84,25 @@ impl<T: Value> Run<'_, T> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses to begin anew in a folder with a state, once it is known that no other run has it.
+    pub(super) fn spare_fields(&self) -> Result<(), Failure> {
+        let args = self.args;
+        let Some(folder) = args.holding.folder() else {
+            return Ok(());
+        };
+        if self.goes_on(folder) || args.overwrite || !StateFolder::has_state(folder) {
+            return Ok(());
+        }
+        let folder = folder.display();
+        let message = format!("`{folder}` has the state of a run");
+        let hint = format!(
+            "`--resume {folder}` goes on with it; remove the folder to begin anew, or say `--overwrite` beside `--out`"
+        );
+        Err(Diagnostic::error(codes::OTHER_RESULTS, message)
+            .hint(hint)
+            .into())
     }
 
     /// The calculation at the step where the run begins, and its folder if its array is in files.

@@ -86,6 +86,7 @@ impl<T: Value> Run<'_, T> {
         identity: &Identity,
     ) -> Result<Folders, Failure> {
         let args = self.args;
+        self.spare_fields()?;
         let resumed = match &args.resume {
             Some(folder) => Some(checkpoint::step(folder, identity)?),
             None => None,

@@ -233,3 +233,40 @@ fn an_interrupt_ends_a_run_at_once_and_tidily() {
         assert_complete(&name, &bytes);
     }
 }
+
+/// Each byte of the file with the fields counts: a state goes on with the fields that it was written for, or not at all.
+#[test]
+fn changed_files_of_fields_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    let path = |name: &str| folder.path().join(name);
+    let (whole, parts, window) = (path("whole"), path("parts"), path("window"));
+    let common = "run {0} --quiet --save-final --threads 1 --backend cranelift --out {1}";
+    succeed(common, &[&source, &whole]);
+    let over = format!("{common} --window {{2}} --memory 4MB");
+    let first = format!("{over} --set steps=13");
+    succeed(&first, &[&source, &parts, &window]);
+    let resume = format!("{over} --resume {{2}}");
+    let state = std::fs::read(window.join("state.checkpoint")).unwrap();
+    let named = String::from_utf8_lossy(&state).contains("\"fields\":1");
+    let file = window.join(if named { "fields.1" } else { "fields.0" });
+    let bytes = std::fs::read(&file).unwrap();
+    for at in [0, bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
+        let mut changed = bytes.clone();
+        changed[at] ^= 64;
+        std::fs::write(&file, &changed).unwrap();
+        let error = fail(1, &resume, &[&source, &parts, &window]);
+        assert!(
+            error.contains("E0803") && error.contains("is damaged"),
+            "{at}: {error}"
+        );
+        assert!(std::fs::read(&file).unwrap() == changed, "{at}");
+    }
+    std::fs::write(&file, &bytes).unwrap();
+    succeed(&resume, &[&source, &parts, &window]);
+    assert_same_files(
+        &results(&whole),
+        &results(&parts),
+        "with the fields as they were",
+    );
+}

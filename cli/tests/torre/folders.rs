@@ -161,6 +161,31 @@ fn pairs_of_runs_lose_no_frames() {
     println!("{refused} refused");
 }
 
+/// A state that a run is at work on is in use, and nobody is told to remove it.
+#[test]
+fn fields_of_a_run_that_goes_on_are_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 4_000_000);
+    let window = folder.path().join("window");
+    let mut command = torre();
+    let arguments = "run --quiet --threads 1 --backend cranelift --memory 4MB --window";
+    command.args(arguments.split(' ')).arg(&window).arg(&source);
+    let mut running = command.spawn().unwrap();
+    let state = window.join("state.checkpoint");
+    while !state.exists() {
+        assert!(running.try_wait().unwrap().is_none(), "the run has ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let again = "run {0} --quiet --threads 1 --backend cranelift --memory 4MB --window {1}";
+    let error = fail(1, again, &[&source, &window]);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!(error.contains("E0811"), "{error}");
+    // Afterwards it is a state with which a run may go on.
+    let error = fail(1, again, &[&source, &window]);
+    assert!(error.contains("E0812"), "{error}");
+}
+
 #[test]
 fn results_of_another_run_are_not_mixed_with() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 mod analyze;
 mod bench;
 mod blow_up;
+mod book;
 mod checkpoint;
 mod cone;
 mod examples;

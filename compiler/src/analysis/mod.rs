@@ -6,6 +6,7 @@
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
 //! G             --zone----> the waves that grow most     --stability, limit--> stable or not, the largest step
 //! cells         --trial---> growth of a piece of the lattice, where no step is stable in a uniform medium
+//!               --still---> the share of a drive that makes no wave
 //!               --waves---> frequencies of waves         --pace, dispersion--> Courant number, errors of velocity
 //! ```
 //!
@@ -23,6 +24,7 @@ mod pace;
 mod places;
 mod stability;
 mod step;
+mod still;
 mod trial;
 mod waves;
 mod zone;
@@ -38,6 +40,7 @@ pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
 pub use stability::{Cell, Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
+pub use still::{before, still_part};
 pub use trial::{Trial, trial};
 pub use zone::{Effort, Growth, Phase, TOLERANCE};
 

@@ -258,6 +258,36 @@ impl Step {
         matrix
     }
 
+    /// How much of waves whose newest value of one component is 1 stays where it is: means of newest values over some
+    /// steps, weighted so that values that turn cancel. A row for each component, with a column for each wave. `None` where
+    /// values grow.
+    pub fn means(
+        &self,
+        theta: PerAxis<f64>,
+        waves: &[ComponentId],
+        steps: u32,
+    ) -> Option<Vec<Vec<Complex64>>> {
+        let phases = Phases::new(theta, self.reach);
+        let size = waves.len();
+        let mut state = vec![Complex64::ZERO; self.slots.len() * size];
+        for (column, id) in waves.iter().enumerate() {
+            state[self.first[id.index()] * size + column] = Complex64::ONE;
+        }
+        let mut means = vec![vec![Complex64::ZERO; size]; self.first.len()];
+        for n in 0..steps {
+            let turn = std::f64::consts::TAU * (f64::from(n) + 0.5) / f64::from(steps);
+            let weight = (1.0 - turn.cos()) / f64::from(steps);
+            for (mean, first) in means.iter_mut().zip(&self.first) {
+                for (sum, value) in mean.iter_mut().zip(&state[first * size..]) {
+                    *sum += value * weight;
+                }
+            }
+            self.run(&mut state, size, |tap| phases.at(tap.distance) * tap.weight);
+        }
+        let bounded = state.iter().all(|value| value.norm() < 1e30);
+        bounded.then_some(means)
+    }
+
     fn bounds(&self) -> Vec<f64> {
         let n = self.slots.len();
         let mut state = vec![Complex64::ZERO; n * n];

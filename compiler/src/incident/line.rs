@@ -8,8 +8,9 @@
 //!
 //! At a place before the boxes sources drive the wave, which goes both ways. All components are driven at one position
 //! of the line, where m . (I + stagger) is the same; a component that has no value there gets it in parts at its two
-//! neighbours, without which the polarisation would be another one by -40 dB. At both ends values lose a part in each
-//! step that rises with the third power of the depth.
+//! neighbours, without which the polarisation would be another one by -40 dB. The position is the middle of some cells
+//! over which the drive is spread ([`Spread`]). At both ends values lose a part in each step that rises with the third
+//! power of the depth.
 
 use super::background::Background;
 use super::fault::Fault;
@@ -63,13 +64,82 @@ struct Layer {
     taps: Vec<Tap>,
 }
 
+/// How a drive is spread over points of the line, so that waves along m alone are driven.
+///
+/// A cell is M points long, M being the largest of the |m_a|. The cells of a single point lie |m| cells apart on their
+/// front, as a grating does, which sends waves shorter than |m| cells into other directions, too: the line has waves of
+/// wave number kappa + 2 pi n / M beside those of kappa. The factor sin(M kappa / 2) / (M sin(kappa / 2)) of M equal
+/// neighbours is 0 for them. Its fourth power is taken, and [`Spread::BOOST`] makes up for its second order in kappa,
+/// so that long waves keep their height. With M = 1 this is one point.
+struct Spread {
+    /// An odd number of parts, of the sum 1, around the position.
+    parts: Vec<f64>,
+}
+
+impl Spread {
+    const POWER: usize = 4;
+    /// Of (1 - 1/M^2): the part that neighbours in a distance of M lose and the middle gains.
+    const BOOST: f64 = Self::POWER as f64 / 24.0;
+
+    fn new(direction: PerAxis<i64>) -> Spread {
+        let most = direction
+            .iter()
+            .map(|(_, m)| m.unsigned_abs() as usize)
+            .max();
+        let cell = most.unwrap_or(1).max(1);
+        let mut parts = vec![1.0];
+        for _ in 0..Self::POWER {
+            // The sum of M neighbours, as that of the M before with a new one in and an old one out.
+            let mut sum = 0.0;
+            let sums = (0..parts.len() + cell - 1).map(|n| {
+                sum += parts.get(n).unwrap_or(&0.0);
+                sum -= n.checked_sub(cell).map_or(0.0, |old| parts[old]);
+                sum / cell as f64
+            });
+            parts = sums.collect();
+        }
+        let boost = Self::BOOST * (1.0 - 1.0 / (cell as f64).powi(2));
+        if boost > 0.0 {
+            let mut boosted = vec![0.0; parts.len() + 2 * cell];
+            for (n, part) in parts.iter().enumerate() {
+                boosted[n] -= boost * part;
+                boosted[n + cell] += (1.0 + 2.0 * boost) * part;
+                boosted[n + 2 * cell] -= boost * part;
+            }
+            parts = boosted;
+        }
+        Spread { parts }
+    }
+
+    /// Points on either side of the position.
+    fn reach(&self) -> usize {
+        self.parts.len() / 2
+    }
+
+    /// The points, as indices, and their parts, for a position between points.
+    fn at(&self, position: f64) -> Vec<(usize, f64)> {
+        let below = position.floor();
+        let first = below as usize - self.reach();
+        let mut parts = vec![0.0; self.parts.len() + 1];
+        for (n, part) in self.parts.iter().enumerate() {
+            parts[n] += part * (below + 1.0 - position);
+            parts[n + 1] += part * (position - below);
+        }
+        parts
+            .into_iter()
+            .enumerate()
+            .map(|(n, part)| (first + n, part))
+            .collect()
+    }
+}
+
 /// A source of the line.
 #[derive(Clone, Debug)]
 struct Driver {
     component: ComponentId,
     wave: HostExpr,
     /// Indices into the array, and the part that each gets.
-    parts: [(usize, f64); 2],
+    parts: Vec<(usize, f64)>,
 }
 
 /// The factors that remain of a component's values at both ends.
@@ -291,16 +361,19 @@ impl Line {
             .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2))
             .sum::<f64>();
         let depth = (DEPTH * smallest * steep.sqrt()).ceil();
-        let points =
-            depth * 2.0 + (hi as f64 - lo as f64) + 8.0 * margin as f64 + 8.0 * shift as f64;
+        let most = m.iter().map(|(_, m)| m.abs()).max().unwrap_or(0);
+        let steps = margin as f64 + shift as f64 + most as f64;
+        let points = depth * 2.0 + (hi as f64 - lo as f64) + 8.0 * steps;
         if points.is_nan() || points >= MOST_POINTS as f64 {
             return Err(Fault::TooLong {
                 points: points as i128,
             });
         }
         // Before the boxes: the drivers, then the end.
-        let driver = lo - 2 * margin - 2 * shift;
-        let ends = [driver - 2 * margin - 2 * shift, hi + margin + shift];
+        let spread = Spread::new(m);
+        let reach = spread.reach() as i64;
+        let driver = lo - 2 * margin - 2 * shift - reach;
+        let ends = [driver - 2 * margin - 2 * shift - reach, hi + margin + shift];
         self.start = ends[0] - depth as i64 - margin;
         self.margin = margin as usize;
         let length = (ends[1] + depth as i64 + margin + 1 - self.start) as usize;
@@ -314,12 +387,10 @@ impl Line {
         };
         for drive in &wave.drives {
             let place = driver as f64 - stagger(drive.component) - self.start as f64;
-            let below = place.floor();
-            let part = place - below;
             self.drivers.push(Driver {
                 component: drive.component,
                 wave: drive.wave.clone(),
-                parts: [(below as usize, 1.0 - part), (below as usize + 1, part)],
+                parts: spread.at(place),
             });
         }
         for id in scheme.component_ids() {
@@ -416,8 +487,8 @@ impl Line {
                     at: PerAxis::splat(0),
                     time: physical_time(scheme, id, step as i64 + 1),
                 });
-                for (point, part) in driver.parts {
-                    self.slots[first][point] += part * value;
+                for (point, part) in &driver.parts {
+                    self.slots[first][*point] += part * value;
                 }
             }
             kept.for_each(|slot| ends.absorb(&mut self.slots[slot]));

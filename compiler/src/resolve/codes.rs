@@ -101,6 +101,7 @@ codes! {
     NO_PLACE = "W0502", "a place without values";
     UNUSED_REGION = "W0503", "a region that nothing uses";
     UNUSED_INCIDENT = "W0504", "an incident field without a box";
+    STILL_DRIVE = "W0505", "a drive that stands still in part";
 }
 
 #[cfg(test)]

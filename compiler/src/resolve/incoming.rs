@@ -5,6 +5,7 @@ use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::results::{Incoming, Results};
 use super::value::Scope;
+use crate::analysis;
 use crate::host::HostExpr;
 use crate::incident::{self, Refusal};
 use crate::lattice::PerAxis;
@@ -23,6 +24,11 @@ const LOOKED_AT: u64 = 1 << 18;
 
 /// The part of a value that an absorbing end takes in a step at most, in Courant numbers.
 const LOSS: f64 = 0.4;
+
+/// The part of a drive that stands still from which on there is no wave, and from which on there is a warning. Waves of
+/// schemes have a polarisation that differs from the equations' by less than the second.
+const ALL_STILL: f64 = 0.999;
+const SOME_STILL: f64 = 0.03;
 
 /// Numbers with their place.
 #[derive(Clone, Copy)]
@@ -182,8 +188,15 @@ impl Resolver<'_> {
     ) -> Checked<IncidentField> {
         let direction = self.direction(scope, direction)?;
         let mut found = Vec::new();
+        let mut driven = vec![false; self.frame.components.len()];
         for (target, value) in drives {
             for (component, wave, place) in self.incident_values(scope, target, value)? {
+                if std::mem::replace(&mut driven[component.index()], true) {
+                    let name = &self.frame.components[component.index()].name;
+                    let message = format!("`{name}` is driven twice");
+                    let d = self.error(codes::STATED_TWICE, message, &place);
+                    return self.fail(d);
+                }
                 if wave.depends_on_place() {
                     let d = self
                         .error(codes::INCIDENT, "a drive depends on time only", &place)
@@ -343,7 +356,10 @@ impl Resolver<'_> {
             fault,
         }) = checked
         else {
-            return Ok(());
+            return match scheme.coefs.iter().any(of_files) {
+                true => Ok(()),
+                false => self.check_drives(scheme, problem, results),
+            };
         };
         let places = &results.incoming;
         let place = places.boxes[incident]
@@ -353,6 +369,54 @@ impl Resolver<'_> {
             .error(codes::INCIDENT, fault.describe(scheme), place)
             .hint(fault.hint());
         self.fail(d)
+    }
+}
+
+impl Resolver<'_> {
+    /// Drives of plane waves have to make waves: of Maxwell's equations, E along the wave makes none.
+    fn check_drives(
+        &mut self,
+        scheme: &Scheme,
+        problem: &Problem,
+        results: &Results,
+    ) -> Checked<()> {
+        for (incident, place) in problem.incidents.iter().zip(&results.incoming.names) {
+            let (IncidentField::Plane(wave), Some(first)) =
+                (&incident.field, incident.boxes.first())
+            else {
+                continue;
+            };
+            let at = analysis::before(scheme, first.ends);
+            let Some(part) = analysis::still_part(scheme, wave, at, problem.steps) else {
+                continue;
+            };
+            const ACROSS: &str = "for Maxwell's equations drive E across the direction, for acoustics the pressure, \
+                                  for elastic media the velocity";
+            if part > ALL_STILL {
+                let message = format!(
+                    "the drive of `{}` makes no wave in its direction",
+                    incident.name
+                );
+                let d = self.error(codes::INCIDENT, message, place).hint(ACROSS);
+                return self.fail(d);
+            }
+            if part > SOME_STILL {
+                let message = format!(
+                    "a part of the drive of `{}`, {:.0} % of its size, makes no wave in its direction",
+                    incident.name,
+                    100.0 * part
+                );
+                let d = Diagnostic::warning(codes::STILL_DRIVE, message)
+                    .at(
+                        &place.source,
+                        place.span,
+                        "the wave is smaller than its drive",
+                    )
+                    .hint(ACROSS);
+                self.report.push(d);
+            }
+        }
+        Ok(())
     }
 }
 

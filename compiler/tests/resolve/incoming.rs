@@ -55,6 +55,11 @@ fn fields_and_boxes_that_cannot_be_are_refused() {
             "nothing drives it",
         ),
         (
+            "incident w { direction (1, 0); drive Ez = 1; drive Ez = 2 }\ntotal x = 20..30 from w",
+            "E0503",
+            "`Ez` is driven twice",
+        ),
+        (
             "incident w { drive Ez = 1 }\ntotal x = 20..30 from w",
             "E0519",
             "has no direction",
@@ -271,4 +276,70 @@ total {total} from w"
     let (code, message) = refused(&text("if y < 20 then 1 else 2", both));
     assert_eq!(code, "E0519");
     assert!(message.contains("is not the same everywhere"), "{message}");
+}
+
+/// Drives along a direction in which their fields stand still make no wave; waves of all others are as large as the
+/// rest.
+#[test]
+fn drives_across_the_direction_make_waves() {
+    let text = |scheme: &str, wave: &str| {
+        format!(
+            "use std::maxwell::{{maxwell, maxwell_te}}\nuse std::acoustics::acoustics_2d\nuse std::elastic::elastic_2d\n\
+             problem p {{\n  scheme {scheme}\n  domain {}\n  incident w {{ {wave} }}\n  total x = 20..30, y = 20..30{} from w\n  steps 100\n}}\n",
+            if scheme == "maxwell" {
+                "50 x 50 x 50"
+            } else {
+                "50 x 50"
+            },
+            if scheme == "maxwell" {
+                ", z = 20..30"
+            } else {
+                ""
+            },
+        )
+    };
+    let f = "sin(0.3 * t)";
+    for (scheme, wave, expected) in [
+        ("maxwell_te", "direction (1, 2); drive E = [2*F, -F]", ""),
+        ("maxwell_te", "direction (1, 2); drive E.x = F", "45 %"),
+        ("maxwell_te", "direction (1, 2); drive Hz = F", ""),
+        (
+            "maxwell_te { hx = 2 }",
+            "direction (1, 1); drive E = [2*F, -F]",
+            "",
+        ),
+        ("maxwell_te", "direction (3, 0); drive E.x = F", "no wave"),
+        (
+            "maxwell_te",
+            "direction (1, 1); drive E = [F, F]",
+            "no wave",
+        ),
+        ("maxwell", "direction (1, 2, 3); drive E = [3*F, 0, -F]", ""),
+        ("maxwell", "direction (1, 2, 2); drive E.z = F", "67 %"),
+        (
+            "maxwell",
+            "direction (0, 0, 1); drive E = [F, cos(0.3 * t), 0]",
+            "",
+        ),
+        ("acoustics_2d", "direction (1, 0); drive p = F", ""),
+        ("acoustics_2d", "direction (1, 0); drive v.x = F", ""),
+        ("acoustics_2d", "direction (1, 0); drive v.y = F", "no wave"),
+        ("elastic_2d", "direction (2, 1); drive v = [F, 0]", ""),
+    ] {
+        let text = text(scheme, &wave.replace('F', f));
+        let what = format!("{scheme}, {wave}");
+        if expected == "no wave" {
+            let found = refused_with(&TestWorld::default(), &text, &Options::default());
+            assert_eq!(found.0[0].code.0, "E0519", "{what}");
+            assert!(show(&found).contains("makes no wave"), "{what}");
+            continue;
+        }
+        let warnings = show(&resolved(&text).warnings);
+        assert_eq!(
+            warnings.contains("W0505"),
+            !expected.is_empty(),
+            "{what}: {warnings}"
+        );
+        assert!(warnings.contains(expected), "{what}: {warnings}");
+    }
 }

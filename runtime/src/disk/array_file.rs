@@ -1,5 +1,6 @@
 //! A file with the values of an array.
 
+use crate::output::checksum::words;
 use crate::output::{Attempt, FileError};
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
@@ -8,10 +9,35 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes, places in the file and places in memory of direct accesses are multiples of this.
 pub const BLOCK: u64 = 4096;
+
+/// Bytes that are read at a time to sum them up.
+const SUMMED: u64 = 4 << 20;
+
+/// The checksum of what is written.
+#[derive(Debug, Default)]
+struct Tally {
+    sum: AtomicU64,
+    /// How many bytes it is of.
+    bytes: AtomicU64,
+}
+
+impl Tally {
+    fn set(&self, sum: u64, bytes: u64) {
+        self.sum.store(sum, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    fn add(&self, at: u64, bytes: &[u8]) {
+        if let Some(sum) = words(at, bytes) {
+            self.sum.fetch_add(sum, Ordering::Relaxed);
+            self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        }
+    }
+}
 
 /// A file with an array, filled up to whole blocks.
 #[derive(Debug)]
@@ -23,6 +49,8 @@ pub struct ArrayFile {
     /// Direct accesses have not failed.
     works: AtomicBool,
     bytes: u64,
+    /// Of what [`ArrayFile::write_summed`] has written.
+    tally: Tally,
 }
 
 fn options() -> OpenOptions {
@@ -87,6 +115,7 @@ impl ArrayFile {
             direct: open_direct(path),
             works: AtomicBool::new(true),
             bytes,
+            tally: Tally::default(),
         }
     }
 
@@ -151,6 +180,38 @@ impl ArrayFile {
         cached(last, end).map_err(fail())
     }
 
+    /// The same, for writers that write each byte once between [`ArrayFile::begin_sum`] and [`ArrayFile::sum`].
+    pub fn write_summed(&self, at: u64, bytes: &[u8]) -> Result<(), FileError> {
+        self.tally.add(at, bytes);
+        self.write(at, bytes)
+    }
+
+    /// All bytes are about to be written anew.
+    pub fn begin_sum(&self) {
+        self.tally.set(0, 0);
+    }
+
+    /// The checksum of the whole file, if all of it was written or checked.
+    pub fn sum(&self) -> Option<u64> {
+        let whole = self.tally.bytes.load(Ordering::Relaxed) == self.bytes;
+        whole.then(|| self.tally.sum.load(Ordering::Relaxed))
+    }
+
+    /// Reads the whole file: whether it has a checksum.
+    pub fn has_sum(&self, expected: u64) -> Result<bool, FileError> {
+        let length = SUMMED.min(self.bytes);
+        let buffer = MmapMut::map_anon(length as usize);
+        let mut buffer = buffer.map_err(FileError::io(&self.path, Attempt::Read))?;
+        let mut sum = 0u64;
+        for at in (0..self.bytes).step_by(length as usize) {
+            let part = &mut buffer[..length.min(self.bytes - at) as usize];
+            self.read(at, part)?;
+            sum = sum.wrapping_add(words(at, part).unwrap_or(0));
+        }
+        self.tally.set(sum, self.bytes);
+        Ok(sum == expected)
+    }
+
     /// Waits until everything that was written is on the disk.
     pub fn sync(&self) -> Result<(), FileError> {
         let synced = self.file.sync_data();
@@ -172,6 +233,47 @@ impl ArrayFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Checksums are those of the whole file, in whichever order it was written, and tell each changed bit.
+    #[test]
+    fn checksums_tell_changed_bits() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array");
+        let file = ArrayFile::create(&path, 3 * BLOCK).unwrap();
+        let mut memory = MmapMut::map_anon(3 * BLOCK as usize).unwrap();
+        for (n, byte) in memory.iter_mut().enumerate() {
+            *byte = (n % 251) as u8;
+        }
+        let write = |order: [u64; 3]| {
+            file.begin_sum();
+            for n in order {
+                assert_eq!(file.sum(), None);
+                let from = (n * BLOCK) as usize;
+                let part = &memory[from..from + BLOCK as usize];
+                file.write_summed(n * BLOCK, part).unwrap();
+            }
+            file.sum().unwrap()
+        };
+        let sum = write([0, 1, 2]);
+        assert_eq!(write([2, 0, 1]), sum);
+        assert!(file.has_sum(sum).unwrap());
+        for (at, bit) in [(0, 1u8), (5000, 128), (12287, 4)] {
+            let flip = |of: &mut [u8]| of[0] ^= bit;
+            let mut byte = [0];
+            file.file.read_exact_at(&mut byte, at).unwrap();
+            flip(&mut byte);
+            file.file.write_all_at(&byte, at).unwrap();
+            assert!(!file.has_sum(sum).unwrap(), "{at}");
+            flip(&mut byte);
+            file.file.write_all_at(&byte, at).unwrap();
+            assert!(file.has_sum(sum).unwrap(), "{at}");
+        }
+        // Blocks that change places.
+        file.write(0, &memory[BLOCK as usize..2 * BLOCK as usize])
+            .unwrap();
+        file.write(BLOCK, &memory[..BLOCK as usize]).unwrap();
+        assert!(!file.has_sum(sum).unwrap());
+    }
 
     /// Writes at all distances from blocks change the bytes that they name and nothing else, directly and through the
     /// cache.

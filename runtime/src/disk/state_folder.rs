@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! fields.0, fields.1    arrays; a pass reads the one with the state, and writes the other one
-//! state.checkpoint      after a pass, once its array is on the disk: the step, which file, and the records of probes
+//! state.checkpoint      after a pass, once its array is on the disk: the step, which file, and the records of probes;
+//!                       the file's checksum, if the pass knows it
 //! ```
 //! The file that `state.checkpoint` names is not changed before a newer one names the other.
 
@@ -25,6 +26,8 @@ const FIELDS: [&str; 2] = ["fields.0", "fields.1"];
 /// The entry of a checkpoint that says which file has the state; others have none.
 pub const NOTE: &str = "fields";
 const ARRANGEMENT: &str = "arrangement";
+/// The entry with the checksum of that file.
+const SUM: &str = "sum";
 
 /// The folder of a run.
 #[derive(Debug)]
@@ -122,9 +125,17 @@ impl StateFolder {
                 false => ArrayFile::create(&path, layout.bytes()),
             }
         };
+        let files = [Arc::new(open(0)?), Arc::new(open(1)?)];
+        let sum = notes.get(SUM).and_then(Value::as_str);
+        if let Some(sum) = sum.and_then(|sum| u64::from_str_radix(sum, 16).ok())
+            && !files[current].has_sum(sum)?
+        {
+            let fault = CheckpointFault::File(FIELDS[current].to_owned());
+            return Err(refuse(fault));
+        }
         Ok(StateFolder {
             path: path.to_owned(),
-            files: [Arc::new(open(0)?), Arc::new(open(1)?)],
+            files,
             current,
             identity: identity.clone(),
             arrangement: expected,
@@ -164,6 +175,9 @@ impl StateFolder {
         let mut notes = Map::new();
         notes.insert(NOTE.to_owned(), json!(self.current));
         notes.insert(ARRANGEMENT.to_owned(), json!(self.arrangement));
+        if let Some(sum) = self.files[self.current].sum() {
+            notes.insert(SUM.to_owned(), json!(format!("{sum:016x}")));
+        }
         file::write(
             &self.path.join(STATE),
             &self.identity,

@@ -1,5 +1,7 @@
-//! XXH64, a fast checksum of 64 bits against accidents (not against attacks).
-//! Y. Collet, "xxHash fast digest algorithm", specification version 0.2.0.
+//! Fast checksums of 64 bits against accidents (not against attacks).
+//!
+//! XXH64: Y. Collet, "xxHash fast digest algorithm", specification version 0.2.0.
+//! [`words`]: for bytes that come in any order.
 
 const P1: u64 = 0x9E37_79B1_85EB_CA87;
 const P2: u64 = 0xC2B2_AE3D_27D4_EB4F;
@@ -105,6 +107,22 @@ fn round(lane: u64, word: u64) -> u64 {
     lane.wrapping_add(word.wrapping_mul(P2))
         .rotate_left(31)
         .wrapping_mul(P1)
+}
+
+/// A checksum of bytes of which some are at a place of a file, in whole words: the sum, modulo 2^64, of each word times
+/// an odd number that its place determines. Sums of parts add up to that of the whole, in any order. A part whose length
+/// or place is no whole number of words has none.
+pub fn words(at: u64, bytes: &[u8]) -> Option<u64> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    if !at.is_multiple_of(8) || !rest.is_empty() {
+        return None;
+    }
+    let sums = (at / 8..).zip(words);
+    Some(sums.fold(0, |sum: u64, (place, word)| {
+        let mut factor = (place ^ place >> 29).wrapping_add(1).wrapping_mul(P1);
+        factor = (factor ^ factor >> 32).wrapping_mul(P2);
+        sum.wrapping_add(u64::from_le_bytes(*word).wrapping_mul((factor ^ factor >> 29) | 1))
+    }))
 }
 
 #[cfg(test)]

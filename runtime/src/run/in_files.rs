@@ -248,7 +248,7 @@ impl Pass<'_> {
             let end = piece.end;
             // SAFETY: the piece is final, and not needed any more.
             let bytes = unsafe { self.bytes(piece.clone()) };
-            if let Err(error) = self.files[1].write(piece.start, bytes) {
+            if let Err(error) = self.files[1].write_summed(piece.start, bytes) {
                 return self.fail(error);
             }
             give_back(bytes);
@@ -260,7 +260,7 @@ impl Pass<'_> {
     fn write_tail(&self) -> Result<(), FileError> {
         for piece in self.pieces(self.tail(), self.files[1].bytes()) {
             // SAFETY: threads have ended.
-            self.files[1].write(piece.start, unsafe { self.bytes(piece) })?;
+            self.files[1].write_summed(piece.start, unsafe { self.bytes(piece) })?;
         }
         Ok(())
     }
@@ -326,6 +326,7 @@ impl<T: Value> InFiles<'_, T> {
         let until = until.min(from.saturating_add(self.plan.steps));
         let until = self.calculation.prepare(until);
         let [old, new] = self.folder.files();
+        new.begin_sum();
         let layout = self.calculation.layout.clone();
         let memory = Memory::reserved(old.bytes(), &layout);
         let memory = memory.map_err(|error| SetupError::Memory {

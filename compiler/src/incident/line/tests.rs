@@ -108,3 +108,56 @@ fn ends_of_lines_take_waves() {
     let weak = reflection(2, [1, 0, 0], 0.1);
     assert!(weak > -100.0, "{weak} dB");
 }
+
+/// The largest size of E in front of the drive, over the height that a drive of this size is to give.
+fn height(order: u32, direction: [i64; 3], across: [f64; 3]) -> f64 {
+    let mut scheme = maxwell(order, Precision::F64, [40, 40, 40]);
+    scheme.grid.dt = 0.4;
+    let ends = PerAxis([[15, 25]; 3]);
+    let shell = Shell::new(&scheme, &TotalBox { ends });
+    let length = |of: [f64; 3]| of.iter().map(|n| n * n).sum::<f64>().sqrt();
+    let [size, steep] = [across, direction.map(|m| m as f64)].map(length);
+    let drives = across.iter().zip(0..).map(|(part, component)| Drive {
+        component: ComponentId(component),
+        wave: HostExpr::binary(HostBinary::Mul, HostExpr::Number(part / size), pulse()),
+    });
+    let wave = PlaneWave {
+        direction: PerAxis(direction),
+        drives: drives.collect(),
+        loss: 0.4 * scheme.grid.dt,
+    };
+    let mut line = Line::new(&scheme, &wave, &[shell], &NoFiles).expect("a line");
+    let driven = line.drivers.iter().flat_map(|d| &d.parts).map(|(n, _)| *n);
+    let point = driven.max().expect("a drive") + steep as usize;
+    let mut largest = 0.0f64;
+    for step in 0..200 {
+        (0..scheme.stages.len()).for_each(|n| line.advance(&scheme, &NoFiles, n, step));
+        let field = [0, 1, 2].map(|n| line.values(line.slot(ComponentId(n), 0))[point]);
+        largest = largest.max(length(field));
+    }
+    largest * 2.0 * steep * scheme.grid.dt
+}
+
+/// Directions of large numbers, too, have one wave: no other one that the same fronts would send into other directions.
+#[test]
+fn waves_of_all_directions_have_the_height_of_their_drive() {
+    for (direction, across) in [
+        ([1, 0, 0], [0.0, 0.0, 1.0]),
+        ([1, 1, 0], [0.0, 0.0, 1.0]),
+        ([-2, 1, 3], [1.0, 2.0, 0.0]),
+        ([3, 4, 0], [0.0, 0.0, 1.0]),
+        ([7, -11, 0], [0.0, 0.0, 1.0]),
+        ([1, 1, 30], [1.0, -1.0, 0.0]),
+        ([31, 17, 0], [0.0, 0.0, 1.0]),
+        ([60, 1, 0], [1.0, -60.0, 0.0]),
+    ] {
+        for order in [2, 4] {
+            let found = height(order, direction, across);
+            println!("order {order}, {direction:?}: {found:.4}");
+            assert!(
+                (found - 1.0).abs() < 0.03,
+                "order {order}, {direction:?}: {found}"
+            );
+        }
+    }
+}

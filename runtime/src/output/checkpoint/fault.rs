@@ -46,6 +46,8 @@ pub enum CheckpointFault {
     },
     /// The values of this array are damaged.
     Checksum(String),
+    /// The values in this file beside the checkpoint are not the ones that it was written for.
+    File(String),
     /// The fields are in files beside the checkpoint.
     InFiles,
     /// The fields are in the checkpoint, and not in files beside it.
@@ -57,7 +59,11 @@ impl CheckpointFault {
     pub fn is_damage(&self) -> bool {
         matches!(
             self,
-            Self::Magic | Self::HeaderDamaged | Self::Length { .. } | Self::Checksum(_)
+            Self::Magic
+                | Self::HeaderDamaged
+                | Self::Length { .. }
+                | Self::Checksum(_)
+                | Self::File(_)
         )
     }
 }
@@ -85,6 +91,10 @@ impl fmt::Display for CheckpointFault {
             } => write!(
                 f,
                 "the checkpoint was written for another {what} ({found}, this run has {expected})"
+            ),
+            Self::File(name) => write!(
+                f,
+                "the file `{name}` beside the checkpoint is damaged: its checksum differs"
             ),
             Self::InFiles => f.write_str("the fields of this state are in files beside it"),
             Self::InCheckpoint => f.write_str(
