@@ -326,10 +326,12 @@ impl<'p> TowerTimes<'p> {
         }
     }
 
-    /// Seconds in which the bytes of a stage of a tower move.
-    fn flowing(&self) -> f64 {
+    /// Seconds in which the bytes of a stage of a tower move, with states that amendments read and write: the next
+    /// column meets the same states, as it meets the same values.
+    fn flowing(&self, added: Added) -> f64 {
         let facts = &self.model.facts;
-        let passed = self.steps * self.stages * self.width * self.stage * self.part * self.own;
+        let [own, column] = [self.own, self.column].map(|bytes| bytes + added.bytes);
+        let passed = self.steps * self.stages * self.width * self.stage * self.part * own;
         let [kept, more] = KEPT;
         let held = facts.l2.max(1) as f64 / f64::from(facts.partitions());
         let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
@@ -341,8 +343,8 @@ impl<'p> TowerTimes<'p> {
         let line = self.length * self.scheme.precision.bytes() as f64;
         let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
         let cache = FLOW * f64::from(facts.multiprocessors.max(1)) * self.clock;
-        let near = (1.0 - lost) * self.own * pieces / cache;
-        let far = (lost * self.column + self.layers.bytes) / (SHARE * self.model.copy_rate);
+        let near = (1.0 - lost) * own * pieces / cache;
+        let far = lost * column / (SHARE * self.model.copy_rate);
         self.stage * self.part * (near + far) * self.processors
     }
 
@@ -351,11 +353,10 @@ impl<'p> TowerTimes<'p> {
     fn of_stage(&self) -> [f64; 2] {
         let [alone, more] = LATENCY;
         let latency = alone + more * (self.together - 1.0);
-        let flow = self.flowing();
         self.layers.added.map(|added| {
             let parts = [
                 latency,
-                self.blocks * flow,
+                self.blocks * self.flowing(added),
                 self.blocks * self.stage * self.computing(added),
                 self.blocks * self.fetching(added),
             ];
