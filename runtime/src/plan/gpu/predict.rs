@@ -338,6 +338,7 @@ impl<'p> TowerTimes<'p> {
     fn flowing(&self, added: Added) -> f64 {
         let facts = &self.model.facts;
         let passed = self.steps * self.stages * self.width * self.stage * self.part * self.own;
+        let [kept, more] = KEPT;
         let held = facts.l2.max(1) as f64 / f64::from(facts.partitions());
         let lost = ((passed / held - kept) / more).clamp(0.0, 1.0);
         let lost = lost + (1.0 - lost) * STRIP / self.order.width as f64;
