@@ -174,9 +174,9 @@ struct Met {
 }
 
 impl Met {
-    /// The cost that the amendments of some zones add to towers that meet them. Amendments of zones that all towers meet
-    /// act in some warps, others in some rows: code is fetched where it does not act, too, as rows that are jumped over
-    /// are short.
+    /// The cost that the amendments of some zones add to towers that meet them. Amendments of zones that all towers
+    /// meet act in some warps, others in some rows: code is fetched where it does not act, too, as rows that are jumped
+    /// over are short.
     fn added(&self, scheme: &Scheme, zones: ZoneSet) -> Added {
         let element = scheme.precision.bytes() as f64;
         let own = amendments(scheme).filter(|(_, a)| zones.contains(a.zone));
