@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use torre_compiler::backend::gpu::layerwise::{Covering, Shape};
 use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::ghost::{AxisGhosts, Ghost};
-use torre_compiler::lattice::{Axis, PerAxis};
+use torre_compiler::lattice::{Axis, PerAxis, Region};
 use torre_compiler::layout::Layout;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{ComponentId, Read, Scheme, StageId, Update, ZoneSet};
@@ -42,10 +42,16 @@ const PIECE: f64 = 160.0;
 const COPY: f64 = 0.9e-6;
 const MEASURED: f64 = 256.0;
 const COPIES: f64 = 0.18e12;
+/// Seconds of a thread of a kernel that amends values, or keeps them, of which a device runs many at a time: warps have
+/// lanes beyond the ends of short rows, too. From 10 rates of FDTD with layers, and with a medium.
+const TURN: f64 = 2.0e-6;
 /// How sharply the longer one of two times that overlap counts: of bytes from memory and from the cache, and of host
 /// and device.
 const BYTES: f64 = 2.0;
 const STARTS: f64 = 6.0;
+
+/// Threads of a warp.
+const WARP: u64 = 32;
 
 /// A kernel of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -54,6 +60,8 @@ struct Kernel {
     bytes: f64,
     /// Bytes that pass between its multiprocessors and their cache: blocks load some rows again that others have, too.
     cached: f64,
+    /// Seconds of all its threads, as many at a time as there is room for, if they have one value each.
+    turns: f64,
     /// Seconds beside them.
     beside: f64,
 }
@@ -75,6 +83,7 @@ pub fn layerwise(scheme: &Scheme, model: &DeviceModel) -> Choice {
     let time = |kernel: Kernel| {
         let memory = missed * kernel.bytes / (SHARE * model.copy_rate);
         let moving = longer([memory, kernel.cached / cache], BYTES);
+        let moving = longer([moving, kernel.turns], BYTES);
         longer([START, kernel.beside + moving], STARTS)
     };
     let step: f64 = kernels(scheme, model).into_iter().map(time).sum();
@@ -102,13 +111,13 @@ fn kernels(scheme: &Scheme, model: &DeviceModel) -> Vec<Kernel> {
     let mut all = Vec::new();
     for stage in scheme.stage_ids() {
         let blocks = stage_blocks(scheme, stage);
-        all.extend(keeping(scheme, stage));
+        all.extend(keeping(scheme, model, stage));
         all.extend(
             blocks
                 .iter()
                 .map(|block| updating(scheme, model, stage, block)),
         );
-        all.extend(amending(scheme, stage));
+        all.extend(amending(scheme, model, stage));
         all.extend(copying(scheme, stage));
     }
     all
@@ -161,6 +170,7 @@ fn updating(scheme: &Scheme, model: &DeviceModel, stage: StageId, block: &Block)
     Kernel {
         bytes: rows * volume * element + pieces,
         cached: (rows + again) * volume * element * lanes + pieces,
+        turns: 0.0,
         beside: GAP,
     }
 }
@@ -174,7 +184,7 @@ fn ends_with_ghosts(scheme: &Scheme, id: ComponentId, axis: Axis) -> usize {
 }
 
 /// The kernels that copy values which amendments of a stage read and its updates overwrite.
-fn keeping(scheme: &Scheme, stage: StageId) -> Vec<Kernel> {
+fn keeping(scheme: &Scheme, model: &DeviceModel, stage: StageId) -> Vec<Kernel> {
     let needed = |update: &Update| {
         let own = update.amendments.iter();
         let own = own.filter(|amendment| scheme.needs_old(update, amendment));
@@ -183,28 +193,36 @@ fn keeping(scheme: &Scheme, stage: StageId) -> Vec<Kernel> {
     };
     let updates = scheme.stages[stage.index()].updates.iter();
     let zones = updates.fold(ZoneSet::default(), |set, u| set.union(needed(u)));
-    in_zones(scheme, zones, layers::kept_bytes_of(scheme, stage))
+    in_zones(scheme, model, zones, layers::kept_bytes_of(scheme, stage))
 }
 
 /// The kernels that amend the values that a stage has stored.
-fn amending(scheme: &Scheme, stage: StageId) -> Vec<Kernel> {
+fn amending(scheme: &Scheme, model: &DeviceModel, stage: StageId) -> Vec<Kernel> {
     let updates = scheme.stages[stage.index()].updates.iter();
     let zones = updates.fold(ZoneSet::default(), |set, u| set.union(u.zones()));
     let bytes = layers::bytes_of(scheme, stage).iter().sum();
-    in_zones(scheme, zones, bytes)
+    in_zones(scheme, model, zones, bytes)
 }
 
 /// A kernel for each box of some zones, which together move these bytes per cell of the grid.
-fn in_zones(scheme: &Scheme, zones: ZoneSet, bytes: f64) -> Vec<Kernel> {
-    let count: usize = zones.iter().map(|zone| scheme.zone(zone).boxes.len()).sum();
+fn in_zones(scheme: &Scheme, model: &DeviceModel, zones: ZoneSet, bytes: f64) -> Vec<Kernel> {
     let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
-    let bytes = bytes * cells / count.max(1) as f64;
-    let kernel = Kernel {
-        bytes,
-        cached: bytes,
-        beside: GAP,
+    let boxes = zones.iter().flat_map(|zone| &scheme.zone(zone).boxes);
+    let boxes: Vec<&Region> = boxes.collect();
+    let all: f64 = boxes.iter().map(|part| part.volume() as f64).sum();
+    let of_box = |part: &&Region| {
+        let volume = part.volume() as f64;
+        let own = bytes * cells * volume / all.max(1.0);
+        let length = part[Axis::INNER].len().max(1) as u64;
+        let lanes = length.next_multiple_of(WARP) as f64 / length as f64;
+        Kernel {
+            bytes: own,
+            cached: own,
+            turns: TURN * volume * lanes / model.facts.threads_at_once() as f64,
+            beside: GAP,
+        }
     };
-    vec![kernel; count]
+    boxes.iter().map(of_box).collect()
 }
 
 /// The kernel that copies rows to ghosts beyond the ends of the outer and the middle axis after a stage, if there are

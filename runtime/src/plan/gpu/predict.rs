@@ -46,9 +46,12 @@ const EACH: f64 = 0.068e-6;
 /// Instructions of the periods of all alignments that the first cache for them holds, and bytes of instructions per
 /// cycle where a period has more.
 const CODE: [f64; 2] = [2000.0, 4.8];
-/// Such bytes where rows are amended: warps at the ends of lines run code that others do not, and evict the code that
-/// the others share.
-const AMENDED_CODE: f64 = 3.5;
+/// The same where rows are amended, for the instructions of one alignment: a tower runs its own many times, and warps
+/// at the ends of lines evict the code that others share.
+const AMENDED_CODE: [f64; 2] = [1900.0, 3.8];
+/// Instructions of a period with amendments that the next cache holds, and bytes of the others that come per cycle, in
+/// addition.
+const FAR_CODE: [f64; 2] = [3300.0, 2.4];
 /// The number of cells that an update reads from which on a thread needs more registers for each word that it keeps,
 /// and how many: operands of long sums are loaded ahead. By NVIDIA's assembler, waves of order 8, which read 26, have
 /// no value in memory with 128 registers where 72 words are kept, with 212 where 118 are, and 57 with 255 where 176
@@ -315,19 +318,24 @@ impl<'p> TowerTimes<'p> {
     /// Seconds in which a stage of a tower fetches its instructions, with the code that amendments add.
     fn fetching(&self, added: Added) -> f64 {
         let towers = &self.fit.allocated.towers;
-        let [held, rate] = CODE;
-        let rate = if added.code > 0.0 { AMENDED_CODE } else { rate };
         let each = arithmetic(self.scheme) as f64 + self.fit.accesses + added.code;
         let code = towers.cells() * towers.steps as f64 * each;
-        if code * towers.alignments.len() as f64 > held {
-            code * INSTRUCTION / (towers.steps as f64 * self.stages * rate * self.clock)
+        let cycles = |instructions: f64, rate: f64| instructions * INSTRUCTION / rate;
+        let cycles = if added.code > 0.0 {
+            let [[held, rate], [near, far_rate]] = [AMENDED_CODE, FAR_CODE];
+            let all = if code > held { cycles(code, rate) } else { 0.0 };
+            all + cycles((code - near).max(0.0), far_rate)
         } else {
-            0.0
-        }
+            let [held, rate] = CODE;
+            let all = code * towers.alignments.len() as f64;
+            if all > held { cycles(code, rate) } else { 0.0 }
+        };
+        cycles / (towers.steps as f64 * self.stages * self.clock)
     }
 
-    /// Seconds in which the bytes of a stage of a tower move.
-    fn flowing(&self) -> f64 {
+    /// Seconds in which the bytes of a stage of a tower move, with states that amendments read and write, which come
+    /// from memory.
+    fn flowing(&self, added: Added) -> f64 {
         let facts = &self.model.facts;
         let passed = self.steps * self.stages * self.width * self.stage * self.part * self.own;
         let [kept, more] = KEPT;
@@ -342,7 +350,7 @@ impl<'p> TowerTimes<'p> {
         let pieces = if ends { 1.0 + ENDS * PIECE / line } else { 1.0 };
         let cache = FLOW * f64::from(facts.multiprocessors.max(1)) * self.clock;
         let near = (1.0 - lost) * self.own * pieces / cache;
-        let far = (lost * self.column + self.layers.bytes) / (SHARE * self.model.copy_rate);
+        let far = (lost * self.column / SHARE + added.bytes) / self.model.copy_rate;
         self.stage * self.part * (near + far) * self.processors
     }
 
@@ -351,11 +359,10 @@ impl<'p> TowerTimes<'p> {
     fn of_stage(&self) -> [f64; 2] {
         let [alone, more] = LATENCY;
         let latency = alone + more * (self.together - 1.0);
-        let flow = self.flowing();
         self.layers.added.map(|added| {
             let parts = [
                 latency,
-                self.blocks * flow,
+                self.blocks * self.flowing(added),
                 self.blocks * self.stage * self.computing(added),
                 self.blocks * self.fetching(added),
             ];

@@ -397,6 +397,34 @@ fn layers_slow_towers_down_and_keep_their_variants() {
     ));
 }
 
+/// Layers that many towers meet take the registers of amendments, as no values of many towers may lie in memory: D = 2
+/// has none left in f64.
+#[test]
+fn layers_that_many_towers_meet_take_registers() {
+    let (problem, model) = (problem(), h200());
+    let fits = |cells| {
+        let mut scheme = maxwell(4, Precision::F64, [768, 768, 64]);
+        add_layers(&mut scheme, PerAxis(cells));
+        let planner = DevicePlanner::new(&scheme, &problem, &model).expect("it can be addressed");
+        let unit = template::tower_unit(&planner.planner.frame);
+        let [size, height] = [("D", 2), ("TH", 8)].map(|(name, n)| Size::of(name, &[n]));
+        let family = Template::Tiled(template::towers(size, unit, height));
+        match planner.choices(&family) {
+            Ok(_) => true,
+            Err(NoPlan::Refused {
+                refusal: Refusal::Registers { needed, most, .. },
+                ..
+            }) => {
+                assert!(needed > most, "{needed} {most}");
+                false
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    assert!(fits([10, 0, 0]));
+    assert!(!fits([192, 0, 0]));
+}
+
 /// Small grids with three axes may stay on the chip; where they do not fit, pyramids are refused, and `auto` has none.
 #[test]
 fn small_grids_with_three_axes_stay_on_the_chip() {

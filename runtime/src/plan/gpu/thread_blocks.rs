@@ -1,9 +1,10 @@
 //! The blocks of threads that could run towers on a GPU, by how lines are divided.
 
+use super::layers;
 use torre_compiler::backend::gpu::{Feature, Gpu};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
-use torre_compiler::scheme::Scheme;
+use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::tower::block::{
     Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
     amending_registers,
@@ -18,9 +19,10 @@ const WORKING: u64 = 24;
 /// periods and places in memory.
 const AT_ENDS: u64 = 28;
 
-/// Registers beside them for amendments of several variants where warps pass no registers on: with 168 registers and
-/// six layers, W = 4 keeps all values of FDTD(4,2) in them, W = 5 spills 292 bytes.
-const FIXED: u64 = 40;
+/// Registers beside them for amendments of several variants where warps pass no registers on, in f32 and f64: with 168
+/// registers and six layers, W = 4 keeps all values of FDTD(4,2) in them, W = 5 spills 292 bytes; in f64 W = 5 with 255
+/// registers, six layers and a medium spills 44 bytes.
+const FIXED: [u64; 2] = [40, 56];
 
 /// Registers beyond the least number of a thread, with which it usually spills none.
 const PLENTY: u64 = 32;
@@ -29,6 +31,10 @@ const PLENTY: u64 = 32;
 /// the last axis alone have none in memory with 160 registers, W = 5 and 2 slabs of 384, and do 75.0e9 cell-steps/s, W
 /// = 4 70.5e9; on six sides W = 5 keeps values in memory and does 56.9e9, W = 4 64.4e9.
 const ALONE: u32 = 8;
+
+/// Share of towers up to which variants that only some towers run may keep values in memory: in f64 a medium in half of
+/// the grid has 360 bytes there with D = 2 and 255 registers.
+const FEW: f64 = 0.3;
 
 /// How many numbers of slabs are tried, from the least one on, and how many sizes of z blocks, from the largest one on.
 const TRIED_SLABS: usize = 3;
@@ -43,13 +49,16 @@ pub fn most_kept(towers: &Towers) -> usize {
     kept.max().unwrap_or(0)
 }
 
-/// Registers for the values that a thread of towers keeps, and for its work, at least. Variants that only some towers
+/// Registers for the values that a thread of towers keeps, and for its work, at least. Variants that only few towers
 /// run may spill.
 fn least_registers(scheme: &Scheme, towers: &Towers) -> u64 {
     let variants = &towers.variants;
     let amending = match (variants.all_have_zones(), variants.plain()) {
         (true, 1) => u64::from(amending_registers(scheme) - ALONE),
         (true, _) => u64::from(amending_registers(scheme)),
+        (false, _) if layers::share_of_low(scheme, towers) > FEW => {
+            u64::from(amending_registers(scheme))
+        }
         (false, _) => 0,
     };
     (most_kept(towers) * scheme.precision.bytes()).div_ceil(4) as u64 + WORKING + amending
@@ -60,7 +69,8 @@ pub fn registers(scheme: &Scheme, towers: &Towers, block: &Block) -> u64 {
     let variants = &towers.variants;
     let at_ends = block.lines.z_blocks().is_some() && block.ghosts.is_some();
     let fixed = block.roles.moved.is_none() && variants.all_have_zones() && variants.plain() != 1;
-    let more = [(at_ends, AT_ENDS), (fixed, FIXED)];
+    let double = usize::from(scheme.precision == Precision::F64);
+    let more = [(at_ends, AT_ENDS), (fixed, FIXED[double])];
     let more = more
         .iter()
         .map(|(has, registers)| if *has { *registers } else { 0 });

@@ -5,6 +5,7 @@ use crate::gpu::DeviceModel;
 use crate::world::FileWorld;
 use std::path::Path;
 use torre_compiler::backend::gpu::Gpu;
+use torre_compiler::cone::Rational;
 use torre_compiler::driver::load;
 use torre_compiler::patch::{CoefPlace, Shape};
 use torre_compiler::problem::Problem;
@@ -24,7 +25,7 @@ struct Case {
 }
 
 impl Case {
-    /// The case of a line of [`LAYERWISE`] or [`PYRAMIDS`], and the words behind it.
+    /// The case of a line of [`LAYERWISE`], [`PYRAMIDS`], [`TOWERS`] or [`MEDIA`], and the words behind it.
     fn of(line: &str) -> (Case, Vec<&str>) {
         let mut words = line.split_whitespace();
         let [name, precision, cells] = [(); 3].map(|()| words.next().expect("a word"));
@@ -33,7 +34,10 @@ impl Case {
             _ => Precision::F64,
         };
         let (name, boundary) = name.split_once(',').unwrap_or((name, "zero"));
-        let text = text_of(name, boundary);
+        let text = match name.split_once('>') {
+            Some((medium, first)) => text_of_medium(medium, first, boundary),
+            None => text_of(name, boundary),
+        };
         let world = FileWorld::beside(Path::new("."));
         let source = Source::new("measured.torre", text);
         let options = Options {
@@ -112,17 +116,92 @@ fn text_of(name: &str, boundary: &str) -> String {
     )
 }
 
+/// The text of a program for waves in a medium where `x` is beyond `first`: the states of some kinds of media follow
+/// fields there.
+fn text_of_medium(medium: &str, first: &str, boundary: &str) -> String {
+    let (states, components) = match medium {
+        "lorentz" => (LORENTZ, "xyz"),
+        "single" => (LORENTZ, "z"),
+        "plain" => (
+            "state J in body
+  J@next = 0.9 * J + 0.1 * E",
+            "xyz",
+        ),
+        "chain" => (
+            "state J in body
+  state P in body
+  state Q in body
+  state R in body
+  J@next = 0.9 * J + 0.1 * P
+  P@next = 0.8 * P + 0.1 * Q
+  Q@next = 0.7 * Q + 0.1 * R
+  R@next = 0.8 * R + 0.1 * E",
+            "xyz",
+        ),
+        other => panic!("no medium {other}"),
+    };
+    let of = |name: char| match components.contains(name) {
+        true => format!("medium(E.{name}, body, dt)"),
+        false => "0".to_owned(),
+    };
+    let currents = ['x', 'y', 'z'].map(of).join(", ");
+    format!(
+        "use std::maxwell::maxwell42
+use std::curl::curl
+def medium(E, body, dt) {{
+  {states}
+  J@next
+}}
+scheme dispersive : maxwell42 {{
+  region body = x > {first}
+  step {{ E += dt * (curl(H, order) - [{currents}]) }}
+}}
+problem measured {{
+  scheme dispersive
+  domain 8 x 8 x 8
+  boundary all: {boundary}
+  steps 1
+}}
+"
+    )
+}
+
+/// Bound charges: two states, and a quotient.
+const LORENTZ: &str = "state J in body
+  state P in body
+  J@next = ((1 - 0.005*dt) * J + dt * (0.04 * E - 0.09 * P)) / (1 + 0.005*dt)
+  P@next = P + dt * J@next";
+
 /// Rates that differ from the expected ones by more than [`WITHIN`], of lines that end with the measured one in 1e9
 /// cell-steps per second, and the root of the mean square of the logarithms.
 fn compare(lines: &str, expected: impl Fn(&DeviceModel, &Case, &[&str]) -> f64) {
-    let model = DeviceModel::usual(Gpu::named("sm_90a").expect("a GPU")).expect("a usual GPU");
+    compare_on(&h200(), lines, expected);
+}
+
+fn h200() -> DeviceModel {
+    DeviceModel::usual(Gpu::named("sm_90a").expect("a GPU")).expect("a usual GPU")
+}
+
+/// An H100, whose copies run at 3.01 TB/s.
+fn h100() -> DeviceModel {
+    let mut model = h200();
+    model.copy_rate = 3.012e12;
+    model.facts.l2 = 50 << 20;
+    model
+}
+
+fn compare_on(
+    model: &DeviceModel,
+    lines: &str,
+    expected: impl Fn(&DeviceModel, &Case, &[&str]) -> f64,
+) {
     let mut far = Vec::new();
     let (mut sum, mut count) = (0.0, 0.0);
     for line in lines.lines().filter(|line| !line.is_empty()) {
         let (case, words) = Case::of(line);
         let (rate, words) = words.split_last().expect("a rate");
         let rate: f64 = rate.parse().expect("a number");
-        let expected = expected(&model, &case, words) / 1e9;
+        let expected = expected(model, &case, words) / 1e9;
         let ratio = rate / expected;
         println!("{line}: expected {expected:.1}, {ratio:.2}");
         sum += ratio.ln().powi(2);
@@ -347,14 +426,93 @@ fdtd4,pec f64 1536x1536x128 2 8 57.1
 
 #[test]
 fn towers_take_the_time_that_is_expected() {
+    let unit = |planner: &DevicePlanner| template::tower_unit(&planner.planner.frame);
     compare(TOWERS, |model, case, words| {
-        let planner = DevicePlanner::new(&case.scheme, &case.problem, model);
-        let planner = planner.expect("it can be addressed");
-        let [d, height] = [0, 1].map(|n| words[n].parse().expect("a number"));
-        let [d, height] = [("D", d), ("TH", height)].map(|(name, n)| Size::of(name, &[n]));
-        let unit = template::tower_unit(&planner.planner.frame);
-        let family = Template::Tiled(template::towers(d, unit, height));
-        let choices = planner.choices(&family).expect("towers");
-        choices[0].prediction.rate
+        towers(model, case, unit, words)
     });
+}
+
+/// The expected rate of towers, by their size in some unit and the height of time blocks.
+fn towers(
+    model: &DeviceModel,
+    case: &Case,
+    unit: impl Fn(&DevicePlanner) -> Rational,
+    words: &[&str],
+) -> f64 {
+    let planner = DevicePlanner::new(&case.scheme, &case.problem, model);
+    let planner = planner.expect("it can be addressed");
+    let [size, height] = [("D", words[0]), ("TH", words[1])]
+        .map(|(name, n)| Size::of(name, &[n.parse().expect("a number")]));
+    let family = Template::Tiled(template::towers(size, unit(&planner), height));
+    let choices = planner.choices(&family).expect("towers");
+    choices[0].prediction.rate
+}
+
+/// Layers and media that many rows meet, on an H100: towers by their width in cells and the height of time blocks, or
+/// layerwise.
+const MEDIA: &str = "
+lorentz>9999 f32 768x768x256 3 8 79.5
+lorentz>9999 f32 768x768x256 4 8 106
+lorentz>9999 f32 768x768x256 6 8 128
+lorentz>384 f32 768x768x256 3 8 52.2
+lorentz>384 f32 768x768x256 4 8 62.4
+lorentz>384 f32 768x768x256 6 8 57.1
+lorentz>-9 f32 768x768x256 3 8 35.7
+lorentz>-9 f32 768x768x256 4 8 41.1
+lorentz>-9 f32 768x768x256 6 8 34.4
+lorentz>9999,cpml(8) f32 768x768x256 4 8 79.2
+lorentz>720,cpml(8) f32 768x768x256 4 8 67.2
+lorentz>576,cpml(8) f32 768x768x256 4 8 51.6
+lorentz>384,cpml(8) f32 768x768x256 4 8 41.2
+lorentz>-9,cpml(8) f32 768x768x256 4 8 33.3
+lorentz>9999,cpml(8) f32 768x768x256 6 8 61.5
+lorentz>-9,cpml(8) f32 768x768x256 6 8 25.4
+lorentz>-9 f32 512x512x256 4 8 42.2
+plain>-9 f32 512x512x256 4 8 66.5
+chain>-9 f32 512x512x256 4 8 24.6
+single>-9 f32 512x512x256 4 8 75.3
+lorentz>-9 f32 512x512x256 6 8 35.2
+plain>-9 f32 512x512x256 6 8 57.9
+chain>-9 f32 512x512x256 6 8 21.4
+single>-9 f32 512x512x256 6 8 70.0
+lorentz>256,cpml(8) f32 512x512x256 3 8 34.4
+lorentz>256,cpml(8) f32 512x512x256 4 8 38.0
+lorentz>256,cpml(8) f32 512x512x256 6 8 20.8
+lorentz>9999,cpml(8) f32 512x512x256 layerwise 27.8
+lorentz>256,cpml(8) f32 512x512x256 layerwise 18.1
+lorentz>-9,cpml(8) f32 512x512x256 layerwise 13.4
+";
+
+/// The same on an H200.
+const LARGE_MEDIA: &str = "
+lorentz>384,cpml(8) f32 768x768x256 3 8 39.4
+lorentz>384,cpml(8) f32 768x768x256 4 8 45.3
+lorentz>384,cpml(8) f32 768x768x256 6 8 30.1
+lorentz>384,cpml(8) f64 768x768x256 3 8 21.7
+lorentz>384,cpml(8) f64 768x768x256 4 8 21.3
+lorentz>9999,cpml(8) f32 768x768x256 4 8 85.1
+fdtd4,cpml(10) f32 768x768x768 4 8 90.7
+fdtd4,cpml(10) f32 768x768x768 5 8 69.9
+fdtd4,cpml(10) f32 512x512x512 4 8 69.9
+fdtd4,cpml(10) f32 512x512x512 6 8 61.6
+fdtd4,cpml(10) f32 256x256x256 4 8 65.7
+fdtd4,cpml(10) f32 256x256x256 6 8 46.4
+fdtd4,cpml(10) f64 768x768x768 4 8 41.3
+lorentz>9999,cpml(8) f32 768x768x256 layerwise 40.2
+lorentz>384,cpml(8) f32 768x768x256 layerwise 25.4
+lorentz>384,cpml(8) f64 768x768x256 layerwise 13.7
+fdtd4,cpml(10) f32 768x768x768 layerwise 41.3
+fdtd4,cpml(10) f32 512x512x512 layerwise 38.0
+fdtd4,cpml(10) f64 768x768x768 layerwise 21.8
+fdtd2,cpml(10) f32 768x768x768 layerwise 45.5
+";
+
+#[test]
+fn media_take_the_time_that_is_expected() {
+    let rate = |model: &DeviceModel, case: &Case, words: &[&str]| match words[0] {
+        "layerwise" => super::layerwise(&case.scheme, model).prediction.rate,
+        _ => towers(model, case, |_| Rational::whole(1), words),
+    };
+    compare_on(&h100(), MEDIA, rate);
+    compare_on(&h200(), LARGE_MEDIA, rate);
 }
