@@ -132,7 +132,7 @@ fn shared_corrections_are_those_of_each_place() {
         );
         assert!(used.iter().all(|wave| (*wave as usize) < table.len()));
         let mut waves = Vec::new();
-        for step in 0..40 {
+        for step in 0..60 {
             table.waves(&scheme, &NoFiles, step, &mut waves);
         }
         // An earlier step, and one that is not the next.
@@ -146,7 +146,7 @@ fn shared_corrections_are_those_of_each_place() {
         let shell = Shell::new(&scheme, &incident.boxes[0]);
         let mut field = Field::new(&scheme, incident, &NoFiles).expect("a wave");
         let mut largest = 0.0f64;
-        for step in 0..40 {
+        for step in 0..60 {
             for stage in scheme.stage_ids() {
                 let when = When {
                     scheme: &scheme,

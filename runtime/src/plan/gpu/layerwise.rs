@@ -44,7 +44,7 @@ const MEASURED: f64 = 256.0;
 const COPIES: f64 = 0.18e12;
 /// Seconds of a thread of a kernel that amends values, or keeps them, of which a device runs many at a time: warps have
 /// lanes beyond the ends of short rows, too. From 10 rates of FDTD with layers, and with a medium.
-const TURN: f64 = 2.0e-6;
+const THREAD: f64 = 2.0e-6;
 /// How sharply the longer one of two times that overlap counts: of bytes from memory and from the cache, and of host
 /// and device.
 const BYTES: f64 = 2.0;
@@ -61,7 +61,7 @@ struct Kernel {
     /// Bytes that pass between its multiprocessors and their cache: blocks load some rows again that others have, too.
     cached: f64,
     /// Seconds of all its threads, as many at a time as there is room for, if they have one value each.
-    turns: f64,
+    threads: f64,
     /// Seconds beside them.
     beside: f64,
 }
@@ -83,7 +83,7 @@ pub fn layerwise(scheme: &Scheme, model: &DeviceModel) -> Choice {
     let time = |kernel: Kernel| {
         let memory = missed * kernel.bytes / (SHARE * model.copy_rate);
         let moving = longer([memory, kernel.cached / cache], BYTES);
-        let moving = longer([moving, kernel.turns], BYTES);
+        let moving = longer([moving, kernel.threads], BYTES);
         longer([START, kernel.beside + moving], STARTS)
     };
     let step: f64 = kernels(scheme, model).into_iter().map(time).sum();
@@ -170,7 +170,7 @@ fn updating(scheme: &Scheme, model: &DeviceModel, stage: StageId, block: &Block)
     Kernel {
         bytes: rows * volume * element + pieces,
         cached: (rows + again) * volume * element * lanes + pieces,
-        turns: 0.0,
+        threads: 0.0,
         beside: GAP,
     }
 }
@@ -218,7 +218,7 @@ fn in_zones(scheme: &Scheme, model: &DeviceModel, zones: ZoneSet, bytes: f64) ->
         Kernel {
             bytes: own,
             cached: own,
-            turns: TURN * volume * lanes / model.facts.threads_at_once() as f64,
+            threads: THREAD * volume * lanes / model.facts.threads_at_once() as f64,
             beside: GAP,
         }
     };
