@@ -213,6 +213,8 @@ struct Planned {
     target: &'static str,
     precision: Precision,
     text: String,
+    /// Bytes of a thread that may be in memory.
+    spilled: u64,
 }
 
 /// The towers that are expected to be fastest for some programs.
@@ -227,6 +229,7 @@ fn assemble_planned(cases: &[Planned]) {
             target,
             precision,
             text,
+            spilled,
         } = case;
         let options = Options {
             precision: *precision,
@@ -244,7 +247,7 @@ fn assemble_planned(cases: &[Planned]) {
         let towers = plan.compile_towers(library, scheme, &model);
         let towers = towers.expect("valid IR");
         let towers = towers.unwrap_or_else(|| panic!("{what}: towers are faster"));
-        assembler.check(&towers.ptx.text, target, &what);
+        assembler.check_up_to(*spilled, &towers.ptx.text, target, &what);
     }
 }
 
@@ -274,6 +277,7 @@ fn towers_with_layers_are_assembled_without_spills() {
         text: format!(
             "use std::maxwell::{name}\nproblem p {{\n  scheme {name}\n  domain 768 x 768 x {length}\n  boundary {sides}\n  steps 1000\n}}\n"
         ),
+        spilled: 0,
     });
     assemble_planned(&cases);
 }
@@ -301,15 +305,17 @@ problem p {{
 "
         )
     };
+    // Without warps that pass registers on, eight values of the variant with the medium lie in memory.
     let cases = [
-        ("sm_90a", "all: zero"),
-        ("sm_90a", "all: cpml(10)"),
-        ("sm_80", "all: zero"),
+        ("sm_90a", "all: zero", 0),
+        ("sm_90a", "all: cpml(10)", 0),
+        ("sm_80", "all: zero", 32),
     ];
-    let cases = cases.map(|(target, sides)| Planned {
+    let cases = cases.map(|(target, sides, spilled)| Planned {
         target,
         precision: Precision::F32,
         text: body(sides),
+        spilled,
     });
     assemble_planned(&cases);
 }

@@ -24,6 +24,10 @@ const AT_ENDS: u64 = 28;
 /// registers, six layers and a medium spills 44 bytes.
 const FIXED: [u64; 2] = [40, 56];
 
+/// The same in f64 where warps pass registers on: with six layers, W = 5 has eight bytes in memory with 240 registers,
+/// W = 4 has none with 200.
+const FIXED_AND_MOVED: u64 = 40;
+
 /// Registers beyond the least number of a thread, with which it usually spills none.
 const PLENTY: u64 = 32;
 
@@ -68,9 +72,14 @@ fn least_registers(scheme: &Scheme, towers: &Towers) -> u64 {
 pub fn registers(scheme: &Scheme, towers: &Towers, block: &Block) -> u64 {
     let variants = &towers.variants;
     let at_ends = block.lines.z_blocks().is_some() && block.ghosts.is_some();
-    let fixed = block.roles.moved.is_none() && variants.all_have_zones() && variants.plain() != 1;
     let double = usize::from(scheme.precision == Precision::F64);
-    let more = [(at_ends, AT_ENDS), (fixed, FIXED[double])];
+    let moved = block.roles.moved.is_some();
+    let amending = variants.all_have_zones() && variants.plain() != 1;
+    let more = [
+        (at_ends, AT_ENDS),
+        (amending && !moved, FIXED[double]),
+        (amending && moved && double == 1, FIXED_AND_MOVED),
+    ];
     let more = more
         .iter()
         .map(|(has, registers)| if *has { *registers } else { 0 });
