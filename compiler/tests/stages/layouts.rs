@@ -51,8 +51,8 @@ fn rows_of_a_component_follow_each_other_on_a_cpu() {
         let line = (ALIGNMENT / layout.element_bytes) as i64;
         assert_eq!(layout.stride[Axis::MIDDLE], layout.pitch);
         // Odd numbers of cache lines: rows of a group, and those of a component, do not collide in cache sets.
-        for apart in [layout.pitch, layout.row_stride] {
-            assert_eq!((apart % line, apart / line % 2), (0, 1));
+        for stride in [layout.pitch, layout.row_stride] {
+            assert_eq!((stride % line, stride / line % 2), (0, 1));
         }
         let plane = i64::from(layout.rows) * layout.row_stride;
         assert_eq!(layout.stride[Axis::OUTER], plane);
