@@ -254,10 +254,15 @@ impl From<TimeBlockError> for Failure {
     fn from(error: TimeBlockError) -> Self {
         match error {
             TimeBlockError::Code(error) => CompileError::Llvm(error).into(),
-            TimeBlockError::Towers(_) | TimeBlockError::Patches(_) => Diagnostic::error(codes::BACKEND, error.to_string())
-                .hint("this is a defect of Torre, not of your program: please report it; `--schedule layerwise` works without time blocks")
-                .into(),
-            TimeBlockError::Order => Diagnostic::error(codes::DEVICE_SCHEDULE, error.to_string()).into(),
+            TimeBlockError::Towers(_) | TimeBlockError::Patches(_) => {
+                const HINT: &str = "this is a defect of Torre, not of your program: please report it; \
+                                    `--schedule layerwise` works without time blocks";
+                let fault = Diagnostic::error(codes::BACKEND, error.to_string());
+                fault.hint(HINT).into()
+            }
+            TimeBlockError::Order => {
+                Diagnostic::error(codes::DEVICE_SCHEDULE, error.to_string()).into()
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Blocks of code outside of the chapters with tests of their own: parts of programs, which get what they lack here, the
-//! commands of the chapter on schedules, and the C program.
+//! Blocks of code outside of the chapters with tests of their own: parts of programs, each completed here to a whole
+//! one, the commands of the chapter on schedules, and the C program.
 
 use crate::support::*;
 use std::path::Path;

@@ -234,7 +234,8 @@ fn an_interrupt_ends_a_run_at_once_and_tidily() {
     }
 }
 
-/// Each byte of the file with the fields counts: a state goes on with the fields that it was written for, or not at all.
+/// Each byte of the file with the fields counts: a state goes on with the fields that it was written for, or not at
+/// all.
 #[test]
 fn changed_files_of_fields_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -19,9 +19,14 @@ impl Drop for Running {
 
 /// Starts a run that takes long, and waits until it has its folder.
 fn start(command: &mut Command, out: &Path) -> Running {
+    start_until(command, &out.join("report.json"))
+}
+
+/// Starts a run that takes long, and waits until there is a file of it.
+fn start_until(command: &mut Command, file: &Path) -> Running {
     let running = Running(command.stdin(Stdio::null()).spawn().unwrap());
     let begun = Instant::now();
-    while !out.join("report.json").exists() {
+    while !file.exists() {
         assert!(begun.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -170,16 +175,10 @@ fn fields_of_a_run_that_goes_on_are_in_use() {
     let mut command = torre();
     let arguments = "run --quiet --threads 1 --backend cranelift --memory 4MB --window";
     command.args(arguments.split(' ')).arg(&window).arg(&source);
-    let mut running = command.spawn().unwrap();
-    let state = window.join("state.checkpoint");
-    while !state.exists() {
-        assert!(running.try_wait().unwrap().is_none(), "the run has ended");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let running = start_until(&mut command, &window.join("state.checkpoint"));
     let again = "run {0} --quiet --threads 1 --backend cranelift --memory 4MB --window {1}";
     let error = fail(1, again, &[&source, &window]);
-    running.kill().unwrap();
-    running.wait().unwrap();
+    drop(running);
     assert!(error.contains("E0811"), "{error}");
     // Afterwards it is a state with which a run may go on.
     let error = fail(1, again, &[&source, &window]);

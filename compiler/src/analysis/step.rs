@@ -259,8 +259,8 @@ impl Step {
     }
 
     /// How much of waves whose newest value of one component is 1 stays where it is: means of newest values over some
-    /// steps, weighted so that values that oscillate cancel. A row for each component, with a column for each wave. `None` where
-    /// values grow.
+    /// steps, weighted so that values that oscillate cancel. A row for each component, with a column for each wave.
+    /// `None` where values grow.
     pub fn means(
         &self,
         theta: PerAxis<f64>,

@@ -1,7 +1,7 @@
 //! The data of a computer for the compiler, measured by the runtime.
 
-/// How many times as fast as main memory a shared cache is, for one core, where values that a sweep reads again may come
-/// from it: measured are 2.8 and 3.3 on Zen 4 and Zen 5, where they may, and less than 2 on Xeons, where they should not.
+/// How many times as fast as main memory a shared cache is, for one core, where values that a sweep reads again may
+/// come from it: measured are 2.8 on a Zen 4, where they may, and less than 2 on Xeons, where they should not.
 const FASTER: f64 = 2.0;
 
 /// A computer, as the model of [`super`] sees it. Rates are for reading and writing together.

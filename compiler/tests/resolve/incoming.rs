@@ -284,8 +284,9 @@ total {total} from w"
 fn drives_across_the_direction_make_waves() {
     let text = |scheme: &str, wave: &str| {
         format!(
-            "use std::maxwell::{{maxwell, maxwell_te}}\nuse std::acoustics::acoustics_2d\nuse std::elastic::elastic_2d\n\
-             problem p {{\n  scheme {scheme}\n  domain {}\n  incident w {{ {wave} }}\n  total x = 20..30, y = 20..30{} from w\n  steps 100\n}}\n",
+            "use std::maxwell::{{maxwell, maxwell_te}}\nuse std::acoustics::acoustics_2d\n\
+             use std::elastic::elastic_2d\nproblem p {{\n  scheme {scheme}\n  domain {}\n  \
+             incident w {{ {wave} }}\n  total x = 20..30, y = 20..30{} from w\n  steps 100\n}}\n",
             if scheme == "maxwell" {
                 "50 x 50 x 50"
             } else {

@@ -110,8 +110,8 @@ fn round(lane: u64, word: u64) -> u64 {
 }
 
 /// A checksum of bytes of which some are at a place of a file, in whole words: the sum, modulo 2^64, of each word times
-/// an odd number that its place determines. Sums of parts add up to that of the whole, in any order. A part whose length
-/// or place is no whole number of words has none.
+/// an odd number that its place determines. Sums of parts add up to that of the whole, in any order. A part whose
+/// length or place is no whole number of words has none.
 pub fn words(at: u64, bytes: &[u8]) -> Option<u64> {
     let (words, rest) = bytes.as_chunks::<8>();
     if !at.is_multiple_of(8) || !rest.is_empty() {
