@@ -21,8 +21,6 @@
 mod lines;
 mod zones;
 
-pub use lines::Lines;
-
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
 use std::fmt;
@@ -166,6 +164,17 @@ impl BoxLayout {
         );
         self.origin + x * zone.plane + y * zone.group
     }
+}
+
+/// Elements at equal distances in an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    pub first: i64,
+    /// Elements of a line.
+    pub length: i64,
+    /// From a line to the next.
+    pub apart: i64,
+    pub count: i64,
 }
 
 /// How far planes across the outer axis are from each other.

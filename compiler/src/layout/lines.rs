@@ -1,18 +1,7 @@
 //! Parts of an array that are copied: lines of elements at equal distances.
 
-use super::{AxisCoefs, BoxLayout, GPU_ALIGNMENT, Layout, Order, PIECE, ZoneLayout};
+use super::{AxisCoefs, BoxLayout, GPU_ALIGNMENT, Layout, Lines, Order, PIECE, ZoneLayout};
 use crate::lattice::{Axis, Interval, div_ceil, div_floor};
-
-/// Elements at equal distances in an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lines {
-    pub first: i64,
-    /// Elements of a line.
-    pub length: i64,
-    /// From a line to the next.
-    pub apart: i64,
-    pub count: i64,
-}
 
 impl Layout {
     /// The data of planes across the outer axis at some indices along the middle axis: rows of the grid, and after them
