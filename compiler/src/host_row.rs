@@ -11,19 +11,22 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct RowExpr<'e> {
     expr: &'e HostExpr,
-    cells: Interval,
     kept: Kept,
 }
 
 /// Parts of an expression, by their addresses, with their values along the inner axis.
 #[derive(Debug, Default)]
 struct Kept {
+    /// The index of the first value.
+    first: i64,
     of_part: BTreeMap<usize, Vec<f64>>,
 }
 
 impl Kept {
-    fn get(&self, part: &HostExpr) -> Option<&[f64]> {
-        self.of_part.get(&address(part)).map(Vec::as_slice)
+    /// The values of a part at `len` indices from `lo`.
+    fn get(&self, part: &HostExpr, lo: i64, len: usize) -> Option<&[f64]> {
+        let values = self.of_part.get(&address(part))?;
+        Some(&values[(lo - self.first) as usize..][..len])
     }
 
     /// Keeps the largest parts of an expression that depend on the inner axis alone, but for the expression itself;
@@ -98,7 +101,10 @@ impl<'e> RowExpr<'e> {
         cells: Interval,
         room: &mut usize,
     ) -> RowExpr<'e> {
-        let mut kept = Kept::default();
+        let mut kept = Kept {
+            first: cells.lo,
+            ..Kept::default()
+        };
         let rows = &mut Rows {
             point: *point,
             cells,
@@ -107,15 +113,14 @@ impl<'e> RowExpr<'e> {
         if kept.add(expr, rows) == Depends::OnInner {
             kept.keep(expr, rows);
         }
-        RowExpr { expr, cells, kept }
+        RowExpr { expr, kept }
     }
 
-    /// The values of a row, with the same bits as `eval` of the expression at each index.
-    pub fn eval(&self, point: &GridPoint<'_>) -> Vec<f64> {
-        let mut values = vec![0.0; self.cells.len() as usize];
-        let row = self
-            .expr
-            .row(&self.kept, point, self.cells.lo, values.len());
+    /// The values at `cells` of a row, which are some of the indices that rows run over, with the same bits as `eval` of
+    /// the expression at each of them.
+    pub fn eval(&self, point: &GridPoint<'_>, cells: Interval) -> Vec<f64> {
+        let mut values = vec![0.0; cells.len() as usize];
+        let row = self.expr.row(&self.kept, point, cells.lo, values.len());
         row.put(&mut values);
         values
     }
@@ -153,7 +158,7 @@ impl HostExpr {
     }
 
     fn row(&self, kept: &Kept, point: &GridPoint<'_>, lo: i64, len: usize) -> Row {
-        if let Some(values) = kept.get(self) {
+        if let Some(values) = kept.get(self, lo, len) {
             return Row::Each(values.to_vec());
         }
         let at = |i: usize| {

@@ -18,7 +18,8 @@ fn unary(op: HostUnary, a: HostExpr) -> HostExpr {
 }
 
 /// Sums and products of functions of one axis, conditions, and signs of zeros, in rows of an open and of a periodic
-/// axis: the bits of each index, whether all parts, some or none have room.
+/// axis: the bits of each index, whether all parts, some or none have room,
+/// of whole rows and of pieces of them.
 #[test]
 fn rows_have_the_bits_of_their_indices() {
     let z = |by| coordinate(Axis::INNER, by);
@@ -90,9 +91,12 @@ fn rows_have_the_bits_of_their_indices() {
                 assert_eq!(left, room - kept * len);
                 for (x, y) in [(0, 0), (2, 1), (5, 4)] {
                     let bits = |value: f64| value.to_bits();
-                    let found = rows.eval(&point(x, y, 0)).into_iter().map(bits);
-                    let one_by_one = (cells.lo..cells.hi).map(|z| bits(expr.eval(&point(x, y, z))));
-                    assert!(found.eq(one_by_one), "{boundary:?} {expr:?}");
+                    for part in [cells, Interval::new(1, 4), Interval::new(4, 9)] {
+                        let found = rows.eval(&point(x, y, 0), part).into_iter().map(bits);
+                        let one_by_one = part.lo..part.hi;
+                        let one_by_one = one_by_one.map(|z| bits(expr.eval(&point(x, y, z))));
+                        assert!(found.eq(one_by_one), "{boundary:?} {expr:?}");
+                    }
                 }
             }
         }

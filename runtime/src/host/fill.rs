@@ -7,7 +7,7 @@ use super::threads;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::host_row::RowExpr;
-use torre_compiler::lattice::{Axis, Group, PerAxis};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{Problem, StaticValue};
 use torre_compiler::real::Real;
@@ -16,6 +16,9 @@ use torre_compiler::statics::{Files, GridPoint, coef_value, init_of, physical_ti
 
 /// Values of coefficients along the inner axis that are kept for all rows, at most: 16 MB.
 const MOST_KEPT: usize = 2 << 20;
+/// Cells along the inner axis whose values are computed together: expressions take several times 8 bytes for each of
+/// them, and threads share long lines.
+const PIECE: i64 = 1 << 14;
 
 /// Fills memory with start values.
 pub(super) struct Fill<'a, T> {
@@ -44,66 +47,56 @@ impl<T: Real> Fill<'_, T> {
                 coefs.push((id, RowExpr::new(&coef.value, &point, cells, &mut room)));
             }
         }
-        let coefs = &coefs;
+        // Inner indices run up to the number of cells, that of the far end included.
+        let pieces = self.scheme.grid.cells[Axis::INNER] / PIECE + 1;
         let nx = self.layout.extent[Axis::OUTER];
-        let next = AtomicI64::new(0);
-        let failure = Mutex::new(None);
-        threads::run(threads, |_| {
-            loop {
-                let x = next.fetch_add(1, Ordering::Relaxed);
-                if x >= nx {
-                    return;
-                }
-                if let Err(error) = self.plane(x, coefs) {
-                    if let Ok(mut failure) = failure.lock() {
-                        failure.get_or_insert(error);
-                    }
-                    next.store(nx, Ordering::Relaxed);
-                }
-            }
+        each(threads, nx * pieces, |i| {
+            let first = i % pieces * PIECE;
+            self.piece(i / pieces, Interval::new(first, first + PIECE), &coefs)
         })?;
-        match failure.into_inner() {
-            Ok(Some(error)) => Err(error),
-            _ => Ok(()),
-        }
+        each(threads, nx, |x| {
+            self.ghosts_of(x);
+            Ok(())
+        })
     }
 
-    fn plane(&self, x: i64, coefs: &[(CoefId, RowExpr<'_>)]) -> Result<(), SetupError> {
+    /// Initial values and coefficients of a plane, at the inner indices `part`.
+    fn piece(
+        &self,
+        x: i64,
+        part: Interval,
+        coefs: &[(CoefId, RowExpr<'_>)],
+    ) -> Result<(), SetupError> {
         for y in 0..self.layout.extent[Axis::MIDDLE] {
+            let at = Group { x, y };
             for id in self.scheme.component_ids() {
                 for age in 0..self.scheme.component(id).time_levels {
-                    self.initial(id, age, x, y)?;
+                    self.initial(id, age, at, part)?;
                 }
             }
             for (id, rows) in coefs {
-                self.coef(*id, rows, x, y)?;
+                self.coef(*id, rows, at, part)?;
             }
         }
         Ok(())
     }
 
-    fn initial(&self, id: ComponentId, age: u8, x: i64, y: i64) -> Result<(), SetupError> {
-        let time_levels = u64::from(self.scheme.component(id).time_levels);
-        let row = self.layout.row(id, time_levels - u64::from(age));
-        let whole = self.scheme.extent(id);
+    fn initial(
+        &self,
+        id: ComponentId,
+        age: u8,
+        Group { x, y }: Group,
+        part: Interval,
+    ) -> Result<(), SetupError> {
         let Some(init) = init_of(self.problem, id, age) else {
-            // Zeros too: an odd ghost of 0 is -0.
-            if whole[Axis::OUTER].contains(x) && whole[Axis::MIDDLE].contains(y) {
-                // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
-                unsafe {
-                    let range = whole[Axis::INNER];
-                    self.ghosts
-                        .update(self.layout, self.cells, id, row, Group { x, y }, range);
-                }
-            }
             return Ok(());
         };
         let component = self.scheme.component(id);
         let live = self.scheme.grid.live(component.position);
-        if !live[Axis::OUTER].contains(x) || !live[Axis::MIDDLE].contains(y) {
+        let range = live[Axis::INNER].intersect(part);
+        if !live[Axis::OUTER].contains(x) || !live[Axis::MIDDLE].contains(y) || range.is_empty() {
             return Ok(());
         }
-        let range = live[Axis::INNER];
         let mut values = vec![0.0; range.len() as usize];
         let at = PerAxis([x, y, range.lo]);
         match &init.value {
@@ -129,14 +122,41 @@ impl<T: Real> Fill<'_, T> {
             .iter_mut()
             .for_each(|v| *v = T::from_f64(*v).flush().to_f64());
         let name = || format!("the initial value of {}", component.name);
-        self.store(row, Group { x, y }, range.lo, &values, name)?;
-        // SAFETY: each row, with its ghosts, belongs to one call; `plane` runs for each x on one thread.
-        unsafe {
-            let range = whole[Axis::INNER];
-            self.ghosts
-                .update(self.layout, self.cells, id, row, Group { x, y }, range);
+        self.store(
+            self.initial_row(id, age),
+            Group { x, y },
+            range.lo,
+            &values,
+            name,
+        )
+    }
+
+    /// The row of a component's values, `age` steps before the first step.
+    fn initial_row(&self, id: ComponentId, age: u8) -> RowId {
+        let time_levels = u64::from(self.scheme.component(id).time_levels);
+        self.layout.row(id, time_levels - u64::from(age))
+    }
+
+    /// Ghosts of all rows of a plane, whose values are there; of zeros too, as an odd ghost of 0 is -0.
+    fn ghosts_of(&self, x: i64) {
+        for y in 0..self.layout.extent[Axis::MIDDLE] {
+            for id in self.scheme.component_ids() {
+                let whole = self.scheme.extent(id);
+                if !whole[Axis::OUTER].contains(x) || !whole[Axis::MIDDLE].contains(y) {
+                    continue;
+                }
+                for age in 0..self.scheme.component(id).time_levels {
+                    let row = self.initial_row(id, age);
+                    // SAFETY: each row, with its ghosts, belongs to one call, for each x on one thread; all values are
+                    // written.
+                    unsafe {
+                        let range = whole[Axis::INNER];
+                        self.ghosts
+                            .update(self.layout, self.cells, id, row, Group { x, y }, range);
+                    }
+                }
+            }
         }
-        Ok(())
     }
 
     /// The values of a coefficient that depends on one axis.
@@ -184,16 +204,24 @@ impl<T: Real> Fill<'_, T> {
         }
     }
 
-    fn coef(&self, id: CoefId, rows: &RowExpr<'_>, x: i64, y: i64) -> Result<(), SetupError> {
+    fn coef(
+        &self,
+        id: CoefId,
+        rows: &RowExpr<'_>,
+        Group { x, y }: Group,
+        part: Interval,
+    ) -> Result<(), SetupError> {
         let coef = &self.scheme.coefs[id.index()];
         let extent = self.scheme.grid.extent(coef.position);
-        if !extent[Axis::OUTER].contains(x) || !extent[Axis::MIDDLE].contains(y) {
+        let range = extent[Axis::INNER].intersect(part);
+        if !extent[Axis::OUTER].contains(x) || !extent[Axis::MIDDLE].contains(y) || range.is_empty()
+        {
             return Ok(());
         }
-        let values = rows.eval(&self.coef_point(id, x, y));
+        let values = rows.eval(&self.coef_point(id, x, y), range);
         let name = || format!("the coefficient {}", coef.name);
-        let lo = extent[Axis::INNER].lo;
-        self.store(self.layout.coef_row(id), Group { x, y }, lo, &values, name)
+        let row = self.layout.coef_row(id);
+        self.store(row, Group { x, y }, range.lo, &values, name)
     }
 
     fn store(
@@ -210,5 +238,33 @@ impl<T: Real> Fill<'_, T> {
             self.put(start + i as i64, value, at, &name)?;
         }
         Ok(())
+    }
+}
+
+/// Calls a function with each number below `count`, on several threads; gives the first failure that was noticed.
+fn each(
+    threads: usize,
+    count: i64,
+    call: impl Fn(i64) -> Result<(), SetupError> + Sync,
+) -> Result<(), SetupError> {
+    let next = AtomicI64::new(0);
+    let failure = Mutex::new(None);
+    threads::run(threads, |_| {
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= count {
+                return;
+            }
+            if let Err(error) = call(i) {
+                if let Ok(mut failure) = failure.lock() {
+                    failure.get_or_insert(error);
+                }
+                next.store(count, Ordering::Relaxed);
+            }
+        }
+    })?;
+    match failure.into_inner() {
+        Ok(Some(error)) => Err(error),
+        _ => Ok(()),
     }
 }
