@@ -2,11 +2,13 @@
 
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::cone::cones;
+use torre_compiler::driver::load;
 use torre_compiler::kernel::{Bands, KernelSet, RowKernel, UpdateSet};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{IncidentField, OutputKind, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::reference::Reference;
+use torre_compiler::resolve::Options;
 use torre_compiler::schedule::{Boxes, Frame};
 use torre_compiler::scheme::{
     ComponentId, Precision, Scheme, State, StateId, ZoneId, ZoneSet, verify,
@@ -17,7 +19,9 @@ use torre_compiler::testing::{
     random_pyramid, random_scheme, random_tiling, tower_pitches,
 };
 use torre_compiler::tile::{PyramidProgram, Strips, lower};
+use torre_grammar::source::Source;
 use torre_runtime::host::{Calculation, Order, Progress};
+use torre_runtime::world::FileWorld;
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, replacing, seeds};
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
@@ -235,6 +239,33 @@ fn layerwise_gives_the_bits_of_the_reference() {
         let (_, scheme, problem) = random_case(seed, Stages::AsDrawn, Zoning::of(seed));
         verify(&scheme).expect("a valid scheme");
         compare_any(seed, &scheme, &problem, Order::Layerwise);
+    }
+}
+
+/// Lines that are longer than the pieces in which start values are computed: coefficients whose parts along the line are
+/// kept, initial values of several time levels, and ghosts of both ends.
+#[test]
+fn long_lines_start_with_the_bits_of_the_reference() {
+    let text = "
+use std::wave::wave_2d
+problem p {
+  scheme wave_2d { order = 4 }
+  domain 3 x 40001
+  boundary x: pec | pmc, y: periodic
+  coef c = 0.4 + 0.1 * sin(x) * cos(0.3 * y)
+  init u = sin(0.001 * y^2) + x
+  init u@prev = cos(0.002 * y) * x
+  steps 3
+}";
+    let source = Source::new("long lines", text);
+    let world = FileWorld::beside(std::path::Path::new("."));
+    for precision in [Precision::F32, Precision::F64] {
+        let options = Options {
+            precision,
+            ..Options::default()
+        };
+        let resolved = load(&world, &source, &options).expect("no errors");
+        compare_any(2, &resolved.scheme, &resolved.problem, Order::Layerwise);
     }
 }
 
