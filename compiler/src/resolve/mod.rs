@@ -148,7 +148,13 @@ pub fn resolve(
     Program::new(world, source, ast.clone()).resolve(options)
 }
 
+/// All faults of a file.
+pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -> Diagnostics {
+    Program::new(world, source, ast.clone()).check(options)
+}
+
 /// A program that may be resolved several times; its modules are parsed once.
+#[derive(Clone)]
 pub struct Program<'a> {
     world: &'a dyn World,
     source: &'a Source,
@@ -174,6 +180,37 @@ impl<'a> Program<'a> {
             ast: Rc::new(change(Ast::clone(&self.ast))),
             modules: self.modules.clone(),
         }
+    }
+
+    /// The names of its problems, in the order of the text.
+    pub fn problems(&self) -> Vec<String> {
+        let name = |item: &ast::Item| match &item.kind {
+            ast::ItemKind::Problem(problem) => Some(problem.name.node.clone()),
+            _ => None,
+        };
+        self.ast.items.iter().filter_map(name).collect()
+    }
+
+    /// All faults of a file: every scheme, on a domain of its own where no problem uses it, and every problem.
+    pub fn check(&self, options: &Options) -> Diagnostics {
+        let mut resolver = Resolver::new(self.world);
+        resolver.library = Library::sharing(&self.modules);
+        let module = resolver.library.load(
+            self.world,
+            &mut resolver.report,
+            self.source,
+            self.ast.clone(),
+        );
+        for (item, _) in resolver.library.own(module, Space::Scheme) {
+            // Errors have been reported.
+            let _ = resolver.check_scheme(item, options);
+        }
+        for (item, _) in resolver.library.own(module, Space::Problem) {
+            let _ = resolver.check_problem(item, options);
+        }
+        resolver.reset();
+        resolver.scan_definitions(module);
+        resolver.report.finish(self.source)
     }
 
     /// Resolves one of its problems.
@@ -277,22 +314,4 @@ struct Guess {
     without_phases: bool,
     /// The lengths of the domain, where they do not follow from its cells.
     lengths: Option<PerAxis<f64>>,
-}
-
-/// All faults of a file: every scheme, on a domain of its own where no problem uses it, and every problem.
-pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -> Diagnostics {
-    let mut resolver = Resolver::new(world);
-    let module = resolver
-        .library
-        .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
-    for (item, _) in resolver.library.own(module, Space::Scheme) {
-        // Errors have been reported.
-        let _ = resolver.check_scheme(item, options);
-    }
-    for (item, _) in resolver.library.own(module, Space::Problem) {
-        let _ = resolver.check_problem(item, options);
-    }
-    resolver.reset();
-    resolver.scan_definitions(module);
-    resolver.report.finish(source)
 }
