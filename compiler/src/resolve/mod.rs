@@ -127,6 +127,9 @@ pub struct Resolved {
     pub problem: Problem,
     /// The scheme's parameters in the order of its text.
     pub parameters: Vec<Parameter>,
+    /// The words with which the problem states its lower and upper sides, with the cells of a layer; `None` where it
+    /// states none.
+    pub sides: PerAxis<[Option<String>; 2]>,
     /// The file and the modules that it uses, in the order in which they were met.
     pub sources: Vec<Source>,
     /// The tables that were read, under the names that the program uses.
