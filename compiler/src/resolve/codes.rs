@@ -25,6 +25,7 @@ codes! {
     TOO_COMPLEX = "E0111", "the program is too complex";
     NOT_AN_AXIS = "E0112", "an axis was expected";
     NOT_SILENCED = "E0113", "a code that cannot be silenced";
+    REQUIREMENT = "E0114", "a parameter that a definition does not take";
 
     POSITIONS_DIFFER = "E0201", "operands at different positions";
     OFF_TARGET = "E0202", "a value that is not at its target's position";

@@ -8,6 +8,7 @@
 //!                                         expressions become nodes of a graph, with shape and position
 //! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
+//! require               conditions on the parameters of definitions
 //! layers, zoned                           layers at sides; values that are others in a zone
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
 //! times                                   updates that are not centred in time
@@ -58,6 +59,7 @@ mod record;
 mod reduce;
 mod regions;
 mod report;
+mod require;
 mod resolver;
 mod results;
 mod revise;
