@@ -103,6 +103,7 @@ codes! {
     UNUSED_REGION = "W0503", "a region that nothing uses";
     UNUSED_INCIDENT = "W0504", "an incident field without a box";
     STILL_DRIVE = "W0505", "a drive that stands still in part";
+    RAW_DIFFERENCE = "W0506", "a difference that a layer does not change";
 }
 
 #[cfg(test)]
