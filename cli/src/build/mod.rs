@@ -36,7 +36,7 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         return Err(Diagnostic::error(
             codes::OPTIONS,
             format!(
-                "`torre build` takes no incident fields, such as `{}`: Torre itself computes the wave before each step, \
+                "`torre build` takes no incident fields, such as `{}`: Torre itself computes the wave before a step, \
                  and the faces of its box",
                 problem.incidents[0].name
             ),
