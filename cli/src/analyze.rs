@@ -35,6 +35,7 @@ pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
     let subject = Subject {
         world: &world,
         source: &source,
+        program: None,
         options: &options,
         resolved,
         files: &files,

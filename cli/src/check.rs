@@ -10,7 +10,7 @@ use crate::write;
 use serde_json::{Value, json};
 use std::path::Path;
 use torre_compiler::driver;
-use torre_compiler::resolve::Options;
+use torre_compiler::resolve::{Options, Program};
 use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
 use torre_grammar::source::Source;
 use torre_runtime::output::atomic::remove_leftovers_of;
@@ -23,19 +23,28 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
     let world = FileWorld::beside(&what.file);
     let source = input::source(&what.file)?;
     let options: Options = input::options(what, None);
+    let program = driver::program(&world, &source);
     // With a problem or settings only that calculation is looked at; without them the whole file is.
-    let (mut diagnostics, problems) = match (&what.problem, what.set.is_empty()) {
-        (None, true) => (
-            driver::check(&world, &source, &options),
-            driver::problems(&source).into_iter().map(Some).collect(),
+    let (mut diagnostics, problems) = match (&program, &what.problem, what.set.is_empty()) {
+        (Err(diagnostics), ..) => (diagnostics.clone(), Vec::new()),
+        (Ok(program), None, true) => (
+            program.check(&options),
+            program.problems().into_iter().map(Some).collect(),
         ),
-        _ => match driver::load(&world, &source, &options) {
+        (Ok(program), ..) => match program.resolve(&options) {
             Ok(resolved) => (resolved.warnings, vec![what.problem.clone()]),
             Err(diagnostics) => (diagnostics, Vec::new()),
         },
     };
     let voiced = Voice::new(voice.quiet || args.report.is_some());
-    if !diagnostics.has_errors() {
+    if let Ok(program) = &program
+        && !diagnostics.has_errors()
+    {
+        let text = Text {
+            world: &world,
+            source: &source,
+            program,
+        };
         for problem in problems {
             let options = Options {
                 problem,
@@ -47,10 +56,10 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
             };
             diagnostics
                 .0
-                .extend(look(&world, &source, &options, &voiced, unstable)?);
+                .extend(look(&text, &options, &voiced, unstable)?);
         }
         if let Some(path) = &args.picture {
-            draw(&world, &source, &options, path, args.down.as_deref())?;
+            draw(&text, &options, path, args.down.as_deref())?;
         }
     }
     if args.report.is_some() {
@@ -76,19 +85,26 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
     }
 }
 
+/// The program as it was read.
+struct Text<'a> {
+    world: &'a FileWorld,
+    source: &'a Source,
+    program: &'a Program<'a>,
+}
+
 /// Reports the step and the cells of a problem, and their faults.
 fn look(
-    world: &FileWorld,
-    source: &Source,
+    text: &Text<'_>,
     options: &Options,
     voice: &Voice,
     unstable: Unstable,
 ) -> Result<Option<Diagnostic>, Failure> {
-    let resolved = driver::load(world, source, options)?;
-    let files = LoadedFiles::load(world, &resolved.scheme)?;
+    let resolved = text.program.resolve(options)?;
+    let files = LoadedFiles::load(text.world, &resolved.scheme)?;
     let subject = Subject {
-        world,
-        source,
+        world: text.world,
+        source: text.source,
+        program: Some(text.program),
         options,
         resolved: &resolved,
         files: &files,
@@ -98,14 +114,13 @@ fn look(
 
 /// Draws a problem as it is set up.
 fn draw(
-    world: &FileWorld,
-    source: &Source,
+    text: &Text<'_>,
     options: &Options,
     path: &Path,
     down: Option<&str>,
 ) -> Result<(), Failure> {
-    let resolved = driver::load(world, source, options)?;
-    let files = LoadedFiles::load(world, &resolved.scheme)?;
+    let resolved = text.program.resolve(options)?;
+    let files = LoadedFiles::load(text.world, &resolved.scheme)?;
     let down = plot::downward(down, &resolved.scheme)?;
     remove_leftovers_of(path);
     let canvas = setup(&resolved.scheme, &resolved.problem, &files, down);

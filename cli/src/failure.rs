@@ -82,6 +82,9 @@ impl From<FileError> for Failure {
             (codes::CHECKPOINT, Cause::Checkpoint(fault)) if fault.is_damage() => {
                 Some("begin anew, or go on from another checkpoint")
             }
+            (codes::CHECKPOINT, Cause::Checkpoint(CheckpointFault::NoSum(_))) => {
+                Some("begin anew, or end the run with the version that began it")
+            }
             (codes::CHECKPOINT, Cause::Checkpoint(CheckpointFault::InFiles)) => {
                 Some("`--window DIR --resume DIR` goes on with it where it is")
             }

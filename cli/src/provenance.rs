@@ -25,6 +25,7 @@ pub fn provenance<'a>(read: &Input, arrays: impl Iterator<Item = &'a Path>) -> M
         scheme,
         problem,
         parameters,
+        sides,
         sources,
         ..
     } = &read.resolved;
@@ -53,7 +54,11 @@ pub fn provenance<'a>(read: &Input, arrays: impl Iterator<Item = &'a Path>) -> M
         "dt": grid.dt,
         "cell_size": along(&|axis| json!(grid.spacing[axis])),
         "extent": along(&|axis| json!(grid.spacing[axis] * grid.cells[axis] as f64)),
-        "boundaries": along(&|axis| json!(grid.boundary[axis].map(|b| b.to_string()))),
+        "boundaries": along(&|axis| {
+            let sides = sides[axis].iter().zip(grid.boundary[axis]);
+            let words = sides.map(|(stated, b)| stated.clone().unwrap_or_else(|| b.to_string()));
+            json!(words.collect::<Vec<_>>())
+        }),
         "components": components.map(|id| component(scheme, id)).collect::<Vec<_>>(),
         "outputs": changing.chain(statics).collect::<Vec<_>>(),
         "host": host(),

@@ -10,7 +10,7 @@ use torre_compiler::analysis::{
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::lattice::PerAxis;
-use torre_compiler::resolve::{Options, Resolved};
+use torre_compiler::resolve::{Options, Program, Resolved};
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::Files;
 use torre_compiler::world::World;
@@ -28,6 +28,8 @@ pub enum Unstable {
 pub struct Subject<'a> {
     pub world: &'a dyn World,
     pub source: &'a Source,
+    /// The program, where its text is parsed.
+    pub program: Option<&'a Program<'a>>,
     pub options: &'a Options,
     pub resolved: &'a Resolved,
     pub files: &'a dyn Files,
@@ -41,10 +43,20 @@ impl<'a> Subject<'a> {
         Self {
             world: &input.world,
             source: &input.source,
+            program: None,
             options: &input.options,
             resolved: &input.resolved,
             files,
         }
+    }
+
+    /// The calculation, to be resolved with other numbers.
+    fn variable(&self) -> Option<Variable<'a>> {
+        let variable = match self.program {
+            Some(program) => Variable::of(program, self.options),
+            None => Variable::new(self.world, self.source, self.options),
+        };
+        variable.ok()
     }
 
     /// Reports the step and the cells, and refuses an unstable step unless it is allowed.
@@ -150,7 +162,7 @@ impl<'a> Subject<'a> {
 
     /// A part of the step with which values do not grow with the coefficients that the cells have.
     fn shorter(&self, found: &Stability) -> Option<f64> {
-        let variable = Variable::new(self.world, self.source, self.options).ok()?;
+        let variable = self.variable()?;
         let own = variable.parameter("dt")?;
         (1..=HALVINGS).map(|n| own * 0.5_f64.powi(n)).find(|dt| {
             let grows = |scheme: &Scheme| {
@@ -164,7 +176,7 @@ impl<'a> Subject<'a> {
     /// Whether waves grow alike with another step.
     fn is_without_step(&self, found: &Stability) -> bool {
         let other = || {
-            let variable = Variable::new(self.world, self.source, self.options).ok()?;
+            let variable = self.variable()?;
             let shorter = 0.5 * variable.parameter("dt")?;
             let scheme = variable.with(&[("dt", shorter)])?;
             stability(&scheme, self.files, &Effort::QUICK).ok()
@@ -173,7 +185,7 @@ impl<'a> Subject<'a> {
     }
 
     fn limit(&self) -> Option<Limit> {
-        let variable = Variable::new(self.world, self.source, self.options).ok()?;
+        let variable = self.variable()?;
         variable.parameter("dt")?;
         let scheme = &variable.base().scheme;
         let cells: Vec<Cell> = places(scheme, self.files)

@@ -2,10 +2,10 @@
 
 use crate::analysis::Lattice;
 use crate::lattice::PerAxis;
-use crate::resolve::{self, Options, Program, Resolved};
+use crate::resolve::{Options, Program, Resolved};
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
-use torre_grammar::ast::{Ast, Item, ItemKind, ProblemStmt};
+use torre_grammar::ast::{Ast, ItemKind, ProblemStmt};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::parse;
 use torre_grammar::source::Source;
@@ -16,26 +16,12 @@ pub fn load(
     source: &Source,
     options: &Options,
 ) -> Result<Resolved, Diagnostics> {
-    let ast = parse(source)?;
-    resolve::resolve(world, source, &ast, options)
+    program(world, source)?.resolve(options)
 }
 
-/// All faults of a source.
-pub fn check(world: &dyn World, source: &Source, options: &Options) -> Diagnostics {
-    match parse(source) {
-        Ok(ast) => resolve::check(world, source, &ast, options),
-        Err(diagnostics) => diagnostics,
-    }
-}
-
-/// The names of the problems of a source.
-pub fn problems(source: &Source) -> Vec<String> {
-    let name = |item: Item| match item.kind {
-        ItemKind::Problem(problem) => Some(problem.name.node),
-        _ => None,
-    };
-    let items = parse(source).map(|ast| ast.items).unwrap_or_default();
-    items.into_iter().filter_map(name).collect()
+/// Parses a source, for several of its problems.
+pub fn program<'a>(world: &'a dyn World, source: &'a Source) -> Result<Program<'a>, Diagnostics> {
+    Ok(Program::new(world, source, parse(source)?))
 }
 
 /// A calculation that is resolved again with other numbers, in double precision.
@@ -52,7 +38,11 @@ impl<'a> Variable<'a> {
         source: &'a Source,
         options: &Options,
     ) -> Result<Self, Diagnostics> {
-        let program = Program::new(world, source, parse(source)?);
+        Self::of(&program(world, source)?, options)
+    }
+
+    /// The same for a source that is parsed.
+    pub fn of(program: &Program<'a>, options: &Options) -> Result<Self, Diagnostics> {
         let options = Options {
             precision: Precision::F64,
             memory: None,

@@ -63,6 +63,8 @@ pub struct Def {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefLine {
+    /// `require n > 0`: a condition on the parameters, before all other lines.
+    Require(Expr),
     Let(Let),
     /// Values that are kept from step to step, in a region.
     State {

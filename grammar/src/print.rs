@@ -150,6 +150,7 @@ fn print_def(lines: &mut Lines, comments: &Comments, def: &Def, wall: Option<&Na
 
 fn def_line(line: &DefLine) -> Doc {
     match line {
+        DefLine::Require(condition) => Doc::Seq(vec![Doc::text("require "), expr(condition)]),
         DefLine::Let(stmt) => let_doc(stmt),
         DefLine::State { names, region } => {
             let names: Vec<&str> = names.iter().map(|n| n.node.as_str()).collect();

@@ -3,18 +3,18 @@
 
 use super::expr::{Expressions, number, triple};
 use super::names::comment;
-use super::{arithmetic, tables};
+use super::{arithmetic, calls, tables};
 use crate::report::domain;
 use std::fmt::{Result, Write};
 use std::sync::Arc;
 use torre_compiler::ghost::{ComponentGhosts, Fold};
-use torre_compiler::kernel::{KernelSet, RowKernel, run_axis};
-use torre_compiler::lattice::{Axis, PerAxis, Position, Region};
+use torre_compiler::kernel::{KernelSet, RowKernel, record_width};
+use torre_compiler::lattice::{Axis, Interval, PerAxis, Position, Region};
 use torre_compiler::problem::{Init, Problem, Source, StaticValue};
-use torre_compiler::scheme::{ComponentId, FileId, Precision, Scheme, StageId, ZoneSet};
+use torre_compiler::scheme::{CoefId, ComponentId, FileId, Precision, Scheme, StageId};
 use torre_compiler::statics::init_of;
 use torre_compiler::table::Table;
-use torre_compiler::tile::{Block, row_region, stage_blocks};
+use torre_compiler::tile::{row_region, stage_blocks};
 
 /// The input of a header.
 pub struct Header<'a> {
@@ -104,7 +104,7 @@ impl Header<'_> {
         )
     }
 
-    fn symbol(&self, kernel: &RowKernel) -> String {
+    pub fn symbol(&self, kernel: &RowKernel) -> String {
         format!("{}_{kernel}", self.prefix)
     }
 
@@ -117,11 +117,27 @@ impl Header<'_> {
              \x20 int64_t offset, groups;\n}} {p}_groups;\n\n\
              /* The kernels: `count` runs of groups, indices lo <= z < hi of the contiguous axis. */"
         )?;
-        for kernel in &self.set.kernels {
+        let (bare, zoned): (Vec<_>, Vec<_>) =
+            self.set.kernels.iter().partition(|k| k.zones.is_empty());
+        for kernel in bare {
             let symbol = self.symbol(kernel);
             writeln!(
                 out,
                 "void {symbol}(void *base, const {p}_groups *runs, int64_t count, int64_t lo, int64_t hi);"
+            )?;
+        }
+        if !zoned.is_empty() {
+            writeln!(
+                out,
+                "/* The kernels in layers and other zones: {} numbers for each run; the first two are the ones above. */",
+                record_width(&self.set.layout)
+            )?;
+        }
+        for kernel in zoned {
+            let symbol = self.symbol(kernel);
+            writeln!(
+                out,
+                "void {symbol}(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi);"
             )?;
         }
         writeln!(out)
@@ -320,15 +336,24 @@ impl Header<'_> {
              \x20 self->values = ({p}_real *)(((uintptr_t)self->memory + 4095) / 4096 * 4096);\n\
              \x20 memset(self->values, 0, bytes);\n"
         )?;
-        for (index, coef) in scheme.coefs.iter().enumerate() {
-            let row = self
-                .set
-                .layout
-                .coef_row(torre_compiler::scheme::CoefId(index as u32));
+        let layout = &self.set.layout;
+        for (coef, id) in scheme.coefs.iter().zip((0..).map(CoefId)) {
             let value = self.expressions(coef.position).print(&coef.value);
-            let region = scheme.grid.extent(coef.position);
+            let mut region = scheme.grid.extent(coef.position);
             writeln!(out, "  /* {} */", comment(&coef.name))?;
-            self.fill(out, region, row.0, &value, 0.0)?;
+            let place = match coef.only_axis {
+                None => self.place(layout.coef_row(id).0),
+                Some(axis) => {
+                    for other in Axis::ALL.into_iter().filter(|other| *other != axis) {
+                        region[other] = Interval::new(0, 1);
+                    }
+                    let first = layout.axis_coef_element(axis, id, 0);
+                    let stride = layout.axis_coefs[axis].stride;
+                    let index = ["x", "y", "z"][axis.index()];
+                    format!("self->values[INT64_C({first}) + {index} * {stride}]")
+                }
+            };
+            self.fill(out, region, &place, &value, 0.0)?;
         }
         for id in scheme.component_ids() {
             let component = scheme.component(id);
@@ -345,7 +370,7 @@ impl Header<'_> {
                 );
                 let time = torre_compiler::statics::physical_time(scheme, id, -i64::from(age));
                 writeln!(out, "  /* {} */", comment(&component.name))?;
-                self.fill(out, region, row.0, &value, time)?;
+                self.fill(out, region, &self.place(row.0), &value, time)?;
                 let mut rows = region;
                 rows[Axis::INNER] = scheme.extent(id)[Axis::INNER];
                 writeln!(out, "  {}", self.ghosts_call(id, row.0, rows))?;
@@ -368,8 +393,20 @@ impl Header<'_> {
         }
     }
 
-    /// Loops that set the values of a row to a C expression.
-    fn fill(&self, out: &mut String, region: Region, row: u32, value: &str, time: f64) -> Result {
+    /// The value of a row at x, y and z, in C.
+    fn place(&self, row: u32) -> String {
+        format!("{}_row(self, {row}, x, y)[z]", self.prefix)
+    }
+
+    /// Loops that set values, at places in C, to a C expression.
+    fn fill(
+        &self,
+        out: &mut String,
+        region: Region,
+        place: &str,
+        value: &str,
+        time: f64,
+    ) -> Result {
         let p = self.prefix;
         writeln!(
             out,
@@ -377,10 +414,7 @@ impl Header<'_> {
             number(time)
         )?;
         self.loops(out, region)?;
-        writeln!(
-            out,
-            "      {p}_row(self, {row}, x, y)[z] = ({p}_real){value};\n  }}"
-        )
+        writeln!(out, "      {place} = ({p}_real){value};\n  }}")
     }
 
     /// The heads of three loops over a region.
@@ -472,7 +506,7 @@ impl Header<'_> {
             writeln!(out, "  case {phase}:")?;
             for stage in scheme.stage_ids() {
                 for block in stage_blocks(scheme, stage) {
-                    self.block(out, stage, phase, &block)?;
+                    calls::print(self, out, stage, phase, &block)?;
                 }
                 self.finish_stage(out, stage, phase, argument)?;
             }
@@ -485,45 +519,6 @@ impl Header<'_> {
              static inline void {p}_run({p} *self, uint64_t steps{parameter}) {{\n\
              \x20 for (uint64_t i = 0; i < steps; ++i) {p}_step(self{argument});\n}}\n\n"
         )
-    }
-
-    fn block(&self, out: &mut String, stage: StageId, phase: u32, block: &Block) -> Result {
-        let p = self.prefix;
-        let symbol = self.symbol(&RowKernel {
-            stage,
-            phase,
-            updates: block.updates,
-            zones: ZoneSet::default(),
-        });
-        let [x, y, z] = block.region.0;
-        if run_axis(self.scheme) == Axis::MIDDLE {
-            writeln!(
-                out,
-                "    {{\n\
-                 \x20     const {p}_groups groups = {{0, {}}};\n\
-                 \x20     for (int64_t x = {}; x < {}; ++x) {symbol}({p}_row(self, 0, x, {}), &groups, 1, {}, {});\n\
-                 \x20   }}",
-                y.len(),
-                x.lo,
-                x.hi,
-                y.lo,
-                z.lo,
-                z.hi
-            )
-        } else {
-            writeln!(
-                out,
-                "    {{\n\
-                 \x20     const {p}_groups groups = {{0, {}}};\n\
-                 \x20     {symbol}({p}_row(self, 0, {}, {}), &groups, 1, {}, {});\n\
-                 \x20   }}",
-                x.len(),
-                x.lo,
-                y.lo,
-                z.lo,
-                z.hi
-            )
-        }
     }
 
     /// Sources, then ghosts, of the values that a stage has computed.

@@ -1,6 +1,7 @@
 //! `torre build`: kernels for other programs: an object, a C header, a description in JSON.
 
 mod arithmetic;
+mod calls;
 mod expr;
 mod header;
 mod names;
@@ -17,7 +18,9 @@ use header::Header;
 use serde_json::{Value, json};
 use torre_compiler::backend::llvm::cpu::{Shape, emit};
 use torre_compiler::backend::llvm::library::{self as llvm, Cpu, Library, Options};
+use torre_compiler::kernel::record_width;
 use torre_compiler::lattice::PerAxis;
+use torre_compiler::scheme::{CoefId, StateId};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::host::SetupError;
 use torre_runtime::program::{self, CompileError, TargetChoice};
@@ -29,20 +32,16 @@ const PREFIX: &str = "torre";
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let resolved = input::inspected(&args.what, voice)?;
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-    if !scheme.zones.is_empty() {
-        return Err(Diagnostic::error(
-            codes::OPTIONS,
-            "`torre build` takes no layers and no states: a C header has no memory for them",
-        )
-        .hint("run the problem with `torre run`, or use boundaries without layers")
-        .into());
-    }
     if !problem.incidents.is_empty() {
         return Err(Diagnostic::error(
             codes::OPTIONS,
-            "`torre build` takes no incident fields: a C header has no plane waves",
+            format!(
+                "`torre build` takes no incident fields, such as `{}`: Torre itself computes the wave before a step, \
+                 and the faces of its box",
+                problem.incidents[0].name
+            ),
         )
-        .hint("run the problem with `torre run`")
+        .hint("a source on the cells of a plane radiates into both directions from C, too; or use `torre run`")
         .into());
     }
     let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
@@ -111,8 +110,38 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
         .iter()
         .enumerate()
         .map(|(i, coef)| {
-            let row = layout.coef_row(torre_compiler::scheme::CoefId(i as u32));
-            json!({"name": coef.name, "row": row.0})
+            let id = CoefId(i as u32);
+            match coef.only_axis {
+                None => json!({"name": coef.name, "row": layout.coef_row(id).0}),
+                Some(axis) => json!({
+                    "name": coef.name,
+                    "axis": axis.index(),
+                    "first": layout.axis_coef_element(axis, id, 0),
+                    "stride": layout.axis_coefs[axis].stride,
+                }),
+            }
+        })
+        .collect();
+    let states: Vec<Value> = (scheme.states.iter().zip((0..).map(StateId)))
+        .map(|(state, id)| {
+            let own = &layout.zones[state.zone.index()];
+            let boxes: Vec<Value> = (own.boxes.iter())
+                .map(|b| {
+                    let first = b.region.map(|range| range.lo);
+                    json!({
+                        "from": list(first),
+                        "to": list(b.region.map(|range| range.hi)),
+                        "first": layout.state_element(state.zone, id, first),
+                    })
+                })
+                .collect();
+            json!({
+                "name": state.name,
+                "position": list(state.position.map(|h| h.as_f64())),
+                "zone": scheme.zones[state.zone.index()].name,
+                "stride": [own.plane, own.group, 1],
+                "boxes": boxes,
+            })
         })
         .collect();
     let kernels: Vec<Value> = set
@@ -128,6 +157,7 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
                 "stage": kernel.stage.0,
                 "phase": kernel.phase,
                 "advances": targets,
+                "zones": kernel.zones.iter().map(|zone| &scheme.zones[zone.index()].name).collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -144,6 +174,8 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
         "triple": cpu.target.triple,
         "vector_bits": cpu.vector_bits,
         "llvm": library.version().to_string(),
+        "signature in zones": "void kernel(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi)",
+        "numbers of a run in zones": record_width(layout),
         "signature": "void kernel(void *base, const struct { int64_t offset, groups; } *runs, int64_t count, int64_t lo, int64_t hi)",
         "layout": {
             "element_bytes": layout.element_bytes,
@@ -156,6 +188,7 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
         },
         "components": components,
         "coefficients": coefs,
+        "states": states,
         "phases": scheme.phases(),
         "kernels": kernels,
     })

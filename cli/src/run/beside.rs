@@ -1,4 +1,5 @@
-//! Files that a run writes beside its folders: they take the place of nothing that it reads or writes there.
+//! Files that a run writes beside its folders: they take the place of nothing that it reads or writes there,
+//! and of no result and no state of another run.
 
 use super::Run;
 use crate::args;
@@ -8,7 +9,7 @@ use crate::write;
 use std::path::{Path, PathBuf};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::run::Value;
-use torre_runtime::run::record::{REPORT, is_place_of_results, real};
+use torre_runtime::run::record::{REPORT, is_place_of_results, real, results_around};
 
 /// Files in folders of states: of checkpoints, and of windows.
 const STATE: [&str; 3] = ["state.checkpoint", "fields.0", "fields.1"];
@@ -56,7 +57,15 @@ impl<T: Value> Run<'_, T> {
                 .any(|name| real(&folder.join(name)) == real(file))
         };
         let states = states.filter(|folder| is_state(folder));
-        match results.map(PathBuf::as_path).chain(states).next() {
+        let own = results.map(PathBuf::as_path).chain(states).next();
+        // Files of other runs are spared where they are.
+        let others = || match (file.exists(), file.parent()) {
+            (false, _) => None,
+            (_, Some(parent)) if is_state(parent) => Some(parent.to_owned()),
+            _ => results_around(file),
+        };
+        let folder = own.map(Path::to_owned).or_else(others);
+        match folder {
             None => Ok(()),
             Some(folder) => Err(Diagnostic::error(
                 codes::OVERWRITES,

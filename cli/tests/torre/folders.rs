@@ -278,6 +278,41 @@ fn a_run_that_goes_on_elsewhere_says_what_is_missing() {
     );
 }
 
+/// A report takes the place of no result and no state of another run, and leaves them as they were.
+#[test]
+fn reports_spare_the_results_of_other_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 8);
+    let path = |name: &str| folder.path().join(name);
+    let other = path("other");
+    succeed(
+        "run {0} --quiet --out {1} --checkpoint {2}",
+        &[&source, &other, &path("state")],
+    );
+    let before = [&other, &path("state")].map(|folder| files(folder));
+    let results = ["report.json", "probes.csv"].map(|name| other.join(name));
+    let slice = files(&other)
+        .into_keys()
+        .find(|name| name.starts_with("slices/"));
+    let slice = other.join(slice.expect("a slice"));
+    let state = path("state").join("state.checkpoint");
+    for file in results.iter().chain([&slice, &state]) {
+        for run in ["run {0} --quiet", "run {0} --quiet --out {2} --overwrite"] {
+            let run = format!("{run} --set steps=5 --report {{1}}");
+            let error = fail(1, &run, &[&source, file, &path("own")]);
+            assert!(error.contains("E0814"), "{error}");
+        }
+    }
+    let after = [&other, &path("state")].map(|folder| files(folder));
+    assert!(before == after);
+    // A report without results may be written again, and new files beside results, too.
+    for _ in 0..2 {
+        for file in [path("alone/report.json"), other.join("more.json")] {
+            succeed("run {0} --quiet --report {1}", &[&source, &file]);
+        }
+    }
+}
+
 #[test]
 fn the_report_lists_every_file() {
     let folder = tempfile::tempdir().unwrap();

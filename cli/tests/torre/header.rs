@@ -67,8 +67,19 @@ fn loader(files: &[String]) -> (String, String) {
 }
 
 fn compare(name: &str, source: &Path, problem: &str, folder: &Path, precision: &str) {
+    compare_steps(name, source, problem, folder, precision, 7);
+}
+
+fn compare_steps(
+    name: &str,
+    source: &Path,
+    problem: &str,
+    folder: &Path,
+    precision: &str,
+    steps: u64,
+) {
     let built = folder.join(format!("{name}-{precision}"));
-    let options = format!("--set steps=7 --precision {precision}");
+    let options = format!("--set steps={steps} --precision {precision}");
     succeed(
         &format!("build {{0}} --quiet {options} -o {{1}}"),
         &[source, &built],
@@ -145,26 +156,14 @@ fn c_programs_compute_the_same_bits() {
     }
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in examples() {
-        let mut text = text.replace("(70, 32, 32)", "(60, 20, 18)");
-        let mut source = place_example(folder.path(), &name, &text);
-        if text.contains("\nlayer ") {
-            let out = folder.path().join(&name);
-            let error = fail(1, "build {0} --out {1}", &[&source, &out]);
-            assert!(
-                error.contains("E0809") && error.contains("no layers"),
-                "{error}"
-            );
-            text = text.replace("fading(16)", "pec");
-            source = place_example(folder.path(), &name, &text);
-        }
+        let text = text.replace("(70, 32, 32)", "(60, 20, 18)");
+        let source = place_example(folder.path(), &name, &text);
         let problem = text
             .lines()
             .find_map(|line| line.strip_prefix("problem "))
             .unwrap()
             .trim_end_matches([' ', '{']);
         if text.contains("incident ") {
-            let without_layers = text.replace("cpml(12)", "pec");
-            let source = place_example(folder.path(), &name, &without_layers);
             let out = folder.path().join(&name);
             let error = fail(1, "build {0} --out {1}", &[&source, &out]);
             assert!(
@@ -176,6 +175,124 @@ fn c_programs_compute_the_same_bits() {
         compare(&name, &source, problem, folder.path(), "f32");
         compare(&name, &source, problem, folder.path(), "f64");
     }
+}
+
+/// Layers on all sides that meet in edges and corners, in bands along the last axis and wide ones, and a medium with
+/// memory in a ball.
+const ZONED: &str = "
+use std::maxwell::maxwell_te
+
+def memory(E, body, dt) {
+  state J in body
+  J@next = 0.98 * J + 0.1 * dt * E
+  J@next
+}
+scheme body_te : maxwell_te {
+  region body = nowhere
+  step {
+    E += dt * [d(Hz, y) - memory(E.x, body, dt), -d(Hz, x) - memory(E.y, body, dt)]
+  }
+}
+scheme waves {
+  axes x, y, z
+  param dt = 0.4
+  field v : vector on faces at 1/2
+  field p : scalar on cells
+  step {
+    v -= dt * [d(p, x), d(p, y), d(p, z)]
+    p -= dt * (d(v.x, x) + d(v.y, y) + d(v.z, z))
+  }
+}
+scheme line {
+  axes x
+  param dt = 0.5
+  field v : scalar on nodes at 1/2
+  field p : scalar on cells
+  step {
+    v -= dt * d(p, x, 4)
+    p -= dt * d(v, x, 4)
+  }
+}
+problem corners {
+  scheme waves
+  domain 21 x 18 x 43
+  boundary x: cpml(5) | cpml(3, strength = 2), y: pec | cpml(6), z: cpml(4)
+  source p at (6, 5, 5) += sin(0.4 * t)
+  steps 40
+}
+problem wide {
+  scheme waves
+  domain 14 x 16 x 90
+  boundary x: periodic, y: cpml(4), z: cpml(40) | even
+  init p = exp(-((x - 7)^2 + (y - 8)^2 + (z - 38)^2) / 4)
+  steps 40
+}
+problem ball {
+  scheme body_te
+  domain 34 x 30
+  boundary x: cpml(6), y: odd | cpml(8)
+  region body = (x - 15)^2 + (y - 12)^2 < 40
+  source Hz at (9, 9) += sin(0.4 * t)
+  steps 40
+}
+problem string {
+  scheme line
+  domain 60
+  boundary x: cpml(8) | cpml(9)
+  source p at (12) += sin(0.4 * t)
+  steps 40
+}
+";
+
+#[test]
+fn layers_and_states_become_c() {
+    if !has_cc() || !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (problem, _) in ZONED
+        .split("problem ")
+        .skip(1)
+        .filter_map(|p| p.split_once(' '))
+    {
+        let others =
+            |part: &&str| part.starts_with(&format!("{problem} ")) || !part.contains("\n  domain");
+        let text: Vec<&str> = ZONED.split("problem ").filter(others).collect();
+        let source = folder.path().join(format!("{problem}.torre"));
+        std::fs::write(&source, text.join("problem ")).unwrap();
+        for precision in ["f32", "f64"] {
+            compare_steps(problem, &source, problem, folder.path(), precision, 40);
+        }
+        let description = folder.path().join(format!("{problem}-f32/{problem}.json"));
+        let description: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(description).unwrap()).unwrap();
+        let states = description["states"].as_array().unwrap();
+        assert!(
+            states.len() > 1 && states[0]["boxes"][0]["first"].is_u64(),
+            "{states:?}"
+        );
+    }
+}
+
+/// The example of the README, smaller.
+#[test]
+fn the_first_example_becomes_c() {
+    if !has_cc() || !has_llvm() {
+        return;
+    }
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, text) = readme.split_once("```torre\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    let text = text
+        .replace("128 x 128 x 128", "48 x 20 x 18")
+        .replace("(32, 64, 64)", "(13, 10, 9)")
+        .replace("(96, 64, 64)", "(36, 10, 9)")
+        .replace("z = 64", "z = 9");
+    assert!(text.contains("cpml(10)"));
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("pulse.torre");
+    std::fs::write(&source, text).unwrap();
+    compare_steps("pulse", &source, "pulse", folder.path(), "f32", 60);
 }
 
 /// Expressions that the host computes beyond arithmetic: tables, files in expressions, regions and branches.

@@ -14,6 +14,26 @@ fn command(words: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
+/// Pyramids are planned step by step, so that their height is bounded.
+#[test]
+fn pyramids_of_any_height_are_refused() {
+    for schedule in [
+        "pyramid(B = 16, TH = 1e6)",
+        "pyramid(B = 16, TH = 16385)",
+        "pyramid(TH = 4..900000)",
+        "(x, y): pyramid(base = 32) height 1000000",
+    ] {
+        let example = "examples/02-wave2d.torre";
+        let (status, _, errors) = command(&["plan", example, "--schedule", schedule]);
+        assert_eq!(status, Some(1), "{schedule}: {errors}");
+        assert!(errors.contains("E0851"), "{schedule}: {errors}");
+        assert!(
+            errors.contains("at most 16384 steps"),
+            "{schedule}: {errors}"
+        );
+    }
+}
+
 /// Sizes of pyramids that are left open are chosen for the GPU, not from the list for processors.
 #[test]
 fn open_sizes_of_pyramids_suit_a_gpu() {

@@ -110,6 +110,41 @@ fn the_report_has_all_that_is_needed_to_repeat_the_run() {
     assert_eq!(report["seconds"].as_f64(), Some(seconds("stepping")));
 }
 
+/// Sides have the words of the problem, not the ones of other physics with the same values.
+#[test]
+fn reports_name_sides_as_the_problem_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("sides.torre");
+    let text = "
+scheme sound {
+  axes x, y, z
+  param dt = 0.4
+  boundary free: p odd
+  field v : vector on faces at 1/2
+  field p : scalar on cells
+  step {
+    v -= dt * [d(p, x), d(p, y), d(p, z)]
+    p -= dt * (d(v.x, x) + d(v.y, y) + d(v.z, z))
+  }
+}
+problem sides {
+  scheme sound
+  domain 12 x 10 x 9
+  boundary x: odd | cpml(3), y: free | pmc
+  steps 2
+}
+";
+    fs::write(&source, text).unwrap();
+    let out = folder.path().join("out");
+    succeed("run {0} --quiet --out {1}", &[&source, &out]);
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "x": ["odd", "cpml(3)"], "y": ["free", "pmc"], "z": ["zero", "zero"],
+    });
+    assert_eq!(report["boundaries"], expected);
+}
+
 #[test]
 fn the_schedule_of_a_report_gives_the_same_run() {
     let folder = tempfile::tempdir().unwrap();

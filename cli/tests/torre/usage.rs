@@ -1,7 +1,7 @@
 //! The output of the command, and its exit status.
 
 use crate::support::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Compares with a file of `tests/expected`; a difference shows both.
 #[track_caller]
@@ -260,4 +260,41 @@ fn a_closed_pipe_ends_the_command_quietly() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// A file with some problems, each of which is small.
+fn many(folder: &Path, count: usize) -> PathBuf {
+    let problem = |n: usize| {
+        format!(
+            "problem p{n} {{\n  scheme maxwell_tm\n  domain 16 x 16\n  boundary all: cpml(3)\n  \
+             source Ez at (8, 8) += exp(-((t - 2) / 0.5)^2)\n  steps 10\n}}\n"
+        )
+    };
+    let problems: String = (0..count).map(problem).collect();
+    let path = folder.join(format!("many-{count}.torre"));
+    std::fs::write(&path, format!("use std::maxwell::maxwell_tm\n{problems}")).unwrap();
+    path
+}
+
+/// Seconds of a processor that checking a file takes.
+fn seconds_to_check(file: &Path) -> f64 {
+    let mut command = torre();
+    command.arg("check").arg(file).arg("--quiet");
+    #[expect(clippy::zombie_processes, reason = "`wait4` waits for it")]
+    let child = command.spawn().unwrap();
+    let (mut status, id) = (0, child.id() as libc::pid_t);
+    // SAFETY: all bits of the structure may be 0.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the child is that of this function, and nothing else waits for it.
+    let ended = unsafe { libc::wait4(id, &mut status, 0, &mut used) };
+    assert_eq!((ended, status), (id, 0));
+    used.ru_utime.tv_sec as f64 + used.ru_utime.tv_usec as f64 / 1e6
+}
+
+/// A file is parsed once, whichever number of problems it has: four times as many take about four times as long.
+#[test]
+fn checking_takes_time_in_proportion_to_problems() {
+    let folder = tempfile::tempdir().unwrap();
+    let [few, more] = [50, 200].map(|count| seconds_to_check(&many(folder.path(), count)));
+    assert!(more < 8.0 * few, "{few} s, {more} s");
 }

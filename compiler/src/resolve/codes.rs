@@ -25,6 +25,7 @@ codes! {
     TOO_COMPLEX = "E0111", "the program is too complex";
     NOT_AN_AXIS = "E0112", "an axis was expected";
     NOT_SILENCED = "E0113", "a code that cannot be silenced";
+    REQUIREMENT = "E0114", "a parameter that a definition does not take";
 
     POSITIONS_DIFFER = "E0201", "operands at different positions";
     OFF_TARGET = "E0202", "a value that is not at its target's position";
@@ -102,6 +103,7 @@ codes! {
     UNUSED_REGION = "W0503", "a region that nothing uses";
     UNUSED_INCIDENT = "W0504", "an incident field without a box";
     STILL_DRIVE = "W0505", "a drive that stands still in part";
+    RAW_DIFFERENCE = "W0506", "a difference that a layer does not change";
 }
 
 #[cfg(test)]

@@ -163,6 +163,8 @@ pub struct Frame {
     pub components: Vec<Component>,
     /// Kinds of sides that the scheme names, with the positions that are odd about them.
     pub sides: BTreeMap<String, OddPositions>,
+    /// The words with which the problem states its sides.
+    pub stated: PerAxis<[Option<String>; 2]>,
     pub dt: f64,
     pub grid: Option<Grid>,
     /// Whether the grid is that of a problem.

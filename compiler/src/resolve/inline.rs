@@ -153,7 +153,9 @@ impl Resolver<'_> {
             };
             inner.locals.push((param.name.node.clone(), value));
         }
-        let keeps = |line: &Stmt<DefLine>| !matches!(line.kind.node, DefLine::Let(_));
+        self.requirements(def, inner, place)?;
+        let plain = |line: &DefLine| matches!(line, DefLine::Let(_) | DefLine::Require(_));
+        let keeps = |line: &Stmt<DefLine>| !plain(&line.kind.node);
         if !def.lines.iter().any(keeps) {
             self.def_lines(def, inner, None)?;
             return self.eval(inner, &def.body);

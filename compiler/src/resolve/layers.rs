@@ -164,6 +164,7 @@ impl Resolver<'_> {
             inner.locals.push((param.name.node.clone(), known));
             values.push(value);
         }
+        self.requirements(def, &inner, place)?;
         Ok(values)
     }
 
@@ -352,7 +353,7 @@ impl Resolver<'_> {
 }
 
 /// Whether an expression names something.
-fn mentions(expr: &ast::Expr, name: &str) -> bool {
+pub fn mentions(expr: &ast::Expr, name: &str) -> bool {
     let mut open = vec![expr];
     while let Some(e) = open.pop() {
         match &e.node {

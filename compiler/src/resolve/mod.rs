@@ -8,6 +8,7 @@
 //!                                         expressions become nodes of a graph, with shape and position
 //! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
+//! require               conditions on the parameters of definitions
 //! layers, zoned                           layers at sides; values that are others in a zone
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
 //! times                                   updates that are not centred in time
@@ -58,6 +59,7 @@ mod record;
 mod reduce;
 mod regions;
 mod report;
+mod require;
 mod resolver;
 mod results;
 mod revise;
@@ -127,6 +129,9 @@ pub struct Resolved {
     pub problem: Problem,
     /// The scheme's parameters in the order of its text.
     pub parameters: Vec<Parameter>,
+    /// The words with which the problem states its lower and upper sides, with the cells of a layer; `None` where it
+    /// states none.
+    pub sides: PerAxis<[Option<String>; 2]>,
     /// The file and the modules that it uses, in the order in which they were met.
     pub sources: Vec<Source>,
     /// The tables that were read, under the names that the program uses.
@@ -148,7 +153,13 @@ pub fn resolve(
     Program::new(world, source, ast.clone()).resolve(options)
 }
 
+/// All faults of a file.
+pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -> Diagnostics {
+    Program::new(world, source, ast.clone()).check(options)
+}
+
 /// A program that may be resolved several times; its modules are parsed once.
+#[derive(Clone)]
 pub struct Program<'a> {
     world: &'a dyn World,
     source: &'a Source,
@@ -174,6 +185,37 @@ impl<'a> Program<'a> {
             ast: Rc::new(change(Ast::clone(&self.ast))),
             modules: self.modules.clone(),
         }
+    }
+
+    /// The names of its problems, in the order of the text.
+    pub fn problems(&self) -> Vec<String> {
+        let name = |item: &ast::Item| match &item.kind {
+            ast::ItemKind::Problem(problem) => Some(problem.name.node.clone()),
+            _ => None,
+        };
+        self.ast.items.iter().filter_map(name).collect()
+    }
+
+    /// All faults of a file: every scheme, on a domain of its own where no problem uses it, and every problem.
+    pub fn check(&self, options: &Options) -> Diagnostics {
+        let mut resolver = Resolver::new(self.world);
+        resolver.library = Library::sharing(&self.modules);
+        let module = resolver.library.load(
+            self.world,
+            &mut resolver.report,
+            self.source,
+            self.ast.clone(),
+        );
+        for (item, _) in resolver.library.own(module, Space::Scheme) {
+            // Errors have been reported.
+            let _ = resolver.check_scheme(item, options);
+        }
+        for (item, _) in resolver.library.own(module, Space::Problem) {
+            let _ = resolver.check_problem(item, options);
+        }
+        resolver.reset();
+        resolver.scan_definitions(module);
+        resolver.report.finish(self.source)
     }
 
     /// Resolves one of its problems.
@@ -277,22 +319,4 @@ struct Guess {
     without_phases: bool,
     /// The lengths of the domain, where they do not follow from its cells.
     lengths: Option<PerAxis<f64>>,
-}
-
-/// All faults of a file: every scheme, on a domain of its own where no problem uses it, and every problem.
-pub fn check(world: &dyn World, source: &Source, ast: &Ast, options: &Options) -> Diagnostics {
-    let mut resolver = Resolver::new(world);
-    let module = resolver
-        .library
-        .load(world, &mut resolver.report, source, Rc::new(ast.clone()));
-    for (item, _) in resolver.library.own(module, Space::Scheme) {
-        // Errors have been reported.
-        let _ = resolver.check_scheme(item, options);
-    }
-    for (item, _) in resolver.library.own(module, Space::Problem) {
-        let _ = resolver.check_problem(item, options);
-    }
-    resolver.reset();
-    resolver.scan_definitions(module);
-    resolver.report.finish(source)
 }

@@ -73,6 +73,7 @@ impl Resolver<'_> {
         let posed = self.pose(item, options)?;
         Ok(Resolved {
             parameters: self.parameters(),
+            sides: self.frame.stated.clone(),
             sources: self.library.sources(),
             tables: self.files.tables(),
             statements: std::mem::take(&mut self.frame.statements),

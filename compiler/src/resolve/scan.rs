@@ -67,6 +67,7 @@ impl Resolver<'_> {
         }
         for stmt in &def.lines {
             match &stmt.kind.node {
+                DefLine::Require(condition) => self.scan_expr(scope, condition, &known),
                 DefLine::Let(bound) => {
                     self.scan_expr(scope, &bound.value, &known);
                     known.insert(bound.name.node.clone());

@@ -115,6 +115,10 @@ impl Resolver<'_> {
             Some((layer, wall)) => (Some(layer), wall),
             None => (None, self.side(scope, kind, axis)?),
         };
+        self.frame.stated[axis][side] = Some(match &layer {
+            Some(layer) => format!("{name}({})", layer.values[0]),
+            None => name.clone(),
+        });
         self.frame.layers[axis][side] = layer;
         Ok(boundary)
     }

@@ -47,6 +47,8 @@ impl Resolver<'_> {
     ) -> Checked<()> {
         for stmt in &def.lines {
             match &stmt.kind.node {
+                // Its parameters are known before.
+                DefLine::Require(_) => {}
                 DefLine::Let(bound) => {
                     let value = self.eval(inner, &bound.value).unwrap_or(Value::Poison);
                     inner.locals.push((bound.name.node.clone(), value));

@@ -42,6 +42,9 @@ struct Reader<'a> {
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
+/// Steps that a pyramid is high, at most: its planning takes time and memory for each of them.
+const MOST_PYRAMID_STEPS: i64 = 1 << 14;
+
 /// Steps that pyramids try: redundant work grows with them.
 const PYRAMID_HEIGHTS: [i64; 4] = [2, 4, 8, 16];
 
@@ -152,6 +155,9 @@ impl Reader<'_> {
             };
         }
         let parts = self.parts(&out)?;
+        if let (Parts::Pyramids(_), Some(height)) = (&parts, out.height) {
+            self.bounded(&out.sizes[height], schedule.name.span)?;
+        }
         let heights: &[i64] = match parts {
             Parts::Tiles(_) => &[4, 8, 16, 32],
             Parts::Pyramids(_) => &PYRAMID_HEIGHTS,
@@ -246,6 +252,20 @@ impl Reader<'_> {
             false => {
                 let message = format!("`{}` is a whole number of cells or steps", size.name);
                 Err(self.error(span, message, "here"))
+            }
+        }
+    }
+
+    /// The height of pyramids is bounded: they are planned step by step.
+    fn bounded(&self, height: &Size, span: Span) -> Result<()> {
+        let most = Rational::from(MOST_PYRAMID_STEPS);
+        match height.values.iter().find(|v| **v > most) {
+            None => Ok(()),
+            Some(v) => {
+                let message = format!(
+                    "pyramids are at most {MOST_PYRAMID_STEPS} steps high, and this height is {v}"
+                );
+                Err(self.error(span, message, "too high"))
             }
         }
     }

@@ -579,13 +579,18 @@ impl<'a> Bytes<'a> {
                     name: b.named(&["a", "b"]),
                     default: b.maybe(|b| b.expr(1)),
                 }),
-                lines: b.many(2, |b| {
-                    let bound = Let {
-                        name: b.named(&["a", "b"]),
-                        value: b.expr(3),
-                    };
-                    b.stmt(DefLine::Let(bound))
-                }),
+                lines: {
+                    let condition = b.maybe(|b| b.expr(2));
+                    let condition = condition.map(|c| b.stmt(DefLine::Require(c)));
+                    let bound = b.many(2, |b| {
+                        let bound = Let {
+                            name: b.named(&["a", "b"]),
+                            value: b.expr(3),
+                        };
+                        b.stmt(DefLine::Let(bound))
+                    });
+                    condition.into_iter().chain(bound).collect()
+                },
                 body: b.expr(4),
                 body_comments: Comments::default(),
                 end: Comments::default(),

@@ -12,6 +12,7 @@ mod garbage;
 mod hostile;
 mod incoming;
 mod lattice;
+mod layers;
 mod missing;
 mod places;
 mod problems;

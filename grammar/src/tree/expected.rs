@@ -113,9 +113,11 @@ impl Wants {
             Rule::eq => self.equals = true,
             Rule::update_op => self.updates = true,
             Rule::lean | Rule::word_clause | Rule::kw_lean => self.clause = true,
-            Rule::def_body | Rule::let_stmt | Rule::state_stmt | Rule::kw_let => {
-                self.def_body = true
-            }
+            Rule::def_body
+            | Rule::require_stmt
+            | Rule::let_stmt
+            | Rule::state_stmt
+            | Rule::kw_let => self.def_body = true,
             _ => {}
         }
     }
@@ -177,6 +179,7 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_region
             | kw_until
             | kw_state
+            | kw_require
             | kw_layer
             | kw_next
             | kw_incident
@@ -220,7 +223,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         incident_line | direction_line | drive_line | given_line => {
             (14, "`direction`, `drive` or a field")
         }
-        let_stmt | state_stmt | next_stmt => (5, "`let` or `state`"),
+        require_stmt | let_stmt | state_stmt | next_stmt => (5, "`let` or `state`"),
         wall => (10, "a name"),
         kw_next => (13, "`prev` or `next`"),
         def_body => (6, "the value of the definition"),

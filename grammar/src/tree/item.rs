@@ -238,6 +238,7 @@ impl Builder<'_> {
 
     fn def_line(&mut self, pair: Pair<'_, Rule>) -> Option<DefLine> {
         Some(match pair.as_rule() {
+            Rule::require_stmt => DefLine::Require(self.expr(first(pair)?)?),
             Rule::state_stmt => {
                 let mut names = Vec::new();
                 let mut region = None;

@@ -452,6 +452,7 @@ fn schedule_level() -> BoxedStrategy<ScheduleLevel> {
 fn def() -> impl Strategy<Value = Def> {
     let param = (name(), option::of(expr())).prop_map(|(name, default)| Param { name, default });
     let line = prop_oneof![
+        expr().prop_map(DefLine::Require),
         (name(), expr()).prop_map(|(name, value)| DefLine::Let(Let { name, value })),
         (name(), expr()).prop_map(|(name, value)| DefLine::Next { name, value }),
         (vec(name(), 1..3), option::of(expr()))
@@ -459,7 +460,11 @@ fn def() -> impl Strategy<Value = Def> {
     ]
     .boxed();
     (name(), vec(param, 0..4), block(line), expr(), comments()).prop_map(
-        |(name, params, (lines, end), body, mut of_body)| {
+        |(name, params, (mut lines, end), body, mut of_body)| {
+            lines.sort_by_key(|line| !matches!(line.kind.node, DefLine::Require(_)));
+            if let Some(first) = lines.first_mut() {
+                first.comments = without_first_blank(std::mem::take(&mut first.comments));
+            }
             if lines.is_empty() {
                 of_body = without_first_blank(of_body);
             }

@@ -7,6 +7,7 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -197,8 +198,30 @@ impl ArrayFile {
         whole.then(|| self.tally.sum.load(Ordering::Relaxed))
     }
 
+    /// The bytes of the array before and after the ones that were written have their values in its map; the rest of the
+    /// last block are zeros.
+    pub fn add_around(&self, written: &Range<u64>, array: &[u8]) {
+        let [start, end] = [written.start, written.end].map(|at| at as usize);
+        self.tally.add(0, &array[..start]);
+        self.tally.add(written.end, &array[end..]);
+        let rest = self.bytes - array.len() as u64;
+        self.tally.bytes.fetch_add(rest, Ordering::Relaxed);
+    }
+
+    /// The checksum of the whole file, which is read where the writers do not know it.
+    pub fn whole_sum(&self) -> Result<u64, FileError> {
+        match self.sum() {
+            Some(sum) => Ok(sum),
+            None => self.read_sum(),
+        }
+    }
+
     /// Reads the whole file: whether it has a checksum.
     pub fn has_sum(&self, expected: u64) -> Result<bool, FileError> {
+        Ok(self.read_sum()? == expected)
+    }
+
+    fn read_sum(&self) -> Result<u64, FileError> {
         let length = SUMMED.min(self.bytes);
         let buffer = MmapMut::map_anon(length as usize);
         let mut buffer = buffer.map_err(FileError::io(&self.path, Attempt::Read))?;
@@ -209,7 +232,7 @@ impl ArrayFile {
             sum = sum.wrapping_add(words(at, part).unwrap_or(0));
         }
         self.tally.set(sum, self.bytes);
-        Ok(sum == expected)
+        Ok(sum)
     }
 
     /// Waits until everything that was written is on the disk.

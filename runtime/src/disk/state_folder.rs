@@ -3,12 +3,12 @@
 //! ```text
 //! fields.0, fields.1    arrays; a pass reads the one with the state, and writes the other one
 //! state.checkpoint      after a pass, once its array is on the disk: the step, which file, and the records of probes;
-//!                       the file's checksum, if the pass knows it
+//!                       the file's checksum
 //! ```
 //! The file that `state.checkpoint` names is not changed before a newer one names the other.
 
 use super::array_file::{ArrayFile, BLOCK};
-use crate::output::checkpoint::{self as file, Checkpoint, CheckpointFault, Identity};
+use crate::output::checkpoint::{self, Checkpoint, CheckpointFault, Identity};
 use crate::output::checksum::Xxh64;
 use crate::output::{AnyRows, Attempt, Cause, FileError, View};
 use rustix::fs::statvfs;
@@ -126,12 +126,16 @@ impl StateFolder {
             }
         };
         let files = [Arc::new(open(0)?), Arc::new(open(1)?)];
-        let sum = notes.get(SUM).and_then(Value::as_str);
-        if let Some(sum) = sum.and_then(|sum| u64::from_str_radix(sum, 16).ok())
-            && !files[current].has_sum(sum)?
-        {
-            let fault = CheckpointFault::File(FIELDS[current].to_owned());
-            return Err(refuse(fault));
+        let name = || FIELDS[current].to_owned();
+        let Some(sum) = notes.get(SUM) else {
+            return Err(refuse(CheckpointFault::NoSum(name())));
+        };
+        let sum = sum
+            .as_str()
+            .and_then(|sum| u64::from_str_radix(sum, 16).ok());
+        let sum = sum.ok_or_else(|| refuse(CheckpointFault::Header(SUM)))?;
+        if !files[current].has_sum(sum)? {
+            return Err(refuse(CheckpointFault::File(name())));
         }
         Ok(StateFolder {
             path: path.to_owned(),
@@ -163,7 +167,9 @@ impl StateFolder {
 
     /// Records in the folder that the current file has the state after `step` steps, with the records up to then.
     pub fn commit(&self, step: u64, records: &[(String, Vec<f64>)]) -> Result<(), FileError> {
-        self.files[self.current].sync()?;
+        let file = &self.files[self.current];
+        file.sync()?;
+        let sum = file.whole_sum()?;
         let records: Vec<(&String, View<'_, f64>)> = records
             .iter()
             .map(|(name, record)| (name, View::line(record)))
@@ -175,10 +181,8 @@ impl StateFolder {
         let mut notes = Map::new();
         notes.insert(NOTE.to_owned(), json!(self.current));
         notes.insert(ARRANGEMENT.to_owned(), json!(self.arrangement));
-        if let Some(sum) = self.files[self.current].sum() {
-            notes.insert(SUM.to_owned(), json!(format!("{sum:016x}")));
-        }
-        file::write(
+        notes.insert(SUM.to_owned(), json!(format!("{sum:016x}")));
+        checkpoint::write(
             &self.path.join(STATE),
             &self.identity,
             step,

@@ -34,6 +34,9 @@ const FOLDERS: [&str; 3] = ["slices", "volumes", "fields"];
 const STORES: [&str; 2] = ["volumes.zarr", "fields.zarr"];
 const STORE_MARKER: &str = "zarr.json";
 
+/// Files of results lie in the folder itself, in a folder of it, or in a store, whose files are deeper by as many levels
+/// as an array has axes, and two more.
+const MOST_AROUND: usize = 7;
 /// The endings of files in the folders.
 const ENDINGS: [&str; 5] = ["npy", "png", "apng", "vti", "pvd"];
 
@@ -194,6 +197,16 @@ pub fn is_place_of_results(folder: &Path, file: &Path) -> bool {
             .iter()
             .chain(&STORES)
             .any(|name| file.starts_with(within(name)))
+}
+
+/// The folder with results, of whichever run, among which a file lies.
+pub fn results_around(file: &Path) -> Option<PathBuf> {
+    let file = real(file);
+    let around = file.ancestors().skip(1).take(MOST_AROUND);
+    let mut of_runs = around.filter(|folder| Record::read(folder).is_some());
+    of_runs
+        .find(|folder| is_place_of_results(folder, &file))
+        .map(Path::to_owned)
 }
 
 /// A path without links, as far as it is there.

@@ -11,6 +11,7 @@ use torre_compiler::testing::{Rng, add_random_zones, lengthen, random_scheme};
 use torre_runtime::disk::{BLOCK, StateFolder};
 use torre_runtime::host::memory::Memory;
 use torre_runtime::host::{Calculation, Progress};
+use torre_runtime::output::checkpoint as file;
 use torre_runtime::program::{LoadedFiles, layerwise_kernels};
 use torre_runtime::run::{
     Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
@@ -115,4 +116,37 @@ fn sweeps_over_files_have_the_bits_of_the_reference() {
         zoned += u64::from(!scheme.zones.is_empty());
     }
     assert!(tried > 20 && zoned > 3, "{zoned} of {tried}");
+}
+
+/// A state has the checksum of its fields from the first step on; one without is refused.
+#[test]
+fn states_without_a_checksum_are_refused() {
+    let mut rng = Rng::new(1);
+    let scheme = random_scheme(&mut rng, &LIMITS);
+    let problem = random_problem(&mut rng, &scheme);
+    let layout = layerwise_kernels(&scheme).expect("a size").layout.clone();
+    let own = match scheme.precision {
+        Precision::F32 => checkpoint::identity::<f32>(&scheme, &problem, &LoadedFiles::default()),
+        Precision::F64 => checkpoint::identity::<f64>(&scheme, &problem, &LoadedFiles::default()),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = || StateFolder::open(folder.path(), &layout, &own);
+    let state = StateFolder::create(folder.path(), &layout, &own).expect("a folder");
+    let mut map = state.files()[0].map(layout.bytes()).expect("a file");
+    map.fill(7);
+    drop(map);
+    state.commit(0, &[]).expect("a state");
+    open().expect("the state that was written");
+
+    let path = folder.path().join("state.checkpoint");
+    let written = file::Checkpoint::open(&path).expect("a state");
+    let mut notes = written.header().notes.clone();
+    for (sum, reason) in [(None, "no checksum"), (Some("?"), "no valid \"sum\"")] {
+        notes.remove("sum").expect("a checksum");
+        notes.extend(sum.map(|sum| ("sum".to_owned(), sum.into())));
+        file::write(&path, &own, 0, &notes, &[]).expect("a state");
+        let error = open().expect_err("no checksum").to_string();
+        assert!(error.contains(reason), "{error}");
+        notes.insert("sum".to_owned(), "0".into());
+    }
 }

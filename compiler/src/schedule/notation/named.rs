@@ -67,10 +67,12 @@ impl Reader<'_> {
                     2 => &[32, 64, 128],
                     _ => &[16, 32, 64],
                 };
+                let height = given.size_or("TH", &PYRAMID_HEIGHTS);
+                self.bounded(&height, name.span)?;
                 template::pyramid(
                     self.scheme,
                     given.size_or("B", bases),
-                    given.size_or("TH", &PYRAMID_HEIGHTS),
+                    height,
                     given.size_or("Z", &[0]),
                 )
             }

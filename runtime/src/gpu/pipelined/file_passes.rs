@@ -211,6 +211,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let [read_pieces, written_pieces] = over.pieces.clone();
         let [reading, writing] = [&over.reading, &over.writing].map(Arc::clone);
         let [from, to] = over.folder.files();
+        to.begin_sum();
         reading.begin(read_pieces.count());
         writing.begin(written_pieces.count());
         let passes = over.chain.passes.clone();
@@ -300,6 +301,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 self.steps,
             )?;
         }
+        to.add_around(&stored, self.calculation.array());
         over.folder.exchange();
         over.pending = true;
         Ok(())

@@ -359,7 +359,7 @@ impl Stream {
                 let inside = (part.start - start) as usize..(part.end - start) as usize;
                 // SAFETY: the slot was full, and the copies to it are over.
                 let bytes = unsafe { self.bytes_of(number) };
-                Ok(file.write(part.start, &bytes[inside])?)
+                Ok(file.write_summed(part.start, &bytes[inside])?)
             };
             match write() {
                 Ok(()) => self.set(number, Stage::Free(None)),

@@ -48,6 +48,8 @@ pub enum CheckpointFault {
     Checksum(String),
     /// The values in this file beside the checkpoint are not the ones that it was written for.
     File(String),
+    /// No checksum of this file beside the checkpoint: an earlier version wrote none after passes of GPUs.
+    NoSum(String),
     /// The fields are in files beside the checkpoint.
     InFiles,
     /// The fields are in the checkpoint, and not in files beside it.
@@ -95,6 +97,10 @@ impl fmt::Display for CheckpointFault {
             Self::File(name) => write!(
                 f,
                 "the file `{name}` beside the checkpoint is damaged: its checksum differs"
+            ),
+            Self::NoSum(name) => write!(
+                f,
+                "the checkpoint has no checksum of the file `{name}` beside it: an earlier version of Torre wrote it"
             ),
             Self::InFiles => f.write_str("the fields of this state are in files beside it"),
             Self::InCheckpoint => f.write_str(

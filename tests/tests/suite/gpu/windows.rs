@@ -135,6 +135,20 @@ fn calculation_over<'a, T: Value>(
     (calculation, files)
 }
 
+/// The state of a folder has the checksum of its fields, and is refused after any change of them.
+fn check_sum(folder: &Path, layout: &Layout, own: &Identity) -> Result<(), String> {
+    let open = || StateFolder::open(folder, layout, own);
+    let state = open().map_err(|error| error.to_string())?;
+    let [file, _] = state.files();
+    let mut map = file.map(layout.bytes()).expect("a file");
+    let at = map.len() / 3;
+    map[at] ^= 4;
+    let error = open().err().ok_or("a changed byte is not seen")?;
+    assert!(error.to_string().contains("damaged"), "{error}");
+    map[at] ^= 4;
+    Ok(())
+}
+
 /// Runs a problem by time blocks in flight, over the files of a folder or without, and by the reference, and compares
 /// all that can be seen; a run that goes on is compared at its end.
 fn compared<T: Value>(
@@ -154,12 +168,14 @@ fn compared<T: Value>(
     let shape = Shape::of(scheme);
     let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
     let layout = set.layout.clone();
-    let (calculation, folder): (Calculation<'_, T>, _) = match folder {
+    let (calculation, files): (Calculation<'_, T>, _) = match folder {
         Some(folder) => {
+            let layout = layout.clone();
             let (calculation, files) = calculation_over(folder, layout, scheme, problem);
             (calculation, Some(files))
         }
         None => {
+            let layout = layout.clone();
             let calculation = Calculation::arranged(layout, scheme, problem, &NoFiles, 1);
             (calculation.expect("a problem of finite values"), None)
         }
@@ -172,8 +188,8 @@ fn compared<T: Value>(
     let run = Pipelined::new(calculation, &NoFiles, devices, program, towers, how);
     let run = run.map_err(|error| error.to_string())?;
     let mut run = run.ok_or("time blocks cannot do that")?;
-    if let Some(folder) = folder {
-        run = run.over(folder, PIECE).map_err(|error| error.to_string())?;
+    if let Some(files) = files {
+        run = run.over(files, PIECE).map_err(|error| error.to_string())?;
     }
     // Every second run is recorded.
     let recorded = scheme.grid.cells[Axis::MIDDLE] % 2 == 0;
@@ -193,6 +209,9 @@ fn compared<T: Value>(
         let checked = check.run(end, &Progress::default());
         checked.map_err(|error| format!("{error:?}"))?;
         verify::compare(&run, &check).map_err(|difference| difference.to_string())?;
+    }
+    if let Some(folder) = folder {
+        check_sum(folder, &layout, &identity::<T>(scheme, problem))?;
     }
     let planes = scheme.grid.cells[Axis::OUTER] as f64;
     let timeline = run.timeline();

@@ -1,0 +1,134 @@
+//! Calls of kernels in a header in C: a block of a stage in parts that lie in the same zones.
+
+use super::header::Header;
+use std::fmt::{Result, Write};
+use std::iter::once;
+use torre_compiler::kernel::{
+    RowKernel, RunStart, ZoneParts, ZoneSplitter, record_width, run_axis,
+};
+use torre_compiler::lattice::{Axis, Group, Interval, PerAxis};
+use torre_compiler::scheme::{StageId, ZoneSet};
+use torre_compiler::tile::Block;
+
+/// Groups of a block that one kernel takes, for some indices of the outer axis.
+struct Rows<'a> {
+    kernel: RowKernel,
+    /// The first group of the first index.
+    first: Group,
+    /// Indices for each of which the kernel is called; one call where runs go along the outer axis.
+    outer: Option<Interval>,
+    range: Interval,
+    /// The numbers of all runs at the first index.
+    runs: Vec<i64>,
+    /// The same at the next index.
+    next: &'a [i64],
+}
+
+impl Rows<'_> {
+    fn print(&self, header: &Header<'_>, out: &mut String) -> Result {
+        let p = header.prefix;
+        let width = match self.kernel.zones.is_empty() {
+            true => 2,
+            false => record_width(&header.set.layout),
+        };
+        let numbers: Vec<String> = (self.runs.chunks(width).zip(self.next.chunks(width)))
+            .map(|(run, next)| {
+                let numbers = run.iter().zip(next).map(|(now, next)| match next - now {
+                    0 => now.to_string(),
+                    by => format!("{now} + (x - {}) * ({by})", self.first.x),
+                });
+                let numbers: Vec<String> = numbers.collect();
+                match width {
+                    2 => format!("{{{}}}", numbers.join(", ")),
+                    _ => numbers.join(", "),
+                }
+            })
+            .collect();
+        let kind = match width {
+            2 => format!("{p}_groups"),
+            _ => "int64_t".to_owned(),
+        };
+        let (x, head) = match self.outer {
+            Some(Interval { lo, hi }) => (
+                "x".to_owned(),
+                format!("for (int64_t x = {lo}; x < {hi}; ++x) "),
+            ),
+            None => (self.first.x.to_string(), String::new()),
+        };
+        writeln!(
+            out,
+            "    {head}{{\n\
+             \x20     const {kind} runs[] = {{{}}};\n\
+             \x20     {}({p}_row(self, 0, {x}, {}), runs, {}, {}, {});\n\
+             \x20   }}",
+            numbers.join(", "),
+            header.symbol(&self.kernel),
+            self.first.y,
+            numbers.len(),
+            self.range.lo,
+            self.range.hi,
+        )
+    }
+}
+
+/// The calls that advance a block of a stage in a phase.
+pub fn print(
+    header: &Header<'_>,
+    out: &mut String,
+    stage: StageId,
+    phase: u32,
+    block: &Block,
+) -> Result {
+    let (scheme, layout) = (header.scheme, &header.set.layout);
+    let split = ZoneSplitter::new(scheme, layout);
+    let every = ZoneSet(u32::MAX);
+    let relevant = RowKernel::relevant(scheme, stage, block.updates, every);
+    let PerAxis([x, y, range]) = block.region;
+    let across = run_axis(scheme) == Axis::MIDDLE;
+    let map = scheme.zone_map();
+    let parts: Vec<Interval> = match across {
+        true => map.parts(Axis::OUTER, x).map(|(_, part)| part).collect(),
+        false => vec![x],
+    };
+    let (mut now, mut next) = (ZoneParts::default(), ZoneParts::default());
+    for part in parts {
+        // Within a part of the outer axis all numbers change by the same from an index to the next.
+        let runs_at = |x: i64, found: &mut ZoneParts| {
+            let place = Group::new(x, y.lo);
+            let groups = if across { y.len() } else { part.len() };
+            let start = RunStart {
+                place,
+                offset: 0,
+                groups,
+            };
+            split.split(layout, relevant, place, once(start), range, found);
+        };
+        runs_at(part.lo, &mut now);
+        let is_last = !across || part.len() == 1;
+        runs_at(part.lo + i64::from(!is_last), &mut next);
+        for (own, next) in now.iter().zip(next.iter()) {
+            let numbers = |zoned: &torre_compiler::kernel::ZonedRuns| match own.zones.is_empty() {
+                true => (zoned.runs.iter())
+                    .flat_map(|run| [run.offset, run.groups])
+                    .collect(),
+                false => zoned.records.clone(),
+            };
+            let next: Vec<i64> = numbers(next);
+            let rows = Rows {
+                kernel: RowKernel {
+                    stage,
+                    phase,
+                    updates: block.updates,
+                    zones: own.zones,
+                },
+                first: Group::new(part.lo, y.lo),
+                outer: across.then_some(part),
+                range: own.range,
+                runs: numbers(own),
+                next: &next,
+            };
+            rows.print(header, out)?;
+        }
+    }
+    Ok(())
+}
