@@ -350,6 +350,7 @@ fn tiles_in_space_far_from_ends_give_the_bits_of_rows() {
             threads: [1, 4, 8],
             patch: [8, 2, 1],
             coefs: CoefPlace::Registers,
+            reuses_slots: false,
             blocks: 1,
         };
         let pyramid = Pyramid {
