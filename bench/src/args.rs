@@ -32,7 +32,8 @@ On a GPU:
                      WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a time block, strips of so many
                      towers, columns that alternate, stages that neighbours are ahead, parts of the cache that have their own
                      strips; may be repeated
-  --patches TEXT     pyramids: WARPS,LINES,CELLS,BLOCKS,HEIGHT, with `,shared` where coefficients lie in shared memory:
+  --patches TEXT     pyramids: WARPS,LINES,CELLS,BLOCKS,HEIGHT, with `,shared` where coefficients lie in shared memory
+                     and `,again` where rows have the same slots one after the other:
                      warps of a block, cells of a patch along both axes, blocks of a multiprocessor, steps of a time
                      block; with three axes TX,TY,TZ,PX,PY,PZ,BLOCKS,HEIGHT: threads and cells along each; may be
                      repeated

@@ -5,7 +5,8 @@ use torre_compiler::patch;
 use torre_compiler::tower::Order;
 
 /// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS`; or pyramids:
-/// `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, and `,shared` where coefficients lie in shared memory.
+/// `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, `,shared` where coefficients lie in shared memory, and `,again` where rows have the
+/// same slots one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The schedules that the model expects to be fastest.
@@ -30,6 +31,10 @@ pub enum Asked {
 impl Asked {
     /// Pyramids of some shape.
     pub fn pyramids(text: &str) -> Option<Asked> {
+        let (text, reuses_slots) = match text.strip_suffix(",again") {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
         let (numbers, coefs) = match text.strip_suffix(",shared") {
             Some(numbers) => (numbers, patch::CoefPlace::Shared),
             None => (text, patch::CoefPlace::Registers),
@@ -52,6 +57,7 @@ impl Asked {
             threads,
             patch,
             coefs,
+            reuses_slots,
             blocks: u32::try_from(blocks).ok()?,
         };
         let positive = all.iter().all(|n| *n > 0 && *n <= 1024);
@@ -108,8 +114,12 @@ impl fmt::Display for Asked {
                 }
                 write!(f, ",{blocks},{height}")?;
                 match shape.coefs {
-                    patch::CoefPlace::Registers => Ok(()),
-                    patch::CoefPlace::Shared => f.write_str(",shared"),
+                    patch::CoefPlace::Registers => {}
+                    patch::CoefPlace::Shared => f.write_str(",shared")?,
+                }
+                match shape.reuses_slots {
+                    true => f.write_str(",again"),
+                    false => Ok(()),
                 }
             }
             Asked::These {
@@ -138,7 +148,12 @@ mod tests {
 
     #[test]
     fn pyramids_are_five_numbers() {
-        for right in ["8,8,4,1,8", "16,4,2,2,3,shared"] {
+        for right in [
+            "8,8,4,1,8",
+            "16,4,2,2,3,shared",
+            "8,10,4,1,1,shared,again",
+            "8,8,4,1,8,again",
+        ] {
             let asked = Asked::pyramids(right).map(|a| a.to_string());
             assert_eq!(asked.as_deref(), Some(right));
         }
@@ -149,6 +164,7 @@ mod tests {
             "0,8,4,1,8",
             "33,8,4,1,8",
             "8,8,4,1,8,local",
+            "8,8,4,1,8,again,shared",
         ] {
             assert_eq!(Asked::pyramids(wrong), None, "{wrong}");
         }

@@ -78,6 +78,9 @@ impl fmt::Display for PatchProgram {
             for row in &stage.leave {
                 write!(f, ", leave r{row}")?;
             }
+            if stage.frees {
+                f.write_str(", meet")?;
+            }
             for row in &stage.publish {
                 write!(f, ", publish r{row} in {}", self.slots.of_row(*row).count())?;
             }

@@ -3,7 +3,7 @@
 use super::creep::{creep, needed};
 use super::rooms::{AMENDED, Rooms, acts};
 use super::shape::{AXES, Along, CoefPlace, Read, Shape};
-use super::slots::{Place, Slots};
+use super::slots::{Slots, lives};
 use super::stay::Staying;
 use crate::distinct::distinct;
 use crate::ghost::AxisGhosts;
@@ -64,6 +64,8 @@ pub struct StagePlan {
     pub phase: u32,
     pub stage: StageId,
     pub updates: Vec<UpdatePlan>,
+    /// Whether all threads wait for each other before it publishes, into slots of which some still read.
+    pub frees: bool,
     /// Rows of which cells are published after it.
     pub publish: Vec<usize>,
     /// Rows that are final in the round and not held beyond it: stored here, if they will be read.
@@ -198,18 +200,23 @@ impl PatchProgram {
         let components: Vec<ComponentId> = rows.iter().copied().flatten().collect();
         let held = held(scheme, layout, components.len());
         let mut stages = stages(scheme, layout, &held);
-        let slots = Slots::new(&shape, stages.iter().flat_map(StagePlan::all_reads));
-        for stage in &mut stages {
-            stage
-                .publish
-                .retain(|row| slots.of_row(*row).next().is_some());
-            let across = |read: &Read| {
-                let mut cells = shape.cells();
-                shape.rows() > 1 && cells.any(|c| Place::of(&shape, c, read).is_elsewhere())
-            };
-            stage.meets = !stage.publish.is_empty() || stage.all_reads().any(across);
+        let slots = Slots::new(&shape, &stages);
+        let next = |n: usize| (n + 1) % stages.len();
+        let is_read = |n: usize, row: &usize| lives(&shape, &stages, *row)[next(n)];
+        let publish = stages.iter().enumerate().map(|(n, stage)| {
+            let rows = stage.publish.iter().copied();
+            rows.filter(|row| is_read(n, row)).collect()
+        });
+        let publish: Vec<Vec<usize>> = publish.collect();
+        for (stage, publish) in stages.iter_mut().zip(publish) {
+            stage.publish = publish;
+            let read = stage.all_reads().filter(|read| shape.is_across(read));
+            let read: BTreeSet<usize> = read.map(|read| read.row).collect();
+            let mut published = stage.publish.iter();
+            stage.frees = published.any(|row| read.iter().any(|other| slots.meet(*row, *other)));
+            stage.meets = !stage.publish.is_empty() || !read.is_empty();
         }
-        let begin = begin(&stages, &slots);
+        let begin = begin(&shape, &stages, &slots);
         let tile = shape.tile();
         let mut along = [0, 1, 2].map(|n| Along {
             base: 1,
@@ -326,6 +333,9 @@ impl PatchProgram {
             stage.updates.len() as i64 * lines
         };
         let windows = self.stages.iter().map(window).max().unwrap_or(0);
+        // Tiles that use slots again are as large as registers allow: threads keep lines in flight in memory, as far as
+        // registers do not hold them.
+        let windows = if self.shape.reuses_slots { 0 } else { windows };
         let amended = if self.rooms.any() { AMENDED } else { 0 };
         (held + coefs) * self.shape.count() + windows as usize + amended
     }
@@ -402,6 +412,7 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
                 publish: updates.iter().map(|u| u.target).collect(),
                 updates,
                 leave: Vec::new(),
+                frees: false,
                 meets: false,
             });
         }
@@ -418,11 +429,12 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
     all
 }
 
-/// Rows with slots that are read before they are written.
-fn begin(stages: &[StagePlan], slots: &Slots) -> Vec<usize> {
+/// Rows with slots that other rows of threads read before they are written.
+fn begin(shape: &Shape, stages: &[StagePlan], slots: &Slots) -> Vec<usize> {
     let (mut begin, mut written) = (BTreeSet::new(), BTreeSet::new());
     for stage in stages {
-        let first = stage.all_reads().map(|read| read.row);
+        let across = stage.all_reads().filter(|read| shape.is_across(read));
+        let first = across.map(|read| read.row);
         begin.extend(first.filter(|row| !written.contains(row)));
         written.extend(stage.updates.iter().map(|update| update.target));
     }

@@ -26,6 +26,9 @@ pub struct Shape {
     /// Cells of a patch along the axes.
     pub patch: [i64; 3],
     pub coefs: CoefPlace,
+    /// Whether rows that are published have slots of rows whose values no thread reads any more. Threads meet once more
+    /// in a stage then, before they publish.
+    pub reuses_slots: bool,
     /// Blocks that a multiprocessor should hold.
     pub blocks: u32,
 }
@@ -38,6 +41,7 @@ impl Shape {
             threads: [warps, 1, WARP],
             patch: [patch[0], 1, patch[1]],
             coefs,
+            reuses_slots: false,
             blocks: 1,
         }
     }

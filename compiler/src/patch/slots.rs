@@ -1,5 +1,6 @@
 //! Which cells of a patch other threads read, and where they find them.
 
+use super::program::StagePlan;
 use super::shape::{Read, Shape};
 use std::collections::BTreeMap;
 
@@ -12,6 +13,14 @@ pub struct Place {
     pub thread: [i64; 3],
     /// The cell in that patch.
     pub cell: [i64; 3],
+}
+
+impl Shape {
+    /// Whether some cells of a patch read values of another row of threads.
+    pub(super) fn is_across(&self, read: &Read) -> bool {
+        let mut places = self.cells().map(|cell| Place::of(self, cell, read));
+        self.rows() > 1 && places.any(|place| place.is_elsewhere())
+    }
 }
 
 impl Place {
@@ -36,17 +45,64 @@ impl Place {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     numbers: BTreeMap<(usize, [i64; 3]), u32>,
+    count: usize,
     /// Rows of threads from a thread to the rows whose slots it reads.
     pub others: Vec<i64>,
 }
 
+/// Less than all cells.
+const FIRST: [i64; 3] = [i64::MIN; 3];
+
+/// Rows that have the same slots, one after the other.
+struct Group {
+    rows: Vec<usize>,
+    slots: usize,
+    /// The stages before which the slots have values that are still read.
+    lives: Vec<bool>,
+}
+
+impl Group {
+    fn is_free(&self, lives: &[bool]) -> bool {
+        self.lives
+            .iter()
+            .zip(lives)
+            .all(|(own, other)| !(own & other))
+    }
+
+    fn take(&mut self, row: usize, cells: usize, lives: &[bool]) {
+        self.rows.push(row);
+        self.slots = self.slots.max(cells);
+        let own = self.lives.iter_mut().zip(lives);
+        own.for_each(|(own, other)| *own |= other);
+    }
+}
+
+/// For each stage of a round, whether other rows of threads read a row's values in it or later, before the row is
+/// published anew.
+pub(super) fn lives(shape: &Shape, stages: &[StagePlan], row: usize) -> Vec<bool> {
+    let is_read = |stage: usize| {
+        let rest = (stage..stage + stages.len()).map(|n| &stages[n % stages.len()]);
+        for stage in rest {
+            let mut own = stage.all_reads().filter(|read| read.row == row);
+            if own.any(|read| shape.is_across(read)) {
+                return true;
+            }
+            if stage.publish.contains(&row) {
+                return false;
+            }
+        }
+        false
+    };
+    (0..stages.len()).map(is_read).collect()
+}
+
 impl Slots {
-    pub(super) fn new<'a>(shape: &Shape, reads: impl Iterator<Item = &'a Read>) -> Slots {
+    pub(super) fn new(shape: &Shape, stages: &[StagePlan]) -> Slots {
         let mut slots = Slots::default();
         if shape.rows() == 1 {
             return slots;
         }
-        for read in reads {
+        for read in stages.iter().flat_map(StagePlan::all_reads) {
             for cell in shape.cells() {
                 let place = Place::of(shape, cell, read);
                 if place.is_elsewhere() {
@@ -55,8 +111,29 @@ impl Slots {
                 }
             }
         }
-        for (number, slot) in slots.numbers.values_mut().enumerate() {
-            *slot = number as u32;
+        let mut groups: Vec<Group> = Vec::new();
+        for (row, cells) in slots.cells_of_rows() {
+            let lives = lives(shape, stages, row);
+            let other = groups
+                .iter_mut()
+                .find(|group| shape.reuses_slots && group.is_free(&lives));
+            match other {
+                Some(group) => group.take(row, cells, &lives),
+                None => groups.push(Group {
+                    rows: vec![row],
+                    slots: cells,
+                    lives,
+                }),
+            }
+        }
+        for group in groups {
+            for row in group.rows {
+                let own = slots.numbers.range_mut((row, FIRST)..(row + 1, FIRST));
+                let numbers = slots.count as u32..;
+                own.zip(numbers)
+                    .for_each(|((_, slot), number)| *slot = number);
+            }
+            slots.count += group.slots;
         }
         slots.others.sort_unstable();
         slots.others.dedup();
@@ -75,7 +152,22 @@ impl Slots {
     }
 
     pub fn count(&self) -> usize {
-        self.numbers.len()
+        self.count
+    }
+
+    /// Whether two rows have a slot in common.
+    pub fn meet(&self, row: usize, other: usize) -> bool {
+        self.of_row(row)
+            .any(|(_, slot)| self.of_row(other).any(|(_, of_other)| of_other == slot))
+    }
+
+    /// The rows with slots, and how many cells of each are published.
+    fn cells_of_rows(&self) -> BTreeMap<usize, usize> {
+        let mut rows = BTreeMap::new();
+        for (row, _) in self.numbers.keys() {
+            *rows.entry(*row).or_default() += 1;
+        }
+        rows
     }
 
     /// Bytes of shared memory.

@@ -6,8 +6,10 @@
 //!    that they need, rows that are held are right in the base after a time block.
 //! 3. A row that is read before a round has written it is held.
 //! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or
-//!    it was published before the first round and no stage has written it yet.
-//! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication.
+//!    it was published before the first round and no stage has written it yet; and no other row has been published in
+//!    the slot since then.
+//! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication in
+//!    the same slot.
 //! 6. Where tiles stay, a cell that a row needs of a halo is in the row's rim of the tile that has it in its base, and
 //!    so are states of all cells of halos. A tile waits for tiles whose cells it has in its halo, and for tiles that
 //!    have its own cells.
@@ -252,28 +254,64 @@ fn rows(program: &PatchProgram) -> Result<(), Fault> {
     })
 }
 
-/// The state of the slots of a row.
+/// The state of a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// They have the values of the row, since all threads have met.
-    Settled,
+    /// All threads have met since a row was published in it.
+    Settled(usize),
     /// The same, but some threads may still have to write it.
-    Written,
-    /// They are out of date.
+    Written(usize),
+    /// It is out of date.
     Old,
+}
+
+/// The slots of a block, as far as a round has come.
+struct Published {
+    slots: Vec<Slot>,
+    /// Slots that some thread may still be reading.
+    busy: Vec<bool>,
+}
+
+impl Published {
+    fn meet(&mut self) {
+        self.busy.fill(false);
+        for slot in &mut self.slots {
+            if let Slot::Written(row) = *slot {
+                *slot = Slot::Settled(row);
+            }
+        }
+    }
+
+    /// A row is written anew.
+    fn age(&mut self, row: usize) {
+        let own = [Slot::Settled(row), Slot::Written(row)];
+        let slots = self.slots.iter_mut();
+        let old = slots.filter(|slot| own.contains(slot));
+        old.for_each(|slot| *slot = Slot::Old);
+    }
 }
 
 fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
     let shape = &program.shape;
-    let mut slots = vec![Slot::Old; program.held.len()];
+    let count = program.slots.count();
+    let mut all = Published {
+        slots: vec![Slot::Old; count],
+        busy: vec![false; count],
+    };
+    let of_row = |row: usize| {
+        let own: Vec<usize> = program.slots.of_row(row).map(|(_, n)| n as usize).collect();
+        rule(own.iter().all(|slot| *slot < count), || {
+            format!("r{row} has a slot beyond the others")
+        })?;
+        Ok(own)
+    };
     for row in &program.begin {
         rule(program.held[*row], || {
             format!("r{row} is published before a round, but not held")
         })?;
-        slots[*row] = Slot::Settled;
+        let own = of_row(*row)?.into_iter();
+        own.for_each(|slot| all.slots[slot] = Slot::Settled(*row));
     }
-    // Rows whose slots some thread may still be reading.
-    let mut busy = vec![false; slots.len()];
     // Twice, as the second round finds the slots as the first one left them.
     for stage in program.stages.iter().chain(&program.stages) {
         for read in stage.all_reads() {
@@ -281,35 +319,35 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
                 if shape.rows() == 1 || !place.is_elsewhere() {
                     continue;
                 }
-                rule(program.slots.of(place.row, place.cell).is_some(), || {
-                    format!("cell {:?} of r{} has no slot", place.cell, place.row)
-                })?;
-                rule(slots[place.row] == Slot::Settled, || {
+                let slot = program.slots.of(place.row, place.cell);
+                let slot = slot.map(|n| n as usize).filter(|n| *n < count);
+                let Some(slot) = slot else {
+                    let (row, cell) = (place.row, place.cell);
+                    return Err(Fault(format!("cell {cell:?} of r{row} has no slot")));
+                };
+                rule(all.slots[slot] == Slot::Settled(place.row), || {
                     format!(
                         "r{} is read of other rows of threads before they have published it",
                         place.row
                     )
                 })?;
-                busy[place.row] = true;
+                all.busy[slot] = true;
             }
         }
-        for update in &stage.updates {
-            slots[update.target] = Slot::Old;
+        stage.updates.iter().for_each(|u| all.age(u.target));
+        if stage.frees {
+            all.meet();
         }
         for row in &stage.publish {
-            rule(!busy[*row], || {
-                format!("r{row} is published while others read it")
-            })?;
-            slots[*row] = Slot::Written;
+            for slot in of_row(*row)? {
+                rule(!all.busy[slot], || {
+                    format!("r{row} is published while others read its slots")
+                })?;
+                all.slots[slot] = Slot::Written(*row);
+            }
         }
         if stage.meets {
-            busy.fill(false);
-            let settle = |slot: &mut Slot| {
-                if *slot == Slot::Written {
-                    *slot = Slot::Settled;
-                }
-            };
-            slots.iter_mut().for_each(settle);
+            all.meet();
         }
     }
     Ok(())

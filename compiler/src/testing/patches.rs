@@ -55,6 +55,7 @@ fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
             ]),
             patch: [rng.within(3, 7), rng.within(2, 4), rng.within(1, 4)],
             coefs: coefs(rng),
+            reuses_slots: false,
             blocks: 1,
         },
     }
@@ -63,7 +64,7 @@ fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
 /// A program of some shape, if there is one; its rules are checked.
 pub fn random_patches(rng: &mut Rng, scheme: &Scheme) -> Option<PatchProgram> {
     let layout = Layout::for_gpu(scheme).ok()?;
-    let shape = random_shape(rng, scheme);
+    let mut shape = random_shape(rng, scheme);
     let three = scheme.grid.dimensions() == 3;
     let [least, most, height] = if three { [4, 12, 2] } else { [1, 40, 6] };
     let base = |rng: &mut Rng| rng.once_in(2).then(|| rng.within(least, most));
@@ -71,6 +72,7 @@ pub fn random_patches(rng: &mut Rng, scheme: &Scheme) -> Option<PatchProgram> {
         height: rng.within(1, height) as u64,
         base: PerAxis([base(rng), if three { base(rng) } else { None }, base(rng)]),
     };
+    shape.reuses_slots = rng.once_in(2);
     let program = PatchProgram::new(scheme, &layout, &pyramid, shape).ok()?;
     let verified = verify(scheme, &layout, &program);
     verified.unwrap_or_else(|fault| panic!("{fault}\n{program}\n{scheme}"));

@@ -300,6 +300,43 @@ fn more_tiles_that_stay_give_the_bits_of_rows() {
     );
 }
 
+/// Electric and magnetic fields have the same slots in turn. Threads meet before a field is published: without it there
+/// are races.
+#[test]
+fn slots_that_are_used_again_need_a_meeting() {
+    let Some(library) = library() else { return };
+    let scheme = maxwell(2, Precision::F32, [9, 20, 10]);
+    let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+    let program = |reuses_slots: bool| {
+        let shape = Shape {
+            threads: [1, 8, 8],
+            patch: [8, 2, 1],
+            coefs: CoefPlace::Registers,
+            reuses_slots,
+            blocks: 1,
+        };
+        let pyramid = Pyramid {
+            height: 1,
+            base: PerAxis([4, 10, 4].map(Some)),
+        };
+        let program = PatchProgram::new(&scheme, &layout, &pyramid, shape);
+        let mut program = program.expect("small bases");
+        program.stay(&layout);
+        assert!(program.stays.is_some());
+        program
+    };
+    let (own, mut again) = (program(false), program(true));
+    assert!(2 * again.slots.count() <= own.slots.count() + 2, "{again}");
+    assert!(own.stages.iter().all(|stage| !stage.frees), "{own}");
+    compare(library, &scheme, &again, 3);
+    for stage in &mut again.stages {
+        assert!(std::mem::take(&mut stage.frees), "{own}");
+    }
+    assert!(verify(&scheme, &layout, &again).is_err());
+    let run = || compare(library, &scheme, &again, 3);
+    assert!(std::panic::catch_unwind(run).is_err(), "no race is found");
+}
+
 #[test]
 fn patches_in_zones_give_the_bits_of_rows() {
     run(
@@ -350,6 +387,7 @@ fn tiles_in_space_far_from_ends_give_the_bits_of_rows() {
             threads: [1, 4, 8],
             patch: [8, 2, 1],
             coefs: CoefPlace::Registers,
+            reuses_slots: false,
             blocks: 1,
         };
         let pyramid = Pyramid {

@@ -91,7 +91,7 @@ fn what_is_wrong_with_tiles_that_stay_is_found() {
 /// Each change of a program that could matter is found.
 #[test]
 fn what_is_wrong_with_a_program_is_found() {
-    let (mut programs, mut needs, mut found) = (0, 0, [0; 4]);
+    let (mut programs, mut needs, mut frees, mut found) = (0, 0, 0, [0; 4]);
     for seed in 0..400 {
         let mut rng = Rng::new(seed);
         let scheme = random_scheme(&mut rng, &limits(seed));
@@ -124,11 +124,17 @@ fn what_is_wrong_with_a_program_is_found() {
             let mut alone = program.clone();
             alone.stages[stage].meets = false;
             found[3] += usize::from(is_wrong(&alone));
+            if program.stages[stage].frees {
+                let mut early = program.clone();
+                early.stages[stage].frees = false;
+                assert!(is_wrong(&early), "seed {seed}");
+                frees += 1;
+            }
         }
     }
     let [narrow, published, silent, alone] = found;
     assert!(programs > 200 && narrow > 100, "{programs} {found:?}");
-    assert!(needs > 80, "{needs}");
+    assert!(needs > 80 && frees > 10, "{needs} {frees}");
     assert!(
         published > 100 && 2 * silent > published && alone > 100,
         "{found:?}"

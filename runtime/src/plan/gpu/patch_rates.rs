@@ -23,6 +23,8 @@ const MOST_BLOCKS: f64 = 32.0;
 /// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
 const FETCHED: f64 = 600.0;
 const UNFETCHED: f64 = 1500.0;
+/// The same of tiles whose rows have the same slots one after the other: one of 40 cells of elastic waves was measured.
+const UNFETCHED_AGAIN: f64 = 8000.0;
 /// Warps of a block beyond which all take longer, and the share that as many again add; and that in f64 with
 /// coefficients in shared memory, where blocks of 12 and 16 warps are far slower for elastic waves.
 const CROWD: f64 = 8.0;
@@ -76,7 +78,7 @@ impl DevicePlanner<'_> {
             return asked;
         }
         let threads = shape.all_threads() as f64;
-        let registers = (work.registers(work.words_of(shape)) / 8.0).ceil() * 8.0;
+        let registers = (work.registers(shape, work.words_of(shape)) / 8.0).ceil() * 8.0;
         let room = f64::from(self.model.gpu.registers) / (threads * registers.max(1.0));
         room.floor().min(MOST_BLOCKS).max(asked)
     }
@@ -99,7 +101,11 @@ impl DevicePlanner<'_> {
         // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
         // fetched once, however long it takes.
         let code = work.arithmetic + beside;
-        let fetching = code * (code * shape.count() as f64 - FETCHED).max(0.0) / UNFETCHED;
+        let unfetched = match shape.reuses_slots {
+            true => UNFETCHED_AGAIN,
+            false => UNFETCHED,
+        };
+        let fetching = code * (code * shape.count() as f64 - FETCHED).max(0.0) / unfetched;
         let computed = match shape.warps() {
             1 => LONE * (work.arithmetic + beside),
             _ => slots + beside,
@@ -155,7 +161,8 @@ impl DevicePlanner<'_> {
         let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
         // A warp alone waits for no others.
         let barrier = if lone { 0.0 } else { BARRIER };
-        let computing = (together * compute + steps * work.stages * barrier) / clock;
+        let meetings = work.stages * if shape.reuses_slots { 2.0 } else { 1.0 };
+        let computing = (together * compute + steps * meetings * barrier) / clock;
         let copying = together * copy;
         let not_hidden = match together > 1.0 {
             true if lone && fine => NOT_HIDDEN_LONE,

@@ -22,6 +22,9 @@ const MADE: usize = 6;
 const MOST_REGISTERS: u64 = 255;
 const PER_BLOCK: u64 = 1 << 10;
 
+/// Warps of a block whose rows have the same slots one after the other, at least: others wait longer for code.
+const FEWEST_WARPS: i64 = 8;
+
 /// Blocks that a multiprocessor holds with three axes, at most.
 const MOST_BLOCKS_IN_SPACE: u32 = 4;
 
@@ -313,7 +316,8 @@ impl DevicePlanner<'_> {
         let most = registers_of(&shape, self.model.gpu.registers);
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let work = Work::new(scheme, layout);
-        let needed = work.registers(words_of(scheme, &program)).ceil() as u64;
+        let needed = work.registers(&shape, words_of(scheme, &program));
+        let needed = needed.ceil() as u64;
         let prediction = self.predict_patches(&work, &shape, base, height);
         let plan = PatchPlan {
             pyramid,
@@ -347,38 +351,57 @@ impl DevicePlanner<'_> {
         }
     }
 
+    /// Bytes of shared memory of a block, about.
+    fn shared_of(&self, work: &Work, shape: &Shape) -> f64 {
+        let [px, py, pz] = shape.patch;
+        let across = match shape.reuses_slots {
+            false => &work.across,
+            true => &work.most_across,
+        };
+        let along = |n: usize, section: i64| match shape.threads[n] {
+            1 => 0.0,
+            _ => across[n] * section as f64,
+        };
+        let slots = along(0, py * pz) + along(1, px * pz);
+        let cells = shape.count() as f64;
+        let (slots, ghosts) = match self.has_patches() {
+            true => (slots, 0.0),
+            false => {
+                let ghosts = shapes::ghosts(self.planner.scheme, shape);
+                (slots.min(work.held * cells), ghosts)
+            }
+        };
+        let coefs = match shape.coefs {
+            CoefPlace::Registers => 0.0,
+            CoefPlace::Shared => (work.loaded_coefs * shape.count()) as f64,
+        };
+        ((slots + coefs) * shape.all_threads() as f64 + ghosts) * 4.0 * work.words
+    }
+
+    /// A shape whose rows have the same slots one after the other, if all tiles run at the same time and a block has
+    /// enough shared memory only then.
+    fn on_chip(&self, work: &Work, shape: Shape, tiles: i64) -> Shape {
+        let most = f64::from(self.model.gpu.shared_per_block);
+        let may_stay = self.has_patches() && tiles <= self.most_at_once(1);
+        let again = may_stay && shape.warps() >= FEWEST_WARPS;
+        Shape {
+            reuses_slots: again && self.shared_of(work, &shape) > most,
+            ..shape
+        }
+    }
+
     /// A shape for pyramids of some base and height, with as many blocks at a time as are expected to be best.
     fn sketch(&self, work: &Work, shape: Shape, base: [i64; 3], height: u64) -> Option<Sketch> {
         let model = self.model;
         let threads = shape.all_threads() as f64;
-        let cells = shape.count() as f64;
-        let needed = work.registers(work.words_of(&shape));
+        let tiles = [0, 1, 2].map(|n| div_ceil(self.planner.layout.extent[AXES[n]], base[n]));
+        let tiles = tiles.iter().product::<i64>();
+        let shape = self.on_chip(work, shape, tiles);
+        let needed = work.registers(&shape, work.words_of(&shape));
         if needed > MOST_REGISTERS as f64 {
             return None;
         }
-        let bytes = 4.0 * work.words;
-        let [px, py, pz] = shape.patch;
-        let along = |n: usize, section: i64| match shape.threads[n] {
-            1 => 0.0,
-            _ => work.across[n] * section as f64,
-        };
-        let slots = along(0, py * pz) + along(1, px * pz);
-        let slots = if self.has_patches() {
-            slots
-        } else {
-            slots.min(work.held * cells)
-        };
-        let coef_cells = match shape.coefs {
-            CoefPlace::Registers => 0.0,
-            CoefPlace::Shared => work.loaded_coefs as f64 * cells,
-        };
-        let ghosts = match self.has_patches() {
-            true => 0.0,
-            false => shapes::ghosts(self.planner.scheme, &shape),
-        };
-        let shared = ((slots + coef_cells) * threads + ghosts) * bytes;
-        let tiles = [0, 1, 2].map(|n| div_ceil(self.planner.layout.extent[AXES[n]], base[n]));
-        let tiles = tiles.iter().product::<i64>();
+        let shared = self.shared_of(work, &shape);
         let fits = |blocks: u32| {
             let shape = Shape { blocks, ..shape };
             let most = u64::from(model.gpu.shared_per_block) + PER_BLOCK;
@@ -410,7 +433,8 @@ impl DevicePlanner<'_> {
         let program = PatchProgram::new(scheme, layout, pyramid, sketch.shape);
         let program = self.at_once(program.map_err(Refusal::Patches)?)?;
         let work = Work::new(scheme, layout);
-        let registers = work.registers(words_of(scheme, &program)).ceil() as u64;
+        let registers = work.registers(&sketch.shape, words_of(scheme, &program));
+        let registers = registers.ceil() as u64;
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let blocks = u64::from(sketch.shape.blocks.max(1));
         let most = registers_of(&sketch.shape, self.model.gpu.registers);

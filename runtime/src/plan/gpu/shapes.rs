@@ -68,6 +68,7 @@ fn in_space(coefs: CoefPlace) -> impl Iterator<Item = Shape> {
             threads,
             patch,
             coefs,
+            reuses_slots: false,
             blocks: 1,
         })
     })

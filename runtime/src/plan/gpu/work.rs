@@ -19,6 +19,8 @@ pub(super) struct Work {
     pub coefs: f64,
     /// Rows, each in a stage, times cells beyond a patch that are read of them, along each axis.
     pub across: [f64; 3],
+    /// The same of the stage that reads most.
+    pub most_across: [f64; 3],
     pub stages: f64,
     /// Of a scheme with three axes, for some heights: the halo that each held row needs, along the axes.
     pub needs: BTreeMap<u64, Vec<[[i64; 2]; 3]>>,
@@ -41,7 +43,12 @@ impl Work {
             CoefPlace::Registers => self.loaded_coefs as f64,
             CoefPlace::Shared => 0.0,
         };
-        let window = (self.window * shape.patch[1] * shape.patch[2]) as f64;
+        // Tiles that use slots again are as large as registers allow: threads keep lines in flight in memory, as far as
+        // registers do not hold them.
+        let window = match shape.reuses_slots {
+            false => (self.window * shape.patch[1] * shape.patch[2]) as f64,
+            true => 0.0,
+        };
         let amended = if self.zones.any() {
             AMENDED as f64
         } else {
@@ -51,8 +58,13 @@ impl Work {
     }
 
     /// Registers of a thread that holds `words` words of values.
-    pub fn registers(&self, words: f64) -> f64 {
-        words + self.beside + MORE * (words - LARGE).max(0.0)
+    pub fn registers(&self, shape: &Shape, words: f64) -> f64 {
+        // Their lines in flight are not among the words.
+        let more = match shape.reuses_slots {
+            false => MORE * (words - LARGE).max(0.0),
+            true => 0.0,
+        };
+        words + self.beside + more
     }
 
     /// Values that a tile loads of others where it stays, of all rows that are held; `tile`: its cells.
@@ -73,6 +85,7 @@ impl Work {
             arithmetic: arithmetic(scheme) as f64,
             coefs: 0.0,
             across: [0.0; 3],
+            most_across: [0.0; 3],
             needs: BTreeMap::new(),
             stages: scheme.stages.len() as f64,
             held: 0.0,
@@ -101,7 +114,9 @@ impl Work {
             }
             let all = reach.values();
             for n in 0..3 {
-                work.across[n] += all.clone().map(|r| (r[n][0] + r[n][1]) as f64).sum::<f64>();
+                let across = all.clone().map(|r| (r[n][0] + r[n][1]) as f64).sum::<f64>();
+                work.across[n] += across;
+                work.most_across[n] = work.most_across[n].max(across);
             }
             let widest = all.map(|r| r[0][0].max(r[0][1]) + 1).max().unwrap_or(1);
             work.window = work.window.max(widest * updates.len() as i64);

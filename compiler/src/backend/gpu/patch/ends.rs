@@ -422,6 +422,7 @@ mod tests {
             threads: [1, 4, 8],
             patch: [16, 3, 2],
             coefs: CoefPlace::Registers,
+            reuses_slots: false,
             blocks: 1,
         };
         let program = PatchProgram::new(&scheme, &layout, &pyramid, shape).expect("a program");

@@ -134,6 +134,9 @@ impl Context<'_> {
             };
             k.when(leaves, |k| self.store(k, patch, *row, own, to));
         }
+        if plan.frees {
+            k.barrier();
+        }
         plan.publish
             .iter()
             .for_each(|row| self.publish(k, patch, *row, values));

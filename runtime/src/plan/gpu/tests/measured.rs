@@ -11,7 +11,7 @@ use torre_compiler::patch::{CoefPlace, Shape};
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::template::Size;
-use torre_compiler::schedule::{Template, template};
+use torre_compiler::schedule::{Schedule, Template, template};
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::source::Source;
 
@@ -361,17 +361,24 @@ te4 f32 1024x1024 16,6,4,1,2s 319.69
 te4 f32 1024x1024 16,5,4,1,1s 230.67
 te4 f32 1024x1024 8,10,4,1,1s 251.27
 te4 f32 512x512 16,5,2,1,4 194.47
-heat4 f32 1024x1024 16,7,4,1,6 768.16
-heat4 f32 1024x1024 16,7,4,1,4 695.68
-heat4 f64 1024x1024 16,6,4,1,4 488.69
+elastic4 f32 1024x1024 8,10,4,1,1sa 146.04
+elastic4 f64 600x600 8,10,2,1,2sa 67.51
+elastic4 f32 512x512 8,7,2,1,2a 106.97
+te4 f32 512x512 8,10,2,1,4a 194.08
+te2 f32 1024x1024 8,12,4,1,8sa 758.82
 ";
 
 #[test]
 fn pyramids_take_the_time_that_is_expected() {
     compare(PYRAMIDS, |model, case, words| {
-        let (asked, place) = match words[0].strip_suffix('s') {
+        // `s`: coefficients in shared memory; `a`: slots are used again.
+        let (text, reuses_slots) = match words[0].strip_suffix('a') {
+            Some(text) => (text, true),
+            None => (words[0], false),
+        };
+        let (asked, place) = match text.strip_suffix('s') {
             Some(asked) => (asked, CoefPlace::Shared),
-            None => (words[0], CoefPlace::Registers),
+            None => (text, CoefPlace::Registers),
         };
         let numbers: Vec<i64> = asked
             .split(',')
@@ -382,6 +389,7 @@ fn pyramids_take_the_time_that_is_expected() {
         };
         let shape = Shape {
             blocks: blocks as u32,
+            reuses_slots,
             ..Shape::of_lines(warps, [lines, cells], place)
         };
         let planner = DevicePlanner::new(&case.scheme, &case.problem, model);
@@ -389,6 +397,44 @@ fn pyramids_take_the_time_that_is_expected() {
         let (_, prediction) = planner.shaped(shape, height as u64).expect("pyramids");
         prediction.rate
     });
+}
+
+/// Tiles of elastic waves stay on 1024^2 cells, as rows have the same slots one after the other; other tiles that stay
+/// have enough shared memory without, and larger grids do not stay.
+#[test]
+fn slots_are_used_again_where_tiles_stay_only_then() {
+    let (model, expected) = (
+        h200(),
+        [
+            (512, [true, false]),
+            (1024, [true, true]),
+            (2048, [false; 2]),
+        ],
+    );
+    for (cells, [stays, again]) in expected {
+        let (case, _) = Case::of(&format!("elastic4 f32 {cells}x{cells}"));
+        let planner = DevicePlanner::new(&case.scheme, &case.problem, &model);
+        let planner = planner.expect("it can be addressed");
+        let best = &planner.usual_patches()[0];
+        let Schedule::Pyramids(pyramid) = &best.schedule else {
+            panic!("pyramids");
+        };
+        let (plan, _) = planner.patch_plan(pyramid).expect("pyramids");
+        let found = [
+            plan.program.stays.is_some(),
+            plan.program.shape.reuses_slots,
+        ];
+        assert_eq!(found, [stays, again], "{cells}: {}", plan.program);
+        let most = u64::from(model.gpu.shared_per_block);
+        assert!(plan.shared_bytes <= most, "{}", plan.shared_bytes);
+        // Slots of their own would not do.
+        let shape = Shape {
+            reuses_slots: false,
+            ..plan.program.shape
+        };
+        let (other, _) = planner.shaped(shape, pyramid.height).expect("pyramids");
+        assert_eq!(again, other.shared_bytes > most, "{}", other.shared_bytes);
+    }
 }
 
 /// Towers: the same with their size and the height of time blocks.
