@@ -21,6 +21,7 @@
 mod lines;
 mod zones;
 
+use crate::kernel::run_axis;
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
 use std::fmt;
@@ -50,6 +51,9 @@ pub enum Order {
     /// kernel that walks along this axis is a stream of addresses which ends with the plane. The prefetchers of a CPU
     /// follow such streams; they lose a row of a kilobyte between rows of other components.
     ByComponent,
+    /// All planes of a row before the next row: on two axes, where kernels walk along the outer axis, each component
+    /// is one piece of memory.
+    Apart,
 }
 
 /// A row of a group.
@@ -194,7 +198,11 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        Layout::placed(scheme, ALIGNMENT, Planes::Whole(Order::ByComponent))
+        let order = match run_axis(scheme) {
+            Axis::MIDDLE => Order::ByComponent,
+            _ => Order::Apart,
+        };
+        Layout::placed(scheme, ALIGNMENT, Planes::Whole(order))
     }
 
     /// For a GPU: values that its threads access together lie in as few lines of its caches as possible.
@@ -441,12 +449,17 @@ impl Layout {
             Order::ByGroup => (pitch, group),
             // An odd number of cache lines again, so that rows of a group do not collide in cache sets.
             Order::ByComponent => (mul(mul(lines | 1, all)? | 1, line)?, pitch),
+            Order::Apart => {
+                let groups = mul(all, wide(Axis::OUTER)?)?;
+                (mul(mul(lines | 1, groups)? | 1, line)?, pitch)
+            }
         };
         let mut lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
         let mut beyond = 0;
         let plane = match planes {
             Planes::Whole(Order::ByGroup) => mul(group, all)?,
             Planes::Whole(Order::ByComponent) => mul(row_stride, in_group)?,
+            Planes::Whole(Order::Apart) => mul(pitch, all)?,
             Planes::Stripe { indices, gap } => {
                 let apart = indices.clamp(1, all).checked_add(gap.max(0));
                 let apart = apart.ok_or(TooLarge)?;
@@ -463,7 +476,10 @@ impl Layout {
                 mul(div_ceil(plane.ok_or(TooLarge)?, page), page)?
             }
         };
-        let total = mul(plane, wide(Axis::OUTER)?)?;
+        let total = match order {
+            Order::Apart => mul(row_stride, in_group)?,
+            _ => mul(plane, wide(Axis::OUTER)?)?,
+        };
         let total = total.checked_add(beyond).ok_or(TooLarge)?;
         let stride = PerAxis([plane, middle_stride, 1]);
         let origin = total
