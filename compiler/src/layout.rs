@@ -3,7 +3,8 @@
 //! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the
 //! outer and middle axes: one *row* along the inner axis for every (component, time level) and every coefficient.
 //! Every operand of an update lies at a constant displacement from the target's group, so that one pointer serves a
-//! whole kernel. Planes across the outer axis follow each other. In a plane, rows have one of two orders ([`Order`]).
+//! whole kernel. Planes across the outer axis follow each other, and in a plane rows have one of two orders; or all
+//! planes of a row follow each other ([`Order`]).
 //!
 //! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`].
 //! Between rows lies a pad wide enough for the ghosts below and above; rows are an odd number of cache lines apart, so
@@ -41,7 +42,7 @@ pub const PAGE: usize = 4096;
 /// The states of a zone lie in planes if the longest of its boxes has this share of the outer axis, or more.
 const LONG: i64 = 8;
 
-/// How rows follow each other in a plane across the outer axis.
+/// How rows follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Group by group along the middle axis: a GPU's towers copy all rows of a group, and a pyramid's patch stays in a
