@@ -22,7 +22,6 @@
 mod lines;
 mod zones;
 
-use crate::kernel::run_axis;
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
 use std::fmt;
@@ -199,9 +198,9 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
-        let order = match run_axis(scheme) {
-            Axis::MIDDLE => Order::ByComponent,
-            _ => Order::Apart,
+        let order = match &scheme.grid.axes[Axis::MIDDLE] {
+            Some(_) => Order::ByComponent,
+            None => Order::Apart,
         };
         Layout::placed(scheme, ALIGNMENT, Planes::Whole(order))
     }
