@@ -205,6 +205,11 @@ impl Layout {
         Layout::placed(scheme, ALIGNMENT, Planes::Whole(order))
     }
 
+    /// For a CPU whose array is in a file, of which some planes across the outer axis are in memory at a time.
+    pub fn for_files(scheme: &Scheme) -> Result<Layout, TooLarge> {
+        Layout::placed(scheme, ALIGNMENT, Planes::Whole(Order::ByComponent))
+    }
+
     /// For a GPU: values that its threads access together lie in as few lines of its caches as possible.
     pub fn for_gpu(scheme: &Scheme) -> Result<Layout, TooLarge> {
         Layout::placed(scheme, GPU_ALIGNMENT, Planes::Whole(Order::ByGroup))

@@ -64,6 +64,20 @@ fn every_value_has_a_place_of_its_own() {
 }
 
 #[test]
+fn planes_follow_each_other_in_files() {
+    for scheme in schemes().into_iter().chain(planar()) {
+        let layout = Layout::for_files(&scheme).expect("a small grid");
+        let groups = places(&layout).into_iter();
+        let planes: Vec<i64> = groups.map(|(_, (_, [x, _, _]))| x).collect();
+        assert!(planes.is_sorted());
+        let first = layout.first_plane();
+        let ends = (first, layout.after_planes());
+        let inside = |element: &i64| (ends.0..ends.1).contains(element);
+        assert!(places(&layout).keys().all(inside));
+    }
+}
+
+#[test]
 fn on_two_axes_each_row_is_one_piece_of_memory() {
     for scheme in planar() {
         let layout = Layout::new(&scheme).expect("a small grid");

@@ -4,6 +4,7 @@
 use std::path::Path;
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::statics::NoFiles;
@@ -11,7 +12,7 @@ use torre_compiler::testing::{Rng, add_random_zones, lengthen, random_scheme};
 use torre_runtime::disk::{BLOCK, StateFolder};
 use torre_runtime::host::memory::Memory;
 use torre_runtime::host::{Calculation, Progress};
-use torre_runtime::program::{LoadedFiles, layerwise_kernels};
+use torre_runtime::program::{LoadedFiles, layerwise_kernels_for};
 use torre_runtime::run::{
     Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
 };
@@ -26,7 +27,8 @@ fn compare<T: Value>(
     threads: usize,
     adjust: impl Fn(&mut SweepPlan),
 ) -> Result<(), String> {
-    let set = layerwise_kernels(scheme).expect("a size that can be addressed");
+    let layout = Layout::for_files(scheme).expect("a size that can be addressed");
+    let set = layerwise_kernels_for(scheme, layout);
     let code = Interp::new(scheme, &set);
     let layout = set.layout.clone();
     let own = checkpoint::identity::<T>(scheme, problem, &LoadedFiles::default());
