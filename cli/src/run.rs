@@ -264,10 +264,14 @@ impl<'a, T: Value> Run<'a, T> {
     }
 
     fn run(&self) -> Result<(), Failure> {
-        let set = match (&self.plan, &self.gpu) {
-            (Some(plan), _) => plan.kernels.clone(),
-            (None, Some(gpu)) => gpu.plan.kernels.clone(),
-            (None, None) => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
+        let set = match (&self.sweep, &self.plan, &self.gpu) {
+            (Some(_), ..) => {
+                let layout = Layout::for_files(self.scheme).map_err(SetupError::from)?;
+                program::layerwise_kernels_for(self.scheme, layout)
+            }
+            (None, Some(plan), _) => plan.kernels.clone(),
+            (None, None, Some(gpu)) => gpu.plan.kernels.clone(),
+            _ => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
         self.check_memory()?;
         self.check_files(&set.layout)?;
@@ -348,7 +352,7 @@ impl<'a, T: Value> Run<'a, T> {
             Some(Check::Interpreter) => BackendChoice::Only(Backend::Interp),
             Some(Check::Processor) => BackendChoice::Auto,
         };
-        // Pyramids have kernels for another layout.
+        // Pyramids and files have kernels for other layouts.
         let set = match set.layout == Layout::new(self.scheme).map_err(SetupError::from)? {
             true => set,
             false => &program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,

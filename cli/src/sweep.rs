@@ -57,7 +57,7 @@ pub fn plan(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure
     if scheme.grid.axes[Axis::OUTER].is_none() {
         return Err(refuse("a sweep over files goes over the first of several axes").into());
     }
-    let layout = Layout::new(scheme).map_err(SetupError::from)?;
+    let layout = Layout::for_files(scheme).map_err(SetupError::from)?;
     let free = budget::available().map(|free| (free.bytes as f64 * SHARE) as u64);
     let free = free.unwrap_or(u64::MAX);
     let available = holding.memory.map_or(free, |most| most.min(free));
@@ -104,7 +104,7 @@ pub fn note(plan: &SweepPlan, resolved: &Resolved, holding: &Holding) -> String 
 
 /// A plan, line by line; the processor reaches some rate in memory.
 pub fn text(plan: &SweepPlan, resolved: &Resolved, in_memory: f64) -> String {
-    let layout = Layout::new(&resolved.scheme);
+    let layout = Layout::for_files(&resolved.scheme);
     let files = layout.map_or(0, |layout| disk::needed(&layout));
     let allowed = rate(plan, resolved);
     format!(

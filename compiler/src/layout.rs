@@ -3,7 +3,8 @@
 //! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the
 //! outer and middle axes: one *row* along the inner axis for every (component, time level) and every coefficient.
 //! Every operand of an update lies at a constant displacement from the target's group, so that one pointer serves a
-//! whole kernel. Planes across the outer axis follow each other. In a plane, rows have one of two orders ([`Order`]).
+//! whole kernel. Planes across the outer axis follow each other, and in a plane rows have one of two orders; or all
+//! planes of a row follow each other ([`Order`]).
 //!
 //! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`].
 //! Between rows lies a pad wide enough for the ghosts below and above; rows are an odd number of cache lines apart, so
@@ -40,7 +41,7 @@ pub const PAGE: usize = 4096;
 /// The states of a zone lie in planes if the longest of its boxes has this share of the outer axis, or more.
 const LONG: i64 = 8;
 
-/// How rows follow each other in a plane across the outer axis.
+/// How rows follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Group by group along the middle axis: a GPU's towers copy all rows of a group, and a pyramid's patch stays in a
@@ -50,6 +51,9 @@ pub enum Order {
     /// kernel that walks along this axis is a stream of addresses which ends with the plane. The prefetchers of a CPU
     /// follow such streams; they lose a row of a kilobyte between rows of other components.
     ByComponent,
+    /// All planes of a row before the next row: on two axes, where kernels walk along the outer axis, each component
+    /// is one piece of memory.
+    ByRow,
 }
 
 /// A row of a group.
@@ -194,6 +198,15 @@ pub struct TooLarge;
 
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
+        let order = match &scheme.grid.axes[Axis::MIDDLE] {
+            Some(_) => Order::ByComponent,
+            None => Order::ByRow,
+        };
+        Layout::placed(scheme, ALIGNMENT, Planes::Whole(order))
+    }
+
+    /// For a CPU whose array is in a file, of which some planes across the outer axis are in memory at a time.
+    pub fn for_files(scheme: &Scheme) -> Result<Layout, TooLarge> {
         Layout::placed(scheme, ALIGNMENT, Planes::Whole(Order::ByComponent))
     }
 
@@ -441,12 +454,17 @@ impl Layout {
             Order::ByGroup => (pitch, group),
             // An odd number of cache lines again, so that rows of a group do not collide in cache sets.
             Order::ByComponent => (mul(mul(lines | 1, all)? | 1, line)?, pitch),
+            Order::ByRow => {
+                let groups = mul(all, wide(Axis::OUTER)?)?;
+                (mul(mul(lines | 1, groups)? | 1, line)?, pitch)
+            }
         };
         let mut lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
         let mut beyond = 0;
         let plane = match planes {
             Planes::Whole(Order::ByGroup) => mul(group, all)?,
             Planes::Whole(Order::ByComponent) => mul(row_stride, in_group)?,
+            Planes::Whole(Order::ByRow) => mul(pitch, all)?,
             Planes::Stripe { indices, gap } => {
                 let apart = indices.clamp(1, all).checked_add(gap.max(0));
                 let apart = apart.ok_or(TooLarge)?;
@@ -463,7 +481,10 @@ impl Layout {
                 mul(div_ceil(plane.ok_or(TooLarge)?, page), page)?
             }
         };
-        let total = mul(plane, wide(Axis::OUTER)?)?;
+        let total = match order {
+            Order::ByRow => mul(row_stride, in_group)?,
+            _ => mul(plane, wide(Axis::OUTER)?)?,
+        };
         let total = total.checked_add(beyond).ok_or(TooLarge)?;
         let stride = PerAxis([plane, middle_stride, 1]);
         let origin = total

@@ -149,7 +149,8 @@ impl<T: Value> Run<'_, T> {
         compiled: &Compiled,
         plan: SweepPlan,
     ) -> Result<(), Failure> {
-        let (calculation, folder) = self.calculation(prepared, &prepared.set.layout)?;
+        let (mut calculation, folder) = self.calculation(prepared, &prepared.set.layout)?;
+        calculation.kept = self.kept.unwrap_or(calculation.kept);
         let Some(folder) = folder else {
             return Err(Failure::usage(window::ONLY_CUDA));
         };

@@ -17,7 +17,7 @@ impl Layout {
         let below = div_ceil(i64::from(self.reach[Axis::INNER][0]), piece) * piece;
         let streams = match self.order {
             Order::ByGroup => 1,
-            Order::ByComponent => i64::from(self.rows),
+            Order::ByComponent | Order::ByRow => i64::from(self.rows),
         };
         let grid = (0..streams).map(|n| Lines {
             first: self.group(planes.lo, rows.lo) + n * self.row_stride - below,

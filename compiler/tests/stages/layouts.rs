@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use torre_compiler::cost::Machine;
+use torre_compiler::kernel::run_axis;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::{ALIGNMENT, Layout, Lines, Order, RowId};
 use torre_compiler::scheme::{Precision, Scheme};
-use torre_compiler::testing::{elasticity, maxwell};
+use torre_compiler::testing::{Limits, Rng, elasticity, maxwell, random_scheme};
 
 /// The elements of a layout by their places, ghosts included.
 fn places(layout: &Layout) -> BTreeMap<i64, (RowId, [i64; 3])> {
@@ -34,13 +35,59 @@ fn schemes() -> [Scheme; 3] {
     ]
 }
 
+/// Schemes without a middle axis that store several rows.
+fn planar() -> Vec<Scheme> {
+    let limits = Limits {
+        width: 9,
+        ..Limits::TOWERS
+    };
+    let schemes = (0..60).map(|seed| random_scheme(&mut Rng::new(seed), &limits));
+    let is_planar = |s: &Scheme| run_axis(s) == Axis::OUTER && s.components.len() > 1;
+    let found: Vec<Scheme> = schemes.filter(is_planar).collect();
+    let wide = |s: &&Scheme| s.grid.cells[Axis::OUTER] > 3;
+    assert!(found.iter().filter(wide).count() > 5);
+    found
+}
+
 #[test]
 fn every_value_has_a_place_of_its_own() {
-    for scheme in schemes() {
+    let order = |scheme: &Scheme| match run_axis(scheme) {
+        Axis::MIDDLE => Order::ByComponent,
+        _ => Order::ByRow,
+    };
+    for scheme in schemes().into_iter().chain(planar()) {
         let cpu = Layout::new(&scheme).expect("a small grid");
         let gpu = Layout::for_gpu(&scheme).expect("a small grid");
-        assert_eq!([cpu.order, gpu.order], [Order::ByComponent, Order::ByGroup]);
+        assert_eq!([cpu.order, gpu.order], [order(&scheme), Order::ByGroup]);
         assert_eq!(places(&cpu).len(), places(&gpu).len());
+    }
+}
+
+#[test]
+fn planes_follow_each_other_in_files() {
+    for scheme in schemes().into_iter().chain(planar()) {
+        let layout = Layout::for_files(&scheme).expect("a small grid");
+        let groups = places(&layout).into_iter();
+        let planes: Vec<i64> = groups.map(|(_, (_, [x, _, _]))| x).collect();
+        assert!(planes.is_sorted());
+        let first = layout.first_plane();
+        let ends = (first, layout.after_planes());
+        let inside = |element: &i64| (ends.0..ends.1).contains(element);
+        assert!(places(&layout).keys().all(inside));
+    }
+}
+
+#[test]
+fn on_two_axes_each_row_is_one_piece_of_memory() {
+    for scheme in planar() {
+        let layout = Layout::new(&scheme).expect("a small grid");
+        let line = (ALIGNMENT / layout.element_bytes) as i64;
+        let planes = layout.visible(Axis::OUTER).len();
+        assert_eq!(layout.stride[Axis::OUTER], layout.pitch);
+        assert!((0..2 * line).contains(&(layout.row_stride - planes * layout.pitch)));
+        for stride in [layout.pitch, layout.row_stride] {
+            assert_eq!((stride % line, stride / line % 2), (0, 1));
+        }
     }
 }
 
@@ -67,7 +114,7 @@ fn parts_hold_the_values_of_their_groups() {
         let n = from.div_euclid(lines.apart.max(1));
         from >= 0 && n < lines.count && from - n * lines.apart < lines.length
     };
-    for scheme in schemes() {
+    for scheme in schemes().into_iter().chain(planar()) {
         let [cpu, gpu] = [Layout::new(&scheme), Layout::for_gpu(&scheme)];
         for layout in [cpu, gpu].map(|layout| layout.expect("a small grid")) {
             let (planes, rows) = (Interval::new(1, 3), Interval::new(0, 2));

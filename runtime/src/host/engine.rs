@@ -226,7 +226,7 @@ impl<T: Real> Engine<'_, T> {
             step,
             updates,
         } = what;
-        let piece = self.kernels.pieces[stage.index()];
+        let piece = self.kernels.piece;
         let mut lo = range.lo;
         if !self.kernels.split.is_bare(bounds) {
             let places = batch.places.iter().zip(&batch.runs);
@@ -277,7 +277,7 @@ impl<T: Real> Engine<'_, T> {
     ) {
         let base = self.group(origin.x, origin.y);
         let relevant = self.kernels.relevant(what.stage, what.updates);
-        let piece = self.kernels.pieces[what.stage.index()];
+        let piece = self.kernels.piece;
         let split = &self.kernels.split;
         let Scratch { parts, found } = scratch;
         split.split(self.layout, relevant, origin, starts, range, parts);

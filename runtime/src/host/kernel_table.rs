@@ -17,8 +17,8 @@ pub struct KernelTable {
     /// Per stage and update, the zones that amend it.
     zones: Vec<Vec<ZoneSet>>,
     pub(super) split: ZoneSplitter,
-    /// Per stage, the indices of the inner axis that a batch of rows is advanced over at a time.
-    pub(super) pieces: Vec<i64>,
+    /// Indices of the inner axis that a batch of rows is advanced over at a time.
+    pub(super) piece: i64,
     pub(super) run_axis: Axis,
     /// Per stage, the rows along the middle axis that are advanced for one index of the outer axis after the other.
     pub(super) widths: Vec<i64>,
@@ -79,21 +79,17 @@ struct Entry {
     kernel: usize,
 }
 
-/// How much of its rows a batch is advanced over at a time, so that a level-1 cache holds the values that neighbouring
-/// rows read in common.
+/// How much of its rows a batch is advanced over at a time.
 ///
-/// On Zen 5, with vectors of 64 bytes, 256 bytes gain 10 to 17 % for Maxwell (4,2) and the scalar wave in towers. Long
-/// bodies lose as much (elasticity), as they read too many rows for the latency of the first vectors of each to be
-/// hidden. On two axes only the groups of one run have rows in common, and 4 KiB are best.
-fn piece(scheme: &Scheme, stage: &Stage) -> i64 {
-    const LONG: usize = 80;
-    let ops: usize = stage.updates.iter().map(|u| u.body.ops.len()).sum();
-    let bytes = match scheme.grid.axes[Axis::MIDDLE] {
-        None => 4096,
-        Some(_) if ops <= LONG => 256,
-        Some(_) => return i64::MAX / 2,
-    };
-    bytes / scheme.precision.bytes() as i64
+/// On three axes whole rows: the rows of a component follow each other, so that operands are streams of addresses, and
+/// pieces of rows would end them. In pieces of 256 bytes, whose neighbours across the outer and middle axes a level-1
+/// cache holds, towers of FDTD(4,2) do 0.8 of that rate on a Zen 4, and of the scalar wave of order 8 0.65. On two axes
+/// only the groups of one run have rows in common, and 4 KiB are best.
+fn piece(scheme: &Scheme) -> i64 {
+    match scheme.grid.axes[Axis::MIDDLE] {
+        None => 4096 / scheme.precision.bytes() as i64,
+        Some(_) => i64::MAX / 2,
+    }
 }
 
 /// How many rows along the middle axis are advanced for one index of the outer axis after the other, such that they
@@ -134,7 +130,6 @@ impl KernelTable {
                 kernel: index,
             });
         }
-        let pieces = scheme.stages.iter().map(|s| piece(scheme, s)).collect();
         let time_levels = scheme
             .stage_ids()
             .flat_map(|stage| (0..scheme.phases()).map(move |phase| (stage, phase)));
@@ -150,7 +145,7 @@ impl KernelTable {
                 .map(|s| s.updates.iter().map(|u| u.zones()).collect())
                 .collect(),
             split: ZoneSplitter::new(scheme, &set.layout),
-            pieces,
+            piece: piece(scheme),
             run_axis: run_axis(scheme),
             widths: (scheme.stages.iter())
                 .map(|stage| width(stage, &set.layout, kept))

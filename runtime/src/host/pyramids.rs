@@ -109,7 +109,7 @@ impl<T: Real> Calculation<'_, T> {
             code,
             stages,
             kernels,
-            pieces: table.pieces,
+            piece: table.piece,
             progress,
         };
         let arrays = [first, buffers.second.cells::<T>()];
@@ -134,8 +134,8 @@ struct Work<'a, 'b, T> {
     stages: Vec<Vec<Block>>,
     /// Per phase, stage and block.
     kernels: Vec<Vec<Vec<Vec<usize>>>>,
-    /// Per stage, the indices of the inner axis that rows are advanced over at a time.
-    pieces: Vec<i64>,
+    /// Indices of the inner axis that rows are advanced over at a time.
+    piece: i64,
     progress: &'a Progress,
 }
 
@@ -398,7 +398,7 @@ impl<T: Real> Work<'_, '_, T> {
                     }],
                 };
                 let base = tile.own.address(layout.group(xs.lo, ys.lo));
-                let piece = self.pieces[stage.index()];
+                let piece = self.piece;
                 let mut lo = zs.lo;
                 while lo < zs.hi {
                     let hi = zs.hi.min((lo.div_euclid(piece) + 1) * piece);

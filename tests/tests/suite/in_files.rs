@@ -4,6 +4,7 @@
 use std::path::Path;
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::statics::NoFiles;
@@ -12,7 +13,7 @@ use torre_runtime::disk::{BLOCK, StateFolder};
 use torre_runtime::host::memory::Memory;
 use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::output::checkpoint as file;
-use torre_runtime::program::{LoadedFiles, layerwise_kernels};
+use torre_runtime::program::{LoadedFiles, layerwise_kernels_for};
 use torre_runtime::run::{
     Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
 };
@@ -27,7 +28,8 @@ fn compare<T: Value>(
     threads: usize,
     adjust: impl Fn(&mut SweepPlan),
 ) -> Result<(), String> {
-    let set = layerwise_kernels(scheme).expect("a size that can be addressed");
+    let layout = Layout::for_files(scheme).expect("a size that can be addressed");
+    let set = layerwise_kernels_for(scheme, layout);
     let code = Interp::new(scheme, &set);
     let layout = set.layout.clone();
     let own = checkpoint::identity::<T>(scheme, problem, &LoadedFiles::default());
@@ -124,7 +126,7 @@ fn states_without_a_checksum_are_refused() {
     let mut rng = Rng::new(1);
     let scheme = random_scheme(&mut rng, &LIMITS);
     let problem = random_problem(&mut rng, &scheme);
-    let layout = layerwise_kernels(&scheme).expect("a size").layout.clone();
+    let layout = Layout::for_files(&scheme).expect("a size that can be addressed");
     let own = match scheme.precision {
         Precision::F32 => checkpoint::identity::<f32>(&scheme, &problem, &LoadedFiles::default()),
         Precision::F64 => checkpoint::identity::<f64>(&scheme, &problem, &LoadedFiles::default()),
