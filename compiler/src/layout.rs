@@ -22,7 +22,9 @@
 mod lines;
 mod zones;
 
-use crate::lattice::{Axis, Interval, PerAxis, Region, div_ceil, div_floor};
+pub use zones::{BoxLayout, ZoneLayout};
+
+use crate::lattice::{Axis, Interval, PerAxis, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
 use std::fmt;
 
@@ -122,52 +124,6 @@ pub struct AxisCoefs {
     pub coef_stride: i64,
     /// From an index to the next.
     pub stride: i64,
-}
-
-/// The states of a zone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ZoneLayout {
-    /// States in a group.
-    pub rows: u32,
-    /// From a state to the next one of a group.
-    pub row_stride: i64,
-    /// From a group to the next along the middle axis, and along the outer axis where there is no middle one.
-    pub group: i64,
-    /// From an index to the next along the outer axis, in all boxes: that of the longest one along the middle axis, or
-    /// that of the grid.
-    pub plane: i64,
-    /// Whether states lie in the planes of the grid.
-    pub in_planes: bool,
-    pub boxes: Vec<BoxLayout>,
-}
-
-/// The states of a box of a zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BoxLayout {
-    /// Cell indices.
-    pub region: Region,
-    /// Where the element of row 0 of the first group would be at inner index 0. Rows have the alignment of rows of the
-    /// grid.
-    pub origin: i64,
-}
-
-impl ZoneLayout {
-    /// Elements of a plane of the longest box along the middle axis.
-    fn own_plane(&self) -> i64 {
-        let widths = self.boxes.iter().map(|b| b.region[Axis::MIDDLE].len());
-        self.group * widths.max().unwrap_or(0)
-    }
-}
-
-impl BoxLayout {
-    /// Where row 0 of a group would have inner index 0.
-    pub fn group(&self, zone: &ZoneLayout, x: i64, y: i64) -> i64 {
-        let (x, y) = (
-            x - self.region[Axis::OUTER].lo,
-            y - self.region[Axis::MIDDLE].lo,
-        );
-        self.origin + x * zone.plane + y * zone.group
-    }
 }
 
 /// Elements at equal distances in an array.

@@ -32,18 +32,17 @@ mod program;
 mod rooms;
 mod shape;
 mod slots;
+mod stages;
 mod stay;
 mod verify;
 
 pub use creep::creep;
 pub use draw::picture;
 pub use points::{CellTable, Entry, EntryKind, Lists, TooManyPoints};
-pub use program::{
-    AmendmentPlan, MOST_TILES, Misfit, PatchProgram, StagePlan, UpdatePlan, exchanged,
-    halos_of_rows,
-};
+pub use program::{MOST_TILES, Misfit, PatchProgram, exchanged, halos_of_rows};
 pub use rooms::{AMENDED, Rooms, TOGETHER};
 pub use shape::{AXES, Along, CoefPlace, Read, Shape, WARP};
 pub use slots::{Place, Slots};
+pub use stages::{AmendmentPlan, StagePlan, UpdatePlan};
 pub use stay::{MOST_NEIGHBOURS, Staying};
 pub use verify::{Fault, verify};

@@ -1,7 +1,7 @@
 //! Which cells of a patch other threads read, and where they find them.
 
-use super::program::StagePlan;
 use super::shape::{Read, Shape};
+use super::stages::StagePlan;
 use std::collections::BTreeMap;
 
 /// Where a thread finds a value of a cell of the tile.

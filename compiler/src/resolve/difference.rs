@@ -1,12 +1,13 @@
 //! Differences and means along an axis.
 
 use super::codes;
-use super::graph::{Coefficient, Kernel, StateKey};
+use super::graph::{Coefficient, Graph, Kernel, Node, NodeId, Shift, StateKey};
 use super::layers::LayeredDifference;
 use super::rational::{self, Rational, small_integer};
 use super::report::{Checked, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Operand, Scope, Typed, Value};
+use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;
@@ -25,6 +26,35 @@ pub enum Operator {
 }
 
 impl Resolver<'_> {
+    /// Warns of a difference of values at raw offsets along an axis with layers: these change the built-in difference
+    /// alone.
+    pub fn warn_of_raw_difference(&mut self, a: &Value, b: &Value, place: &Place) {
+        let (Value::Scalar(a), Value::Scalar(b)) = (a, b) else {
+            return;
+        };
+        let [(a, at), (b, other)] = [a, b].map(|value| self.graph.unscaled(value.node));
+        if a != b || !self.graph.is_dynamic(a) {
+            return;
+        }
+        let axes = self.frame.present();
+        let along = axes.into_iter().find(|(_, axis)| {
+            at[*axis] != other[*axis] && self.frame.layers[*axis].iter().any(Option::is_some)
+        });
+        let Some((name, axis)) = along else { return };
+        let message = format!(
+            "the layers along `{name}` do not change this difference, so that waves come back from their sides"
+        );
+        let by = HalfIndex(at[axis].0 - other[axis].0);
+        let d = Diagnostic::warning(codes::RAW_DIFFERENCE, message)
+            .at(&place.source, place.span, format!("raw offsets, {by} cells apart"))
+            .hint(format!(
+                "in layers `d(f, {name}, order)` is another difference: write this one with `d`, also with coefficients of \
+                 your own, as in `d(f, {name}, [1])`; `allow {}` silences this",
+                codes::RAW_DIFFERENCE.0
+            ));
+        self.report.push(d);
+    }
+
     pub fn lattice_operator(
         &mut self,
         scope: &Scope,
@@ -299,5 +329,28 @@ impl Resolver<'_> {
                 None => Coefficient::Real(n),
             })
             .collect())
+    }
+}
+
+impl Graph {
+    /// The value of which a multiple is taken at an offset, without factors that no field value is in; and the offset.
+    fn unscaled(&self, mut a: NodeId) -> (NodeId, Shift) {
+        let mut by = Shift::default();
+        loop {
+            a = match self.node(a) {
+                Node::Shift(of, own) => {
+                    by = Shift::from_fn(|axis| by[axis] + own[axis]);
+                    of
+                }
+                Node::Unary(op, of) if op.0 == HostUnary::Neg => of,
+                Node::Binary(op, x, y) if op.0 == HostBinary::Mul && !self.is_dynamic(x) => y,
+                Node::Binary(op, x, y)
+                    if matches!(op.0, HostBinary::Mul | HostBinary::Div) && !self.is_dynamic(y) =>
+                {
+                    x
+                }
+                _ => return (a, by),
+            };
+        }
     }
 }

@@ -9,7 +9,6 @@ use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
 use torre_grammar::ast::{BinaryOp, Expr, ExprKind, Level, Name, UnaryOp};
-use torre_grammar::diag::Diagnostic;
 
 /// Expressions evaluated in one go, over all inlining.
 const STEPS: u64 = 400_000;
@@ -336,35 +335,6 @@ impl Resolver<'_> {
             })
             .collect();
         Ok(kind.with(items))
-    }
-
-    /// Warns of a difference of values at raw offsets along an axis with layers: these change the built-in difference
-    /// alone.
-    fn warn_of_raw_difference(&mut self, a: &Value, b: &Value, place: &Place) {
-        let (Value::Scalar(a), Value::Scalar(b)) = (a, b) else {
-            return;
-        };
-        let [(a, at), (b, other)] = [a, b].map(|value| self.graph.unscaled(value.node));
-        if a != b || !self.graph.is_dynamic(a) {
-            return;
-        }
-        let axes = self.frame.present();
-        let along = axes.into_iter().find(|(_, axis)| {
-            at[*axis] != other[*axis] && self.frame.layers[*axis].iter().any(Option::is_some)
-        });
-        let Some((name, axis)) = along else { return };
-        let message = format!(
-            "the layers along `{name}` do not change this difference, so that waves come back from their sides"
-        );
-        let by = HalfIndex(at[axis].0 - other[axis].0);
-        let d = Diagnostic::warning(codes::RAW_DIFFERENCE, message)
-            .at(&place.source, place.span, format!("raw offsets, {by} cells apart"))
-            .hint(format!(
-                "in layers `d(f, {name}, order)` is another difference: write this one with `d`, also with coefficients of \
-                 your own, as in `d(f, {name}, [1])`; `allow {}` silences this",
-                codes::RAW_DIFFERENCE.0
-            ));
-        self.report.push(d);
     }
 
     fn list(&mut self, scope: &Scope, items: &[Expr], place: &Place) -> Checked<Value> {

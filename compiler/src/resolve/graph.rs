@@ -394,27 +394,6 @@ impl Graph {
         }
     }
 
-    /// The value of which a multiple is taken at an offset, without factors that no field value is in; and the offset.
-    pub fn unscaled(&self, mut a: NodeId) -> (NodeId, Shift) {
-        let mut by = Shift::default();
-        loop {
-            a = match self.node(a) {
-                Node::Shift(of, own) => {
-                    by = Shift::from_fn(|axis| by[axis] + own[axis]);
-                    of
-                }
-                Node::Unary(op, of) if op.0 == HostUnary::Neg => of,
-                Node::Binary(op, x, y) if op.0 == HostBinary::Mul && !self.is_dynamic(x) => y,
-                Node::Binary(op, x, y)
-                    if matches!(op.0, HostBinary::Mul | HostBinary::Div) && !self.is_dynamic(y) =>
-                {
-                    x
-                }
-                _ => return (a, by),
-            };
-        }
-    }
-
     fn shift_static(&mut self, a: NodeId, by: Shift) -> NodeId {
         if let Some(&known) = self.shifted.get(&(a, by)) {
             return known;
