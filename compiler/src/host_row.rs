@@ -116,8 +116,8 @@ impl<'e> RowExpr<'e> {
         RowExpr { expr, kept }
     }
 
-    /// The values at `cells` of a row, which are some of the indices that rows run over, with the same bits as `eval` of
-    /// the expression at each of them.
+    /// The values at `cells` of a row, which are some of the indices that rows run over, with the same bits as `eval`
+    /// of the expression at each of them.
     pub fn eval(&self, point: &GridPoint<'_>, cells: Interval) -> Vec<f64> {
         let mut values = vec![0.0; cells.len() as usize];
         let row = self.expr.row(&self.kept, point, cells.lo, values.len());

@@ -5,8 +5,8 @@ use torre_compiler::patch;
 use torre_compiler::tower::Order;
 
 /// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS`; or pyramids:
-/// `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, `,shared` where coefficients lie in shared memory, and `,again` where rows have the
-/// same slots one after the other.
+/// `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, `,shared` where coefficients lie in shared memory, and `,again` where rows
+/// have the same slots one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The schedules that the model expects to be fastest.

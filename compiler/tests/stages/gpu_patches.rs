@@ -300,8 +300,8 @@ fn more_tiles_that_stay_give_the_bits_of_rows() {
     );
 }
 
-/// Electric and magnetic fields use the same slots one after the other. Threads meet before a field is published: without it there
-/// are races.
+/// Electric and magnetic fields use the same slots one after the other. Threads meet before a field is published:
+/// without it there are races.
 #[test]
 fn slots_that_are_used_again_need_a_meeting() {
     let Some(library) = library() else { return };

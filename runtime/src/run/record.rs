@@ -34,8 +34,8 @@ const FOLDERS: [&str; 3] = ["slices", "volumes", "fields"];
 const STORES: [&str; 2] = ["volumes.zarr", "fields.zarr"];
 const STORE_MARKER: &str = "zarr.json";
 
-/// Files of results lie in the folder itself, in a folder of it, or in a store, whose files are deeper by as many levels
-/// as an array has axes, and two more.
+/// Files of results lie in the folder itself, in a folder of it, or in a store, whose files are deeper by as many
+/// levels as an array has axes, and two more.
 const MOST_AROUND: usize = 7;
 /// The endings of files in the folders.
 const ENDINGS: [&str; 5] = ["npy", "png", "apng", "vti", "pvd"];

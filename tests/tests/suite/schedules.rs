@@ -242,8 +242,8 @@ fn layerwise_gives_the_bits_of_the_reference() {
     }
 }
 
-/// Lines that are longer than the pieces in which start values are computed: coefficients whose parts along the line are
-/// kept, initial values of several time levels, and ghosts of both ends.
+/// Lines that are longer than the pieces in which start values are computed: coefficients whose parts along the line
+/// are kept, initial values of several time levels, and ghosts of both ends.
 #[test]
 fn long_lines_start_with_the_bits_of_the_reference() {
     let text = "
