@@ -133,7 +133,7 @@ pub struct Lines {
     /// Elements of a line.
     pub length: i64,
     /// From a line to the next.
-    pub apart: i64,
+    pub stride: i64,
     pub count: i64,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Each crate that runs a calculation would compile this for itself, which was half of the time that the command and
 //! the suite took. A generic function with `#[inline(never)]` is taken from the crate that has it already, at all
-//! levels of optimisation; others only at low levels. So functions by which other crates enter a calculation are marked so.
-//! None of them is called in an inner loop.
+//! levels of optimisation; others only at low levels. So functions by which other crates enter a calculation have this
+//! attribute. None of them is called in an inner loop.
 
 use crate::gpu::{OnDevice, Pipelined, Striped};
 use crate::host::Calculation;

@@ -355,7 +355,7 @@ impl Machine {
             Work::Copy(from, to, bytes) => device.copy(from, to, bytes),
             Work::Send(other, [from, to], lines) => {
                 for line in 0..lines.count {
-                    let [from, to] = [from, to].map(|at| at.offset((line * lines.apart) as i64));
+                    let [from, to] = [from, to].map(|at| at.offset((line * lines.stride) as i64));
                     let mut bytes = vec![0; lines.length as usize];
                     self.devices[number].read(from, &mut bytes)?;
                     self.devices[other].write(to, &bytes)?;

@@ -129,7 +129,8 @@ impl Header<'_> {
         if !zoned.is_empty() {
             writeln!(
                 out,
-                "/* The kernels in layers and other zones: {} numbers for each run; the first two are the ones above. */",
+                "/* The kernels in layers and other zones: {} numbers for each run; the first two are \
+                 the ones above. */",
                 record_width(&self.set.layout)
             )?;
         }

@@ -22,7 +22,7 @@ impl Layout {
         let grid = (0..streams).map(|n| Lines {
             first: self.group(planes.lo, rows.lo) + n * self.row_stride - below,
             length: rows.len() * self.stride[Axis::MIDDLE],
-            apart: self.stride[Axis::OUTER],
+            stride: self.stride[Axis::OUTER],
             count: planes.len(),
         });
         let line = (GPU_ALIGNMENT / self.element_bytes) as i64;
@@ -33,7 +33,7 @@ impl Layout {
             Lines {
                 first: own.group(zone, x.lo, y.lo) + begin,
                 length: y.len() * zone.group,
-                apart: zone.plane,
+                stride: zone.plane,
                 count: x.len(),
             }
         };
@@ -49,7 +49,7 @@ impl Layout {
         let of_axis = |(axis, own): (Axis, &AxisCoefs)| Lines {
             first: own.origin,
             length: self.extent[axis].max(own.coef_stride) * i64::from(own.count),
-            apart: 0,
+            stride: 0,
             count: 1,
         };
         let all = self.axis_coefs.iter().map(of_axis);

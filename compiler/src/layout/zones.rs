@@ -127,7 +127,7 @@ impl Layout {
             Lines {
                 first: own.group(zone, x.lo, own.region[Axis::MIDDLE].lo) + begin,
                 length: x.len() * zone.plane,
-                apart: 0,
+                stride: 0,
                 count: 1,
             }
         };

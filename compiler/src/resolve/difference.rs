@@ -46,10 +46,10 @@ impl Resolver<'_> {
         );
         let by = HalfIndex(at[axis].0 - other[axis].0);
         let d = Diagnostic::warning(codes::RAW_DIFFERENCE, message)
-            .at(&place.source, place.span, format!("raw offsets, {by} cells apart"))
+            .at(&place.source, place.span, format!("raw offsets with a distance of {by} cells"))
             .hint(format!(
-                "in layers `d(f, {name}, order)` is another difference: write this one with `d`, also with coefficients of \
-                 your own, as in `d(f, {name}, [1])`; `allow {}` silences this",
+                "in layers `d(f, {name}, order)` is another difference: write this one with `d`, also with \
+                 coefficients of your own, as in `d(f, {name}, [1])`; `allow {}` silences this",
                 codes::RAW_DIFFERENCE.0
             ));
         self.report.push(d);

@@ -334,7 +334,9 @@ fn slots_that_are_used_again_need_a_meeting() {
     }
     assert!(verify(&scheme, &layout, &again).is_err());
     let run = || compare(library, &scheme, &again, 3);
-    assert!(std::panic::catch_unwind(run).is_err(), "no race is found");
+    let fault = std::panic::catch_unwind(run).expect_err("a race");
+    let message = fault.downcast_ref::<String>().expect("a message");
+    assert!(message.contains("race"), "{message}");
 }
 
 #[test]

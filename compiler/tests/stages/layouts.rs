@@ -111,8 +111,8 @@ fn rows_of_a_component_follow_each_other_on_a_cpu() {
 fn parts_hold_the_values_of_their_groups() {
     let inside = |lines: &Lines, element: i64| {
         let from = element - lines.first;
-        let n = from.div_euclid(lines.apart.max(1));
-        from >= 0 && n < lines.count && from - n * lines.apart < lines.length
+        let n = from.div_euclid(lines.stride.max(1));
+        from >= 0 && n < lines.count && from - n * lines.stride < lines.length
     };
     for scheme in schemes().into_iter().chain(planar()) {
         let [cpu, gpu] = [Layout::new(&scheme), Layout::for_gpu(&scheme)];

@@ -93,7 +93,7 @@ pub struct ByteLines {
     /// Bytes of a line.
     pub length: u64,
     /// Bytes from a line to the next.
-    pub apart: u64,
+    pub stride: u64,
     pub count: u64,
 }
 
@@ -102,7 +102,7 @@ impl ByteLines {
     pub fn reach(&self) -> u64 {
         match self.count {
             0 => 0,
-            count => (count - 1) * self.apart + self.length,
+            count => (count - 1) * self.stride + self.length,
         }
     }
 }

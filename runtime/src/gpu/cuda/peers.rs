@@ -17,7 +17,7 @@ pub struct CudaPeers {
 }
 
 /// The longest distance between lines that the driver copies in one go.
-const MOST_APART: u64 = i32::MAX as u64;
+const MOST_STRIDE: u64 = i32::MAX as u64;
 
 impl CudaPeers {
     pub fn new(devices: Vec<CudaDevice>) -> Result<CudaPeers, DeviceError> {
@@ -94,10 +94,10 @@ impl Peers for CudaPeers {
         let stream = one.stream_of(queue)?;
         let ByteLines {
             length,
-            apart,
+            stride,
             count,
         } = lines;
-        if apart <= MOST_APART && count > 1 {
+        if stride <= MOST_STRIDE && count > 1 {
             // A box of one plane, whose rows are the lines.
             let copy = sys::CUDA_MEMCPY3D_PEER {
                 srcXInBytes: 0,
@@ -109,7 +109,7 @@ impl Peers for CudaPeers {
                 srcDevice: source.0,
                 srcArray: ptr::null_mut(),
                 srcContext: one.context,
-                srcPitch: apart as usize,
+                srcPitch: stride as usize,
                 srcHeight: count as usize,
                 dstXInBytes: 0,
                 dstY: 0,
@@ -120,7 +120,7 @@ impl Peers for CudaPeers {
                 dstDevice: target.0,
                 dstArray: ptr::null_mut(),
                 dstContext: other.context,
-                dstPitch: apart as usize,
+                dstPitch: stride as usize,
                 dstHeight: count as usize,
                 WidthInBytes: length as usize,
                 Height: count as usize,
@@ -129,7 +129,7 @@ impl Peers for CudaPeers {
             return driver!("copying to another GPU", cuMemcpy3DPeerAsync(&copy, stream));
         }
         for line in 0..count {
-            let [source, target] = [source, target].map(|place| place.0 + line * apart);
+            let [source, target] = [source, target].map(|place| place.0 + line * stride);
             driver!(
                 "copying to another GPU",
                 cuMemcpyPeerAsync(

@@ -195,7 +195,7 @@ fn load<const N: usize>(
 /// The bytes of a line.
 fn line_bytes(layout: &Layout, lines: &Lines, line: i64) -> std::ops::Range<usize> {
     let size = layout.element_bytes;
-    let first = (lines.first + line * lines.apart) as usize * size;
+    let first = (lines.first + line * lines.stride) as usize * size;
     first..first + lines.length as usize * size
 }
 

@@ -327,7 +327,7 @@ impl<T: Value> Striped<'_, T> {
         for lines in layout.part(planes, rows) {
             let bytes = ByteLines {
                 length: (lines.length * size) as u64,
-                apart: (lines.apart * size) as u64,
+                stride: (lines.stride * size) as u64,
                 count: lines.count as u64,
             };
             let places = stripes.map(|n| self.units[n].array.offset(lines.first * size));

@@ -22,12 +22,14 @@ mod waves;
 mod windows;
 
 use std::fmt;
+use std::path::Path;
 use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
 use torre_compiler::host::{HostExpr, HostUnary};
 use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
+use torre_compiler::layout::Layout;
 use torre_compiler::problem::{self, Problem};
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::schedule::{Frame, notation};
@@ -39,10 +41,12 @@ use torre_compiler::testing::{
 use torre_compiler::tower::{self as towers, block::Division};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
+use torre_runtime::disk::StateFolder;
 use torre_runtime::gpu::{
     CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
 };
 use torre_runtime::host::Calculation;
+use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::FileWorld;
@@ -503,4 +507,18 @@ fn plans_know_what_sources_and_probes_cost() {
     let (plan, _) = plan_of(&device, &scheme, &problem, "torre(D = 1, TH = 64)");
     let note = plan.note.expect("a note");
     assert!(note.starts_with("only 0 % of the steps"), "{note}");
+}
+
+/// The state of a folder has the checksum of its fields, and is refused after any change of them.
+fn check_sum(folder: &Path, layout: &Layout, own: &Identity) -> Result<(), String> {
+    let open = || StateFolder::open(folder, layout, own);
+    let state = open().map_err(|error| error.to_string())?;
+    let [file, _] = state.files();
+    let mut map = file.map(layout.bytes()).expect("a file");
+    let at = map.len() / 3;
+    map[at] ^= 4;
+    let error = open().err().ok_or("a changed byte is not seen")?;
+    assert!(error.to_string().contains("damaged"), "{error}");
+    map[at] ^= 4;
+    Ok(())
 }

@@ -1,16 +1,13 @@
 //! Time blocks in flight, and calculation windows: domains that are several times as large as the device's memory.
 
 use super::*;
-use std::path::Path;
 use torre_compiler::kernel::KernelSet;
-use torre_compiler::layout::{BoxLayout, Layout};
+use torre_compiler::layout::BoxLayout;
 use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
 use torre_compiler::resolve::Resolved;
-use torre_runtime::disk::StateFolder;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::{Progress, memory::Memory};
-use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::program::layerwise_kernels_for;
 use torre_runtime::run::{Simulation, checkpoint, verify};
@@ -133,20 +130,6 @@ fn calculation_over<'a, T: Value>(
         false => calculation.fill(1).expect("finite values"),
     }
     (calculation, files)
-}
-
-/// The state of a folder has the checksum of its fields, and is refused after any change of them.
-fn check_sum(folder: &Path, layout: &Layout, own: &Identity) -> Result<(), String> {
-    let open = || StateFolder::open(folder, layout, own);
-    let state = open().map_err(|error| error.to_string())?;
-    let [file, _] = state.files();
-    let mut map = file.map(layout.bytes()).expect("a file");
-    let at = map.len() / 3;
-    map[at] ^= 4;
-    let error = open().err().ok_or("a changed byte is not seen")?;
-    assert!(error.to_string().contains("damaged"), "{error}");
-    map[at] ^= 4;
-    Ok(())
 }
 
 /// Runs a problem by time blocks in flight, over the files of a folder or without, and by the reference, and compares
