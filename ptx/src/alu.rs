@@ -15,8 +15,6 @@ pub(crate) const LANES: usize = 32;
 
 /// Lanes that are computed together.
 const PART: usize = 8;
-/// The mask of a part of which all lanes are active.
-const ALL: u32 = (1 << PART) - 1;
 
 /// Values of lanes that are computed together.
 type Part = [u64; PART];
@@ -172,36 +170,15 @@ impl<const VECTORS: bool> Lanes<'_, VECTORS> {
             return self.one_by_one(dst, src, &f);
         }
         let (sources, result) = self.rows.places(src, dst);
-        // The result may be one of the sources. The values that are read before a part is written fit into vector
-        // registers.
-        for first in (0..LANES).step_by(PART) {
-            let active = self.mask >> first & ALL;
-            if active == 0 {
-                continue;
-            }
-            let mut parts = [[0; PART]; N];
-            for (part, row) in parts.iter_mut().zip(sources) {
-                // SAFETY: the part lies in a row, and rows are borrowed.
-                *part = unsafe { row.cast::<u64>().add(first).cast::<Part>().read() };
-            }
-            // Lanes that are not active are computed, too: any bits have a result.
-            let mut results = [0; PART];
-            for (lane, result) in results.iter_mut().enumerate() {
-                let mut operands = [0; N];
-                for (operand, part) in operands.iter_mut().zip(&parts) {
-                    *operand = part[lane];
-                }
-                *result = f(operands);
-            }
-            // SAFETY: the same; no reference to a row exists.
-            let to = unsafe { &mut *result.cast::<u64>().add(first).cast::<Part>() };
-            if active != ALL {
-                for (lane, (to, result)) in to.iter().zip(&mut results).enumerate() {
-                    let kept = u64::from(active >> lane & 1).wrapping_sub(1);
-                    *result = *result & !kept | *to & kept;
-                }
-            }
-            *to = results;
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the rows are borrowed, and the processor has the features where there are vectors.
+        unsafe {
+            rows_avx2(sources, result, self.mask, f);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        // SAFETY: the rows are borrowed.
+        unsafe {
+            rows_any(sources, result, self.mask, f);
         }
     }
 
@@ -264,6 +241,75 @@ impl<const VECTORS: bool> Lanes<'_, VECTORS> {
             if inst.dst2 != NONE {
                 self.rows[inst.dst2 as usize][lane] = u64::from(joined(!truth));
             }
+        }
+    }
+}
+
+/// One operation on the rows at these places, compiled by itself: all operations in one function take a compiler three times
+/// as long.
+///
+/// # Safety
+///
+/// The places are those of rows that nothing else uses meanwhile, and the processor has the features.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+#[inline(never)]
+unsafe fn rows_avx2<const N: usize>(
+    sources: [*const Row; N],
+    result: *mut Row,
+    mask: u32,
+    f: impl Fn([u64; N]) -> u64,
+) {
+    // SAFETY: as the caller says.
+    unsafe { rows_any(sources, result, mask, f) }
+}
+
+/// Computes the active lanes of a row, which may be one of the sources, from those of others.
+///
+/// # Safety
+///
+/// The places are those of rows that nothing else uses meanwhile.
+#[cfg_attr(target_arch = "x86_64", inline(always))]
+#[cfg_attr(not(target_arch = "x86_64"), inline(never))]
+unsafe fn rows_any<const N: usize>(
+    sources: [*const Row; N],
+    result: *mut Row,
+    mask: u32,
+    f: impl Fn([u64; N]) -> u64,
+) {
+    // SAFETY: as the caller says.
+    let kept = (mask != u32::MAX).then(|| unsafe { result.read() });
+    // The values that are read before a part is written fit into vector registers.
+    for first in (0..LANES).step_by(PART) {
+        let mut parts = [[0; PART]; N];
+        for (part, row) in parts.iter_mut().zip(sources) {
+            // SAFETY: the part lies in a row.
+            *part = unsafe { row.cast::<u64>().add(first).cast::<Part>().read() };
+        }
+        // Lanes that are not active are computed, too: any bits have a result.
+        let mut results = [0; PART];
+        for (lane, result) in results.iter_mut().enumerate() {
+            let mut operands = [0; N];
+            for (operand, part) in operands.iter_mut().zip(&parts) {
+                *operand = part[lane];
+            }
+            *result = f(operands);
+        }
+        // SAFETY: the same.
+        unsafe { result.cast::<u64>().add(first).cast::<Part>().write(results) };
+    }
+    if let Some(kept) = kept {
+        // SAFETY: the same; no other reference to the row exists.
+        restore(unsafe { &mut *result }, &kept, mask);
+    }
+}
+
+/// Gives the lanes that are not active their values back.
+#[inline(never)]
+fn restore(row: &mut Row, kept: &Row, mask: u32) {
+    for (lane, (value, kept)) in row.iter_mut().zip(kept).enumerate() {
+        if mask >> lane & 1 == 0 {
+            *value = *kept;
         }
     }
 }
