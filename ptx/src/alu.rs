@@ -296,7 +296,13 @@ unsafe fn rows_any<const N: usize>(
             *result = f(operands);
         }
         // SAFETY: the same.
-        unsafe { result.cast::<u64>().add(first).cast::<Part>().write(results) };
+        unsafe {
+            result
+                .cast::<u64>()
+                .add(first)
+                .cast::<Part>()
+                .write(results)
+        };
     }
     if let Some(kept) = kept {
         // SAFETY: the same; no other reference to the row exists.

@@ -40,11 +40,9 @@ impl Cache {
     /// A folder of the user in which this machine is known.
     fn new() -> Self {
         let cache = Self(tempfile::tempdir().unwrap());
-        cache.succeed(&["machine"], "learned");
-        let path = cache.0.path().join("torre/machine.txt");
-        let measured = std::fs::read_to_string(&path).unwrap();
+        let measured = machine_file();
         let head = measured.lines().next().unwrap();
-        std::fs::write(&path, format!("{head}\n{MACHINE}")).unwrap();
+        plant_machine(cache.0.path(), &format!("{head}\n{MACHINE}"));
         std::fs::write(cache.program(), WAVES).unwrap();
         cache
     }

@@ -15,6 +15,24 @@ pub fn torre() -> Command {
     command
 }
 
+/// What is known of this machine, which is measured once for all tests.
+pub fn machine_file() -> String {
+    succeed("machine", &[]);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("torre/machine.txt");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Tells the command what is known of this machine, in a folder of the user for caches.
+pub fn plant_machine(cache: &Path, text: &str) {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = cache.join("torre");
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&folder)
+        .unwrap();
+    std::fs::write(folder.join("machine.txt"), text).unwrap();
+}
+
 /// The folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
