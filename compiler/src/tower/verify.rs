@@ -6,7 +6,7 @@
 //! 2. A stage updates each row of its tiles exactly once, in interior and in boundary periods.
 //! 3. A value that an operation reads from a register or from a shared row is the newest value of the row that it
 //!    means. A shared row that is loaded during a stage is there from the wait in the next stage on.
-//! 4. A shared row is not overwritten in a stage that reads it: only after a stage do all threads meet.
+//! 4. A shared row is not overwritten in a stage that reads it: only after a stage is there a barrier.
 //! 5. A row is loaded from memory only if memory has its newest value: the tower has stored its own writes.
 //! 6. An updated row is committed exactly once, after sources have added to it, and published, stored or read in a
 //!    later stage only then.

@@ -115,7 +115,7 @@ pub const WARP_BYTES: u32 = 2 * (2 * BARRIER + 8);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     pub lines: Lines,
-    /// Which warps read values of other warps. `None`: all threads meet after each stage.
+    /// Which warps read values of other warps. `None`: each stage ends with a barrier.
     pub chain: Option<WarpChain>,
     pub shared_row: SharedRow,
     /// Shared rows, the most of all alignments.

@@ -153,7 +153,8 @@ pub(super) fn base(context: &Context<'_>, zone: &ZoneLayout, own: &BoxLayout) ->
 pub(super) fn pointer(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
-    [array, first]: [Operand; 2],
+    array: Operand,
+    first: Operand,
     at: &[(Operand, i64)],
 ) -> Operand {
     let mut to = k.advance(array, first, 1);
@@ -216,7 +217,7 @@ impl Place {
         };
         let strides = [(plane, layout.plane), (at[1], layout.group)];
         let array = context.states(k, layout);
-        let states = pointer(k, context, [array, first], &strides);
+        let states = pointer(k, context, array, first, &strides);
         let states = k.advance(states, lane.index, context.real.bytes());
         Place {
             states: RowPointers::new(states),
@@ -431,7 +432,7 @@ impl Zones {
         let at = self.origin.at[n];
         let find = || {
             let array = context.beside(k);
-            pointer(k, context, [array, first], &[(at, own.stride)])
+            pointer(k, context, array, first, &[(at, own.stride)])
         };
         let origin = *self.coefs[n].get_or_insert_with(find);
         let element = context.layout.axis_coef_element(axis, coef, by.array()[n]);
