@@ -61,8 +61,8 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     timeline::format(args)?;
     let mut clock = Clock::start();
     let input = match args.holding.folder() {
-        Some(_) => Input::read_for_files(&args.what, voice)?,
-        None => Input::read(&args.what, voice)?,
+        Some(_) => Input::read_for_files(&args.subject, voice)?,
+        None => Input::read(&args.subject, voice)?,
     };
     clock.reading = clock.total();
     match input.resolved.scheme.precision {
@@ -445,7 +445,8 @@ impl<'a, T: Value> Run<'a, T> {
         }
         if steps_run > 0 && !self.cells_are_set(&outcome) {
             self.voice.note(
-                "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit of the cell size",
+                "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit of \
+                 the cell size",
             );
         }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);

@@ -25,7 +25,7 @@ impl Launch<'_> {
         address: u64,
         bytes: usize,
     ) -> Result<Place, Fault> {
-        let inside = |base: u64, size: usize, what: &str| {
+        let inside = |base: u64, size: usize, name: &str| {
             let at = address.wrapping_sub(base);
             if address >= base
                 && at
@@ -35,7 +35,7 @@ impl Launch<'_> {
                 return Ok(at as usize);
             }
             let message =
-                format!("{bytes} bytes of {what}, which has {size} bytes from 0x{base:x}");
+                format!("{bytes} bytes of {name}, which has {size} bytes from 0x{base:x}");
             Err(Fault::new(FaultKind::OutOfBounds, message).at(address))
         };
         let (space, start) = space.of(address);
@@ -85,10 +85,10 @@ impl Launch<'_> {
         place: Place,
         count: usize,
     ) -> Result<&'b [u8], Fault> {
-        let unwritten = |written: &[bool], what: &str| match written.iter().position(|byte| !byte) {
+        let unwritten = |written: &[bool], name: &str| match written.iter().position(|byte| !byte) {
             None => Ok(()),
             Some(byte) => {
-                let message = format!("byte {byte} of {count} bytes of {what} was never written");
+                let message = format!("byte {byte} of {count} bytes of {name} was never written");
                 Err(Fault::new(FaultKind::UninitialisedMemory, message))
             }
         };

@@ -33,7 +33,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         source,
         resolved,
         ..
-    } = Input::read(&args.what, voice)?;
+    } = Input::read(&args.subject, voice)?;
     let scheme = &resolved.scheme;
     let (device, model) = device::opened(args.how.device()?, &args.how.target)?;
     let problem = quiet(&resolved.problem, STEPS);

@@ -99,7 +99,8 @@ impl<T: Value> Run<'_, T> {
         };
         if made.spilled > 0 {
             self.voice.note(format!(
-                "registers do not hold all values of a thread, {} bytes of which are in memory; smaller tiles may be faster",
+                "registers do not hold all values of a thread, {} bytes of which are in memory; smaller tiles may be \
+                 faster",
                 made.spilled
             ));
         }

@@ -31,14 +31,14 @@ pub enum Subject {
 }
 
 /// The view as an SVG document.
-pub fn solid(scheme: &Scheme, cones: &Cones, what: &Solid) -> String {
-    match &what.subject {
-        Subject::Cone { component, steps } => cone(scheme, cones, what.axes, *component, *steps),
+pub fn solid(scheme: &Scheme, cones: &Cones, view: &Solid) -> String {
+    match &view.subject {
+        Subject::Cone { component, steps } => cone(scheme, cones, view.axes, *component, *steps),
         Subject::Towers {
             cuts,
             tiles,
             stages,
-        } => towers(scheme, what.axes, cuts, tiles, stages.clone()),
+        } => towers(scheme, view.axes, cuts, tiles, stages.clone()),
     }
 }
 

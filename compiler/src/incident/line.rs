@@ -67,9 +67,9 @@ struct Layer {
 /// How a drive is spread over points of the line, so that waves along m alone are driven.
 ///
 /// A cell is M points long, M being the largest of the |m_a|. The cells of a single point have the distance |m| on
-/// their front, as a grating does, which sends waves shorter than |m| cells into other directions, too: the line has waves of
-/// wave number kappa + 2 pi n / M beside those of kappa. The factor sin(M kappa / 2) / (M sin(kappa / 2)) of M equal
-/// neighbours is 0 for them. Its fourth power is taken, and [`Spread::BOOST`] makes up for its second order in kappa,
+/// their front, as a grating does, which sends waves shorter than |m| cells into other directions, too: beside the
+/// wave number kappa the line has kappa + 2 pi n / M. The factor sin(M kappa / 2) / (M sin(kappa / 2)) of M equal
+/// neighbours is 0 for these. Its fourth power is taken, and [`Spread::BOOST`] makes up for its second order in kappa,
 /// so that long waves keep their height. With M = 1 this is one point.
 struct Spread {
     /// An odd number of parts, of the sum 1, around the position.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Name, SchemeStmt, Shape};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Span;
+use torre_grammar::source::{Span, Spanned};
 
 /// Cells per axis where there is no problem.
 const ASSUMED: i64 = 1 << 16;
@@ -363,31 +363,11 @@ impl Resolver<'_> {
         &mut self,
         scope: &Scope,
         shape: &Shape,
-        position: Option<&torre_grammar::source::Spanned<ast::Position>>,
+        position: Option<&Spanned<ast::Position>>,
         place: &Place,
     ) -> Checked<Parts> {
         if let Shape::Named(parts) = shape {
-            let mut list: Vec<(String, Position)> = Vec::new();
-            for (name, position) in parts {
-                if list.iter().any(|(n, _)| *n == name.node) {
-                    let d = self.error(
-                        codes::DEFINED_TWICE,
-                        format!("component `{}` is defined twice", name.node),
-                        &scope.place(name.span),
-                    );
-                    return self.fail(d);
-                }
-                let at = self.scalar_position(scope, &position.node, position.span)?;
-                list.push((name.node.clone(), at));
-            }
-            if list.is_empty() {
-                let d = self.error(codes::LIST, "a field needs a component", place);
-                return self.fail(d);
-            }
-            return Ok(Parts {
-                kind: Kind::Vector,
-                parts: list,
-            });
+            return self.named_positions(scope, parts, place);
         }
         let Some(position) = position else {
             let d = self
@@ -461,6 +441,35 @@ impl Resolver<'_> {
             }
         };
         Ok(Parts { kind, parts })
+    }
+
+    fn named_positions(
+        &mut self,
+        scope: &Scope,
+        parts: &[(Name, Spanned<ast::Position>)],
+        place: &Place,
+    ) -> Checked<Parts> {
+        let mut list: Vec<(String, Position)> = Vec::new();
+        for (name, position) in parts {
+            if list.iter().any(|(n, _)| *n == name.node) {
+                let d = self.error(
+                    codes::DEFINED_TWICE,
+                    format!("component `{}` is defined twice", name.node),
+                    &scope.place(name.span),
+                );
+                return self.fail(d);
+            }
+            let at = self.scalar_position(scope, &position.node, position.span)?;
+            list.push((name.node.clone(), at));
+        }
+        if list.is_empty() {
+            let d = self.error(codes::LIST, "a field needs a component", place);
+            return self.fail(d);
+        }
+        Ok(Parts {
+            kind: Kind::Vector,
+            parts: list,
+        })
     }
 
     fn wrong_position<T>(&mut self, scope: &Scope, span: Span, message: &str) -> Checked<T> {

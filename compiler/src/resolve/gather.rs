@@ -189,10 +189,10 @@ impl Resolver<'_> {
         item: Typed,
         component: ComponentId,
         place: &Place,
-        what: &str,
+        name: &str,
     ) -> Checked<HostExpr> {
         let position = self.frame.components[component.index()].position;
-        self.host_at(item, position, place, what)
+        self.host_at(item, position, place, name)
     }
 
     /// A static value at a position, as the host computes it.
@@ -201,12 +201,12 @@ impl Resolver<'_> {
         item: Typed,
         position: Position,
         place: &Place,
-        what: &str,
+        name: &str,
     ) -> Checked<HostExpr> {
         if self.graph.is_dynamic(item.node) {
             let mut d = self.error(
                 codes::NOT_STATIC,
-                format!("{what} cannot depend on field values"),
+                format!("{name} cannot depend on field values"),
                 place,
             );
             d.labels[0].text = "this depends on field values".to_string();

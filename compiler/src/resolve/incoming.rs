@@ -200,7 +200,8 @@ impl Resolver<'_> {
                 if wave.depends_on_place() {
                     let d = self
                         .error(codes::INCIDENT, "a drive depends on time only", &place)
-                        .hint("the wave that it makes goes to all places; write `p = ...` without `drive` for a field of place and time");
+                        .hint("the wave that it makes goes to all places; write `p = ...` without `drive` for a field \
+                            of place and time");
                     return self.fail(d);
                 }
                 if wave != HostExpr::Number(0.0) {

@@ -110,13 +110,13 @@ impl Resolver<'_> {
     }
 
     /// A value that varies over the grid is known once the grid is placed: numbers cannot depend on it.
-    pub fn needs_grid(&mut self, name: &str, what: &str, place: &Place) -> Checked<()> {
+    pub fn needs_grid(&mut self, name: &str, kind: &str, place: &Place) -> Checked<()> {
         if self.frame.grid.is_some() {
             return Ok(());
         }
         let message = "a number is needed here, one that is the same everywhere";
         let mut d = self.error(codes::NOT_A_NUMBER, message, place);
-        d.labels[0].text = format!("`{name}` is a {what}");
+        d.labels[0].text = format!("`{name}` is a {kind}");
         self.fail(d)
     }
 
@@ -184,11 +184,11 @@ impl Resolver<'_> {
             if n > 0.0 && n.is_finite() && n.is_normal() {
                 return Ok(Some(n));
             }
-            let what = match *name {
+            let kind = match *name {
                 "dt" => "the time step",
                 _ => "the cell size",
             };
-            let message = format!("{what} `{name}` must be a positive number");
+            let message = format!("{kind} `{name}` must be a positive number");
             let at = self.frame.names.place(name).unwrap_or(place.clone());
             let mut d = self.error(codes::CELL_SIZE, message, &at);
             d.labels[0].text = format!("this is {}", short(n));
@@ -250,13 +250,13 @@ impl Resolver<'_> {
                 Found::Item(item) => Ok(item),
                 Found::Broken => Err(Reported),
                 Found::Nothing => {
-                    let what = match space {
+                    let kind = match space {
                         Space::Value => "definition",
                         Space::Scheme => "scheme",
                         Space::Problem => "problem",
                         Space::Schedule => "schedule",
                     };
-                    let message = format!("there is no {what} `{}` here", name.node);
+                    let message = format!("there is no {kind} `{}` here", name.node);
                     let mut d = self.error(codes::UNKNOWN_NAME, message, place);
                     d.labels[0].text = "not found".to_string();
                     d.hint = match space {

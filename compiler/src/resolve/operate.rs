@@ -63,13 +63,13 @@ impl Resolver<'_> {
         Ok(Items { kind, items })
     }
 
-    /// A single scalar; `what` names its use.
-    pub fn one_scalar(&mut self, operand: Operand, what: &str) -> Checked<Typed> {
+    /// A single scalar; `user` names its use.
+    pub fn one_scalar(&mut self, operand: Operand, user: &str) -> Checked<Typed> {
         let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
             (Kind::Scalar, [s]) => Ok(*s),
             _ => {
-                let message = format!("{what} needs a scalar");
+                let message = format!("{user} needs a scalar");
                 let mut d = self.error(codes::SHAPES_DIFFER, message, &operand.place);
                 d.labels[0].text = format!("this is {}", shape(kind, items.len()));
                 if kind != Kind::Scalar {
@@ -176,11 +176,11 @@ impl Resolver<'_> {
         let Items { kind, items } = match op {
             HostUnary::Neg => self.scalars(a.value, &a.place)?,
             _ => {
-                let what = match op {
+                let user = match op {
                     HostUnary::Not => "`not`".to_string(),
                     op => format!("`{}`", name_of(op)),
                 };
-                let s = self.one_scalar(a, &what)?;
+                let s = self.one_scalar(a, &user)?;
                 Items {
                     kind: Kind::Scalar,
                     items: vec![s],

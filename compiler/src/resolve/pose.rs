@@ -252,13 +252,13 @@ impl Resolver<'_> {
         &mut self,
         scope: &Scope,
         problem: &ast::Problem,
-        what: &str,
+        kind: &str,
         hint: &str,
     ) -> Checked<T> {
         let d = self
             .error(
                 codes::MISSING,
-                format!("problem `{}` has no `{what}`", problem.name.node),
+                format!("problem `{}` has no `{kind}`", problem.name.node),
                 &scope.place(problem.name.span),
             )
             .hint(format!("add `{hint}`"));

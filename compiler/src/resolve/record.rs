@@ -40,10 +40,10 @@ struct Names {
 pub struct Shown {
     pub name: String,
     pub position: Position,
-    what: What,
+    source: Source,
 }
 
-enum What {
+enum Source {
     /// A component, or a state that its updates keep.
     Changing(ComponentId, Option<StateId>),
     Static(Typed),
@@ -283,8 +283,8 @@ impl Resolver<'_> {
                     continue;
                 }
                 let name = results.output_name(name);
-                match shown.what {
-                    What::Changing(component, state) => results.outputs.push(Output {
+                match shown.source {
+                    Source::Changing(component, state) => results.outputs.push(Output {
                         name,
                         component,
                         state,
@@ -292,7 +292,7 @@ impl Resolver<'_> {
                         region,
                         every: recorded.every,
                     }),
-                    What::Static(value) => {
+                    Source::Static(value) => {
                         let value = self.host_at(value, shown.position, &place, "an output")?;
                         results.statics.push(StaticOutput {
                             name,
@@ -361,7 +361,7 @@ impl Resolver<'_> {
         let shown = states.into_iter().map(|state| Shown {
             name: state.name,
             position: self.frame.components[state.component.index()].position,
-            what: What::Changing(state.component, Some(state.id)),
+            source: Source::Changing(state.component, Some(state.id)),
         });
         Ok((shown.collect(), place))
     }
@@ -384,7 +384,7 @@ impl Resolver<'_> {
                     Shown {
                         name: facts.name.clone(),
                         position: facts.position,
-                        what: What::Changing(id, None),
+                        source: Source::Changing(id, None),
                     }
                 });
                 return Ok((shown.collect(), place));
@@ -415,7 +415,7 @@ impl Resolver<'_> {
                 part => format!("{name}.{part}"),
             },
             position: item.position.unwrap_or(cells),
-            what: What::Static(item),
+            source: Source::Static(item),
         });
         Ok((shown.collect(), place))
     }

@@ -139,12 +139,12 @@ impl Resolver<'_> {
     }
 
     /// Reads no fields and no time.
-    fn check_static(&mut self, item: Typed, place: &Place, what: &str) -> Checked<()> {
+    fn check_static(&mut self, item: Typed, place: &Place, name: &str) -> Checked<()> {
         let facts = self.graph.facts(item.node);
         if facts.dynamic {
             let mut d = self.error(
                 codes::NOT_STATIC,
-                format!("{what} cannot depend on field values"),
+                format!("{name} cannot depend on field values"),
                 place,
             );
             d.labels[0].text = "this depends on field values".to_string();
@@ -154,7 +154,7 @@ impl Resolver<'_> {
             let mut d = self
                 .error(
                     codes::TIME_IN_STEP,
-                    format!("{what} cannot depend on time"),
+                    format!("{name} cannot depend on time"),
                     place,
                 )
                 .hint("what changes with time is added by a `source` of the problem");

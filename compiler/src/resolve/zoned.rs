@@ -335,7 +335,8 @@ impl Resolver<'_> {
                     "the states of a definition lie in one region",
                     place,
                 )
-                    .hint("differences in it are others in the layers of the domain: take them outside, and give the definition their values");
+                    .hint("differences in it are others in the layers of the domain: take them outside, and give the \
+                        definition their values");
                 return self.fail(d);
             }
             let next = self.given_next(*key)?;

@@ -322,7 +322,7 @@ impl<T: Real> Engine<'_, T> {
             }
         };
         let (_, updates, list) = &entries[found];
-        let what = Advance {
+        let advance = Advance {
             stage: batch.stage,
             step,
             updates: *updates,
@@ -330,7 +330,7 @@ impl<T: Real> Engine<'_, T> {
         // SAFETY: passed on.
         unsafe {
             let (origin, scratch) = (place.origin, &mut kernels.scratch);
-            self.advance_batch(list, what, batch, range, origin, scratch);
+            self.advance_batch(list, advance, batch, range, origin, scratch);
             if let Some(sample) = &kernels.sample
                 && number >= kernels.looked_from
             {

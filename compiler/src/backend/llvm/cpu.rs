@@ -246,7 +246,8 @@ impl Function<'_> {
         let masks = self.tail_end() + &self.end_masks();
         writeln!(
             self.out,
-            "define void @{}(ptr noundef %base, ptr noundef %runs, i64 noundef %count, i64 noundef %lo, i64 noundef %hi) #0 {{
+            "define void @{}(ptr noundef %base, ptr noundef %runs, i64 noundef %count, i64 noundef %lo, i64 noundef \
+             %hi) #0 {{
 entry:
   %some = icmp sgt i64 %count, 0
   %wide = icmp slt i64 %lo, %hi

@@ -165,7 +165,7 @@ impl Stream {
         let memory = |_| MmapMut::map_anon(each as usize);
         let slots: Result<Vec<MmapMut>, _> = (0..slots.max(2)).map(memory).collect();
         let mut slots = slots.map_err(|error| DeviceError::Failed {
-            what: "taking memory for pieces of files",
+            operation: "taking memory for pieces of files",
             message: error.to_string(),
         })?;
         let places: Vec<Place> = slots.iter_mut().map(|s| Place(s.as_mut_ptr())).collect();
@@ -379,7 +379,7 @@ fn arrive(device: &dyn Queues, signal: Signal) -> Result<(), DeviceError> {
 /// The error of the master of threads when one of them gave up; the thread itself reports the reason.
 fn given_up() -> DeviceError {
     DeviceError::Failed {
-        what: "reading or writing the files of the fields",
+        operation: "reading or writing the files of the fields",
         message: "a thread gave up".to_owned(),
     }
 }

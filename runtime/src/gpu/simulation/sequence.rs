@@ -72,8 +72,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let (scheme, problem) = (self.scheme(), self.problem());
         let chosen = &self.interruptions.volumes;
         if !self.interruptions.always.is_empty() {
-            let what = self.interruptions.always.clone();
-            return Ok(Err(NoTimeBlocks::EveryStep(what)));
+            let reasons = self.interruptions.always.clone();
+            return Ok(Err(NoTimeBlocks::EveryStep(reasons)));
         }
         if !chosen.are_those_of(&towers.program, problem) {
             return Ok(Err(NoTimeBlocks::OtherSources));

@@ -3,10 +3,10 @@
 //!
 //! From stage to stage of interior periods only the warps at the ends of slabs wait for another block
 //! ([`super::neighbours`]). At the beginning and the end of a tower, and where an end of the grid cuts it, all blocks
-//! pass a barrier: an object in shared memory, at which every warp of the cluster arrives. Two objects
-//! alternate, so that no warp arrives for a stage before the previous stage has ended. That orders shared memory alone;
-//! only where blocks read values that others have stored in memory, [`ClusterBarrier::fenced_barrier`] orders memory, too,
-//! which takes far longer.
+//! pass a barrier: an object in shared memory, at which every warp of the cluster arrives. Two objects alternate, so
+//! that no warp arrives for a stage before the previous stage has ended. That orders shared memory alone. Only where
+//! blocks read values that others have stored in memory, [`ClusterBarrier::fenced_barrier`] orders memory, too, which
+//! takes far longer.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
