@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::target::OnGpu;
 use crate::window::Held;
 use std::time::Instant;
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::layerwise::Shape;
 use torre_runtime::gpu::{
     CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, OnDevice, PIECE, Pipelined, code,
 };

@@ -120,7 +120,7 @@ impl Recorder {
             }
         }
         best.map(|(_, origin)| origin).ok_or(DeviceError::Failed {
-            own: "measuring time",
+            operation: "measuring time",
             message: "there is no origin".to_owned(),
         })
     }

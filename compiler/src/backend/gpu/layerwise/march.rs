@@ -1,13 +1,13 @@
 //! The march of a thread: load, compute and store, group after group.
 
 use super::pieces::{Stream, Streams};
-use super::{VECTOR_BYTES, div_ceil};
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use crate::backend::rows::{RowOp, RowProgram, Store};
 use crate::ghost::{AxisGhosts, Ghost};
 use crate::kernel::RowKernel;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, div_ceil};
+use crate::layerwise::VECTOR_BYTES;
 use crate::scheme::{ComponentId, Scheme, Value};
 use std::collections::BTreeMap;
 
