@@ -108,7 +108,7 @@ pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape)
             ..Launch::default()
         };
         let writer = module.kernel(&program.symbol, Stage::TYPES, launch);
-        Writer {
+        StageCode {
             k: writer,
             scheme,
             set,
@@ -122,7 +122,8 @@ pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape)
     }
 }
 
-struct Writer<'a, 'm> {
+/// A kernel for updates of a stage.
+struct StageCode<'a, 'm> {
     k: Kernel<'m>,
     scheme: &'a Scheme,
     set: &'a KernelSet,
@@ -134,7 +135,7 @@ struct Writer<'a, 'm> {
     vector: Type,
 }
 
-impl Writer<'_, '_> {
+impl StageCode<'_, '_> {
     fn write(mut self) {
         let place = self.place();
         let [count, chunk] = [Stage::OUTER, Stage::MARCH].map(|i| self.k.param(i));
