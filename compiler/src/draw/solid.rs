@@ -186,13 +186,13 @@ fn towers(
     let mut sorted: Vec<&Vec<i64>> = tiles.iter().collect();
     sorted.sort_by(|a, b| order(a).total_cmp(&order(b)));
     // Columns run from high to low.
-    let turn = |tile: &Vec<i64>| columns.iter().rev().position(|&c| c == sum(tile));
-    let colour = |turn: usize| [PALETTE[0], PALETTE[4], PALETTE[2], PALETTE[3]][turn % 4];
+    let nth = |tile: &Vec<i64>| columns.iter().rev().position(|&c| c == sum(tile));
+    let colour = |nth: usize| [PALETTE[0], PALETTE[4], PALETTE[2], PALETTE[3]][nth % 4];
     let step = scheme.stages.len().max(1) as i64;
     for tile in sorted {
         let (bottom, top) = (outline(tile, first), outline(tile, last));
         if bottom.len() == top.len() && bottom.len() > 2 {
-            let colour = colour(turn(tile).unwrap_or(0));
+            let colour = colour(nth(tile).unwrap_or(0));
             prism(&mut svg, &camera, [&bottom, &top], &stages, step, colour);
         }
     }

@@ -14,7 +14,7 @@
 
 use super::background::Background;
 use super::fault::Fault;
-use super::shell::Shell;
+use super::shell::{OddAtMirror, Shell};
 use crate::host::HostExpr;
 use crate::lattice::PerAxis;
 use crate::problem::PlaneWave;
@@ -324,7 +324,12 @@ impl Line {
         }
         for (number, shell) in shells.iter().enumerate() {
             let mut odd = shell.odd_at_mirrors().into_iter();
-            if let Some((component, axis, upper)) = odd.find(|(id, ..)| part[id.index()]) {
+            if let Some(mirror) = odd.find(|mirror| part[mirror.component.index()]) {
+                let OddAtMirror {
+                    component,
+                    axis,
+                    upper,
+                } = mirror;
                 let fault = Fault::OddAtMirror {
                     axis,
                     upper,

@@ -22,6 +22,15 @@ pub struct Shell<'a> {
     distance: PerAxis<i64>,
 }
 
+/// A component that is odd about the mirror at an end of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OddAtMirror {
+    pub component: ComponentId,
+    pub axis: Axis,
+    /// Whether it is the upper end.
+    pub upper: bool,
+}
+
 impl<'a> Shell<'a> {
     pub fn new(scheme: &'a Scheme, of: &TotalBox) -> Shell<'a> {
         Shell {
@@ -338,8 +347,8 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
-    /// Components that are odd about mirrors which the box reaches, with these.
-    pub fn odd_at_mirrors(&self) -> Vec<(ComponentId, Axis, bool)> {
+    /// Components that are odd about mirrors which the box reaches.
+    pub fn odd_at_mirrors(&self) -> Vec<OddAtMirror> {
         let grid = &self.scheme.grid;
         let mut odd = Vec::new();
         for axis in grid.present().filter(|a| !grid.is_periodic(*a)) {
@@ -347,7 +356,11 @@ impl<'a> Shell<'a> {
                 for id in self.scheme.component_ids().filter(|_| !face) {
                     let position = self.scheme.component(id).position;
                     if grid.boundary[axis][side].is_odd(axis, position) == Some(true) {
-                        odd.push((id, axis, side == 1));
+                        odd.push(OddAtMirror {
+                            component: id,
+                            axis,
+                            upper: side == 1,
+                        });
                     }
                 }
             }

@@ -61,7 +61,7 @@ impl Pairing<'_> {
         matches!(self.ops[value.index()], Op::Const(0.0))
     }
 
-    /// The value of a read: turned by the phase between the two places.
+    /// The value of a read, with the phase between the two places.
     fn read(&mut self, read: Read) -> Parts {
         let number = self.scheme.components.len() as u32;
         let twin = ComponentId(read.component.0 + number);

@@ -76,16 +76,16 @@ fn choosing(boxes: &[BoxLayout], rows: GroupBox) -> Option<Axis> {
         let first = ranges.next();
         ranges.all(|range| Some(range) == first)
     };
-    let apart = |axis: Axis, least: i64| {
+    let separate = |axis: Axis, least: i64| {
         let boxes = sorted(boxes, axis);
         let mut pairs = boxes.windows(2);
         pairs.all(|pair| pair[1].region[axis].lo - pair[0].region[axis].hi >= least)
     };
     let across = |(axis, rows): (Axis, Interval)| {
-        (same(Axis::INNER) && apart(axis, rows.len())).then_some(axis)
+        (same(Axis::INNER) && separate(axis, rows.len())).then_some(axis)
     };
     let found = ACROSS.into_iter().zip([rows.x, rows.y]).find_map(across);
-    let inner = ACROSS.into_iter().all(same) && apart(Axis::INNER, 0);
+    let inner = ACROSS.into_iter().all(same) && separate(Axis::INNER, 0);
     found.or(inner.then_some(Axis::INNER))
 }
 
