@@ -4,7 +4,7 @@ use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
 use super::order::Targeted;
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::Results;
 use super::value::{Items, Kind, Scope, Typed, Value};
@@ -57,7 +57,7 @@ impl Resolver<'_> {
         at: &ast::Place,
         name: Option<&Name>,
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let scope = recorded.scope;
         for target in targets {
             if let Some(state) = &target.state {
@@ -102,7 +102,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses the name of the column that has the times.
-    pub fn not_times(&mut self, name: &str, place: &Place) -> Checked<()> {
+    pub fn not_times(&mut self, name: &str, place: &Place) -> Outcome<()> {
         if name != TIMES {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Resolver<'_> {
         at: &ast::Place,
         name: Option<&Name>,
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let parts = match at {
             ast::Place::In(parts) => parts.as_slice(),
             _ => &[],
@@ -178,7 +178,7 @@ impl Resolver<'_> {
         at: &ast::Place,
         facts: &Component,
         place: &Place,
-    ) -> Checked<Option<Region>> {
+    ) -> Outcome<Option<Region>> {
         let scope = recorded.scope;
         let grid = self.frame.grid.as_ref().ok_or(Reported)?;
         let extent = grid.extent(facts.position);
@@ -226,7 +226,7 @@ impl Resolver<'_> {
         names: Names,
         results: &mut Results,
         mut add: impl FnMut(&mut Results, String, PerAxis<i64>),
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let axes = self.frame.present().into_iter().map(|(_, a)| a);
         let shown: Vec<Axis> = axes
             .filter(|a| !names.given || region[*a].len() > 1)
@@ -259,7 +259,7 @@ impl Resolver<'_> {
         plane: Option<&Plane>,
         within: &[Within],
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let scope = recorded.scope;
         for target in targets {
             let (shown, place) = match &target.state {
@@ -316,7 +316,7 @@ impl Resolver<'_> {
         shown: &Shown,
         range: Interval,
         axis: Axis,
-    ) -> Checked<i64> {
+    ) -> Outcome<i64> {
         if !plane.is_length {
             return self.index_along(scope, &plane.at, range, &plane.axis.node, &shown.name);
         }
@@ -336,7 +336,7 @@ impl Resolver<'_> {
         within: &[Within],
         shown: &Shown,
         extent: Region,
-    ) -> Checked<Region> {
+    ) -> Outcome<Region> {
         let region = self.box_of(scope, within, extent, &shown.name)?;
         let Some(condition) = self.condition_of(scope, within)? else {
             return Ok(region);
@@ -356,7 +356,7 @@ impl Resolver<'_> {
         state: &Name,
         target: &Target,
         within: &[Within],
-    ) -> Checked<(Vec<Shown>, Place)> {
+    ) -> Outcome<(Vec<Shown>, Place)> {
         let (states, place) = self.states_of(scope, state, target, within)?;
         let shown = states.into_iter().map(|state| Shown {
             name: state.name,
@@ -368,7 +368,7 @@ impl Resolver<'_> {
 
     /// The meaning of an output's target: the components of a field, or a coefficient or region of the scheme or
     /// problem.
-    fn shown(&mut self, scope: &Scope, target: &Target) -> Checked<(Vec<Shown>, Place)> {
+    fn shown(&mut self, scope: &Scope, target: &Target) -> Outcome<(Vec<Shown>, Place)> {
         let name = &target.field.node;
         let place = scope.place(target.field.span);
         let known = [&self.frame.problem, &self.frame.names];
