@@ -1,6 +1,6 @@
 //! Two axes and time as solids: the cone of a value, and towers.
 
-use super::scene::{Bounds, Camera, Place, Side, edge};
+use super::scene::{Bounds, Camera, ScenePoint, Side, edge};
 use super::shape::{Plane, cut, hull};
 use super::{Cones, Cut, columns_in_words, names};
 use crate::cone::{Kind, past};
@@ -61,7 +61,7 @@ fn cone(
     let home = scheme.component(component).position;
     let apex = [home[axes[0]].as_f64(), home[axes[1]].as_f64(), top as f64];
     let spread = spread(cones, axes);
-    let ring = |time: f64| -> Vec<Place> {
+    let ring = |time: f64| -> Vec<ScenePoint> {
         let back = apex[2] - time;
         let at = |p: &Plane| [apex[0] + back * p[0], apex[1] + back * p[1], time];
         spread.iter().map(at).collect()
@@ -146,13 +146,13 @@ fn towers(
 ) -> String {
     /// Tiles without an end are shown up to this distance, in cells.
     const FAR: f64 = 30.0;
-    let value = |c: &Cut, [x, y, time]: Place| {
+    let value = |c: &Cut, [x, y, time]: ScenePoint| {
         let mut at = PerAxis::splat(0.0);
         at[axes[0]] = x;
         at[axes[1]] = y;
         c.at(at, time)
     };
-    let outline = |tile: &[i64], time: f64| -> Vec<Place> {
+    let outline = |tile: &[i64], time: f64| -> Vec<ScenePoint> {
         let whole = vec![[-FAR, -FAR], [FAR, -FAR], [FAR, FAR], [-FAR, FAR]];
         let polygon = cuts.iter().zip(tile).fold(whole, |polygon, (c, &n)| {
             let at = |p: Plane| value(c, [p[0], p[1], time]);
@@ -162,7 +162,7 @@ fn towers(
         polygon.iter().map(|p| [p[0], p[1], time]).collect()
     };
     let (first, last) = (stages.start as f64, stages.end as f64);
-    let ends: Vec<Place> = tiles
+    let ends: Vec<ScenePoint> = tiles
         .iter()
         .flat_map(|t| [outline(t, first), outline(t, last)])
         .flatten()
@@ -211,7 +211,7 @@ fn towers(
 fn prism(
     svg: &mut Svg,
     camera: &Camera,
-    [bottom, top]: [&[Place]; 2],
+    [bottom, top]: [&[ScenePoint]; 2],
     stages: &std::ops::Range<i64>,
     step: i64,
     colour: &str,
@@ -232,7 +232,7 @@ fn prism(
         side.draw(svg, camera, colour, 1.0);
         for time in stages.start + 1..stages.end {
             let part = (time - stages.start) as f64 / (stages.end - stages.start) as f64;
-            let between = |a: Place, b: Place| -> Point {
+            let between = |a: ScenePoint, b: ScenePoint| -> Point {
                 camera.page([0, 1, 2].map(|i| a[i] + part * (b[i] - a[i])))
             };
             let width = if time % step == 0 { 0.9 } else { 0.35 };

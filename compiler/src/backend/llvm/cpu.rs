@@ -27,7 +27,7 @@ mod streams;
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
 use super::types::Types;
-use crate::backend::rows::{Place, RowOp, RowProgram, StreamPlace};
+use crate::backend::rows::{OperandPlace, RowOp, RowProgram, StreamPlace};
 use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, Scheme, Value};
@@ -535,7 +535,7 @@ behind{copies}:
         &mut self,
         to: &str,
         block: &str,
-        place: Place,
+        place: OperandPlace,
         windows: &BTreeMap<i64, Window>,
         copy: i64,
     ) -> fmt::Result {

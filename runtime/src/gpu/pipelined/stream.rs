@@ -145,7 +145,7 @@ impl Pieces {
 #[derive(Debug)]
 pub(super) struct Stream {
     slots: Vec<MmapMut>,
-    places: Vec<Place>,
+    places: Vec<SlotStart>,
     locked: bool,
     shared: Mutex<Shared>,
     changed: Condvar,
@@ -153,12 +153,12 @@ pub(super) struct Stream {
 
 /// Where a slot is.
 #[derive(Clone, Copy, Debug)]
-struct Place(*mut u8);
+struct SlotStart(*mut u8);
 
 // SAFETY: a plain address; stages say which thread may access the memory there.
-unsafe impl Send for Place {}
+unsafe impl Send for SlotStart {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for SlotStart {}
 
 impl Stream {
     pub fn new(device: &dyn Queues, slots: usize, each: u64) -> Result<Stream, DeviceError> {
@@ -168,7 +168,10 @@ impl Stream {
             operation: "taking memory for pieces of files",
             message: error.to_string(),
         })?;
-        let places: Vec<Place> = slots.iter_mut().map(|s| Place(s.as_mut_ptr())).collect();
+        let places: Vec<SlotStart> = slots
+            .iter_mut()
+            .map(|s| SlotStart(s.as_mut_ptr()))
+            .collect();
         let mut locked = true;
         for place in &places {
             // SAFETY: the memory stays where it is as long as the stream, which unlocks it.

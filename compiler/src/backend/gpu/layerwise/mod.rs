@@ -29,7 +29,7 @@ use crate::kernel::{KernelSet, RowKernel};
 use crate::lattice::{Axis, Region, div_ceil};
 use crate::layerwise::{Covering, Shape, lanes};
 use crate::scheme::Scheme;
-use march::{Marching, Place};
+use march::{Marching, ThreadPlace};
 use pieces::Streams;
 use std::collections::BTreeSet;
 
@@ -187,7 +187,7 @@ impl StageCode<'_, '_> {
     }
 
     /// Finds the thread's place; threads outside of the box end.
-    fn place(&mut self) -> Place {
+    fn place(&mut self) -> ThreadPlace {
         let lanes = self.vector.lanes() as i32;
         let element = self.vector.element().bytes();
         let group = self.bytes(self.set.layout.stride[Axis::MIDDLE]);
@@ -216,7 +216,7 @@ impl StageCode<'_, '_> {
         let begun = k.compare(IntCmp::Ge, z, lo);
         let ended = k.compare(IntCmp::Le, end, hi);
         let whole = k.int(IntOp::And, begun, ended);
-        Place {
+        ThreadPlace {
             pointer,
             z,
             lo,

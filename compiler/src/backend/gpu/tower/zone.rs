@@ -28,7 +28,7 @@ pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
 pub(super) struct Zones {
     /// Where the period's origin is.
     origin: Predicate,
-    places: BTreeMap<ZoneId, Place>,
+    places: BTreeMap<ZoneId, StageZone>,
     /// The coefficients of an axis at the origin's index.
     coefs: [Option<Operand>; 2],
     /// Coefficients of the inner axis: the same for all rows.
@@ -40,7 +40,7 @@ pub(super) struct Zones {
 }
 
 /// A zone, as a stage sees it.
-struct Place {
+struct StageZone {
     /// Row 0 of the states of the origin's group at the thread's index, in the box that was chosen, or in the first
     /// one.
     states: RowPointers,
@@ -166,14 +166,14 @@ pub(super) fn pointer(
     to
 }
 
-impl Place {
+impl StageZone {
     fn new(
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
         zone: ZoneId,
         Predicate { at, plane }: Predicate,
-    ) -> Place {
+    ) -> StageZone {
         let layout = layout_of(context, zone);
         let rows = context.towers().alignments[context.alignment].rows();
         let axis = choosing(&layout.boxes, rows);
@@ -219,7 +219,7 @@ impl Place {
         let array = context.states(k, layout);
         let states = pointer(k, context, array, first, &strides);
         let states = k.advance(states, lane.index, context.real.bytes());
-        Place {
+        StageZone {
             states: RowPointers::new(states),
             tests,
         }
@@ -254,9 +254,9 @@ impl Zones {
         context: &Context<'_>,
         lane: &Lane,
         zone: ZoneId,
-    ) -> &mut Place {
+    ) -> &mut StageZone {
         let origin = self.origin;
-        let new = || Place::new(k, context, lane, zone, origin);
+        let new = || StageZone::new(k, context, lane, zone, origin);
         self.places.entry(zone).or_insert_with(new)
     }
 
