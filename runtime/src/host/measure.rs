@@ -145,8 +145,7 @@ fn now() -> f64 {
 fn write(m: &Machine, doubtful_since: Option<f64>) -> String {
     let doubtful = doubtful_since.map_or(String::new(), |at| format!("doubtful {at:.0}\n"));
     format!(
-        "{}\n{doubtful}l2 {}\nl3 {}\nl2_rate {:e}\nl3_rate {:e}\nmemory_rate {:e}\nmemory_rate_all {:e}\nvector_rate \
-         {:e}\nvector_bytes {}\n",
+        "{}\n{doubtful}l2 {}\nl3 {}\nl2_rate {:e}\nl3_rate {:e}\nmemory_rate {:e}\nmemory_rate_all {:e}\nvector_rate {:e}\nvector_bytes {}\n",
         identity(),
         m.l2,
         m.l3,
