@@ -411,14 +411,7 @@ impl Layout {
     ) -> Result<Layout, TooLarge> {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
-        let RowNumbers {
-            rows,
-            first_row,
-            time_levels,
-            first_coef,
-            coefs,
-            state_rows,
-        } = RowNumbers::of(scheme);
+        let numbers = RowNumbers::of(scheme);
         let wide = |axis: Axis| {
             let [below, above] = reach[axis];
             extent[axis]
@@ -434,7 +427,7 @@ impl Layout {
         let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
         let pitch = mul(lines | 1, line)?;
         let all = wide(Axis::MIDDLE)?;
-        let in_group = i64::from(rows.max(1));
+        let in_group = i64::from(numbers.rows.max(1));
         let group = mul(pitch, in_group)?;
         let order = match planes {
             Planes::Whole(order) => order,
@@ -494,19 +487,19 @@ impl Layout {
             order,
             reach,
             extent,
-            rows,
+            rows: numbers.rows,
             pitch,
             row_stride,
             stride,
             origin,
             elements,
-            first_row,
-            time_levels,
-            first_coef,
-            coefs,
+            first_row: numbers.first_row,
+            time_levels: numbers.time_levels,
+            first_coef: numbers.first_coef,
+            coefs: numbers.coefs,
             axis_coefs: PerAxis::splat(AxisCoefs::default()),
             zones: Vec::new(),
-            state_rows,
+            state_rows: numbers.state_rows,
         })
     }
 

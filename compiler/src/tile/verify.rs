@@ -10,8 +10,8 @@
 //! 6. Each periodic axis is either folded, with a ring of twice as many half cells as cells, or open; no other axis is.
 //! 7. Rows follow each other along the middle axis if the grid has one.
 //! 8. No update reads farther away than the reach.
-//! 9. There is a seam only where the outer axis is open. It is a plane of that axis alone, whose form has the other sign
-//!    there than all faces of the outermost level.
+//! 9. There is a seam only where the outer axis is open. It is a plane of that axis alone, whose form has the other
+//!    sign there than all faces of the outermost level.
 
 use super::{ClassSet, TileProgram, row_region};
 use crate::lattice::{Axis, PerAxis};
