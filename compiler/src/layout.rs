@@ -412,6 +412,7 @@ impl Layout {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
         let numbers = RowNumbers::of(scheme);
+        let rows = numbers.rows;
         let wide = |axis: Axis| {
             let [below, above] = reach[axis];
             extent[axis]
@@ -427,7 +428,7 @@ impl Layout {
         let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
         let pitch = mul(lines | 1, line)?;
         let all = wide(Axis::MIDDLE)?;
-        let in_group = i64::from(numbers.rows.max(1));
+        let in_group = i64::from(rows.max(1));
         let group = mul(pitch, in_group)?;
         let order = match planes {
             Planes::Whole(order) => order,
@@ -487,7 +488,7 @@ impl Layout {
             order,
             reach,
             extent,
-            rows: numbers.rows,
+            rows,
             pitch,
             row_stride,
             stride,
