@@ -29,16 +29,17 @@ On a GPU:
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
-                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a time block, strips of so many
-                     towers, columns that alternate, stages that neighbours are ahead, parts of the cache that have their own
-                     strips; may be repeated
+                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a
+                     time block, towers of a strip, columns that alternate, stages that neighbours are ahead,
+                     parts of the cache that have strips of their own; may be repeated
   --patches TEXT     pyramids: WARPS,LINES,CELLS,BLOCKS,HEIGHT, with `,shared` where coefficients lie in shared memory
                      and `,again` where rows have the same slots one after the other:
                      warps of a block, cells of a patch along both axes, blocks of a multiprocessor, steps of a time
                      block; with three axes TX,TY,TZ,PX,PY,PZ,BLOCKS,HEIGHT: threads and cells along each; may be
                      repeated
   --slabs N          blocks of a cluster that share lines, instead of what the model chooses
-  --z-blocks N       values of the z blocks into which lines are cut, a multiple of 32, instead of what the model chooses
+  --z-blocks N       values of the z blocks into which lines are cut, a multiple of 32, instead of the choice of the \
+  model
   --check            compares instead: the baseline with the CPU, towers with layerwise kernels, bit by bit
   --device N         (default 0)
   --nvcc FILE        the CUDA compiler (default: in PATH, CUDA_HOME/bin, CUDA_PATH/bin, /usr/local/cuda/bin)

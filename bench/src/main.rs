@@ -96,8 +96,8 @@ impl Bench<'_> {
         self.report.set("quick", json!(self.args.quick));
     }
 
-    fn fail(&mut self, what: &str, message: impl std::fmt::Display) {
-        eprintln!("{what}: {message}");
+    fn fail(&mut self, name: &str, message: impl std::fmt::Display) {
+        eprintln!("{name}: {message}");
         self.complete = false;
     }
 

@@ -31,7 +31,7 @@ pub struct RealProblem {
     text: &'static str,
 }
 
-/// FDTD(4,2) with one thing more each, at last with several at once as example 08 has them.
+/// FDTD(4,2) with one addition each, at last with several at once as example 08 has them.
 pub static PROBLEMS: [RealProblem; 11] = [
     RealProblem {
         name: "walls",

@@ -25,9 +25,9 @@ use torre_runtime::program::LoadedFiles;
 use torre_runtime::world::FileWorld;
 
 pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
-    let world = FileWorld::beside(&args.what.file);
-    let source = input::source(&args.what.file)?;
-    let options = input::options(&args.what, None);
+    let world = FileWorld::beside(&args.subject.file);
+    let source = input::source(&args.subject.file)?;
+    let options = input::options(&args.subject, None);
     let variable = Variable::new(&world, &source, &options)?;
     let resolved = variable.base();
     voice.show(&resolved.warnings);
@@ -120,7 +120,7 @@ fn plot(scheme: &Scheme, found: &Dispersion) -> LinePlot {
             });
         }
     }
-    let what = match found.kinds.iter().all(|k| k.moves) {
+    let quantity = match found.kinds.iter().all(|k| k.moves) {
         true => "error of the phase velocity, %",
         false => "error of the frequency, %",
     };
@@ -128,7 +128,7 @@ fn plot(scheme: &Scheme, found: &Dispersion) -> LinePlot {
         title: format!("Numerical dispersion of {}", scheme.name),
         subtitle: sizes(scheme),
         across: text("points per wavelength"),
-        up: text(what),
+        up: text(quantity),
         series,
         ranges: [None; 2],
         marks: Vec::new(),
@@ -217,7 +217,8 @@ impl Page<'_> {
             None => {
                 let _ = writeln!(
                     out,
-                    "  the scheme has no parameter `dt`, so no largest step was looked for; `--vary NAME` takes another parameter"
+                    "  the scheme has no parameter `dt`, so no largest step was looked for; `--vary NAME` takes \
+                     another parameter"
                 );
             }
         }
@@ -258,7 +259,8 @@ impl Page<'_> {
             [_, n] => {
                 let _ = writeln!(
                     out,
-                    "  values that stand still may drive others, which then grow as time^{n}: no instability, but no bound either"
+                    "  values that stand still may drive others, which then grow as time^{n}: no instability, but no \
+                     bound either"
                 );
             }
         }
@@ -266,7 +268,8 @@ impl Page<'_> {
             let name = scheme.grid.axis_name(*axis);
             let _ = writeln!(
                 out,
-                "  the scheme is not symmetric about mirrors across {name}: what its boundaries there do is not part of this answer"
+                "  the scheme is not symmetric about mirrors across {name}: what its boundaries there do is not part \
+                 of this answer"
             );
         }
         if !stability.aside.is_empty() {
@@ -307,7 +310,8 @@ impl Page<'_> {
                         significant(*dt, 6)
                     ),
                     true => format!(
-                        "no {name} is stable: {beyond} grow with every one, up to {name} = {} by less than a factor of e in 1e7 steps",
+                        "no {name} is stable: {beyond} grow with every one, up to {name} = {} by less than a factor \
+                         of e in 1e7 steps",
                         significant(*dt, 3)
                     ),
                 }
@@ -384,10 +388,10 @@ fn accuracy(out: &mut String, scheme: &Scheme, found: &Dispersion) {
         "\naccuracy, with the coefficients of {}",
         cell(scheme, found.at)
     );
-    let order = |order: Order, what: &str| match order {
-        Order::Power(p) => format!("order {p} in {what}"),
-        Order::Exact => format!("exact in {what}"),
-        Order::Unknown => format!("order in {what} not known"),
+    let order = |order: Order, quantity: &str| match order {
+        Order::Power(p) => format!("order {p} in {quantity}"),
+        Order::Exact => format!("exact in {quantity}"),
+        Order::Unknown => format!("order in {quantity} not known"),
     };
     let _ = writeln!(
         out,
@@ -455,11 +459,14 @@ fn kind_table(out: &mut String, found: &Dispersion, kind: &Kind) {
         1 => String::new(),
         n => format!(", {n} kinds"),
     };
-    let what = match kind.moves {
+    let quantity = match kind.moves {
         true => "phase velocity",
         false => "rate of decay",
     };
-    let _ = writeln!(out, "\n  {title}{count}: {what} over that of the equations");
+    let _ = writeln!(
+        out,
+        "\n  {title}{count}: {quantity} over that of the equations"
+    );
     let mut columns: Vec<Vec<String>> = vec![vec!["points per wavelength".to_owned()]];
     let longest = kind.table.iter().max_by_key(|t| t.len());
     let points: Vec<f64> = longest.map_or(Vec::new(), |t| t.iter().map(|s| s.points).collect());

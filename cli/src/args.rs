@@ -62,21 +62,21 @@ pub enum Command {
 impl Command {
     /// The files that the command writes, each with the calculation that it reads; none where the names of files are
     /// Torre's.
-    pub fn writes_beside(&self) -> Vec<(&Path, &What)> {
-        let (written, what) = match self {
+    pub fn writes_beside(&self) -> Vec<(&Path, &Subject)> {
+        let (written, subject) = match self {
             Command::Run(args) => {
                 let report = report_file(args.report.as_deref());
-                (vec![report, args.timeline.as_deref()], &args.what)
+                (vec![report, args.timeline.as_deref()], &args.subject)
             }
-            Command::Plan(args) => (vec![report_file(args.report.as_deref())], &args.what),
-            Command::Bench(args) => (vec![report_file(args.report.as_deref())], &args.what),
+            Command::Plan(args) => (vec![report_file(args.report.as_deref())], &args.subject),
+            Command::Bench(args) => (vec![report_file(args.report.as_deref())], &args.subject),
             Command::Analyze(args) => {
                 let report = report_file(args.report.as_deref());
-                (vec![args.output.as_deref(), report], &args.what)
+                (vec![args.output.as_deref(), report], &args.subject)
             }
-            Command::Emit(args) => (vec![args.output.as_deref()], &args.what),
-            Command::Cone(args) => (vec![args.output.as_deref()], &args.what),
-            Command::Check(args) => (vec![args.picture.as_deref()], &args.what),
+            Command::Emit(args) => (vec![args.output.as_deref()], &args.subject),
+            Command::Cone(args) => (vec![args.output.as_deref()], &args.subject),
+            Command::Check(args) => (vec![args.picture.as_deref()], &args.subject),
             Command::Plot(_)
             | Command::New(_)
             | Command::Build(_)
@@ -85,7 +85,7 @@ impl Command {
             | Command::Explain(_) => return Vec::new(),
         };
         let written = written.into_iter().flatten();
-        written.map(|file| (file, what)).collect()
+        written.map(|file| (file, subject)).collect()
     }
 }
 
@@ -96,7 +96,7 @@ pub fn report_file(place: Option<&Path>) -> Option<&Path> {
 
 /// Which calculation is meant.
 #[derive(Debug, Args)]
-pub struct What {
+pub struct Subject {
     /// The program, a `.torre` file
     pub file: PathBuf,
     /// The problem, where the file has several
@@ -144,7 +144,7 @@ pub struct Explain {
 #[derive(Debug, Args)]
 pub struct Check {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     /// Write the diagnostics to stdout in this format
     #[arg(long, value_name = "FORMAT")]
     pub report: Option<JsonOnly>,
@@ -162,7 +162,7 @@ pub struct Check {
 #[derive(Debug, Args)]
 pub struct Analyze {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     /// The parameter whose largest stable value is looked for
     #[arg(long, value_name = "NAME", default_value = "dt")]
     pub vary: String,
@@ -183,7 +183,7 @@ pub struct Analyze {
 #[derive(Debug, Args)]
 pub struct Run {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     #[command(flatten)]
     pub how: How,
     #[command(flatten)]
@@ -263,7 +263,7 @@ pub struct PictureArgs {
 #[derive(Debug, Args)]
 pub struct Plot {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     /// The folder with the results of a run of this program
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -274,7 +274,7 @@ pub struct Plot {
 #[derive(Debug, Args)]
 pub struct Cone {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     /// Draw, as SVG, instead of writing the tables
     #[arg(long = "out", short, alias = "output", value_name = "FILE.svg", value_parser = pictures::svg())]
     pub output: Option<PathBuf>,
@@ -295,7 +295,7 @@ pub struct Cone {
 #[derive(Debug, Args)]
 pub struct Plan {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     #[command(flatten)]
     pub how: How,
     #[command(flatten)]
@@ -316,7 +316,7 @@ pub struct Plan {
 #[derive(Debug, Args)]
 pub struct Bench {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     #[command(flatten)]
     pub how: How,
     /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
@@ -348,7 +348,7 @@ pub struct Bench {
 #[derive(Debug, Args)]
 pub struct Emit {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     #[command(flatten)]
     pub holding: Holding,
     /// The GPUs whose pipeline is shown, as for `run`
@@ -371,7 +371,7 @@ pub struct Emit {
 #[derive(Debug, Args)]
 pub struct Build {
     #[command(flatten)]
-    pub what: What,
+    pub subject: Subject,
     /// The folder for the object, the C header and the description in JSON
     #[arg(long = "out", short, alias = "output", value_name = "DIR")]
     pub output: PathBuf,

@@ -36,7 +36,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
 /// Whether a run of the problem would go to a GPU.
 fn is_for_gpu(args: &args::Bench, voice: &Voice) -> Result<bool, Failure> {
     // Messages about the program appear when it is read to be measured.
-    let input = Input::read(&args.what, &Voice::new(true))?;
+    let input = Input::read(&args.subject, &Voice::new(true))?;
     let (source, resolved) = (&input.source, &input.resolved);
     // Measurements do not depend on earlier runs.
     let rates = Rates::modelled();

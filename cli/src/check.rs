@@ -19,20 +19,20 @@ use torre_runtime::run::setup;
 use torre_runtime::world::FileWorld;
 
 pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
-    let what = &args.what;
-    let world = FileWorld::beside(&what.file);
-    let source = input::source(&what.file)?;
-    let options: Options = input::options(what, None);
+    let subject = &args.subject;
+    let world = FileWorld::beside(&subject.file);
+    let source = input::source(&subject.file)?;
+    let options: Options = input::options(subject, None);
     let program = driver::program(&world, &source);
     // With a problem or settings only that calculation is looked at; without them the whole file is.
-    let (mut diagnostics, problems) = match (&program, &what.problem, what.set.is_empty()) {
+    let (mut diagnostics, problems) = match (&program, &subject.problem, subject.set.is_empty()) {
         (Err(diagnostics), ..) => (diagnostics.clone(), Vec::new()),
         (Ok(program), None, true) => (
             program.check(&options),
             program.problems().into_iter().map(Some).collect(),
         ),
         (Ok(program), ..) => match program.resolve(&options) {
-            Ok(resolved) => (resolved.warnings, vec![what.problem.clone()]),
+            Ok(resolved) => (resolved.warnings, vec![subject.problem.clone()]),
             Err(diagnostics) => (diagnostics, Vec::new()),
         },
     };
@@ -74,7 +74,7 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
     match errors {
         0 => {
             voice.show(&diagnostics);
-            let name = what.file.display();
+            let name = subject.file.display();
             match warnings {
                 0 => voice.note(format_args!("{name}: no errors")),
                 n => voice.note(format_args!("{name}: no errors, {n} warning{}", plural(n))),

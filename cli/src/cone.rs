@@ -20,8 +20,8 @@ use torre_runtime::host::SetupError;
 use torre_runtime::plan::{PlanError, Planner};
 
 pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
-    let source = input::source(&args.what.file)?;
-    let resolved = input::inspected(&args.what, voice)?;
+    let source = input::source(&args.subject.file)?;
+    let resolved = input::inspected(&args.subject, voice)?;
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     let given = match &args.schedule {
         Some(text) => given(text, &source, &resolved, &planner)?,

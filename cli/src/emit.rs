@@ -47,9 +47,9 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
         ));
     }
     let text = match args.stage {
-        StageArg::Ast => print(&parse(&input::source(&args.what.file)?)?),
-        StageArg::Scheme => input::inspected(&args.what, voice)?.scheme.to_string(),
-        StageArg::Cones => cones(&input::inspected(&args.what, voice)?.scheme).to_string(),
+        StageArg::Ast => print(&parse(&input::source(&args.subject.file)?)?),
+        StageArg::Scheme => input::inspected(&args.subject, voice)?.scheme.to_string(),
+        StageArg::Cones => cones(&input::inspected(&args.subject, voice)?.scheme).to_string(),
         StageArg::Ptx | StageArg::Towers | StageArg::Pipeline => on_device(args, voice)?,
         StageArg::Plan | StageArg::Llvm | StageArg::Asm if device::is_gpu(&args.target) => {
             on_device(args, voice)?
@@ -85,8 +85,8 @@ struct Scheduled {
 impl Scheduled {
     /// Sizes that are left open are chosen for a run on this machine.
     fn new(args: &args::Emit, voice: &Voice) -> Result<Self, Failure> {
-        let source = input::source(&args.what.file)?;
-        let resolved = input::inspected(&args.what, voice)?;
+        let source = input::source(&args.subject.file)?;
+        let resolved = input::inspected(&args.subject, voice)?;
         let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
         let template = schedule::template(&args.schedule, &source, &resolved, &planner)?;
         let refused = |error| schedule::refused(error, &planner);
@@ -195,8 +195,8 @@ fn machine_code(
 /// The program of a GPU: the plan, or the kernels as LLVM sees them or as the driver does. For towers these are the
 /// kernels of a time block.
 fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
-    let source = input::source(&args.what.file)?;
-    let resolved = input::inspected(&args.what, voice)?;
+    let source = input::source(&args.subject.file)?;
+    let resolved = input::inspected(&args.subject, voice)?;
     let model = device::target(&args.target)?;
     let (plan, _) = device::plan(
         &args.schedule,
@@ -269,7 +269,8 @@ fn pipeline(
     let held = question.decide(&mut plan, &[])?;
     let (Some(held), Some(towers)) = (held, &plan.towers) else {
         return Err(Failure::usage(
-            "one time block at a time is no pipeline: name `--window host`, `--window slabs`, `--window device` or several `--devices`",
+            "one time block at a time is no pipeline: name `--window host`, `--window slabs`, `--window device` or \
+             several `--devices`",
         ));
     };
     let planner = DevicePlanner::new(&resolved.scheme, &resolved.problem, model);

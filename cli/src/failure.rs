@@ -92,7 +92,8 @@ impl From<FileError> for Failure {
                 "go on with it in memory, or name another folder for the files: `--window OTHER --resume DIR`",
             ),
             (codes::CHECKPOINT, _) => Some(
-                "continue with the same scheme, parameters, precision, sources, probes and records as the run that wrote it",
+                "continue with the same scheme, parameters, precision, sources, probes and records as the run that \
+                 wrote it",
             ),
             (codes::IN_USE, _) => Some("wait for its end, or choose another folder"),
             (codes::OTHER_RESULTS, _) => {
@@ -123,7 +124,8 @@ impl From<RunError> for Failure {
             RunError::BlowUp(found) => {
                 let mut diagnostic = Diagnostic::error(codes::BLOW_UP, found.to_string());
                 diagnostic.hint = Some(
-                    "a shorter step may help, and `torre analyze` tells the largest stable one of a linear scheme; `--allow-nonfinite` goes on all the same"
+                    "a shorter step may help, and `torre analyze` tells the largest stable one of a linear scheme; \
+                     `--allow-nonfinite` goes on all the same"
                         .to_owned(),
                 );
                 Failure::new(Exit::BlowUp, diagnostic)
@@ -172,7 +174,8 @@ impl From<DeviceError> for Failure {
                 .into(),
             DeviceError::Code { .. } | DeviceError::Failed { .. } => {
                 Diagnostic::error(codes::BACKEND, format!("the back end `cuda` failed: {error}"))
-                    .hint("another `--backend` may work; if the GPU is fine, this is a defect of Torre: please report it")
+                    .hint("another `--backend` may work; if the GPU is fine, this is a defect of Torre: please report \
+                        it")
                     .into()
             }
         }
@@ -234,7 +237,8 @@ impl From<CompileError> for Failure {
             CompileError::UnknownTarget(name) => Failure::new(
                 Exit::Usage,
                 Diagnostic::error(codes::TARGET, format!("no processor `{name}` is known"))
-                    .hint("use `host`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, `aarch64`, `riscv64`, or a name such as `znver5` or `neoverse-n1`"),
+                    .hint("use `host`, `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, `aarch64`, `riscv64`, or a name such as \
+                        `znver5` or `neoverse-n1`"),
             ),
             CompileError::ForeignTarget { target, host } => Failure::new(
                 Exit::Missing,
@@ -242,7 +246,8 @@ impl From<CompileError> for Failure {
                     codes::TARGET,
                     format!("code for `{target}` may not run on this processor, `{host}`"),
                 )
-                .hint("`emit` and `build` make code for any processor; to run, use `host` or a level such as `x86-64-v3`"),
+                .hint("`emit` and `build` make code for any processor; to run, use `host` or a level such as \
+                    `x86-64-v3`"),
             ),
             CompileError::HostOnly(backend) => Failure::usage(format!(
                 "the back end `{backend}` makes code for this machine only, so `--target` needs `--backend llvm`"

@@ -1,6 +1,6 @@
 //! From the command line to a resolved calculation.
 
-use crate::args::What;
+use crate::args::Subject;
 use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::render::Voice;
@@ -23,25 +23,25 @@ pub fn source(path: &Path) -> Result<Source, Failure> {
 }
 
 /// The options of the command line for the calculation.
-pub fn options(what: &What, memory: Option<u64>) -> Options {
+pub fn options(subject: &Subject, memory: Option<u64>) -> Options {
     Options {
-        problem: what.problem.clone(),
-        precision: what.precision.into(),
-        overrides: what.set.clone(),
+        problem: subject.problem.clone(),
+        precision: subject.precision.into(),
+        overrides: subject.set.clone(),
         memory,
     }
 }
 
 /// Refuses a result in the place of the program, or of a module, an array or a table that it reads.
-pub fn spare(written: &Path, what: &What) -> Result<(), Failure> {
-    write::spare(written, &what.file)?;
+pub fn spare(written: &Path, subject: &Subject) -> Result<(), Failure> {
+    write::spare(written, &subject.file)?;
     // A file that is not there is not read.
     if !written.exists() {
         return Ok(());
     }
-    let world = FileWorld::beside(&what.file);
-    let loaded = source(&what.file)
-        .and_then(|source| Ok(driver::load(&world, &source, &options(what, None))?));
+    let world = FileWorld::beside(&subject.file);
+    let loaded = source(&subject.file)
+        .and_then(|source| Ok(driver::load(&world, &source, &options(subject, None))?));
     // The command itself says what is wrong with a program.
     let Ok(resolved) = loaded else {
         return Ok(());
@@ -65,20 +65,20 @@ pub struct Input {
 
 impl Input {
     /// Reads, parses and resolves a program whose fields are to be in memory, and shows its warnings.
-    pub fn read(what: &What, voice: &Voice) -> Result<Self, Failure> {
+    pub fn read(subject: &Subject, voice: &Voice) -> Result<Self, Failure> {
         let memory = budget::available().map(|a| a.bytes);
-        Self::read_within(what, memory, voice)
+        Self::read_within(subject, memory, voice)
     }
 
     /// The same for a program whose fields are in files: they may be larger than memory.
-    pub fn read_for_files(what: &What, voice: &Voice) -> Result<Self, Failure> {
-        Self::read_within(what, None, voice)
+    pub fn read_for_files(subject: &Subject, voice: &Voice) -> Result<Self, Failure> {
+        Self::read_within(subject, None, voice)
     }
 
-    fn read_within(what: &What, memory: Option<u64>, voice: &Voice) -> Result<Self, Failure> {
-        let world = FileWorld::beside(&what.file);
-        let source = source(&what.file)?;
-        let options = options(what, memory);
+    fn read_within(subject: &Subject, memory: Option<u64>, voice: &Voice) -> Result<Self, Failure> {
+        let world = FileWorld::beside(&subject.file);
+        let source = source(&subject.file)?;
+        let options = options(subject, memory);
         let resolved = driver::load(&world, &source, &options)?;
         voice.show(&resolved.warnings);
         Ok(Self {
@@ -97,10 +97,10 @@ impl Input {
 }
 
 /// The same for commands that only look at the program: sizes are not held against this machine.
-pub fn inspected(what: &What, voice: &Voice) -> Result<Resolved, Failure> {
-    let world = FileWorld::beside(&what.file);
-    let source = source(&what.file)?;
-    let resolved = driver::load(&world, &source, &options(what, None))?;
+pub fn inspected(subject: &Subject, voice: &Voice) -> Result<Resolved, Failure> {
+    let world = FileWorld::beside(&subject.file);
+    let source = source(&subject.file)?;
+    let resolved = driver::load(&world, &source, &options(subject, None))?;
     voice.show(&resolved.warnings);
     Ok(resolved)
 }

@@ -64,8 +64,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
-    for (written, what) in command.writes_beside() {
-        input::spare(written, what)?;
+    for (written, subject) in command.writes_beside() {
+        input::spare(written, subject)?;
     }
     match command {
         Command::New(args) => new::new(args, voice),

@@ -37,8 +37,8 @@ use torre_runtime::rates::Computer;
 use torre_runtime::run::memory;
 
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
-    let source = input::source(&args.what.file)?;
-    let resolved = input::inspected(&args.what, voice)?;
+    let source = input::source(&args.subject.file)?;
+    let resolved = input::inspected(&args.subject, voice)?;
     let target = args.how.target(args.threads)?;
     if target == Target::Gpu {
         return plan_on_device(args, voice, &source, &resolved);

@@ -16,7 +16,7 @@ use torre_runtime::run::record::{Begun, Found, Record};
 use torre_runtime::run::{Outputs, Pictures, Range, Value, VolumeFormat, Wanted, checkpoint};
 
 pub fn plot(args: &args::Plot, voice: &Voice) -> Result<(), Failure> {
-    let input = Input::read_for_files(&args.what, voice)?;
+    let input = Input::read_for_files(&args.subject, voice)?;
     match input.resolved.scheme.precision {
         Precision::F32 => draw::<f32>(args, voice, &input),
         Precision::F64 => draw::<f64>(args, voice, &input),
@@ -37,7 +37,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
     if Record::find(folder) == Found::Nothing {
         return Err(nothing());
     }
-    let name = args.what.file.file_name().unwrap_or_default();
+    let name = args.subject.file.file_name().unwrap_or_default();
     let _claims = Claim::take_all(&[folder], &name.to_string_lossy())?;
     let files = LoadedFiles::load(&input.world, scheme)?;
     let wanted = Wanted {

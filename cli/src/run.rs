@@ -61,8 +61,8 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     timeline::format(args)?;
     let mut clock = Clock::start();
     let input = match args.holding.folder() {
-        Some(_) => Input::read_for_files(&args.what, voice)?,
-        None => Input::read(&args.what, voice)?,
+        Some(_) => Input::read_for_files(&args.subject, voice)?,
+        None => Input::read(&args.subject, voice)?,
     };
     clock.reading = clock.total();
     match input.resolved.scheme.precision {
@@ -197,26 +197,25 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some(gpu) = &gpu {
             plan = None;
             expected = Some((gpu.expected.clone(), gpu.learned_rates.computer.clone()));
-            if let Some(note) = &gpu.plan.note {
-                voice.note(note);
-            }
-            if let Some(Held::Window(plan)) = &gpu.held {
-                voice.note(window::note(plan, &args.holding));
-            }
+            let window = match &gpu.held {
+                Some(Held::Window(plan)) => Some(window::note(plan, &args.holding)),
+                _ => None,
+            };
+            let notes = gpu.plan.note.iter().chain(&window);
+            notes.for_each(|note| voice.note(note));
         }
         let chosen = plan.as_ref().map(|plan| &plan.choice);
         let chosen = chosen.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
         if let (Some((expected, _)), Some(chosen)) = (&expected, chosen) {
-            expected
-                .change(chosen)
-                .iter()
-                .for_each(|text| voice.note(text));
+            let changes = expected.change(chosen);
+            changes.iter().for_each(|text| voice.note(text));
         }
         let Resolved {
             scheme, problem, ..
         } = resolved;
         let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
-        let large = match gpu {
+        let check = match &gpu {
+            _ if small => Check::Reference,
             Some(_) => Check::Processor,
             None => Check::Interpreter,
         };
@@ -235,10 +234,7 @@ impl<'a, T: Value> Run<'a, T> {
             expected,
             threads,
             kept,
-            check: args.verify.then_some(match small {
-                true => Check::Reference,
-                false => large,
-            }),
+            check: args.verify.then_some(check),
             precision: std::marker::PhantomData,
         })
     }
@@ -445,7 +441,8 @@ impl<'a, T: Value> Run<'a, T> {
         }
         if steps_run > 0 && !self.cells_are_set(&outcome) {
             self.voice.note(
-                "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit of the cell size",
+                "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit of \
+                 the cell size",
             );
         }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);

@@ -216,11 +216,11 @@ impl<'a> Subject<'a> {
                     let components = update.why.components.iter();
                     let by: Vec<String> = components.map(|c| format!("`{}`", name(*c))).collect();
                     let message = format!("the update of `{}` is not linear", name(update.target));
-                    let what = update.why.operation.describe();
+                    let operation = update.why.operation.describe();
                     told(
                         update.stage,
                         message,
-                        format!("{what}, of {}", by.join(", ")),
+                        format!("{operation}, of {}", by.join(", ")),
                     )
                 })
                 .collect(),

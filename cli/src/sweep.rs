@@ -95,7 +95,8 @@ pub fn note(plan: &SweepPlan, resolved: &Resolved, holding: &Holding) -> String 
     let steps = resolved.problem.steps;
     let folder = holding.folder().unwrap_or(std::path::Path::new("."));
     format!(
-        "the processor sweeps over the planes of files, {} steps at a time; {} are written to `{}`, and as many are read",
+        "the processor sweeps over the planes of files, {} steps at a time; {} are written to `{}`, and as many are \
+         read",
         plan.steps.min(steps),
         bytes(plan.written(steps)),
         folder.display()
@@ -108,7 +109,8 @@ pub fn text(plan: &SweepPlan, resolved: &Resolved, in_memory: f64) -> String {
     let files = layout.map_or(0, |layout| disk::needed(&layout));
     let allowed = rate(plan, resolved);
     format!(
-        "sweeps over files\n  passes    {:>8} steps each; {} of memory\n  files     {:>8} on the disk; {} written in a run, and as much read\n  expected  {:>8} Gcells/s; the disk allows {}\n",
+        "sweeps over files\n  passes    {:>8} steps each; {} of memory\n  files     {:>8} on the disk; {} written in \
+         a run, and as much read\n  expected  {:>8} Gcells/s; the disk allows {}\n",
         plan.steps,
         bytes(plan.bytes),
         bytes(files),

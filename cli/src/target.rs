@@ -253,13 +253,15 @@ impl Case {
             true => (
                 true,
                 format!(
-                    "{name} computes: {on_gpu} Gcells/s are expected there, {on_processor} on the processor, where `--backend llvm` stays"
+                    "{name} computes: {on_gpu} Gcells/s are expected there, {on_processor} on the processor, where \
+                     `--backend llvm` stays"
                 ),
             ),
             false => (
                 false,
                 format!(
-                    "the processor computes: {on_processor} Gcells/s are expected there, {on_gpu} on {name}, which `--backend cuda` takes"
+                    "the processor computes: {on_processor} Gcells/s are expected there, {on_gpu} on {name}, which \
+                     `--backend cuda` takes"
                 ),
             ),
         }

@@ -18,7 +18,8 @@ use torre_runtime::plan::gpu::{
 use torre_runtime::rates::Kind;
 
 /// Where options of windows have no meaning.
-pub const ONLY_CUDA: &str = "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`, and `--window DIR` with the processor, too";
+pub const ONLY_CUDA: &str = "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`, and \
+    `--window DIR` with the processor, too";
 
 /// The values that the GPU holds, where these are not simply all values with one time block at a time.
 #[derive(Clone, Debug)]

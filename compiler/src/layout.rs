@@ -152,6 +152,54 @@ enum Planes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
+/// The numbers of rows.
+struct RowNumbers {
+    /// Rows of a group.
+    rows: u32,
+    /// Of each component.
+    first_row: Vec<u32>,
+    time_levels: Vec<u32>,
+    first_coef: u32,
+    coefs: Vec<CoefPlace>,
+    /// Of each state, in its zone.
+    state_rows: Vec<u32>,
+}
+
+impl RowNumbers {
+    fn of(scheme: &Scheme) -> RowNumbers {
+        let mut first_row = Vec::new();
+        let mut time_levels = Vec::new();
+        let mut rows = 0u32;
+        for c in &scheme.components {
+            first_row.push(rows);
+            time_levels.push(u32::from(c.time_levels));
+            rows += u32::from(c.time_levels);
+        }
+        let first_coef = rows;
+        let mut of_axis = PerAxis::splat(0u32);
+        let next = |count: &mut u32| {
+            *count += 1;
+            *count - 1
+        };
+        let coefs = scheme.coefs.iter().map(|coef| match coef.only_axis {
+            None => CoefPlace::Row(RowId(next(&mut rows))),
+            Some(axis) => CoefPlace::Axis(next(&mut of_axis[axis])),
+        });
+        let coefs = coefs.collect();
+        let mut of_zone = vec![0u32; scheme.zones.len()];
+        let states = scheme.states.iter();
+        let state_rows = states.map(|s| next(&mut of_zone[s.zone.index()])).collect();
+        RowNumbers {
+            rows,
+            first_row,
+            time_levels,
+            first_coef,
+            coefs,
+            state_rows,
+        }
+    }
+}
+
 impl Layout {
     pub fn new(scheme: &Scheme) -> Result<Layout, TooLarge> {
         let order = match &scheme.grid.axes[Axis::MIDDLE] {
@@ -363,28 +411,8 @@ impl Layout {
     ) -> Result<Layout, TooLarge> {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
-        let mut first_row = Vec::new();
-        let mut time_levels = Vec::new();
-        let mut rows = 0u32;
-        for c in &scheme.components {
-            first_row.push(rows);
-            time_levels.push(u32::from(c.time_levels));
-            rows += u32::from(c.time_levels);
-        }
-        let first_coef = rows;
-        let mut of_axis = PerAxis::splat(0u32);
-        let next = |count: &mut u32| {
-            *count += 1;
-            *count - 1
-        };
-        let coefs = scheme.coefs.iter().map(|coef| match coef.only_axis {
-            None => CoefPlace::Row(RowId(next(&mut rows))),
-            Some(axis) => CoefPlace::Axis(next(&mut of_axis[axis])),
-        });
-        let coefs = coefs.collect();
-        let mut of_zone = vec![0u32; scheme.zones.len()];
-        let states = scheme.states.iter();
-        let state_rows = states.map(|s| next(&mut of_zone[s.zone.index()])).collect();
+        let numbers = RowNumbers::of(scheme);
+        let rows = numbers.rows;
         let wide = |axis: Axis| {
             let [below, above] = reach[axis];
             extent[axis]
@@ -422,10 +450,10 @@ impl Layout {
             Planes::Whole(Order::ByComponent) => mul(row_stride, in_group)?,
             Planes::Whole(Order::ByRow) => mul(pitch, all)?,
             Planes::Stripe { indices, gap } => {
-                let apart = indices.clamp(1, all).checked_add(gap.max(0));
-                let apart = apart.ok_or(TooLarge)?;
-                beyond = mul(group, (all - apart).max(0))?;
-                mul(group, apart)?
+                let distance = indices.clamp(1, all).checked_add(gap.max(0));
+                let distance = distance.ok_or(TooLarge)?;
+                beyond = mul(group, (all - distance).max(0))?;
+                mul(group, distance)?
             }
             Planes::Window(more) => {
                 let page = (PAGE / element_bytes) as i64;
@@ -466,13 +494,13 @@ impl Layout {
             stride,
             origin,
             elements,
-            first_row,
-            time_levels,
-            first_coef,
-            coefs,
+            first_row: numbers.first_row,
+            time_levels: numbers.time_levels,
+            first_coef: numbers.first_coef,
+            coefs: numbers.coefs,
             axis_coefs: PerAxis::splat(AxisCoefs::default()),
             zones: Vec::new(),
-            state_rows,
+            state_rows: numbers.state_rows,
         })
     }
 

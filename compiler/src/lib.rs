@@ -6,9 +6,10 @@
 //! Scheme --cones--> Cones --Frame--> positions in which faces are measured
 //! (text of a schedule, Scheme, Frame) --notation--> Template
 //! (Template, Machine) --candidates--> Schedule with its Prediction
-//! (Scheme, Frame, Schedule) --lower--> TileProgram --verify, check
+//! (Scheme, Frame, Schedule) --check_tiling, lower, verify--> Checked<TileProgram>
 //! (TileProgram, Layout) --kernels--> KernelSet --backend--> Code          CPU
-//! (Scheme, TileProgram, Layout) --tower--> TowerProgram --backend::gpu--> Module --> Ptx          GPU
+//! (Scheme, TileProgram, Layout) --tower--> TowerProgram --verify, backend::gpu--> Module --> Ptx  GPU
+//! (Scheme, Pyramid, Layout) --patch--> PatchProgram --verify, backend::gpu--> Module --> Ptx      GPU
 //! (Towers, Window) --pipeline--> operations of time blocks in flight
 //! ```
 //!
@@ -32,6 +33,7 @@ pub mod incident;
 pub mod injection;
 pub mod kernel;
 pub mod lattice;
+pub mod layerwise;
 pub mod layout;
 pub mod patch;
 pub mod pipeline;

@@ -130,7 +130,8 @@ impl Svg {
         let [width, height] = self.size.map(number);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FONT}\" stroke-linecap=\"round\" stroke-linejoin=\"round\">\n\
+             viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FONT}\" stroke-linecap=\"round\" \
+             stroke-linejoin=\"round\">\n\
              <title>{}</title>\n{}</svg>\n",
             escape(description),
             self.body
@@ -237,7 +238,8 @@ impl Svg {
         let text = escape(text);
         let _ = writeln!(
             self.body,
-            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\"{weight}{turn}>{text}</text>"
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
+             fill=\"{colour}\"{weight}{turn}>{text}</text>"
         );
     }
 

@@ -78,7 +78,8 @@ fn row_kernel(scalar: &str, lanes: u32, third: f64) -> String {
             if masked {
                 writeln!(
                     ir,
-                    "  %{name}.{block} = call {vector} {masked_load}({source}, i32 4, {mask} %m, {vector} zeroinitializer)"
+                    "  %{name}.{block} = call {vector} {masked_load}({source}, i32 4, {mask} %m, {vector} \
+                     zeroinitializer)"
                 )
             } else {
                 writeln!(ir, "  %{name}.{block} = load {vector}, {source}, align 4")
@@ -162,7 +163,7 @@ fn check_row<T: Copy + PartialEq + std::fmt::Debug>(
     entry: &Entry<Row<T>>,
     from: fn(f64) -> T,
     expected: fn(T, T, T, T) -> T,
-    what: &str,
+    name: &str,
 ) {
     for length in LENGTHS {
         let numbers: Vec<T> = samples(2 * length + 4).into_iter().map(from).collect();
@@ -175,7 +176,7 @@ fn check_row<T: Copy + PartialEq + std::fmt::Debug>(
             .map(|i| expected(a[i], a[i + 1], a[i + 2], b[i]))
             .collect();
         reference.extend([untouched; 2]);
-        assert_eq!(o, reference, "{what}, length {length}");
+        assert_eq!(o, reference, "{name}, length {length}");
     }
 }
 
@@ -183,7 +184,7 @@ fn check_row<T: Copy + PartialEq + std::fmt::Debug>(
 fn vector_rows_give_the_bits_of_scalar_rust() {
     for cpu in runnable() {
         for passes in ["", Passes::CPU.as_str(), "default<O3>"] {
-            let what = format!("{} after `{passes}`", cpu.target);
+            let name = format!("{} after `{passes}`", cpu.target);
             let third = f64::from(1.0f32 / 3.0);
             let ir = row_kernel("float", cpu.lanes(4), third);
             // SAFETY: `@row` has this signature.
@@ -193,7 +194,7 @@ fn vector_rows_give_the_bits_of_scalar_rust() {
                 let t = a1.mul_add(b, a0 * (1.0f32 / 3.0));
                 a2.mul_add(0.25, t).to_bits()
             };
-            check_row(&row.unwrap(), |x| (x as f32).to_bits(), expected, &what);
+            check_row(&row.unwrap(), |x| (x as f32).to_bits(), expected, &name);
 
             let ir = row_kernel("double", cpu.lanes(8), 1.0 / 3.0);
             // SAFETY: `@row` has this signature.
@@ -203,7 +204,7 @@ fn vector_rows_give_the_bits_of_scalar_rust() {
                 let t = a1.mul_add(b, a0 * (1.0 / 3.0));
                 a2.mul_add(0.25, t).to_bits()
             };
-            check_row(&row.unwrap(), f64::to_bits, expected, &what);
+            check_row(&row.unwrap(), f64::to_bits, expected, &name);
         }
     }
 }
@@ -320,7 +321,7 @@ fn bad_input_is_an_error_with_its_reason() {
         "{error}"
     );
     let error = attempt("define void @f() { ret void }\0 more", target, "");
-    assert_eq!(error, Error::ZeroByte { what: "IR" });
+    assert_eq!(error, Error::ZeroByte { name: "IR" });
     // Uses a value where it is not defined on every path.
     let ir = "define i32 @f(i1 %c) {
   br i1 %c, label %a, label %b

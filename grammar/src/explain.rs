@@ -297,7 +297,7 @@ fn unknown(
     source: &Source,
     found: &Found<'_>,
     code: Code,
-    what: &str,
+    kind: &str,
     words: &[&str],
     and: &str,
 ) -> Diagnostic {
@@ -322,7 +322,7 @@ fn unknown(
             format!("what may stand here begins with {}{and}", enumerate(&list))
         }
     };
-    Diagnostic::error(code, format!("`{}` begins no {what}", shorten(word)))
+    Diagnostic::error(code, format!("`{}` begins no {kind}", shorten(word)))
         .at(source, found.span, "not known here")
         .hint(hint)
 }

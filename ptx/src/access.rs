@@ -2,7 +2,7 @@
 
 use crate::alu::{LANES, lanes};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
-use crate::counts::{bank_passes, sectors};
+use crate::counts::{Pieces, bank_passes, sectors};
 use crate::error::{Fault, FaultKind};
 use crate::exec::Flow;
 use crate::launch::Launch;
@@ -25,7 +25,7 @@ impl Launch<'_> {
         address: u64,
         bytes: usize,
     ) -> Result<Place, Fault> {
-        let inside = |base: u64, size: usize, what: &str| {
+        let inside = |base: u64, size: usize, name: &str| {
             let at = address.wrapping_sub(base);
             if address >= base
                 && at
@@ -35,7 +35,7 @@ impl Launch<'_> {
                 return Ok(at as usize);
             }
             let message =
-                format!("{bytes} bytes of {what}, which has {size} bytes from 0x{base:x}");
+                format!("{bytes} bytes of {name}, which has {size} bytes from 0x{base:x}");
             Err(Fault::new(FaultKind::OutOfBounds, message).at(address))
         };
         let (space, start) = space.of(address);
@@ -85,10 +85,10 @@ impl Launch<'_> {
         place: Place,
         count: usize,
     ) -> Result<&'b [u8], Fault> {
-        let unwritten = |written: &[bool], what: &str| match written.iter().position(|byte| !byte) {
+        let unwritten = |written: &[bool], name: &str| match written.iter().position(|byte| !byte) {
             None => Ok(()),
             Some(byte) => {
-                let message = format!("byte {byte} of {count} bytes of {what} was never written");
+                let message = format!("byte {byte} of {count} bytes of {name} was never written");
                 Err(Fault::new(FaultKind::UninitialisedMemory, message))
             }
         };
@@ -185,23 +185,27 @@ impl Launch<'_> {
     fn count(&mut self, place: Place, addresses: &[u64; LANES], bytes: usize, kind: AccessKind) {
         let bytes = bytes as u32;
         let counts = match place {
-            _ if !self.options.pieces => [0, 0],
-            Place::Global { .. } => [sectors(addresses, self.at.active, bytes), 0],
+            _ if !self.options.pieces => Pieces::default(),
+            Place::Global { .. } => Pieces {
+                taken: sectors(addresses, self.at.active, bytes),
+                ideal: 0,
+            },
             Place::Shared(_) | Place::Peer { .. } => {
-                bank_passes(addresses, self.at.active, bytes).into()
+                let (taken, ideal) = bank_passes(addresses, self.at.active, bytes);
+                Pieces { taken, ideal }
             }
-            _ => [0, 0],
+            _ => Pieces::default(),
         };
         self.add_traffic(place, kind, bytes, counts);
     }
 
-    /// Adds an access of a warp, with the pieces that it takes and the least possible number.
+    /// Adds an access of a warp.
     pub(crate) fn add_traffic(
         &mut self,
         place: Place,
         kind: AccessKind,
         bytes: u32,
-        [pieces, ideal]: [u64; 2],
+        pieces: Pieces,
     ) {
         let counts = &mut self.counts;
         let traffic = match (place, kind) {
@@ -214,8 +218,8 @@ impl Launch<'_> {
         };
         traffic.accesses += 1;
         traffic.bytes += u64::from(bytes * self.at.active.count_ones());
-        traffic.pieces += pieces;
-        traffic.ideal += ideal;
+        traffic.pieces += pieces.taken;
+        traffic.ideal += pieces.ideal;
     }
 
     #[inline(always)]

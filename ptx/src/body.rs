@@ -260,7 +260,10 @@ impl<'a> Body<'a> {
 
     /// A variable of the module in global or constant memory, if an operand names it.
     pub(crate) fn module_variable(&mut self, index: u32, operands: &[Operand<'a>], name: &str) {
-        let named = |operand: &Operand| matches!(operand, Operand::Word(word) | Operand::Memory(word, _) if *word == name);
+        let named = |operand: &Operand| match operand {
+            Operand::Word(word) | Operand::Memory(word, _) => *word == name,
+            _ => false,
+        };
         if operands.iter().any(named) && self.find_place(name).is_none() {
             self.scopes[0]
                 .places

@@ -74,7 +74,7 @@ impl Stamps {
     /// same thread.
     #[inline(always)]
     fn known(&self, lanes: &Lanes) -> Eight {
-        let Who { stamp, floors } = lanes.who;
+        let Accessor { stamp, floors } = lanes.accessor;
         each(|i| {
             let warp = self.packed[i] & Stamp::WARP;
             let floor = floors[(warp >> Stamp::WARP_AT) as usize % MOST_WARPS];
@@ -98,7 +98,7 @@ impl Stamps {
 
 /// The lanes that access cells, and the knowledge that all of them have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Who<'a> {
+pub(crate) struct Accessor<'a> {
     /// The stamp of the access, but for the lanes.
     pub(crate) stamp: Stamp,
     /// The time up to which all of them know all threads of each warp of their block.
@@ -108,7 +108,7 @@ pub(crate) struct Who<'a> {
 /// The lanes that access eight cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes<'a> {
-    pub(crate) who: Who<'a>,
+    pub(crate) accessor: Accessor<'a>,
     /// The bit of each cell's lane.
     pub(crate) bits: Eight,
     /// Which cells are accessed.
@@ -176,7 +176,7 @@ impl Cells {
     /// Keeps weak reads of one kind; which ones are left.
     #[inline(always)]
     pub(crate) fn read(&mut self, lanes: &Lanes, kept: Kept) -> u32 {
-        let stamp = &lanes.who.stamp;
+        let stamp = &lanes.accessor.stamp;
         let mut follows = self.write.known(lanes);
         if kept == Kept::Unwritten {
             follows = each(|i| (self.write.time[i] == 0).mask());
@@ -215,7 +215,7 @@ impl Cells {
     /// Keeps weak writes that are known to come after the accesses before; which ones are left.
     #[inline(always)]
     pub(crate) fn write(&mut self, lanes: &Lanes) -> u32 {
-        let stamp = &lanes.who.stamp;
+        let stamp = &lanes.accessor.stamp;
         let unknown = self.unknown(lanes);
         let done = each(|i| lanes.active[i] & !unknown[i]);
         let pick = |done: u32, new: u32, old: u32| new & done | old & !done;

@@ -526,13 +526,13 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// Lanes of a warp arrive, of which each has its view.
-    pub(crate) fn add(&mut self, who: Presence, views: &[View]) {
-        for lane in lanes(who.lanes) {
+    pub(crate) fn add(&mut self, presence: Presence, views: &[View]) {
+        for lane in lanes(presence.lanes) {
             if let Some(view) = views.get(lane) {
                 self.add_view(view);
             }
         }
-        self.stamp(who);
+        self.stamp(presence);
     }
 
     /// A thread arrives with the knowledge that it had some time ago.
@@ -542,10 +542,12 @@ impl Arrivals {
     }
 
     /// Something has arrived that no thread waits with.
-    pub(crate) fn stamp(&mut self, who: Presence) {
+    pub(crate) fn stamp(&mut self, presence: Presence) {
         match self.stamps.last_mut() {
-            Some(last) if last.warp == who.warp && last.time == who.time => last.lanes |= who.lanes,
-            _ => self.stamps.push(who),
+            Some(last) if last.warp == presence.warp && last.time == presence.time => {
+                last.lanes |= presence.lanes
+            }
+            _ => self.stamps.push(presence),
         }
     }
 

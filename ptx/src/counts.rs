@@ -14,6 +14,14 @@ pub struct Executed {
     pub threads: u64,
 }
 
+/// The pieces of an access of a warp.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pieces {
+    pub taken: u64,
+    /// The least possible number; 0 where it is not counted.
+    pub ideal: u64,
+}
+
 /// Accesses to a kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {

@@ -12,7 +12,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// Parses a text; the first thing that is wrong or not interpreted here is the error.
+    /// Parses a text; the first statement that is wrong or not interpreted here is the error.
     pub fn parse(source: &str) -> Result<Module, Error> {
         crate::parse::module(source).map_err(|error| error.with_text(source))
     }

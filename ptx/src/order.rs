@@ -226,7 +226,7 @@ impl Launch<'_> {
             .get(conflict.before.pc() as usize)
             .map_or(0, |inst| inst.line);
         let text = self.entry.line_text(line);
-        let who = if conflict.before.warp() == self.shape.warps {
+        let writer = if conflict.before.warp() == self.shape.warps {
             format!(
                 "an asynchronous copy of block {:?}",
                 self.shape.block_id(block)
@@ -240,16 +240,16 @@ impl Launch<'_> {
         let message = match fault {
             FaultKind::ReadOnly => {
                 format!(
-                    "a read through the read-only path of what {who} writes at line {line} `{text}`"
+                    "a read through the read-only path of a value that {writer} writes at line {line} `{text}`"
                 )
             }
             FaultKind::ProxyFence => {
                 format!(
-                    "no `fence.proxy.async` lies between this copy and the write by {who} at line {line} `{text}`"
+                    "no `fence.proxy.async` lies between this copy and the write by {writer} at line {line} `{text}`"
                 )
             }
             _ => format!(
-                "nothing orders this {this} and the {that} by {who} at line {line} `{text}`"
+                "nothing orders this {this} and the {that} by {writer} at line {line} `{text}`"
             ),
         };
         Fault::new(fault, message)
@@ -333,12 +333,12 @@ impl Launch<'_> {
             return;
         }
         let state = &mut block.warps[warp];
-        let who = Presence {
+        let presence = Presence {
             warp: warp as u32,
             lanes: mask,
             time: state.clock,
         };
-        arrivals.add(who, &state.views);
+        arrivals.add(presence, &state.views);
     }
 
     /// Later accesses of a warp are no part of what its threads have published.

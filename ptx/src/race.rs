@@ -3,7 +3,7 @@
 //! An access is a race if the thread does not know of an access before it and one of the two writes; accesses that are
 //! both strong (atomic, relaxed, acquire, release or volatile) never race with each other.
 
-use crate::cells::{EIGHT, Lanes, Truth, Who, each as eight};
+use crate::cells::{Accessor, EIGHT, Lanes, Truth, each as eight};
 use crate::clock::{Floors, MOST_WARPS, Presence, Published, Sight, View};
 use crate::op::{AccessKind, Scope, Strength};
 
@@ -182,8 +182,8 @@ impl<'a> Crew<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn who(&self) -> Who<'a> {
-        Who {
+    pub(crate) fn accessor(&self) -> Accessor<'a> {
+        Accessor {
             stamp: self.actor.stamp(),
             floors: self.floors,
         }
@@ -232,7 +232,7 @@ impl Run {
 
     /// The part of it in the eight cells from the one of `first` on.
     #[inline(always)]
-    pub(crate) fn lanes<'a>(&self, first: usize, who: Who<'a>) -> Lanes<'a> {
+    pub(crate) fn lanes<'a>(&self, first: usize, accessor: Accessor<'a>) -> Lanes<'a> {
         let (from, to) = (self.pieces.start, self.pieces.end);
         let (from, to) = (
             from.saturating_sub(first) as u32,
@@ -241,7 +241,7 @@ impl Run {
         let ahead = (first as u32).wrapping_sub(self.pieces.start as u32);
         let (lane, each) = (self.lane as u32, self.each);
         Lanes {
-            who,
+            accessor,
             bits: eight(|i| 1 << (lane.wrapping_add(ahead.wrapping_add(i as u32) >> each) & 31)),
             active: eight(|i| (i as u32 >= from).mask() & ((i as u32) < to).mask()),
         }

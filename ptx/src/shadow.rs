@@ -275,7 +275,7 @@ impl Shadow {
         access: impl Fn(&mut Cells, &Lanes) -> u32,
         mut left: impl FnMut(&mut Shadow, usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        let who = crew.who();
+        let accessor = crew.accessor();
         let mut first = run.pieces.start / EIGHT * EIGHT;
         while first < run.pieces.end {
             let from = first.max(run.pieces.start);
@@ -289,7 +289,7 @@ impl Shadow {
                 first = end;
                 continue;
             }
-            let lanes = run.lanes(first, who);
+            let lanes = run.lanes(first, accessor);
             let mut rest = access(self.cells(first), &lanes);
             while rest != 0 {
                 left(self, first + rest.trailing_zeros() as usize)?;

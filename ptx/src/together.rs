@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::access::number;
 use crate::alu::{LANES, Row, has_vectors, lanes, uniform};
 use crate::block::{ARRIVING, Block, OBJECT, WRITTEN};
-use crate::counts::{Pattern, bank_passes_of, sectors_of};
+use crate::counts::{Pattern, Pieces, bank_passes_of, sectors_of};
 use crate::error::Fault;
 use crate::launch::Launch;
 use crate::memory::{PARAM_BASE, SHARED_BASE};
@@ -261,7 +261,7 @@ impl Launch<'_> {
     #[inline(always)]
     fn count_region(&mut self, region: &Region, kind: AccessKind) {
         if !self.options.pieces {
-            return self.add_traffic(region.place, kind, region.bytes, [0, 0]);
+            return self.add_traffic(region.place, kind, region.bytes, Pieces::default());
         }
         let pattern = Pattern {
             first: region.address(region.active.trailing_zeros() as usize % LANES),
@@ -270,12 +270,12 @@ impl Launch<'_> {
         };
         let runs = || region.runs().map(|run| (run, region.address(run.lane)));
         let addresses = || std::array::from_fn(|lane| region.address(lane));
-        let (pieces, ideal) = match region.place {
+        let (taken, ideal) = match region.place {
             Place::Global { .. } => (sectors_of(&pattern, runs(), region.active, addresses), 0),
             Place::Shared(_) => bank_passes_of(&pattern, runs, region.active, addresses),
             _ => return,
         };
-        self.add_traffic(region.place, kind, region.bytes, [pieces, ideal]);
+        self.add_traffic(region.place, kind, region.bytes, Pieces { taken, ideal });
     }
 
     vectorised!(load_strongly, load_strongly_any, load_strongly_avx2);

@@ -17,7 +17,7 @@ pub(crate) struct Circle {
 
 fn failed(message: impl ToString) -> DeviceError {
     DeviceError::Failed {
-        what: "writing",
+        operation: "writing",
         message: message.to_string(),
     }
 }

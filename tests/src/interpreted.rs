@@ -222,9 +222,9 @@ impl InterpretedPeers {
     }
 }
 
-fn failed(what: &'static str, message: impl ToString) -> DeviceError {
+fn failed(operation: &'static str, message: impl ToString) -> DeviceError {
     DeviceError::Failed {
-        what,
+        operation,
         message: message.to_string(),
     }
 }

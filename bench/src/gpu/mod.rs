@@ -215,7 +215,7 @@ fn check_table(checks: &[Check]) -> Table {
             check.point.case.name.to_string(),
             domain(&check.point.cells),
             check.point.precision.to_string(),
-            check.what.clone(),
+            check.name.clone(),
             check.result(),
         ]);
     }

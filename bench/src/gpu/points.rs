@@ -279,7 +279,7 @@ fn baseline(answer: &Json) -> Result<Rate, String> {
 #[derive(Clone, Debug)]
 pub struct Check {
     pub point: Point,
-    pub what: String,
+    pub name: String,
     pub found: Agreement,
 }
 
@@ -314,7 +314,7 @@ impl Check {
             "case": self.point.case.name,
             "precision": self.point.precision.to_string(),
             "cells": self.point.cells,
-            "what": self.what,
+            "what": self.name,
             "holds": self.holds(),
             "result": self.result(),
         })
@@ -349,7 +349,7 @@ pub fn check(
         let relative = answer.get("relative_l2").and_then(Json::as_f64);
         checks.push(Check {
             point: point.clone(),
-            what: format!("{BASELINE} on {} beside the CPU", domain(small)),
+            name: format!("{BASELINE} on {} beside the CPU", domain(small)),
             found: Agreement::Error {
                 relative: relative.unwrap_or(f64::NAN),
                 allowed: allowed(point.precision),
@@ -391,7 +391,7 @@ fn check_towers<T: Value>(point: &Point, setting: Setting<'_>) -> Result<Vec<Che
         let differ = layerwise.iter().zip(&towers).filter(|(a, b)| a != b);
         checks.push(Check {
             point: point.clone(),
-            what: format!("{name} beside layerwise, {steps} steps"),
+            name: format!("{name} beside layerwise, {steps} steps"),
             found: Agreement::Rows {
                 differ: differ.count(),
                 all: layerwise.len().min(towers.len()),

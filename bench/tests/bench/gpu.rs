@@ -34,7 +34,7 @@ fn towers_have_the_bits_of_layerwise_kernels() {
         let checks = points::check(point, setting(&args, &device), None).expect("towers run");
         assert_eq!(checks.len(), 1, "{point}");
         for check in checks {
-            assert!(check.holds(), "{point}: {} {}", check.what, check.result());
+            assert!(check.holds(), "{point}: {} {}", check.name, check.result());
         }
     }
 }
@@ -58,7 +58,7 @@ fn problems_in_files_are_checked() {
     let checks = points::check(&points[0], setting(&args, &device), None).expect("towers run");
     assert_eq!(checks.len(), 1);
     for check in checks {
-        assert!(check.holds(), "{} {}", check.what, check.result());
+        assert!(check.holds(), "{} {}", check.name, check.result());
     }
     let args = self::args("--gpu-file nowhere.torre");
     assert!(all_points(&args).is_err());

@@ -99,11 +99,11 @@ fn window(text: &str) -> Result<WindowArg, String> {
 
 /// Slabs, if a text begins with them.
 fn slabs_in(text: &str) -> Result<Option<WindowArg>, String> {
-    let (what, folder) = match text.split_once(" in ") {
-        Some((what, folder)) => (what.trim_end(), Some(folder.trim())),
+    let (held, folder) = match text.split_once(" in ") {
+        Some((held, folder)) => (held.trim_end(), Some(folder.trim())),
         None => (text, None),
     };
-    let sizes = match (what, what.strip_prefix("slabs(")) {
+    let sizes = match (held, held.strip_prefix("slabs(")) {
         ("slabs", _) => SlabSizes::default(),
         (_, Some(sizes)) => slabs(sizes)?,
         (_, None) => return Ok(None),

@@ -9,10 +9,10 @@ use crate::render::Voice;
 use crate::schedule;
 use std::time::{Duration, Instant};
 use torre_compiler::backend::gpu::Ptx;
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cost::Choice;
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::layerwise::Shape;
 use torre_compiler::problem::Problem;
 use torre_compiler::schedule::Template;
 use torre_compiler::scheme::{Precision, Scheme};
@@ -33,7 +33,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         source,
         resolved,
         ..
-    } = Input::read(&args.what, voice)?;
+    } = Input::read(&args.subject, voice)?;
     let scheme = &resolved.scheme;
     let (device, model) = device::opened(args.how.device()?, &args.how.target)?;
     let problem = quiet(&resolved.problem, STEPS);

@@ -33,7 +33,7 @@ pub fn bench(args: &args::Bench, voice: &Voice, backend: BackendChoice) -> Resul
         source,
         resolved,
         ..
-    } = Input::read(&args.what, voice)?;
+    } = Input::read(&args.subject, voice)?;
     let threads = args.threads.map_or_else(threads::available, |n| n as usize);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     let machine = schedule::machine(threads);

@@ -168,7 +168,8 @@ impl Header<'_> {
         };
         writeln!(
             out,
-            "\n/* Per component: cell indices that are stored along x, y, z; the first of its rows in a group; the versions that are kept;\n\
+            "\n/* Per component: cell indices that are stored along x, y, z; the first of its rows in a group; the \
+             versions that are kept;\n\
              \x20  the updates in a step. Absent axes have one index: two axes are x and z, one is z. */"
         )?;
         let n = scheme.components.len();
@@ -232,8 +233,10 @@ impl Header<'_> {
         let position = |id: ComponentId| scheme.component(id).position;
         writeln!(
             out,
-            "/* The ghosts of index i along an axis: other indices, beyond the ends, where its value appears, some with the other sign.\n\
-             \x20  Per component, axis and end: sign, by, negated. The value at i appears again at sign * i + by; nowhere if sign is 0. */\n\
+            "/* The ghosts of index i along an axis: other indices, beyond the ends, where its value appears, some \
+             with the other sign.\n\
+             \x20  Per component, axis and end: sign, by, negated. The value at i appears again at sign * i + by; \
+             nowhere if sign is 0. */\n\
              static const int64_t {p}_reach[3][2] = {{{reach}}};\n\
              static const int {p}_odd[{count}] = {{{odd}}}; /* values at z = 0 are 0 */\n\
              static inline int {p}_list(int axis, int component, int64_t i, int64_t index[2], int negated[2]) {{\n\
@@ -327,7 +330,8 @@ impl Header<'_> {
              \x20 {p}_real rounded = ({p}_real)value;\n\
              \x20 return -{threshold} < rounded && rounded < {threshold} ? 0 : rounded;\n\
              }}\n\n\
-             /* Takes memory and fills it with coefficients and start values; 0 on success, -1 if there is not enough memory. */\n\
+             /* Takes memory and fills it with coefficients and start values; 0 on success, -1 if there is not enough \
+             memory. */\n\
              static inline int {p}_init({p} *self{files}) {{\n\
              \x20 size_t bytes = (size_t){p}_ELEMENTS * sizeof({p}_real);\n\
              \x20 self->steps = 0;\n\

@@ -20,7 +20,8 @@ use torre_compiler::backend::llvm::cpu::{Shape, emit};
 use torre_compiler::backend::llvm::library::{self as llvm, Cpu, Library, Options};
 use torre_compiler::kernel::record_width;
 use torre_compiler::lattice::PerAxis;
-use torre_compiler::scheme::{CoefId, StateId};
+use torre_compiler::layout::Layout;
+use torre_compiler::scheme::{CoefId, Scheme, StateId};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::host::SetupError;
 use torre_runtime::program::{self, CompileError, TargetChoice};
@@ -30,7 +31,7 @@ use torre_runtime::program::{self, CompileError, TargetChoice};
 const PREFIX: &str = "torre";
 
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
-    let resolved = input::inspected(&args.what, voice)?;
+    let resolved = input::inspected(&args.subject, voice)?;
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
     if !problem.incidents.is_empty() {
         return Err(Diagnostic::error(
@@ -90,7 +91,43 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
         ..
     } = header;
     let layout = &set.layout;
-    let components: Vec<Value> = scheme
+    json!({
+        "torre": env!("CARGO_PKG_VERSION"),
+        "scheme": scheme.name,
+        "problem": problem.name,
+        "domain": domain(scheme),
+        "steps": problem.steps,
+        "precision": scheme.precision.to_string(),
+        "dt": scheme.grid.dt,
+        "spacing": list(scheme.grid.spacing),
+        "target": header.target,
+        "triple": cpu.target.triple,
+        "vector_bits": cpu.vector_bits,
+        "llvm": library.version().to_string(),
+        "signature in zones": "void kernel(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi)",
+        "numbers of a run in zones": record_width(layout),
+        "signature": "void kernel(void *base, const struct { int64_t offset, groups; } *runs, int64_t count, \
+            int64_t lo, int64_t hi)",
+        "layout": {
+            "element_bytes": layout.element_bytes,
+            "elements": layout.elements,
+            "alignment": torre_compiler::layout::ALIGNMENT,
+            "origin": layout.origin,
+            "row_stride": layout.row_stride,
+            "stride": list(layout.stride),
+            "rows": layout.rows,
+        },
+        "components": components(header),
+        "coefficients": coefficients(scheme, layout),
+        "states": states(scheme, layout),
+        "phases": scheme.phases(),
+        "kernels": kernels(header),
+    })
+}
+
+fn components(header: &Header<'_>) -> Vec<Value> {
+    let Header { scheme, set, .. } = header;
+    scheme
         .component_ids()
         .map(|id| {
             let c = scheme.component(id);
@@ -101,11 +138,14 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
                 "time": c.time.as_f64(),
                 "time levels": c.time_levels,
                 "extent": list(scheme.extent(id).map(|i| i.hi)),
-                "first_row": layout.row(id, 0).0,
+                "first_row": set.layout.row(id, 0).0,
             })
         })
-        .collect();
-    let coefs: Vec<Value> = scheme
+        .collect()
+}
+
+fn coefficients(scheme: &Scheme, layout: &Layout) -> Vec<Value> {
+    scheme
         .coefs
         .iter()
         .enumerate()
@@ -121,8 +161,11 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
                 }),
             }
         })
-        .collect();
-    let states: Vec<Value> = (scheme.states.iter().zip((0..).map(StateId)))
+        .collect()
+}
+
+fn states(scheme: &Scheme, layout: &Layout) -> Vec<Value> {
+    (scheme.states.iter().zip((0..).map(StateId)))
         .map(|(state, id)| {
             let own = &layout.zones[state.zone.index()];
             let boxes: Vec<Value> = (own.boxes.iter())
@@ -143,9 +186,17 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
                 "boxes": boxes,
             })
         })
-        .collect();
-    let kernels: Vec<Value> = set
-        .kernels
+        .collect()
+}
+
+fn kernels(header: &Header<'_>) -> Vec<Value> {
+    let Header {
+        scheme,
+        problem,
+        set,
+        ..
+    } = header;
+    set.kernels
         .iter()
         .map(|kernel| {
             let targets: Vec<&str> = kernel
@@ -160,36 +211,5 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
                 "zones": kernel.zones.iter().map(|zone| &scheme.zones[zone.index()].name).collect::<Vec<_>>(),
             })
         })
-        .collect();
-    json!({
-        "torre": env!("CARGO_PKG_VERSION"),
-        "scheme": scheme.name,
-        "problem": problem.name,
-        "domain": domain(scheme),
-        "steps": problem.steps,
-        "precision": scheme.precision.to_string(),
-        "dt": scheme.grid.dt,
-        "spacing": list(scheme.grid.spacing),
-        "target": header.target,
-        "triple": cpu.target.triple,
-        "vector_bits": cpu.vector_bits,
-        "llvm": library.version().to_string(),
-        "signature in zones": "void kernel(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi)",
-        "numbers of a run in zones": record_width(layout),
-        "signature": "void kernel(void *base, const struct { int64_t offset, groups; } *runs, int64_t count, int64_t lo, int64_t hi)",
-        "layout": {
-            "element_bytes": layout.element_bytes,
-            "elements": layout.elements,
-            "alignment": torre_compiler::layout::ALIGNMENT,
-            "origin": layout.origin,
-            "row_stride": layout.row_stride,
-            "stride": list(layout.stride),
-            "rows": layout.rows,
-        },
-        "components": components,
-        "coefficients": coefs,
-        "states": states,
-        "phases": scheme.phases(),
-        "kernels": kernels,
-    })
+        .collect()
 }

@@ -147,7 +147,7 @@ impl Picture<'_> {
                 leads: Vec::new(),
             });
         }
-        let what = Section {
+        let view = Section {
             component,
             axis,
             steps,
@@ -160,24 +160,24 @@ impl Picture<'_> {
             whole: false,
             stressed: self.wrong,
         };
-        let what = match args.component {
-            Some(_) => what,
-            None => self.whole_tile(what),
+        let view = match args.component {
+            Some(_) => view,
+            None => self.whole_tile(view),
         };
-        Ok(section(self.scheme, self.cones, &what))
+        Ok(section(self.scheme, self.cones, &view))
     }
 
     /// The same with one whole tile and its past, where a tile is small enough to be seen and nothing else is to be
     /// shown.
-    fn whole_tile(&self, what: Section) -> Section {
+    fn whole_tile(&self, view: Section) -> Section {
         let stages = i64::from(self.cones.stages.max(1));
-        let height = match &what.overlap {
+        let height = match &view.overlap {
             Some(overlap) => overlap.stages.len() as i64,
             None => self.height,
         };
-        let tiled = what.overlap.is_some() || !what.cuts.is_empty();
-        if !tiled || height > MOST_WHOLE || what.stressed.is_some() {
-            return what;
+        let tiled = view.overlap.is_some() || !view.cuts.is_empty();
+        if !tiled || height > MOST_WHOLE || view.stressed.is_some() {
+            return view;
         }
         // The time block is the second one, so that there is one below it.
         let top = (2 * height).max(MOST_WHOLE.min(5));
@@ -185,7 +185,7 @@ impl Picture<'_> {
             steps: (top / stages).max(1) as u32,
             later: 1,
             whole: true,
-            ..what
+            ..view
         }
     }
 
@@ -194,13 +194,13 @@ impl Picture<'_> {
         let cuts = self.cuts_across(axes);
         let tile = self.middle_tile(&cuts);
         let stages = i64::from(self.cones.stages.max(1));
-        let what = Footprint {
+        let view = Footprint {
             axes,
             cuts,
             tile,
             stages: 0..(2 * stages).min(self.height).clamp(1, MOST_PANELS),
         };
-        Ok(footprint(self.scheme, &what))
+        Ok(footprint(self.scheme, &view))
     }
 
     fn solid(&self, args: &args::Cone) -> Result<String, Failure> {

@@ -67,7 +67,7 @@ impl<T: Value> Run<'_, T> {
             .map(PathBuf::as_path)
             .chain(args.holding.folder())
             .collect();
-        let name = args.what.file.file_name().unwrap_or_default();
+        let name = args.subject.file.file_name().unwrap_or_default();
         let claims = Claim::take_all(&folders, &name.to_string_lossy())?;
         for claim in claims.iter().filter(|claim| !claim.is_locked()) {
             self.voice.note(format_args!(
@@ -187,7 +187,8 @@ impl<T: Value> Run<'_, T> {
         let folder = folder.display();
         let message = format!("`{folder}` has the state {whose}");
         let hint = format!(
-            "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside `--out`"
+            "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside \
+             `--out`"
         );
         Err(Diagnostic::error(codes::OTHER_RESULTS, message)
             .hint(hint)
@@ -209,7 +210,7 @@ impl<T: Value> Run<'_, T> {
 
     /// Refuses results in the place of files that the run reads.
     fn spare_inputs(&self, folder: &Path, files: &LoadedFiles) -> Result<(), Failure> {
-        let source = self.args.what.file.as_path();
+        let source = self.args.subject.file.as_path();
         let tables = self.input.tables().map(|(path, _)| path);
         let inside = files
             .paths()

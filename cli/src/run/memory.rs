@@ -18,7 +18,7 @@ use torre_runtime::run::{Literal, Value};
 /// A part of the memory of a run, in bytes.
 struct Part {
     bytes: u64,
-    what: &'static str,
+    name: &'static str,
     /// A remedy if the run fits without it.
     hint: &'static str,
 }
@@ -54,7 +54,7 @@ impl<T: Value> Run<'_, T> {
         let list: Vec<String> = parts
             .iter()
             .filter(|part| part.bytes > 0)
-            .map(|part| format!("{} for {}", bytes(part.bytes), part.what))
+            .map(|part| format!("{} for {}", bytes(part.bytes), part.name))
             .collect();
         let bound = match available.bound {
             Bound::Machine => "this machine has",
@@ -106,7 +106,7 @@ impl<T: Value> Run<'_, T> {
             resumed: self.args.resume.is_some(),
         };
         let needs = Needs::of(self.scheme, self.problem, manner, cells);
-        let part = |bytes, what, hint| Part { bytes, what, hint };
+        let part = |bytes, name, hint| Part { bytes, name, hint };
         Ok(vec![
             part(check, "the check", "it fits without `--verify`"),
             part(

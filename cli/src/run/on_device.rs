@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::target::OnGpu;
 use crate::window::Held;
 use std::time::Instant;
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::layerwise::Shape;
 use torre_runtime::gpu::{
     CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, OnDevice, PIECE, Pipelined, code,
 };
@@ -99,7 +99,8 @@ impl<T: Value> Run<'_, T> {
         };
         if made.spilled > 0 {
             self.voice.note(format!(
-                "registers do not hold all values of a thread, {} bytes of which are in memory; smaller tiles may be faster",
+                "registers do not hold all values of a thread, {} bytes of which are in memory; smaller tiles may be \
+                 faster",
                 made.spilled
             ));
         }

@@ -11,7 +11,8 @@ use std::path::Path;
 use torre_runtime::timeline::{DeviceTimes, Format, Timeline, summary};
 
 /// Calculations with operations that are recorded.
-const RECORDED: &str = "`--timeline` records time blocks in flight on GPUs: it goes with `--backend cuda` and `--window device`, `host`, `slabs` or a folder, or with several `--devices`";
+const RECORDED: &str = "`--timeline` records time blocks in flight on GPUs: it goes with `--backend cuda` and \
+    `--window device`, `host`, `slabs` or a folder, or with several `--devices`";
 
 /// Causes of waiting that are shown.
 const CAUSES: usize = 6;
@@ -62,7 +63,7 @@ pub fn json(timeline: &Timeline) -> Json {
         });
         let causes = times.causes.iter();
         let causes = causes.map(
-            |cause| json!({ "for": cause.what, "seconds": cause.seconds, "gaps": cause.gaps }),
+            |cause| json!({ "for": cause.name, "seconds": cause.seconds, "gaps": cause.gaps }),
         );
         json!({
             "device": times.device,
@@ -131,18 +132,18 @@ fn causes(times: &DeviceTimes) -> Option<String> {
         ("its first launch", times.before),
         ("other GPUs and copies at the end", times.after),
     ];
-    for (what, seconds) in ends {
+    for (name, seconds) in ends {
         if seconds > 0.0 {
-            parts.push((what.to_owned(), seconds));
+            parts.push((name.to_owned(), seconds));
         }
     }
     let causes = times.causes.iter();
-    parts.extend(causes.map(|cause| (cause.what.clone(), cause.seconds)));
+    parts.extend(causes.map(|cause| (cause.name.clone(), cause.seconds)));
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     parts.truncate(CAUSES);
     let parts = parts.into_iter();
     let parts: Vec<String> = parts
-        .map(|(what, seconds)| format!("{what} {}", share(seconds)))
+        .map(|(name, seconds)| format!("{name} {}", share(seconds)))
         .collect();
     let waits = format!("waits {} of the time: ", share(times.waiting));
     (!parts.is_empty()).then(|| waits + &parts.join(", "))

@@ -34,10 +34,10 @@ fn the_book_shows_what_the_command_prints_and_draws() {
 
 /// A picture ends, and has a place for everything in it.
 #[track_caller]
-fn assert_whole(svg: &str, what: &str) {
+fn assert_whole(svg: &str, name: &str) {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     for broken in ["NaN", "inf"] {
-        assert!(!svg.contains(broken), "{what}: {broken}");
+        assert!(!svg.contains(broken), "{name}: {broken}");
     }
 }
 

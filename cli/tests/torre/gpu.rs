@@ -327,7 +327,8 @@ fn several_devices_are_planned_without_a_gpu() {
         );
     }
     let emit = format!(
-        "emit {{0}} --stage pipeline {schedule} --set domain=400x48x8 --devices 0,1 --window host --memory 20MB --columns 4 --in-flight 2"
+        "emit {{0}} --stage pipeline {schedule} --set domain=400x48x8 --devices 0,1 --window host --memory 20MB \
+         --columns 4 --in-flight 2"
     );
     let text = succeed(&emit, &[&file]);
     for line in [
@@ -371,7 +372,8 @@ fn pipelines_are_shown() {
     let file = folder.path().join("quiet.torre");
     std::fs::write(&file, QUIET).unwrap();
     let text = succeed(
-        "emit {0} --stage pipeline --target sm_90 --schedule torre(D=2,TH=16) --window host --memory 60MB --in-flight 2 --columns 8 --set domain=600x48x64",
+        "emit {0} --stage pipeline --target sm_90 --schedule torre(D=2,TH=16) --window host --memory 60MB --in-flight \
+         2 --columns 8 --set domain=600x48x64",
         &[&file],
     );
     for line in [

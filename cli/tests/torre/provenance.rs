@@ -231,7 +231,8 @@ fn step_0_is_written_and_files_sort_by_their_steps() {
         }
     }
     // The start values are the program's: in double precision to the last bit.
-    let options = "run {0} --backend interp --precision f64 --save-initial --overwrite --out {1} --checkpoint {2} --every 5";
+    let options = "run {0} --backend interp --precision f64 --save-initial --overwrite --out {1} --checkpoint {2} \
+        --every 5";
     succeed(options, &[&source, &out, &state]);
     let values = fs::read(out.join("volumes/u-00000000.npy")).unwrap();
     let values: Vec<f64> = npy_values(&values)

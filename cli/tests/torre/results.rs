@@ -279,7 +279,10 @@ fn parts_and_coefficients_are_written() {
     let report: serde_json::Value = serde_json::from_slice(&found["report.json"]).unwrap();
     let outputs = report["outputs"].as_array().unwrap();
     let named = |name: &str| outputs.iter().find(|o| o["name"] == name).unwrap();
-    let axis = |name: &str, start: f64, count: u64| serde_json::json!({ "axis": name, "start": start, "spacing": 0.5, "count": count });
+    let axis = |name: &str, start: f64, count: u64| {
+        let spacing = 0.5;
+        serde_json::json!({ "axis": name, "start": start, "spacing": spacing, "count": count })
+    };
     let (part, line) = (named("v.y"), named("k-y2"));
     assert_eq!(
         part["axes"],

@@ -359,16 +359,16 @@ fn damaged_checkpoints_are_refused() {
     let count = count(12);
     for number in 0..count {
         let damage = DAMAGES[(number % 6) as usize];
-        let what = damaged(&bytes, &earlier, damage, &mut numbers);
+        let content = damaged(&bytes, &earlier, damage, &mut numbers);
         // A file that is wholly the earlier one is not damaged.
-        if what == earlier {
+        if content == earlier {
             continue;
         }
-        fs::write(&file, &what).unwrap();
+        fs::write(&file, &content).unwrap();
         let resume = format!("{common} --resume {{2}}");
         let error = fail(1, &resume, &[&source, &out, &state]);
         assert!(error.contains("E0803"), "{number} {damage:?}: {error}");
-        assert!(fs::read(&file).unwrap() == what);
+        assert!(fs::read(&file).unwrap() == content);
         assert_same_files(&before, &results(&out), "results of before");
     }
     println!("{count} damaged checkpoints");
@@ -412,11 +412,11 @@ problem media {
     let count = count(12);
     for number in 0..count {
         let damage = DAMAGES[(number % 6) as usize];
-        let what = damaged(&bytes, &earlier, damage, &mut numbers);
-        fs::write(&file, &what).unwrap();
+        let content = damaged(&bytes, &earlier, damage, &mut numbers);
+        fs::write(&file, &content).unwrap();
         let output = run(arguments, &[&source]);
         let error = String::from_utf8_lossy(&output.stderr);
-        let is_shorter = what.len() < bytes.len();
+        let is_shorter = content.len() < bytes.len();
         match output.status.code() {
             Some(1) => {
                 assert!(error.contains("E0"), "{number} {damage:?}: {error}");

@@ -213,7 +213,8 @@ fn a_run_in_which_nothing_starts_says_so() {
     let file = folder.path().join("still.torre");
     let problem = |init: &str| {
         format!(
-            "use std::wave::wave_1d\nproblem still {{\n  scheme wave_1d\n  domain 50\n  init u = {init}\n  steps 4\n}}\n"
+            "use std::wave::wave_1d\nproblem still {{\n  scheme wave_1d\n  domain 50\n  init u = {init}\n  steps \
+             4\n}}\n"
         )
     };
     let said = |init: &str| {

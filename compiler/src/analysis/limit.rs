@@ -87,6 +87,15 @@ struct Search<'a> {
     own: f64,
 }
 
+/// The edge of stability, between two steps.
+#[derive(Clone, Copy)]
+struct Edge {
+    stable: f64,
+    unstable: f64,
+    /// The wave that grows above.
+    wave: Growth,
+}
+
 impl Search<'_> {
     fn media(&mut self, dt: f64) -> Option<Media> {
         let scheme = (self.with_step)(dt)?;
@@ -124,27 +133,27 @@ impl Search<'_> {
             let short = start / 1024.0;
             self.own = self.media(short)?.own_growth() / short;
         }
-        let Some((mut low, mut high, mut wave)) = self.bracket(start)? else {
+        let Some(mut edge) = self.bracket(start)? else {
             return Some(self.without_edge(start));
         };
         for _ in 0..8 {
-            (low, wave) = self.halve(low, high, wave)?;
-            (low, wave) = self.exchange(low, wave)?;
-            match self.unwatched(low)? {
+            edge = self.halve(edge)?;
+            edge = self.exchange(edge)?;
+            match self.unwatched(edge.stable)? {
                 None => break,
-                Some((below, dt, growth)) => (low, high, wave) = (below, dt, growth),
+                Some(lower) => edge = lower,
             }
         }
-        let weak = self.is_weak(low)?;
+        let weak = self.is_weak(edge.stable)?;
         Some(Limit::Step {
-            dt: low,
-            wave,
+            dt: edge.stable,
+            wave: edge.wave,
             weak,
         })
     }
 
-    /// A stable step and an unstable one near each other, with the wave that grows.
-    fn bracket(&mut self, start: f64) -> Option<Option<(f64, f64, Growth)>> {
+    /// A stable step and an unstable one near each other.
+    fn bracket(&mut self, start: f64) -> Option<Option<Edge>> {
         let mut dt = start;
         match self.growing(dt)? {
             None => {
@@ -152,7 +161,13 @@ impl Search<'_> {
                     let longer = dt * std::f64::consts::SQRT_2;
                     // A step for which the scheme cannot be resolved ends the search.
                     match self.growing(longer) {
-                        Some(Some(wave)) => return Some(Some((dt, longer, wave))),
+                        Some(Some(wave)) => {
+                            return Some(Some(Edge {
+                                stable: dt,
+                                unstable: longer,
+                                wave,
+                            }));
+                        }
                         Some(None) => dt = longer,
                         None => break,
                     }
@@ -163,7 +178,13 @@ impl Search<'_> {
                 for _ in 0..FARTHEST {
                     let shorter = dt / 2.0;
                     match self.growing(shorter)? {
-                        None => return Some(Some((shorter, dt, wave))),
+                        None => {
+                            return Some(Some(Edge {
+                                stable: shorter,
+                                unstable: dt,
+                                wave,
+                            }));
+                        }
                         Some(w) => (dt, wave) = (shorter, w),
                     }
                 }
@@ -180,43 +201,45 @@ impl Search<'_> {
     }
 
     /// Brings the two steps together for the watched waves.
-    fn halve(&mut self, low: f64, high: f64, wave: Growth) -> Option<(f64, Growth)> {
-        let (mut low, mut high, mut wave) = (low, high, wave);
-        while high - low > CLOSE * high {
-            let middle = 0.5 * (low + high);
+    fn halve(&mut self, mut edge: Edge) -> Option<Edge> {
+        while edge.unstable - edge.stable > CLOSE * edge.unstable {
+            let middle = 0.5 * (edge.stable + edge.unstable);
             match self.growing(middle)? {
-                Some(w) => (high, wave) = (middle, w),
-                None => low = middle,
+                Some(wave) => (edge.unstable, edge.wave) = (middle, wave),
+                None => edge.stable = middle,
             }
         }
-        Some((low, wave))
+        Some(edge)
     }
 
     /// Watches the fastest waves just above the edge, until it moves no more.
-    fn exchange(&mut self, low: f64, wave: Growth) -> Option<(f64, Growth)> {
-        let (mut low, mut wave) = (low, wave);
+    fn exchange(&mut self, mut edge: Edge) -> Option<Edge> {
         for excess in [1e-2, 1e-4, 1e-6, 1e-8] {
-            let above = low * (1.0 + excess);
+            let above = edge.stable * (1.0 + excess);
             let media = self.media(above)?;
-            let from = self.growing(above)?.unwrap_or(wave);
+            let from = self.growing(above)?.unwrap_or(edge.wave);
             let found = media.climb(from.phase, excess.sqrt(), 200);
             self.watch(found);
-            if let Some(w) = self.growing(low)? {
-                let mut below = low;
+            if let Some(wave) = self.growing(edge.stable)? {
+                let mut below = edge.stable;
                 for _ in 0..FARTHEST {
                     below *= 1.0 - excess;
                     if self.growing(below)?.is_none() {
                         break;
                     }
                 }
-                (low, wave) = self.halve(below, low, w)?;
+                edge = self.halve(Edge {
+                    stable: below,
+                    unstable: edge.stable,
+                    wave,
+                })?;
             }
         }
-        Some((low, wave))
+        Some(edge)
     }
 
-    /// Growth below the edge that no watched wave has: a stable step, the unstable one, and the wave.
-    fn unwatched(&mut self, low: f64) -> Option<Option<(f64, f64, Growth)>> {
+    /// An edge below the one that was found, at which a wave grows that was not watched.
+    fn unwatched(&mut self, low: f64) -> Option<Option<Edge>> {
         for part in [0.9999, 0.9, 0.6, 0.3] {
             let dt = part * low;
             let found = self.media(dt)?.scan(&Effort::THOROUGH);
@@ -232,10 +255,14 @@ impl Search<'_> {
                 for _ in 0..FARTHEST {
                     below /= 2.0;
                     if self.growing(below)?.is_none() {
-                        return Some(Some((below, dt, wave)));
+                        break;
                     }
                 }
-                return Some(Some((below, dt, wave)));
+                return Some(Some(Edge {
+                    stable: below,
+                    unstable: dt,
+                    wave,
+                }));
             }
         }
         Some(None)

@@ -154,9 +154,9 @@ fn random_steps_have_the_spectrum_of_their_amplification_matrices() {
             })
             .fold(f64::NEG_INFINITY, f64::max);
         let whole = whole.growth();
-        for (what, growth) in [("all values", largest), ("blocks", of_blocks)] {
+        for (name, growth) in [("all values", largest), ("blocks", of_blocks)] {
             let same = (growth - whole).abs() < 1e-6 || (growth < -8.0 && whole < -8.0);
-            assert!(same, "{seed}: {what} grow by {growth}, the grid by {whole}");
+            assert!(same, "{seed}: {name} grow by {growth}, the grid by {whole}");
         }
     }
     assert!(moving > 75, "{moving}");

@@ -250,7 +250,7 @@ impl Interp {
             let streams: Vec<*mut T> = streams
                 .map(|(start, stride)| element(*start, group, *stride))
                 .collect();
-            let place = Place {
+            let place = GroupMemory {
                 group: element(record[0], group, self.stride),
                 streams: &streams,
                 range,
@@ -344,13 +344,13 @@ impl<T: Real> Pool<T> {
 
 /// The memory of a group.
 #[derive(Clone, Copy)]
-struct Place<'a, T> {
+struct GroupMemory<'a, T> {
     group: *mut T,
     streams: &'a [*mut T],
     range: Interval,
 }
 
-impl<T: Real> Place<'_, T> {
+impl<T: Real> GroupMemory<'_, T> {
     fn start(&self, operand: Operand) -> *mut T {
         let start = operand.stream.map_or(self.group, |s| self.streams[s]);
         start.wrapping_offset(operand.at as isize)
@@ -379,7 +379,7 @@ impl<T: Real> Place<'_, T> {
 ///
 /// # Safety
 /// As for [`crate::kernel::RowFn`], for one group.
-unsafe fn run_group<T: Real>(updates: &[Update], place: Place<'_, T>, pool: &mut Pool<T>) {
+unsafe fn run_group<T: Real>(updates: &[Update], place: GroupMemory<'_, T>, pool: &mut Pool<T>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         // SAFETY: passed on; the processor has the features.
@@ -392,13 +392,21 @@ unsafe fn run_group<T: Real>(updates: &[Update], place: Place<'_, T>, pool: &mut
 /// The same code where a multiply-add is an instruction, and not a call. No bit depends on it.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn run_group_avx2<T: Real>(updates: &[Update], place: Place<'_, T>, pool: &mut Pool<T>) {
+unsafe fn run_group_avx2<T: Real>(
+    updates: &[Update],
+    place: GroupMemory<'_, T>,
+    pool: &mut Pool<T>,
+) {
     // SAFETY: passed on.
     unsafe { run_group_any(updates, place, pool) }
 }
 
 #[inline(always)]
-unsafe fn run_group_any<T: Real>(updates: &[Update], place: Place<'_, T>, pool: &mut Pool<T>) {
+unsafe fn run_group_any<T: Real>(
+    updates: &[Update],
+    place: GroupMemory<'_, T>,
+    pool: &mut Pool<T>,
+) {
     // The new value where a mask is not 0, else the old one.
     let masked = |new: &[T], mask: Option<i64>, at: Operand, pool: &mut Pool<T>| {
         let mut new = pool.copied(new);
@@ -446,12 +454,12 @@ unsafe fn run_group_any<T: Real>(updates: &[Update], place: Place<'_, T>, pool: 
 /// The values of all operations of a body.
 ///
 /// # Safety
-/// As for [`Place::load`].
+/// As for [`GroupMemory::load`].
 #[inline(always)]
 unsafe fn evaluate<'r, T: Real>(
     body: &Bound,
     base: &[T],
-    place: Place<'_, T>,
+    place: GroupMemory<'_, T>,
     pool: &mut Pool<T>,
 ) -> Vec<Row<'r, T>> {
     let length = (place.range.hi - place.range.lo) as usize;

@@ -60,7 +60,7 @@ pub struct StreamPlace {
 /// [`Op`] with its memory resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowOp {
-    Load(Place),
+    Load(OperandPlace),
     Stream(StreamPlace),
     /// The bits of an `f64` that is exact in the scheme's precision.
     Const(u64),
@@ -193,14 +193,14 @@ impl RowOp {
 
 /// An operand in memory, seen from inner index 0 of the target's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct OperandPlace {
     /// To index 0 of the row: a whole number of lines.
     pub row: i64,
     /// Along the row.
     pub shift: i64,
 }
 
-impl Place {
+impl OperandPlace {
     /// From the start of the target's group.
     pub fn displacement(self) -> i64 {
         self.row + self.shift
@@ -275,7 +275,7 @@ impl RowProgram {
     }
 
     /// The places that are loaded where no zone lies in a band.
-    pub fn loads(&self) -> impl Iterator<Item = Place> + '_ {
+    pub fn loads(&self) -> impl Iterator<Item = OperandPlace> + '_ {
         self.ops[..self.common].iter().filter_map(|op| match op {
             RowOp::Load(place) => Some(*place),
             _ => None,
@@ -349,12 +349,12 @@ impl Builder<'_> {
                 ));
             }
         }
-        let mask = update.mask.map(|mask| Place {
+        let mask = update.mask.map(|mask| OperandPlace {
             row: self.row(layout.coef_row(mask)),
             shift: 0,
         });
         // The mask comes before the old value, in case that the latter is already there.
-        value = self.masked(mask, value, RowOp::Load(Place { row, shift: 0 }));
+        value = self.masked(mask, value, RowOp::Load(OperandPlace { row, shift: 0 }));
         let mut stores = vec![Store {
             row,
             stream: None,
@@ -380,7 +380,7 @@ impl Builder<'_> {
     }
 
     /// A value where a mask is not 0, else the old one.
-    fn masked(&mut self, mask: Option<Place>, value: Value, old: RowOp) -> Value {
+    fn masked(&mut self, mask: Option<OperandPlace>, value: Value, old: RowOp) -> Value {
         let Some(mask) = mask else { return value };
         let mask = self.value(RowOp::Load(mask));
         let zero = self.value(RowOp::Const(0f64.to_bits()));
@@ -424,7 +424,7 @@ impl Builder<'_> {
         let layout = &self.set.layout;
         let axis = self.scheme.coefs[coef.index()].only_axis;
         let (Some(axis), Some(number)) = (axis, layout.axis_coef_number(coef)) else {
-            return RowOp::Load(Place {
+            return RowOp::Load(OperandPlace {
                 row: self.row(layout.coef_row(coef)),
                 shift: 0,
             });
@@ -462,7 +462,7 @@ impl Builder<'_> {
                         self.kernel.phase,
                         read,
                     );
-                    Some(RowOp::Load(Place {
+                    Some(RowOp::Load(OperandPlace {
                         row: at - shift,
                         shift,
                     }))

@@ -65,16 +65,16 @@ impl Writers {
             return None;
         }
         let step = (version - 1).div_euclid(count);
-        let turn = (version - 1).rem_euclid(count);
-        Some(step * self.stages + of[turn as usize])
+        let nth = (version - 1).rem_euclid(count);
+        Some(step * self.stages + of[nth as usize])
     }
 
     /// The inverse of [`Writers::time`]: the version of a component that the event at time index `time` computes.
     pub(super) fn version(&self, component: ComponentId, time: i64) -> i64 {
         let of = &self.of[component.index()];
         let stage = time.rem_euclid(self.stages);
-        let turn = of.iter().take_while(|&&k| k < stage).count() as i64;
-        time.div_euclid(self.stages) * of.len() as i64 + turn + 1
+        let nth = of.iter().take_while(|&&k| k < stage).count() as i64;
+        time.div_euclid(self.stages) * of.len() as i64 + nth + 1
     }
 
     fn site(&self, component: ComponentId, time: i64) -> Site {

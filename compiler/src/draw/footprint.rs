@@ -25,9 +25,9 @@ const FAR: f64 = 24.0;
 const PANELS_IN_ROW: usize = 2;
 
 /// The footprint as an SVG document: the values with cell index 0 along the third axis.
-pub fn footprint(scheme: &Scheme, what: &Footprint) -> String {
-    let panels = Panels::new(scheme, what);
-    let times = what.stages.clone();
+pub fn footprint(scheme: &Scheme, view: &Footprint) -> String {
+    let panels = Panels::new(scheme, view);
+    let times = view.stages.clone();
     let rows = times.clone().count().max(1).div_ceil(panels.columns);
     let legend = CORNER[1] + rows as f64 * panels.pitch[1];
     let width = 64.0 + panels.columns as f64 * panels.pitch[0];
@@ -44,21 +44,21 @@ pub fn footprint(scheme: &Scheme, what: &Footprint) -> String {
 }
 
 /// The depth of a place along a cut.
-fn value(what: &Footprint, cut: &Cut, place: Plane, time: f64) -> f64 {
+fn value(view: &Footprint, cut: &Cut, place: Plane, time: f64) -> f64 {
     let mut at = PerAxis::splat(0.0);
-    for (axis, coordinate) in what.axes.into_iter().zip(place) {
+    for (axis, coordinate) in view.axes.into_iter().zip(place) {
         at[axis] = coordinate;
     }
     cut.at(at, time)
 }
 
 /// The polygon of a tile.
-fn outline(what: &Footprint, tile: &[i64], time: f64) -> Vec<Plane> {
+fn outline(view: &Footprint, tile: &[i64], time: f64) -> Vec<Plane> {
     let square = vec![[-FAR, -FAR], [FAR, -FAR], [FAR, FAR], [-FAR, FAR]];
-    let pairs = what.cuts.iter().zip(tile);
+    let pairs = view.cuts.iter().zip(tile);
     pairs.fold(square, |polygon, (c, &n)| {
-        let above = cut(&polygon, |p| value(what, c, p, time) - n as f64);
-        cut(&above, |p| (n + 1) as f64 - value(what, c, p, time))
+        let above = cut(&polygon, |p| value(view, c, p, time) - n as f64);
+        cut(&above, |p| (n + 1) as f64 - value(view, c, p, time))
     })
 }
 
@@ -68,7 +68,7 @@ const CORNER: [f64; 2] = [58.0, 34.0];
 /// Panels of the same size, which show the same places.
 struct Panels<'a> {
     scheme: &'a Scheme,
-    what: &'a Footprint,
+    view: &'a Footprint,
     groups: Vec<Group>,
     /// The first and the last place to the right and upwards, in cells.
     x: [f64; 2],
@@ -82,11 +82,11 @@ struct Panels<'a> {
 }
 
 impl<'a> Panels<'a> {
-    fn new(scheme: &'a Scheme, what: &'a Footprint) -> Panels<'a> {
-        let [ax, ay] = what.axes;
-        let times = what.stages.clone();
+    fn new(scheme: &'a Scheme, view: &'a Footprint) -> Panels<'a> {
+        let [ax, ay] = view.axes;
+        let times = view.stages.clone();
         let columns = times.clone().count().clamp(1, PANELS_IN_ROW);
-        let corners = times.flat_map(|k| outline(what, &what.tile, k as f64));
+        let corners = times.flat_map(|k| outline(view, &view.tile, k as f64));
         let corners: Vec<Plane> = corners.collect();
         let range = |i: usize| {
             let lo = corners.iter().map(|p| p[i]).fold(f64::MAX, f64::min);
@@ -104,7 +104,7 @@ impl<'a> Panels<'a> {
         let size = [(x[1] - x[0]) * scale, (y[1] - y[0]) * scale];
         Panels {
             scheme,
-            what,
+            view,
             groups: groups(scheme, |c| {
                 let position = scheme.component(c).position;
                 (position[ax], position[ay])
@@ -135,7 +135,7 @@ impl<'a> Panels<'a> {
         let inside = self.draw_values(svg, &frame, time);
         svg.unclip();
         frame.border(svg);
-        let [right, up] = self.what.axes;
+        let [right, up] = self.view.axes;
         let axis = |axis: Axis| format!("{} / cells", self.scheme.grid.axis_name(axis));
         frame.bottom_axis(svg, &axis(right));
         if column == 0 {
@@ -159,7 +159,7 @@ impl<'a> Panels<'a> {
 
     /// Lines at whole cells, the tiles, and the tile in the stage before.
     fn draw_tiles(&self, svg: &mut Svg, frame: &Frame, number: usize, time: i64) {
-        let Panels { what, x, y, .. } = self;
+        let Panels { view, x, y, .. } = self;
         let to_page = |polygon: Vec<Plane>| -> Vec<[f64; 2]> {
             polygon.iter().map(|p| frame.place(p[0], p[1])).collect()
         };
@@ -172,11 +172,11 @@ impl<'a> Panels<'a> {
             svg.line(ends[0], ends[1], stroke(FAINT, 0.8));
         }
         let seen = [[x[0], y[0]], [x[1], y[0]], [x[1], y[1]], [x[0], y[1]]];
-        for tile in neighbours(&what.cuts, |c| {
-            tiles(seen.iter().map(|&p| value(what, c, p, time as f64)))
+        for tile in neighbours(&view.cuts, |c| {
+            tiles(seen.iter().map(|&p| value(view, c, p, time as f64)))
         }) {
-            let polygon = to_page(outline(what, &tile, time as f64));
-            if tile == what.tile {
+            let polygon = to_page(outline(view, &tile, time as f64));
+            if tile == view.tile {
                 svg.polygon(&polygon, fill(TILE).opacity(0.75));
             }
             if polygon.len() > 2 {
@@ -184,17 +184,17 @@ impl<'a> Panels<'a> {
             }
         }
         if number > 0 {
-            let before = to_page(outline(what, &what.tile, (time - 1) as f64));
+            let before = to_page(outline(view, &view.tile, (time - 1) as f64));
             svg.polygon(&before, stroke(GREY, 1.0).dashed("3 3"));
         }
-        let now = to_page(outline(what, &what.tile, time as f64));
+        let now = to_page(outline(view, &view.tile, time as f64));
         svg.polygon(&now, stroke(TILE_EDGE, 1.8));
     }
 
     /// The values of a stage, with large marks in the tile; the number of these.
     fn draw_values(&self, svg: &mut Svg, frame: &Frame, time: i64) -> usize {
-        let Panels { what, x, y, .. } = self;
-        let [ax, ay] = what.axes;
+        let Panels { view, x, y, .. } = self;
+        let [ax, ay] = view.axes;
         let stages = self.scheme.stages.len() as i64;
         let stage = time.rem_euclid(stages.max(1)) as u32;
         let mut inside = 0;
@@ -209,7 +209,7 @@ impl<'a> Panels<'a> {
                     at[ax] = at[ax] + HalfIndex::cells(i);
                     at[ay] = at[ay] + HalfIndex::cells(j);
                     let place = frame.place(at[ax].as_f64(), at[ay].as_f64());
-                    if holds(what, at, time) {
+                    if holds(view, at, time) {
                         inside += group.components.len();
                         let r = (0.14 * self.scale).clamp(2.2, 4.8);
                         svg.mark(mark, place, r, fill(colour).outline("#ffffff", 0.7));
@@ -257,8 +257,8 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, groups: &[Group], legend: f64) {
 }
 
 /// The event lies in the tile, exactly.
-fn holds(what: &Footprint, at: PerAxis<HalfIndex>, time: i64) -> bool {
-    let mut pairs = what.cuts.iter().zip(&what.tile);
+fn holds(view: &Footprint, at: PerAxis<HalfIndex>, time: i64) -> bool {
+    let mut pairs = view.cuts.iter().zip(&view.tile);
     pairs.all(|(c, &n)| c.tile(at, time) == Some(n))
 }
 

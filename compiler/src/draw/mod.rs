@@ -116,9 +116,9 @@ fn names(scheme: &Scheme, components: &[ComponentId]) -> String {
     names.join(", ")
 }
 
-/// How the legend names a column of tiles by its turn.
-fn columns_in_words(turn: usize) -> String {
-    match turn {
+/// How the legend names a column of tiles by its place in the order.
+fn columns_in_words(nth: usize) -> String {
+    match nth {
         0 => "the column that runs first; its towers are independent of each other".to_string(),
         1 => "the next column".to_string(),
         n => format!("column {}", n + 1),

@@ -3,7 +3,7 @@
 use crate::svg::{FAINT, Frame, GREY, INK, Label, Point, Style, Svg, fill, minus, mix, stroke};
 
 /// x, y in cells, then time in stages.
-pub type Place = [f64; 3];
+pub type ScenePoint = [f64; 3];
 
 /// Turns the scene: degrees about the time axis, so that x runs to the right and y away from the viewer; and how far
 /// the viewer looks down on it.
@@ -14,7 +14,7 @@ const TILT: f64 = 26.0;
 const MARGIN: Point = [58.0, 44.0];
 
 /// Unit vectors of the page in the scene: to the right, up, and away from the viewer.
-fn directions() -> [Place; 3] {
+fn directions() -> [ScenePoint; 3] {
     let (sin, cos) = TURN.to_radians().sin_cos();
     let (down, flat) = TILT.to_radians().sin_cos();
     [
@@ -24,7 +24,7 @@ fn directions() -> [Place; 3] {
     ]
 }
 
-fn dot(a: Place, b: Place) -> f64 {
+fn dot(a: ScenePoint, b: ScenePoint) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
@@ -37,7 +37,7 @@ pub struct Camera {
 }
 
 impl Camera {
-    pub fn page(&self, place: Place) -> Point {
+    pub fn page(&self, place: ScenePoint) -> Point {
         let [right, up, _] = directions();
         let place = self.stretched(place);
         [
@@ -47,28 +47,28 @@ impl Camera {
     }
 
     /// The direction to the viewer, as a change of place and time.
-    pub fn towards(&self) -> Place {
+    pub fn towards(&self) -> ScenePoint {
         let [_, _, [x, y, t]] = directions();
         [-x, -y, -t / self.stage]
     }
 
     /// With time in cells.
-    fn stretched(&self, [x, y, t]: Place) -> Place {
+    fn stretched(&self, [x, y, t]: ScenePoint) -> ScenePoint {
         [x, y, t * self.stage]
     }
 }
 
 /// A flat side of a convex solid.
 pub struct Side {
-    corners: Vec<Place>,
+    corners: Vec<ScenePoint>,
     /// Outwards, of length 1, with time in cells.
-    normal: Place,
+    normal: ScenePoint,
 }
 
 impl Side {
     /// The side with these corners of a solid that has `inside` inside.
-    pub fn new(corners: Vec<Place>, inside: Place, camera: &Camera) -> Side {
-        let minus = |a: Place, b: Place| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+    pub fn new(corners: Vec<ScenePoint>, inside: ScenePoint, camera: &Camera) -> Side {
+        let minus = |a: ScenePoint, b: ScenePoint| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
         let [a, b, c] = [0, 1, 2].map(|i| camera.stretched(corners[i % corners.len()]));
         let (u, v) = (minus(b, a), minus(c, a));
         let cross = [
@@ -117,12 +117,12 @@ pub fn edge(colour: &str) -> String {
 
 /// A box around the scene.
 pub struct Bounds {
-    lo: Place,
-    hi: Place,
+    lo: ScenePoint,
+    hi: ScenePoint,
 }
 
 impl Bounds {
-    pub fn around<'a>(points: impl Iterator<Item = &'a Place> + Clone) -> Bounds {
+    pub fn around<'a>(points: impl Iterator<Item = &'a ScenePoint> + Clone) -> Bounds {
         let lo = |i: usize| points.clone().map(|p| p[i]).fold(f64::MAX, f64::min);
         let hi = |i: usize| points.clone().map(|p| p[i]).fold(f64::MIN, f64::max);
         if points.clone().next().is_none() {
@@ -138,7 +138,7 @@ impl Bounds {
     }
 
     /// The camera that shows the floor, the time axis and `points`, and the size of the page.
-    pub fn camera(&self, points: &[Place]) -> (Camera, Point) {
+    pub fn camera(&self, points: &[ScenePoint]) -> (Camera, Point) {
         let ([left, near, first], [right, far, last]) = (self.lo, self.hi);
         let wide = (right - left).max(far - near);
         let stage = (0.66 * wide / (last - first).max(1.0)).clamp(0.3, 4.0);

@@ -33,11 +33,11 @@ pub struct Section {
 const WRONG: &str = "#c1121f";
 
 /// The section as an SVG document. Past values are projected along the other axes.
-pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
-    let picture = Picture::new(scheme, cones, what);
+pub fn section(scheme: &Scheme, cones: &Cones, view: &Section) -> String {
+    let picture = Picture::new(scheme, cones, view);
     let frame = &picture.frame;
     let [wide, high] = frame.size;
-    let extras = usize::from(what.is_tiled()) + usize::from(what.stressed.is_some());
+    let extras = usize::from(view.is_tiled()) + usize::from(view.stressed.is_some());
     let legend_rows = picture.groups.len() + 2 + extras;
     let legend = frame.corner[1] + high + 62.0;
     let height = legend + 21.0 * legend_rows.div_ceil(2) as f64 + 10.0;
@@ -51,14 +51,14 @@ pub fn section(scheme: &Scheme, cones: &Cones, what: &Section) -> String {
     picture.stress(&mut svg);
     svg.unclip();
     frame.border(&mut svg);
-    let name = scheme.grid.axis_name(what.axis);
+    let name = scheme.grid.axis_name(view.axis);
     frame.bottom_axis(&mut svg, &format!("{name} / cells"));
     frame.left_axis(&mut svg, "stage");
     picture.label_steps(&mut svg);
-    draw_legend(&mut svg, scheme, cones, what, legend, wide);
+    draw_legend(&mut svg, scheme, cones, view, legend, wide);
     let subject = match picture.tile {
         Some(_) => "a tile".to_owned(),
-        None => scheme.component(what.component).name.clone(),
+        None => scheme.component(view.component).name.clone(),
     };
     svg.finish(&format!(
         "{subject} of {} and its past along {name}",
@@ -76,7 +76,7 @@ impl Section {
 struct Picture<'a> {
     scheme: &'a Scheme,
     cones: &'a Cones,
-    what: &'a Section,
+    view: &'a Section,
     home: Position,
     /// Of a step.
     stages: i64,
@@ -94,14 +94,14 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(scheme: &'a Scheme, cones: &'a Cones, what: &'a Section) -> Picture<'a> {
-        let axis = what.axis;
-        let home = scheme.component(what.component).position;
-        let tile = (what.whole && what.is_tiled()).then(|| Tile::of(scheme, cones, what));
+    fn new(scheme: &'a Scheme, cones: &'a Cones, view: &'a Section) -> Picture<'a> {
+        let axis = view.axis;
+        let home = scheme.component(view.component).position;
+        let tile = (view.whole && view.is_tiled()).then(|| Tile::of(scheme, cones, view));
         let (marked, top, reach) = match &tile {
             Some(tile) => (tile.past.clone(), tile.top, tile.reach()),
             None => {
-                let past = past(scheme, cones, what.component, what.steps);
+                let past = past(scheme, cones, view.component, view.steps);
                 let marked: BTreeSet<Event> = past
                     .events
                     .iter()
@@ -112,7 +112,7 @@ impl<'a> Picture<'a> {
                 (marked, top, [-reach, reach])
             }
         };
-        let end = top + i64::from(what.later);
+        let end = top + i64::from(view.later);
         let sides = [
             (HalfIndex(reach[0]).as_f64() - 2.0).floor(),
             (HalfIndex(reach[1]).as_f64() + 2.0).ceil(),
@@ -129,7 +129,7 @@ impl<'a> Picture<'a> {
         Picture {
             scheme,
             cones,
-            what,
+            view,
             home,
             stages: i64::from(cones.stages.max(1)),
             groups: groups(scheme, |c| scheme.component(c).position[axis]),
@@ -149,39 +149,39 @@ impl<'a> Picture<'a> {
 
     /// The place of the value in half cells.
     fn apex(&self) -> i64 {
-        self.home[self.what.axis].0
+        self.home[self.view.axis].0
     }
 
     fn draw_tiles(&self, svg: &mut Svg) {
-        let Picture { what, frame, .. } = self;
+        let Picture { view, frame, .. } = self;
         let seen = match &self.tile {
-            Some(_) => i64::from(what.steps) * self.stages - 1,
+            Some(_) => i64::from(view.steps) * self.stages - 1,
             None => self.top,
         };
-        draw_tiles(svg, frame, what, self.home.map(HalfIndex::as_f64), seen);
-        if let Some(overlap) = &what.overlap {
-            let held = what.whole.then(|| overlap.time_block(self.top));
+        draw_tiles(svg, frame, view, self.home.map(HalfIndex::as_f64), seen);
+        if let Some(overlap) = &view.overlap {
+            let held = view.whole.then(|| overlap.time_block(self.top));
             draw_overlap(svg, frame, overlap, held);
         }
     }
 
     /// The area within the slopes below the value or the tile.
     fn draw_cone(&self, svg: &mut Svg) {
-        let Picture { what, frame, .. } = self;
-        let down = self.cones.slope(axis_form(what.axis, 1)).as_f64();
-        let up = self.cones.slope(axis_form(what.axis, -1)).as_f64();
+        let Picture { view, frame, .. } = self;
+        let down = self.cones.slope(axis_form(view.axis, 1)).as_f64();
+        let up = self.cones.slope(axis_form(view.axis, -1)).as_f64();
         if let Some(tile) = &self.tile {
             tile.draw_cone(svg, frame, [down, up]);
             return;
         }
-        let (apex, top) = (self.home[what.axis].as_f64(), self.top as f64);
+        let (apex, top) = (self.home[view.axis].as_f64(), self.top as f64);
         let foot = top + 0.5;
         let corners = [
             frame.place(apex, top),
             frame.place(apex - down * foot, -0.5),
             frame.place(apex + up * foot, -0.5),
         ];
-        let blue = if what.is_tiled() { 0.16 } else { 0.28 };
+        let blue = if view.is_tiled() { 0.16 } else { 0.28 };
         svg.polygon(&corners, fill(PALETTE[5]).opacity(blue));
         for edge in [corners[1], corners[2]] {
             svg.line(corners[0], edge, stroke(PALETTE[0], 1.5).dashed("6 4"));
@@ -226,9 +226,9 @@ impl<'a> Picture<'a> {
         if self.tile.is_some() {
             return;
         }
-        let (apex, top, axis) = (self.apex(), self.top, self.what.axis);
+        let (apex, top, axis) = (self.apex(), self.top, self.view.axis);
         let reads = self.cones.dependences.iter().filter(|d| {
-            d.kind == Kind::Flow && d.to.component == self.what.component && d.is_local()
+            d.kind == Kind::Flow && d.to.component == self.view.component && d.is_local()
         });
         let stage = top.rem_euclid(self.stages);
         let arrows: BTreeSet<(i64, i64)> = reads
@@ -246,7 +246,7 @@ impl<'a> Picture<'a> {
 
     /// All values of the picture; marked ones are large.
     fn draw_values(&self, svg: &mut Svg) {
-        let (scheme, axis) = (self.scheme, self.what.axis);
+        let (scheme, axis) = (self.scheme, self.view.axis);
         for group in &self.groups {
             let (colour, mark) = (colour(group.stage), mark(scheme, group.components[0], axis));
             let parity = scheme.component(group.components[0]).position[axis].0;
@@ -270,10 +270,10 @@ impl<'a> Picture<'a> {
     /// The dependence that is stressed, and the value whose past is drawn.
     fn stress(&self, svg: &mut Svg) {
         let apex = self.apex();
-        if let Some(d) = &self.what.stressed {
+        if let Some(d) = &self.view.stressed {
             // The last event at the stage where the dependence ends.
             let later = self.top - (self.top - i64::from(d.to.stage.0)).rem_euclid(self.stages);
-            let from = self.at(apex - d.space[self.what.axis].0, later - d.stages);
+            let from = self.at(apex - d.space[self.view.axis].0, later - d.stages);
             svg.arrow(from, self.at(apex, later), WRONG, 2.6);
         }
         if self.tile.is_none() {
@@ -300,24 +300,24 @@ struct Tile {
 
 impl Tile {
     /// The tile that holds the value of a section.
-    fn of(scheme: &Scheme, cones: &Cones, what: &Section) -> Self {
+    fn of(scheme: &Scheme, cones: &Cones, view: &Section) -> Self {
         let stages = i64::from(cones.stages.max(1));
-        let apex = i64::from(what.steps) * stages - 1;
-        let home = scheme.component(what.component).position;
+        let apex = i64::from(view.steps) * stages - 1;
+        let home = scheme.component(view.component).position;
         let numbers = |h: i64, time: i64| -> Vec<Option<i64>> {
             let mut place = home;
-            place[what.axis] = HalfIndex(h);
-            what.cuts.iter().map(|cut| cut.tile(place, time)).collect()
+            place[view.axis] = HalfIndex(h);
+            view.cuts.iter().map(|cut| cut.tile(place, time)).collect()
         };
-        let own = numbers(home[what.axis].0, apex);
-        let holds = |h: i64, time: i64| match &what.overlap {
+        let own = numbers(home[view.axis].0, apex);
+        let holds = |h: i64, time: i64| match &view.overlap {
             Some(overlap) => overlap.holds(h, time, apex),
             None => numbers(h, time) == own,
         };
         let mut events = BTreeSet::new();
         for (number, stage) in scheme.stages.iter().enumerate() {
             for target in stage.updates.iter().map(|u| u.target) {
-                let parity = scheme.component(target).position[what.axis].0;
+                let parity = scheme.component(target).position[view.axis].0;
                 for time in (number as i64..=apex + FAR).step_by(stages as usize) {
                     let places = (-FAR..=FAR).filter(|h| h.rem_euclid(2) == parity);
                     let inside = places.filter(|&h| holds(h, time));
@@ -338,7 +338,7 @@ impl Tile {
                 if d.to.component != component || i64::from(d.to.stage.0) != stage {
                     continue;
                 }
-                let before = (time - d.stages, d.from.component, h - d.space[what.axis].0);
+                let before = (time - d.stages, d.from.component, h - d.space[view.axis].0);
                 if before.0 >= 0 && past.insert(before) {
                     open.push(before);
                 }
@@ -395,11 +395,11 @@ fn mark(scheme: &Scheme, component: ComponentId, axis: Axis) -> Mark {
 }
 
 /// The tiles that the frame shows, the one with the value stressed.
-fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, top: i64) {
-    let even = what.cuts.iter().all(Cut::is_even);
+fn draw_tiles(svg: &mut Svg, frame: &Frame, view: &Section, home: PerAxis<f64>, top: i64) {
+    let even = view.cuts.iter().all(Cut::is_even);
     let value = |cut: &Cut, p: Plane| {
         let mut at = home;
-        at[what.axis] = p[0];
+        at[view.axis] = p[0];
         // Faces that make steps do so between stages.
         let flat = even || cut.face.form.0 == [0; 3];
         cut.at(at, if flat { p[1] } else { (p[1] + 0.5).floor() })
@@ -416,7 +416,7 @@ fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, 
     let corners = |[lo, hi]: [f64; 2]| vec![[left, lo], [right, lo], [right, hi], [left, hi]];
     // Each tile: its polygon, and the sum of its numbers.
     let mut found: Vec<_> = rows.into_iter().map(|row| (corners(row), 0i64)).collect();
-    for by in &what.cuts {
+    for by in &view.cuts {
         let mut parts = Vec::new();
         for (polygon, sum) in &found {
             for n in tiles(polygon.iter().map(|&p| value(by, p))) {
@@ -429,12 +429,12 @@ fn draw_tiles(svg: &mut Svg, frame: &Frame, what: &Section, home: PerAxis<f64>, 
         }
         found = parts;
     }
-    if what.cuts.is_empty() {
+    if view.cuts.is_empty() {
         return;
     }
     let numbers =
-        |p: Plane| -> Vec<f64> { what.cuts.iter().map(|c| value(c, p).floor()).collect() };
-    let apex = numbers([home[what.axis], top as f64]);
+        |p: Plane| -> Vec<f64> { view.cuts.iter().map(|c| value(c, p).floor()).collect() };
+    let apex = numbers([home[view.axis], top as f64]);
     for (polygon, sum) in &found {
         let count = polygon.len() as f64;
         let middle = [0, 1].map(|i| polygon.iter().map(|p| p[i]).sum::<f64>() / count);
@@ -486,8 +486,8 @@ fn draw_overlap(svg: &mut Svg, frame: &Frame, overlap: &Overlap, held: Option<i6
     }
 }
 
-fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, top: f64, wide: f64) {
-    let axis = what.axis;
+fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, view: &Section, top: f64, wide: f64) {
+    let axis = view.axis;
     let mut row = 0;
     let mut next = || {
         let (column, line) = (row % 2, row / 2);
@@ -516,9 +516,9 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, to
         2.6,
         fill("#ffffff").outline(GREY, 1.0),
     );
-    let name = match what.whole {
+    let name = match view.whole {
         true => "the tile",
-        false => &scheme.component(what.component).name,
+        false => &scheme.component(view.component).name,
     };
     svg.text(
         [x + 14.0, y],
@@ -545,20 +545,20 @@ fn draw_legend(svg: &mut Svg, scheme: &Scheme, cones: &Cones, what: &Section, to
         &format!("cone: {slopes} per stage"),
         Label::default(),
     );
-    if !what.cuts.is_empty() || what.overlap.is_some() {
+    if !view.cuts.is_empty() || view.overlap.is_some() {
         let [x, y] = next();
         svg.rect(
             [x - 8.0, y - 11.0],
             [16.0, 12.0],
             fill(TILE).outline("#b9a05a", 1.1),
         );
-        let text = match what.whole {
+        let text = match view.whole {
             true => format!("one tile of {}", scheme.name),
             false => format!("tile of {name}"),
         };
         svg.text([x + 14.0, y], &text, Label::default());
     }
-    if what.stressed.is_some() {
+    if view.stressed.is_some() {
         let [x, y] = next();
         svg.arrow([x - 9.0, y - 4.5], [x + 9.0, y - 4.5], WRONG, 2.6);
         let text = "a dependence that the tiles run against";

@@ -1,6 +1,6 @@
 //! Two axes and time as solids: the cone of a value, and towers.
 
-use super::scene::{Bounds, Camera, Place, Side, edge};
+use super::scene::{Bounds, Camera, ScenePoint, Side, edge};
 use super::shape::{Plane, cut, hull};
 use super::{Cones, Cut, columns_in_words, names};
 use crate::cone::{Kind, past};
@@ -31,14 +31,14 @@ pub enum Subject {
 }
 
 /// The view as an SVG document.
-pub fn solid(scheme: &Scheme, cones: &Cones, what: &Solid) -> String {
-    match &what.subject {
-        Subject::Cone { component, steps } => cone(scheme, cones, what.axes, *component, *steps),
+pub fn solid(scheme: &Scheme, cones: &Cones, view: &Solid) -> String {
+    match &view.subject {
+        Subject::Cone { component, steps } => cone(scheme, cones, view.axes, *component, *steps),
         Subject::Towers {
             cuts,
             tiles,
             stages,
-        } => towers(scheme, what.axes, cuts, tiles, stages.clone()),
+        } => towers(scheme, view.axes, cuts, tiles, stages.clone()),
     }
 }
 
@@ -61,7 +61,7 @@ fn cone(
     let home = scheme.component(component).position;
     let apex = [home[axes[0]].as_f64(), home[axes[1]].as_f64(), top as f64];
     let spread = spread(cones, axes);
-    let ring = |time: f64| -> Vec<Place> {
+    let ring = |time: f64| -> Vec<ScenePoint> {
         let back = apex[2] - time;
         let at = |p: &Plane| [apex[0] + back * p[0], apex[1] + back * p[1], time];
         spread.iter().map(at).collect()
@@ -146,13 +146,13 @@ fn towers(
 ) -> String {
     /// Tiles without an end are shown up to this distance, in cells.
     const FAR: f64 = 30.0;
-    let value = |c: &Cut, [x, y, time]: Place| {
+    let value = |c: &Cut, [x, y, time]: ScenePoint| {
         let mut at = PerAxis::splat(0.0);
         at[axes[0]] = x;
         at[axes[1]] = y;
         c.at(at, time)
     };
-    let outline = |tile: &[i64], time: f64| -> Vec<Place> {
+    let outline = |tile: &[i64], time: f64| -> Vec<ScenePoint> {
         let whole = vec![[-FAR, -FAR], [FAR, -FAR], [FAR, FAR], [-FAR, FAR]];
         let polygon = cuts.iter().zip(tile).fold(whole, |polygon, (c, &n)| {
             let at = |p: Plane| value(c, [p[0], p[1], time]);
@@ -162,7 +162,7 @@ fn towers(
         polygon.iter().map(|p| [p[0], p[1], time]).collect()
     };
     let (first, last) = (stages.start as f64, stages.end as f64);
-    let ends: Vec<Place> = tiles
+    let ends: Vec<ScenePoint> = tiles
         .iter()
         .flat_map(|t| [outline(t, first), outline(t, last)])
         .flatten()
@@ -186,13 +186,13 @@ fn towers(
     let mut sorted: Vec<&Vec<i64>> = tiles.iter().collect();
     sorted.sort_by(|a, b| order(a).total_cmp(&order(b)));
     // Columns run from high to low.
-    let turn = |tile: &Vec<i64>| columns.iter().rev().position(|&c| c == sum(tile));
-    let colour = |turn: usize| [PALETTE[0], PALETTE[4], PALETTE[2], PALETTE[3]][turn % 4];
+    let nth = |tile: &Vec<i64>| columns.iter().rev().position(|&c| c == sum(tile));
+    let colour = |nth: usize| [PALETTE[0], PALETTE[4], PALETTE[2], PALETTE[3]][nth % 4];
     let step = scheme.stages.len().max(1) as i64;
     for tile in sorted {
         let (bottom, top) = (outline(tile, first), outline(tile, last));
         if bottom.len() == top.len() && bottom.len() > 2 {
-            let colour = colour(turn(tile).unwrap_or(0));
+            let colour = colour(nth(tile).unwrap_or(0));
             prism(&mut svg, &camera, [&bottom, &top], &stages, step, colour);
         }
     }
@@ -211,7 +211,7 @@ fn towers(
 fn prism(
     svg: &mut Svg,
     camera: &Camera,
-    [bottom, top]: [&[Place]; 2],
+    [bottom, top]: [&[ScenePoint]; 2],
     stages: &std::ops::Range<i64>,
     step: i64,
     colour: &str,
@@ -232,7 +232,7 @@ fn prism(
         side.draw(svg, camera, colour, 1.0);
         for time in stages.start + 1..stages.end {
             let part = (time - stages.start) as f64 / (stages.end - stages.start) as f64;
-            let between = |a: Place, b: Place| -> Point {
+            let between = |a: ScenePoint, b: ScenePoint| -> Point {
                 camera.page([0, 1, 2].map(|i| a[i] + part * (b[i] - a[i])))
             };
             let width = if time % step == 0 { 0.9 } else { 0.35 };

@@ -118,7 +118,8 @@ impl Fault {
                 cell(*at)
             ),
             Fault::Unseen { target, at: [a, b] } => format!(
-                "the medium along the wave changes between ({}) and ({}), by the updates of `{}`, and the box has no faces \
+                "the medium along the wave changes between ({}) and ({}), by the updates of `{}`, and the box has no \
+                 faces \
                  there that show where",
                 cell(*a),
                 cell(*b),
@@ -158,7 +159,8 @@ impl Fault {
                 "let the medium be linear at the faces: it may be anything farther inside"
             }
             Fault::Medium { .. } => {
-                "a plane wave goes through one medium, or along an axis through layers of media across it: let others lie in \
+                "a plane wave goes through one medium, or along an axis through layers of media across it: let others \
+                 lie in \
                  the box, away from its faces"
             }
             Fault::Unseen { .. } => {

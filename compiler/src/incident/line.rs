@@ -14,7 +14,7 @@
 
 use super::background::Background;
 use super::fault::Fault;
-use super::shell::Shell;
+use super::shell::{OddAtMirror, Shell};
 use crate::host::HostExpr;
 use crate::lattice::PerAxis;
 use crate::problem::PlaneWave;
@@ -67,9 +67,9 @@ struct Layer {
 /// How a drive is spread over points of the line, so that waves along m alone are driven.
 ///
 /// A cell is M points long, M being the largest of the |m_a|. The cells of a single point have the distance |m| on
-/// their front, as a grating does, which sends waves shorter than |m| cells into other directions, too: the line has waves of
-/// wave number kappa + 2 pi n / M beside those of kappa. The factor sin(M kappa / 2) / (M sin(kappa / 2)) of M equal
-/// neighbours is 0 for them. Its fourth power is taken, and [`Spread::BOOST`] makes up for its second order in kappa,
+/// their front, as a grating does, which sends waves shorter than |m| cells into other directions, too: beside the
+/// wave number kappa the line has kappa + 2 pi n / M. The factor sin(M kappa / 2) / (M sin(kappa / 2)) of M equal
+/// neighbours is 0 for these. Its fourth power is taken, and [`Spread::BOOST`] makes up for its second order in kappa,
 /// so that long waves keep their height. With M = 1 this is one point.
 struct Spread {
     /// An odd number of parts, of the sum 1, around the position.
@@ -324,7 +324,12 @@ impl Line {
         }
         for (number, shell) in shells.iter().enumerate() {
             let mut odd = shell.odd_at_mirrors().into_iter();
-            if let Some((component, axis, upper)) = odd.find(|(id, ..)| part[id.index()]) {
+            if let Some(mirror) = odd.find(|mirror| part[mirror.component.index()]) {
+                let OddAtMirror {
+                    component,
+                    axis,
+                    upper,
+                } = mirror;
                 let fault = Fault::OddAtMirror {
                     axis,
                     upper,

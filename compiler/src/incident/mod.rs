@@ -23,7 +23,7 @@
 //! of a scheme).
 //!
 //! ```text
-//! shell      the places near faces, and where reads across them find their values
+//! shell      the places near faces
 //! weigh      weights of an update at a place
 //! background the medium of a plane wave outside of the faces
 //! line       a plane wave

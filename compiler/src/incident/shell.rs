@@ -19,14 +19,16 @@ pub struct Shell<'a> {
     /// How far updates read along each axis.
     reach: PerAxis<i64>,
     /// The same between positions, in half cells.
-    apart: PerAxis<i64>,
+    distance: PerAxis<i64>,
 }
 
-/// Where a value that is read lies.
+/// A component that is odd about the mirror at an end of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Image {
-    pub at: PerAxis<i64>,
-    pub negated: bool,
+pub struct OddAtMirror {
+    pub component: ComponentId,
+    pub axis: Axis,
+    /// Whether it is the upper end.
+    pub upper: bool,
 }
 
 impl<'a> Shell<'a> {
@@ -35,7 +37,7 @@ impl<'a> Shell<'a> {
             scheme,
             ends: of.ends,
             reach: scheme.reach().map(|[lo, hi]| i64::from(lo.max(hi))),
-            apart: apart(scheme),
+            distance: distance(scheme),
         }
     }
 
@@ -46,28 +48,6 @@ impl<'a> Shell<'a> {
             let place = 2 * at[a] + position[a].0;
             2 * lo <= place && place <= 2 * hi
         })
-    }
-
-    /// The value that is read at an index which may lie beyond the ends of the domain: around a periodic axis, or in a
-    /// mirror.
-    pub fn image(&self, position: Position, at: PerAxis<i64>) -> Image {
-        let grid = &self.scheme.grid;
-        let mut image = Image { at, negated: false };
-        for axis in grid.present() {
-            let (i, n, half) = (at[axis], grid.cells[axis], position[axis].0);
-            if grid.is_periodic(axis) {
-                image.at[axis] = i.rem_euclid(n);
-                continue;
-            }
-            let upper = 2 * i + half > 2 * n;
-            if i < 0 || upper {
-                let plane = if upper { n } else { 0 };
-                image.at[axis] = 2 * plane - i - half;
-                let boundary = grid.boundary[axis][usize::from(upper)];
-                image.negated ^= boundary.is_odd(axis, position) == Some(true);
-            }
-        }
-        image
     }
 
     /// Whether there are faces across an axis, at its lower and its upper end.
@@ -83,7 +63,7 @@ impl<'a> Shell<'a> {
     /// Indices along an axis of places at a position, such as which all lie farther from the faces than updates read
     /// lie outside of the first range or within the second one.
     fn ranges(&self, position: Position, axis: Axis) -> [Interval; 2] {
-        let ([lo, hi], r, half) = (self.ends[axis], self.apart[axis], position[axis].0);
+        let ([lo, hi], r, half) = (self.ends[axis], self.distance[axis], position[axis].0);
         let from = |place: i64| (place - half + 1).div_euclid(2);
         let after = |place: i64| from(place + 1);
         [
@@ -367,8 +347,8 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
-    /// Components that are odd about mirrors which the box reaches, with these.
-    pub fn odd_at_mirrors(&self) -> Vec<(ComponentId, Axis, bool)> {
+    /// Components that are odd about mirrors which the box reaches.
+    pub fn odd_at_mirrors(&self) -> Vec<OddAtMirror> {
         let grid = &self.scheme.grid;
         let mut odd = Vec::new();
         for axis in grid.present().filter(|a| !grid.is_periodic(*a)) {
@@ -376,7 +356,11 @@ impl<'a> Shell<'a> {
                 for id in self.scheme.component_ids().filter(|_| !face) {
                     let position = self.scheme.component(id).position;
                     if grid.boundary[axis][side].is_odd(axis, position) == Some(true) {
-                        odd.push((id, axis, side == 1));
+                        odd.push(OddAtMirror {
+                            component: id,
+                            axis,
+                            upper: side == 1,
+                        });
                     }
                 }
             }
@@ -415,19 +399,19 @@ fn parts_between([mut rest, inner]: [Region; 2]) -> Vec<Region> {
 }
 
 /// How far updates read along each axis, in half cells between positions.
-fn apart(scheme: &Scheme) -> PerAxis<i64> {
-    let mut apart = PerAxis::splat(0);
+fn distance(scheme: &Scheme) -> PerAxis<i64> {
+    let mut distance = PerAxis::splat(0);
     for update in scheme.stages.iter().flat_map(|stage| &stage.updates) {
         let own = scheme.component(update.target).position;
         for read in update.reads() {
             let there = scheme.component(read.component).position;
             for axis in Axis::ALL {
                 let by = 2 * i64::from(read.offset[axis]) + there[axis].0 - own[axis].0;
-                apart[axis] = apart[axis].max(by.abs());
+                distance[axis] = distance[axis].max(by.abs());
             }
         }
     }
-    apart
+    distance
 }
 
 /// An update that reads across the faces of a box.

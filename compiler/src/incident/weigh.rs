@@ -5,7 +5,7 @@ use super::shell::Shell;
 use crate::analysis::{Nonlinear, weights};
 use crate::host_range::{HostBox, Range, range};
 use crate::lattice::{Axis, HalfIndex, Offset, PerAxis, Position, Region};
-use crate::scheme::{CoefId, ComponentId, FileId, Read, Scheme, StageId, Update};
+use crate::scheme::{CoefId, ComponentId, FileId, Located, Read, Scheme, StageId, Update};
 use crate::statics::{Files, coef_value, coordinates};
 use std::rc::Rc;
 
@@ -200,11 +200,17 @@ impl<'a> Sites<'a> {
         let Sites { shell, update, .. } = *self;
         let scheme = shell.scheme;
         let own = shell.has(scheme.component(update.target).position, at);
+        // Where the value that is read is stored, and whether with the other sign, if a face lies between. A box keeps
+        // away from ends of zeros.
         let crossing = |read: &Read| {
             let there = PerAxis::from_fn(|a| at[a] + i64::from(read.offset[a]));
             let of = scheme.component(read.component).position;
-            let image = shell.image(of, there);
-            (shell.has(of, image.at) != own).then_some(image)
+            match scheme.grid.resolve(of, there) {
+                Located::Stored { at, negated } => {
+                    (shell.has(of, at) != own).then_some((at, negated))
+                }
+                Located::Zero => None,
+            }
         };
         if update.body.reads().all(|read| crossing(read).is_none()) {
             return Ok(());
@@ -219,16 +225,12 @@ impl<'a> Sites<'a> {
         })?;
         self.terms.clear();
         for (read, weight) in weights {
-            if let Some(image) = crossing(read) {
+            if let Some((at, negated)) = crossing(read) {
                 self.terms.push(Term {
                     component: read.component,
                     age: read.age,
-                    at: image.at,
-                    weight: if own != image.negated {
-                        *weight
-                    } else {
-                        -weight
-                    },
+                    at,
+                    weight: if own != negated { *weight } else { -weight },
                 });
             }
         }

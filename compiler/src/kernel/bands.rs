@@ -28,7 +28,7 @@ pub struct Bands {
 pub struct Band {
     pub range: Interval,
     /// From the states of a group in the zone's first band to its states in this one, in elements.
-    pub apart: i64,
+    pub distance: i64,
 }
 
 /// A part of a row in which the same zones act.
@@ -63,7 +63,7 @@ impl Bands {
             let origin = boxes.first().map_or(0, |b| b.origin);
             let band = |b: &BoxLayout| Band {
                 range: b.region[Axis::INNER],
-                apart: b.origin - origin,
+                distance: b.origin - origin,
             };
             bands.push(boxes.iter().map(band).collect());
         }
@@ -133,8 +133,8 @@ impl Bands {
                 own.extend(record);
                 for zone in self.banded(set).iter() {
                     let band = self.of(zone).iter().find(|b| b.range.contains(range.lo));
-                    let apart = band.map_or(0, |b| b.apart) * layout.element_bytes as i64;
-                    own[first + 2 + Stream::Zone(zone).index()] += apart;
+                    let distance = band.map_or(0, |b| b.distance) * layout.element_bytes as i64;
+                    own[first + 2 + Stream::Zone(zone).index()] += distance;
                 }
             }
             BandPart {

@@ -106,7 +106,8 @@ impl fmt::Display for Misfit {
             Misfit::Length => write!(f, "the grid is longer than {LONGEST} cells along an axis"),
             Misfit::Base { axis, needed, most } => write!(
                 f,
-                "a base with what it is computed from is {needed} cells wide along {axis}, and a block of threads holds {most}"
+                "a base with what it is computed from is {needed} cells wide along {axis}, and a block of threads \
+                 holds {most}"
             ),
             Misfit::Size => f.write_str("a base has at least one cell"),
             Misfit::Tiles { tiles, most } => write!(

@@ -22,11 +22,11 @@ struct Happens {
     at: f64,
     /// Of events at one time the earlier operation is first.
     operation: usize,
-    what: What,
+    event: Event,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum Event {
     Ready,
     Free,
     Ends,
@@ -38,7 +38,7 @@ impl Ord for Happens {
     // The heap has its largest entry in front.
     fn cmp(&self, other: &Self) -> Ordering {
         let time = other.at.total_cmp(&self.at);
-        time.then(other.what.cmp(&self.what))
+        time.then(other.event.cmp(&self.event))
             .then(other.operation.cmp(&self.operation))
     }
 }
@@ -64,29 +64,29 @@ pub fn ends(works: &[Work]) -> Vec<f64> {
     // Operations that can begin, by resource, and whether it is free.
     let mut ready: Vec<BinaryHeap<Happens>> = vec![BinaryHeap::new(); resources];
     let mut free = vec![true; resources];
-    let happens = |at, operation, what| Happens {
+    let happens = |at, operation, event| Happens {
         at,
         operation,
-        what,
+        event,
     };
     let first = (0..works.len()).filter(|own| left[*own] == 0);
-    let mut next: BinaryHeap<Happens> = first.map(|own| happens(0.0, own, What::Ready)).collect();
-    while let Some(event) = next.pop() {
+    let mut next: BinaryHeap<Happens> = first.map(|own| happens(0.0, own, Event::Ready)).collect();
+    while let Some(happening) = next.pop() {
         let Happens {
             at,
             operation,
-            what,
-        } = event;
+            event,
+        } = happening;
         let resource = works[operation].resource;
-        match what {
-            What::Ready => ready[resource].push(event),
-            What::Free => free[resource] = true,
-            What::Ends => {
+        match event {
+            Event::Ready => ready[resource].push(happening),
+            Event::Free => free[resource] = true,
+            Event::Ends => {
                 ends[operation] = at;
                 for own in std::mem::take(&mut later[operation]) {
                     left[own] -= 1;
                     if left[own] == 0 {
-                        next.push(happens(at, own, What::Ready));
+                        next.push(happens(at, own, Event::Ready));
                     }
                 }
             }
@@ -96,9 +96,9 @@ pub fn ends(works: &[Work]) -> Vec<f64> {
         {
             let work = &works[begins.operation];
             free[resource] = false;
-            next.push(happens(at + work.occupies, begins.operation, What::Free));
+            next.push(happens(at + work.occupies, begins.operation, Event::Free));
             let takes = work.takes.max(work.occupies);
-            next.push(happens(at + takes, begins.operation, What::Ends));
+            next.push(happens(at + takes, begins.operation, Event::Ends));
         }
     }
     ends

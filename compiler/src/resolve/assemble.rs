@@ -6,7 +6,7 @@ use super::emit::{Coefs, Emitter, Refused};
 use super::enclose::enclose;
 use super::flush::add_flushes;
 use super::order::{Advance, Statement};
-use super::report::{Checked, Reported, count};
+use super::report::{Outcome, Reported, count};
 use super::resolver::Resolver;
 use super::zoned::Amending;
 use crate::lattice::PerAxis;
@@ -21,7 +21,7 @@ const MOST_MEETINGS: usize = 128;
 
 impl Resolver<'_> {
     /// The scheme that the statements make up on the grid of the frame.
-    pub fn assemble(&mut self, statements: &[Statement], precision: Precision) -> Checked<Scheme> {
+    pub fn assemble(&mut self, statements: &[Statement], precision: Precision) -> Outcome<Scheme> {
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let per_step = self.count_updates(statements)?;
         let mut coefs = Coefs::default();
@@ -132,7 +132,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    fn count_updates(&mut self, statements: &[Statement]) -> Checked<Vec<u8>> {
+    fn count_updates(&mut self, statements: &[Statement]) -> Outcome<Vec<u8>> {
         let mut counts = vec![0usize; self.frame.components.len()];
         for statement in statements {
             for advance in &statement.updates {
@@ -184,7 +184,7 @@ impl Resolver<'_> {
         stages: &mut [Stage],
         precision: Precision,
         coefs: &mut Coefs,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         for (stage, statement) in stages.iter_mut().zip(statements) {
             self.warn_of_nowhere(statement, stage);
             for (update, advance) in stage.updates.iter_mut().zip(&statement.updates) {
@@ -269,7 +269,7 @@ impl Resolver<'_> {
         statement: &Statement,
         name: &str,
         precision: Precision,
-    ) -> Checked<T> {
+    ) -> Outcome<T> {
         let place = &statement.value;
         let d = match refused {
             Refused::TooLarge => self
@@ -300,7 +300,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn too_far<T>(&mut self, cells: PerAxis<i64>, statement: &Statement) -> Checked<T> {
+    fn too_far<T>(&mut self, cells: PerAxis<i64>, statement: &Statement) -> Outcome<T> {
         let widths = self.frame.grid.as_ref().map(|g| g.cells).ok_or(Reported)?;
         let axis = self
             .frame

@@ -8,7 +8,7 @@
 
 use super::codes;
 use super::frame::Named;
-use super::report::{Checked, Place};
+use super::report::{Outcome, Place};
 use super::resolver::Resolver;
 use super::value::Value as Known;
 use super::zones::Kept;
@@ -61,7 +61,7 @@ impl Pairing<'_> {
         matches!(self.ops[value.index()], Op::Const(0.0))
     }
 
-    /// The value of a read: turned by the phase between the two places.
+    /// The value of a read, with the phase between the two places.
     fn read(&mut self, read: Read) -> Parts {
         let number = self.scheme.components.len() as u32;
         let twin = ComponentId(read.component.0 + number);
@@ -312,7 +312,7 @@ impl Resolver<'_> {
         mut scheme: Scheme,
         kept: &mut Vec<Kept>,
         places: &[Place],
-    ) -> Checked<Scheme> {
+    ) -> Outcome<Scheme> {
         let Some(phases) = self.bloch_phases() else {
             return Ok(scheme);
         };
@@ -343,7 +343,7 @@ impl Resolver<'_> {
     }
 
     /// The components, states and names of imaginary parts.
-    fn add_twins(&mut self, scheme: &mut Scheme, kept: &mut Vec<Kept>) -> Checked<()> {
+    fn add_twins(&mut self, scheme: &mut Scheme, kept: &mut Vec<Kept>) -> Outcome<()> {
         let (components, states) = (scheme.components.len() as u32, scheme.states.len() as u32);
         let mut twins = scheme.components.clone();
         for twin in &mut twins {

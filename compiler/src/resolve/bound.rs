@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::frame::{Definition, Named};
-use super::report::{Checked, Reported, count};
+use super::report::{Outcome, Reported, count};
 use super::resolver::Resolver;
 use super::revise::Settings;
 use super::value::{Scope, Table, Value};
@@ -24,7 +24,7 @@ impl Resolver<'_> {
         scope: &Scope,
         problem: &ast::Problem,
         settings: &Settings,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let axes: Vec<String> = self.frame.present().into_iter().map(|(n, _)| n).collect();
         for axis in self.frame.absent.clone() {
             let one = Named::Known(self.scalar(1.0));
@@ -92,7 +92,7 @@ impl Resolver<'_> {
         scope: &Scope,
         problem: &ast::Problem,
         settings: &Settings,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let mut boundary = PerAxis::splat([Boundary::Zero; 2]);
         let mut failed = false;
         for stmt in &problem.body {
@@ -127,7 +127,7 @@ impl Resolver<'_> {
     }
 
     /// Cells along an axis.
-    pub fn cells(&mut self, scope: &Scope, e: &Expr) -> Checked<f64> {
+    pub fn cells(&mut self, scope: &Scope, e: &Expr) -> Outcome<f64> {
         let n = self.integer(scope, e)?;
         if (1..=CELLS).contains(&n) {
             return Ok(n as f64);
@@ -146,7 +146,7 @@ impl Resolver<'_> {
         scope: &Scope,
         clauses: &[ast::BoundaryClause],
         boundary: &mut PerAxis<[Boundary; 2]>,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let mut failed = false;
         let mut done: Vec<Axis> = Vec::new();
         let axes: Vec<Axis> = self.frame.present().iter().map(|(_, a)| *a).collect();
@@ -215,7 +215,7 @@ impl Resolver<'_> {
         scope: &Scope,
         clause: &ast::BoundaryClause,
         axis: Axis,
-    ) -> Checked<[Boundary; 2]> {
+    ) -> Outcome<[Boundary; 2]> {
         // `all` may have said something else.
         self.frame.bloch[axis] = None;
         let lower = self.side_with_layer(scope, &clause.lower, axis, 0);
@@ -243,7 +243,7 @@ impl Resolver<'_> {
         Ok([lower, upper])
     }
 
-    pub fn axis_named(&mut self, scope: &Scope, name: &Name) -> Checked<Axis> {
+    pub fn axis_named(&mut self, scope: &Scope, name: &Name) -> Outcome<Axis> {
         if let Some(axis) = self.frame.axis(&name.node) {
             if self.frame.is_present(axis) {
                 return Ok(axis);

@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::order::{Advance, Statement};
-use super::report::{Checked, Reported};
+use super::report::{Outcome, Reported};
 use super::resolver::Resolver;
 use super::value::{Operand, Scope, Typed, Value};
 use crate::distinct::distinct;
@@ -18,7 +18,7 @@ impl Resolver<'_> {
         scope: &mut Scope,
         branches: &[Branch],
         list: &mut Vec<Statement>,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let mut failed = false;
         let mut rest: Vec<Statement> = Vec::new();
         for branch in branches.iter().rev() {
@@ -45,7 +45,7 @@ impl Resolver<'_> {
         condition: &Operand,
         own: Vec<Statement>,
         rest: Vec<Statement>,
-    ) -> Checked<Vec<Statement>> {
+    ) -> Outcome<Vec<Statement>> {
         let Value::Scalar(holds) = condition.value else {
             return Err(Reported);
         };
@@ -88,7 +88,7 @@ impl Resolver<'_> {
         own: &[Statement],
         rest: &[Statement],
         pairs: &[(usize, usize)],
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         for (i, first) in own.iter().enumerate() {
             for (j, second) in rest.iter().enumerate() {
                 let paired =
@@ -120,7 +120,7 @@ impl Resolver<'_> {
         statement: &mut Statement,
         holds: Typed,
         condition: &Operand,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         self.check_position(statement, holds, condition)?;
         for advance in &mut statement.updates {
             let node = match advance.condition {
@@ -138,7 +138,7 @@ impl Resolver<'_> {
         statement: &Statement,
         holds: Typed,
         condition: &Operand,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let Some(found) = holds.position else {
             return Ok(());
         };

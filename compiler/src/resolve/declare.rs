@@ -7,7 +7,7 @@ use super::derive::{Declared, SchemeText};
 use super::frame::{Definition, FieldFacts, Frame, GivenParam, Named};
 use super::load::twice;
 use super::names::BUILT_IN;
-use super::report::{Checked, Place, Reported, count};
+use super::report::{Outcome, Place, Reported, count};
 use super::resolver::Resolver;
 use super::value::{Kind, Scope, Table, Value};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use torre_grammar::ast::{self, Name, SchemeStmt, Shape};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Span;
+use torre_grammar::source::{Span, Spanned};
 
 /// Cells per axis where there is no problem.
 const ASSUMED: i64 = 1 << 16;
@@ -58,7 +58,7 @@ impl Resolver<'_> {
 
     /// Begins with a scheme: its axes, of which a domain with fewer extents has the first ones. An error here leaves
     /// nothing to go on with.
-    pub fn begin(&mut self, text: &SchemeText, extents: Option<usize>) -> Checked<()> {
+    pub fn begin(&mut self, text: &SchemeText, extents: Option<usize>) -> Outcome<()> {
         self.frame = Frame {
             name: text.name.node.clone(),
             ..Frame::default()
@@ -67,7 +67,7 @@ impl Resolver<'_> {
     }
 
     /// Parameters and constants, cell size and time step. An error here leaves nothing to go on with.
-    pub fn declare_numbers(&mut self, text: &SchemeText, given: &mut [GivenParam]) -> Checked<()> {
+    pub fn declare_numbers(&mut self, text: &SchemeText, given: &mut [GivenParam]) -> Outcome<()> {
         let mut numbers = Vec::new();
         let mut replaced = Vec::new();
         for Declared { scope, stmt, .. } in &text.body {
@@ -114,7 +114,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn declare_axes(&mut self, text: &SchemeText, extents: Option<usize>) -> Checked<()> {
+    fn declare_axes(&mut self, text: &SchemeText, extents: Option<usize>) -> Outcome<()> {
         let mut found: Option<(&Vec<Name>, &Declared)> = None;
         for declared in &text.body {
             if let SchemeStmt::Axes(names) = &declared.stmt {
@@ -169,7 +169,7 @@ impl Resolver<'_> {
         if distinct { Ok(()) } else { Err(Reported) }
     }
 
-    fn declare_spacing(&mut self, text: &SchemeText) -> Checked<()> {
+    fn declare_spacing(&mut self, text: &SchemeText) -> Outcome<()> {
         let place = text.place();
         let mut failed = false;
         self.graph.spacing = PerAxis::splat(1.0);
@@ -244,7 +244,7 @@ impl Resolver<'_> {
         });
     }
 
-    pub fn declare_fields(&mut self, text: &SchemeText) -> Checked<()> {
+    pub fn declare_fields(&mut self, text: &SchemeText) -> Outcome<()> {
         let mut failed = false;
         for Declared { scope, stmt, .. } in &text.body {
             if let SchemeStmt::Field(field) = stmt
@@ -262,7 +262,7 @@ impl Resolver<'_> {
         &mut self,
         text: &SchemeText,
         problem: Option<(&Scope, &ast::Problem)>,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let mut failed = false;
         for Declared { scope, stmt, .. } in &text.body {
             let name = match stmt {
@@ -280,7 +280,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn declare_field(&mut self, scope: &Scope, field: &ast::Field) -> Checked<()> {
+    fn declare_field(&mut self, scope: &Scope, field: &ast::Field) -> Outcome<()> {
         let time = match &field.time {
             None => HalfIndex::ZERO,
             Some(e) => match self.number(scope, e)? {
@@ -363,31 +363,11 @@ impl Resolver<'_> {
         &mut self,
         scope: &Scope,
         shape: &Shape,
-        position: Option<&torre_grammar::source::Spanned<ast::Position>>,
+        position: Option<&Spanned<ast::Position>>,
         place: &Place,
-    ) -> Checked<Parts> {
+    ) -> Outcome<Parts> {
         if let Shape::Named(parts) = shape {
-            let mut list: Vec<(String, Position)> = Vec::new();
-            for (name, position) in parts {
-                if list.iter().any(|(n, _)| *n == name.node) {
-                    let d = self.error(
-                        codes::DEFINED_TWICE,
-                        format!("component `{}` is defined twice", name.node),
-                        &scope.place(name.span),
-                    );
-                    return self.fail(d);
-                }
-                let at = self.scalar_position(scope, &position.node, position.span)?;
-                list.push((name.node.clone(), at));
-            }
-            if list.is_empty() {
-                let d = self.error(codes::LIST, "a field needs a component", place);
-                return self.fail(d);
-            }
-            return Ok(Parts {
-                kind: Kind::Vector,
-                parts: list,
-            });
+            return self.named_positions(scope, parts, place);
         }
         let Some(position) = position else {
             let d = self
@@ -463,7 +443,36 @@ impl Resolver<'_> {
         Ok(Parts { kind, parts })
     }
 
-    fn wrong_position<T>(&mut self, scope: &Scope, span: Span, message: &str) -> Checked<T> {
+    fn named_positions(
+        &mut self,
+        scope: &Scope,
+        parts: &[(Name, Spanned<ast::Position>)],
+        place: &Place,
+    ) -> Outcome<Parts> {
+        let mut list: Vec<(String, Position)> = Vec::new();
+        for (name, position) in parts {
+            if list.iter().any(|(n, _)| *n == name.node) {
+                let d = self.error(
+                    codes::DEFINED_TWICE,
+                    format!("component `{}` is defined twice", name.node),
+                    &scope.place(name.span),
+                );
+                return self.fail(d);
+            }
+            let at = self.scalar_position(scope, &position.node, position.span)?;
+            list.push((name.node.clone(), at));
+        }
+        if list.is_empty() {
+            let d = self.error(codes::LIST, "a field needs a component", place);
+            return self.fail(d);
+        }
+        Ok(Parts {
+            kind: Kind::Vector,
+            parts: list,
+        })
+    }
+
+    fn wrong_position<T>(&mut self, scope: &Scope, span: Span, message: &str) -> Outcome<T> {
         let d = self
             .error(codes::POSITION_OF_SHAPE, message, &scope.place(span))
             .hint("components at other positions: `{ a on nodes, b on [1/2, 0, 0] }`");
@@ -475,7 +484,7 @@ impl Resolver<'_> {
         scope: &Scope,
         position: &ast::Position,
         span: Span,
-    ) -> Checked<Position> {
+    ) -> Outcome<Position> {
         let axes = self.frame.axes.clone();
         let mut p = Position::default();
         match position {

@@ -8,7 +8,7 @@
 
 use super::codes;
 use super::load::{Found, ItemId};
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::space::Space;
 use super::value::{Scope, Sight};
@@ -85,7 +85,7 @@ impl SchemeText {
 
 impl Resolver<'_> {
     /// The text of a scheme, with that of its bases.
-    pub fn scheme_text(&mut self, item: ItemId) -> Checked<SchemeText> {
+    pub fn scheme_text(&mut self, item: ItemId) -> Outcome<SchemeText> {
         let mut line = vec![item];
         let mut texts = vec![self.own_text(item)?];
         while let Some((scope, scheme)) = texts.last()
@@ -130,7 +130,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn own_text(&self, item: ItemId) -> Checked<(Rc<Scope>, ast::Scheme)> {
+    fn own_text(&self, item: ItemId) -> Outcome<(Rc<Scope>, ast::Scheme)> {
         let module = self.library.module(item.module);
         match module.ast.items.get(item.index).map(|i| &i.kind) {
             Some(ItemKind::Scheme(scheme)) => {
@@ -150,7 +150,7 @@ impl Resolver<'_> {
         &mut self,
         scope: &Scope,
         scheme: &ast::Scheme,
-    ) -> Checked<Option<Vec<Stmt<StepStmt>>>> {
+    ) -> Outcome<Option<Vec<Stmt<StepStmt>>>> {
         let mut found: Option<(&Vec<Stmt<StepStmt>>, Span)> = None;
         for stmt in &scheme.body {
             let SchemeStmt::Step { body, .. } = &stmt.kind.node else {
@@ -174,7 +174,7 @@ impl Resolver<'_> {
         scheme: &ast::Scheme,
         inherited: &[Declared],
         bases: &[Rc<Scope>],
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let mut failed = false;
         for stmt in &scheme.body {
             if let SchemeStmt::Axes(_) = stmt.kind.node
@@ -219,7 +219,7 @@ impl Resolver<'_> {
     }
 
     /// The statements of a step in their order, statements of all schemes of a line together.
-    pub fn step_parts<'a>(&mut self, text: &'a SchemeText) -> Checked<Vec<StepPart<'a>>> {
+    pub fn step_parts<'a>(&mut self, text: &'a SchemeText) -> Outcome<Vec<StepPart<'a>>> {
         let mut all: Vec<StepPart<'a>> = Vec::new();
         for (level, step) in text.steps.iter().enumerate() {
             let mut own = Vec::new();
@@ -252,7 +252,7 @@ impl Resolver<'_> {
         stmt: &Spanned<StepStmt>,
         level: Level,
         keys: &mut BTreeSet<Key>,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         match &stmt.node {
             StepStmt::Let(bound) if level == Level::Step => {
                 keys.insert(Key::Let(bound.name.node.clone()));
@@ -276,7 +276,7 @@ impl Resolver<'_> {
         &mut self,
         mut base: Vec<StepPart<'a>>,
         mut own: Vec<StepPart<'a>>,
-    ) -> Checked<Vec<StepPart<'a>>> {
+    ) -> Outcome<Vec<StepPart<'a>>> {
         // The n-th statement on a component replaces the n-th of the base.
         let mut taken: Vec<BTreeSet<Key>> = vec![BTreeSet::new(); base.len()];
         let mut anchors: Vec<Option<usize>> = Vec::new();

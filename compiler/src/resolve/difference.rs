@@ -4,7 +4,7 @@ use super::codes;
 use super::graph::{Coefficient, Graph, Kernel, Node, NodeId, Shift, StateKey};
 use super::layers::LayeredDifference;
 use super::rational::{self, Rational, small_integer};
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         operator: Operator,
         args: &[Arg],
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let slots = self.arguments(scope, name, &["f", "a", "order"], args, place)?;
         let [f, axis, order] = slots.as_slice() else {
             return Err(Reported);
@@ -144,7 +144,7 @@ impl Resolver<'_> {
         axis: Axis,
         plain: Typed,
         difference: &LayeredDifference<'_>,
-    ) -> Checked<Typed> {
+    ) -> Outcome<Typed> {
         if !self.graph.is_dynamic(plain.node) {
             return Ok(plain);
         }
@@ -196,7 +196,7 @@ impl Resolver<'_> {
         operator: Operator,
         axis: Axis,
         order: Option<Operand>,
-    ) -> Checked<Kernel> {
+    ) -> Outcome<Kernel> {
         let coefficients: Vec<Coefficient> = match order {
             None => self.exact(name, operator, 2, None)?,
             Some(operand) => match &operand.value {
@@ -273,7 +273,7 @@ impl Resolver<'_> {
         operator: Operator,
         order: u32,
         place: Option<&Place>,
-    ) -> Checked<Vec<Coefficient>> {
+    ) -> Outcome<Vec<Coefficient>> {
         let list = match operator {
             Operator::Staggered => rational::staggered_first(order),
             Operator::Centred => rational::centred_first(order),
@@ -299,7 +299,7 @@ impl Resolver<'_> {
         operator: Operator,
         list: &[Typed],
         place: &Place,
-    ) -> Checked<Vec<Coefficient>> {
+    ) -> Outcome<Vec<Coefficient>> {
         if operator == Operator::Second {
             let d = self.error(
                 codes::ORDER,

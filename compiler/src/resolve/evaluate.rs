@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::graph::Node;
-use super::report::{Checked, Place, Reported, count, short};
+use super::report::{Outcome, Place, Reported, count, short};
 use super::resolver::Resolver;
 use super::space::Space;
 use super::value::{Items, Kind, Operand, Scope, Typed, Value};
@@ -17,7 +17,7 @@ const NESTED: usize = 220;
 /// The longest list.
 const LIST: usize = 256;
 impl Resolver<'_> {
-    pub fn eval(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
+    pub fn eval(&mut self, scope: &Scope, expr: &Expr) -> Outcome<Value> {
         self.steps += 1;
         if self.report.is_full() {
             return Err(Reported);
@@ -34,7 +34,7 @@ impl Resolver<'_> {
         value
     }
 
-    fn eval_kind(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
+    fn eval_kind(&mut self, scope: &Scope, expr: &Expr) -> Outcome<Value> {
         let place = scope.place(expr.span);
         match &expr.node {
             ExprKind::Number(n) => Ok(self.scalar(*n)),
@@ -91,7 +91,7 @@ impl Resolver<'_> {
     }
 
     /// Evaluates a chain of operators to the left without recursion: sums may have many terms.
-    fn binary(&mut self, scope: &Scope, expr: &Expr) -> Checked<Value> {
+    fn binary(&mut self, scope: &Scope, expr: &Expr) -> Outcome<Value> {
         let mut chain = Vec::new();
         let mut leftmost = expr;
         while let ExprKind::Binary(op, a, b) = &leftmost.node {
@@ -117,7 +117,7 @@ impl Resolver<'_> {
     }
 
     /// An expression with its place, for messages.
-    pub fn operand(&mut self, scope: &Scope, expr: &Expr) -> Checked<Operand> {
+    pub fn operand(&mut self, scope: &Scope, expr: &Expr) -> Outcome<Operand> {
         let value = self.eval(scope, expr)?;
         Ok(Operand {
             value,
@@ -134,7 +134,7 @@ impl Resolver<'_> {
     }
 
     /// A number that is known now.
-    pub fn number(&mut self, scope: &Scope, expr: &Expr) -> Checked<f64> {
+    pub fn number(&mut self, scope: &Scope, expr: &Expr) -> Outcome<f64> {
         let operand = self.operand(scope, expr)?;
         let place = operand.place.clone();
         let found = match &operand.value {
@@ -163,12 +163,12 @@ impl Resolver<'_> {
     }
 
     /// A whole number that is known now.
-    pub fn integer(&mut self, scope: &Scope, expr: &Expr) -> Checked<i64> {
+    pub fn integer(&mut self, scope: &Scope, expr: &Expr) -> Outcome<i64> {
         self.counted(scope, expr, None)
     }
 
     /// A whole number that is known now; `hint`: another meaning where it is not whole.
-    pub fn counted(&mut self, scope: &Scope, expr: &Expr, hint: Option<&str>) -> Checked<i64> {
+    pub fn counted(&mut self, scope: &Scope, expr: &Expr, hint: Option<&str>) -> Outcome<i64> {
         let n = self.number(scope, expr)?;
         if n == n.trunc() && n.abs() <= 9e15 {
             return Ok(n as i64);
@@ -183,7 +183,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    pub fn member(&mut self, scope: &Scope, value: Value, name: &Name) -> Checked<Value> {
+    pub fn member(&mut self, scope: &Scope, value: Value, name: &Name) -> Outcome<Value> {
         let place = scope.place(name.span);
         let names: Vec<String> = match &value {
             Value::Field(i, level) => {
@@ -237,7 +237,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn at_level(&mut self, value: Value, level: Level, place: &Place) -> Checked<Value> {
+    fn at_level(&mut self, value: Value, level: Level, place: &Place) -> Outcome<Value> {
         let index = match &value {
             Value::Field(i, None) => Some(*i),
             Value::Scalar(s) => match self.graph.node(s.node) {
@@ -289,7 +289,7 @@ impl Resolver<'_> {
         of: &Expr,
         offsets: &[Expr],
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let value = self.eval(scope, of)?;
         let axes: Vec<Axis> = self.frame.axes.iter().map(|(_, a)| *a).collect();
         if axes.len() != offsets.len() {
@@ -337,7 +337,7 @@ impl Resolver<'_> {
         Ok(kind.with(items))
     }
 
-    fn list(&mut self, scope: &Scope, items: &[Expr], place: &Place) -> Checked<Value> {
+    fn list(&mut self, scope: &Scope, items: &[Expr], place: &Place) -> Outcome<Value> {
         if items.is_empty() || items.len() > LIST {
             let message = if items.is_empty() {
                 "an empty list is no vector"
@@ -357,7 +357,7 @@ impl Resolver<'_> {
     }
 
     /// A value that stands in a list.
-    pub fn component_scalar(&mut self, operand: Operand) -> Checked<Typed> {
+    pub fn component_scalar(&mut self, operand: Operand) -> Outcome<Typed> {
         let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
             (Kind::Scalar, [s]) => Ok(*s),

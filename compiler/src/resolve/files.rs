@@ -3,7 +3,7 @@
 use super::codes;
 use super::files_read::Site;
 use super::graph::TableId;
-use super::report::{Checked, Place};
+use super::report::{Outcome, Place};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::lattice::Position;
@@ -23,7 +23,7 @@ impl Resolver<'_> {
         expr: &Expr,
         kind: Kind,
         sites: &[Site],
-    ) -> Checked<Operand> {
+    ) -> Outcome<Operand> {
         let before = self.files.arrays;
         let outer = std::mem::take(&mut self.files.site);
         self.files.site = sites.first().cloned().unwrap_or_default();
@@ -57,7 +57,7 @@ impl Resolver<'_> {
     }
 
     /// `file("eps.npy")`: one value per cell index, at the position of its use.
-    pub fn call_file(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Checked<Value> {
+    pub fn call_file(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Outcome<Value> {
         let slots = self.arguments(scope, "file", &["name"], args, place)?;
         let Some(arg) = slots.first().copied().flatten() else {
             return self.missing_argument("file", "name", place);
@@ -95,7 +95,7 @@ impl Resolver<'_> {
     }
 
     /// `table("wave.csv", x)`: linear between the lines of a file; without an argument a function of time.
-    pub fn call_table(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Checked<Value> {
+    pub fn call_table(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Outcome<Value> {
         let params = ["name", "at", "column", "outside"];
         let slots = self.arguments(scope, "table", &params, args, place)?;
         let [name, at, column, outside] = slots.as_slice() else {
@@ -136,7 +136,7 @@ impl Resolver<'_> {
     }
 
     /// The second column or a later one, by number or by name.
-    fn column(&mut self, scope: &Scope, expr: &Expr) -> Checked<Column> {
+    fn column(&mut self, scope: &Scope, expr: &Expr) -> Outcome<Column> {
         let operand = self.operand(scope, expr)?;
         if let Value::Text(name) = &operand.value {
             return Ok(Column::Named(name.to_string()));
@@ -159,7 +159,7 @@ impl Resolver<'_> {
         column: &Column,
         outside: Option<f64>,
         place: &Place,
-    ) -> Checked<TableId> {
+    ) -> Outcome<TableId> {
         let key = (path.to_string(), format!("{column:?} {outside:?}"));
         if let Some(&known) = self.files.tables.get(&key) {
             return Ok(known);
@@ -200,7 +200,7 @@ impl Resolver<'_> {
     }
 
     /// A text that is known now, and where it is written.
-    fn text(&mut self, scope: &Scope, expr: &Expr) -> Checked<(String, Place)> {
+    fn text(&mut self, scope: &Scope, expr: &Expr) -> Outcome<(String, Place)> {
         let operand = self.operand(scope, expr)?;
         match operand.value {
             Value::Text(text) => Ok((text.to_string(), operand.place)),
@@ -218,7 +218,7 @@ impl Resolver<'_> {
     }
 
     /// Whether a file has one value for each index of a component at `position`.
-    pub fn check_file(&mut self, place: &Place, path: &str, position: Position) -> Checked<()> {
+    pub fn check_file(&mut self, place: &Place, path: &str, position: Position) -> Outcome<()> {
         let info = match self.world.array(&place.source, path) {
             Ok(info) => info,
             Err(reason) => {

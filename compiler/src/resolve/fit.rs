@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::codes;
-use super::report::{Checked, Place};
+use super::report::{Outcome, Place};
 use super::resolver::Resolver;
 use crate::layout::Layout;
 use crate::scheme::{Precision, Scheme};
@@ -13,7 +13,7 @@ impl Resolver<'_> {
         scheme: &Scheme,
         place: &Place,
         options: &Options,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let needed = Layout::new(scheme).map(|l| l.bytes());
         let d = match (needed, options.memory) {
             (Ok(needed), Some(limit)) if needed > limit => {

@@ -6,7 +6,7 @@ use super::enclose::enclose;
 use super::files_read::Site;
 use super::order::{Statement, Targeted};
 use super::record::Recorded;
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::Results;
 use super::value::{Scope, Typed};
@@ -34,7 +34,7 @@ impl Resolver<'_> {
         scope: &Scope,
         problem: &ast::Problem,
         statements: &[Statement],
-    ) -> Checked<Results> {
+    ) -> Outcome<Results> {
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let mut results = Results::default();
         let incoming = self.incoming(scope, problem);
@@ -112,7 +112,7 @@ impl Resolver<'_> {
     }
 
     /// A target whose newest value is meant.
-    pub fn newest(&mut self, scope: &Scope, target: &Target) -> Checked<Targeted> {
+    pub fn newest(&mut self, scope: &Scope, target: &Target) -> Outcome<Targeted> {
         let named = self.target(scope, target)?;
         if let Some(level) = &target.level {
             let d = self.error(
@@ -131,7 +131,7 @@ impl Resolver<'_> {
         target: &Target,
         value: &Expr,
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let Targeted {
             field,
             kind,
@@ -189,10 +189,10 @@ impl Resolver<'_> {
         item: Typed,
         component: ComponentId,
         place: &Place,
-        what: &str,
-    ) -> Checked<HostExpr> {
+        name: &str,
+    ) -> Outcome<HostExpr> {
         let position = self.frame.components[component.index()].position;
-        self.host_at(item, position, place, what)
+        self.host_at(item, position, place, name)
     }
 
     /// A static value at a position, as the host computes it.
@@ -201,12 +201,12 @@ impl Resolver<'_> {
         item: Typed,
         position: Position,
         place: &Place,
-        what: &str,
-    ) -> Checked<HostExpr> {
+        name: &str,
+    ) -> Outcome<HostExpr> {
         if self.graph.is_dynamic(item.node) {
             let mut d = self.error(
                 codes::NOT_STATIC,
-                format!("{what} cannot depend on field values"),
+                format!("{name} cannot depend on field values"),
                 place,
             );
             d.labels[0].text = "this depends on field values".to_string();
@@ -232,7 +232,7 @@ impl Resolver<'_> {
         grid: &Grid,
         statements: &[Statement],
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let Targeted {
             kind,
             components,
@@ -318,7 +318,7 @@ impl Resolver<'_> {
     }
 
     /// Attaches each source to the last stage that updates all values that it adds to.
-    pub fn attach_sources(&mut self, scheme: &Scheme, results: &mut Results) -> Checked<()> {
+    pub fn attach_sources(&mut self, scheme: &Scheme, results: &mut Results) -> Outcome<()> {
         let mut failed = false;
         for (source, place) in results.sources.iter_mut().zip(&results.source_places) {
             let covers = |stage: &StageId| {
@@ -345,7 +345,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn every(&mut self, scope: &Scope, every: Option<&Expr>) -> Checked<u64> {
+    fn every(&mut self, scope: &Scope, every: Option<&Expr>) -> Outcome<u64> {
         every.map_or(Ok(1), |e| self.count_of(scope, e, 1))
     }
 }

@@ -1,7 +1,7 @@
 //! Incident fields and the boxes of total fields.
 
 use super::codes;
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::{Incoming, Results};
 use super::value::Scope;
@@ -47,7 +47,7 @@ struct Lines<'a> {
 
 impl Resolver<'_> {
     /// The incident fields of a problem, and the boxes in which they are part of the values.
-    pub fn incoming(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<Incoming> {
+    pub fn incoming(&mut self, scope: &Scope, problem: &ast::Problem) -> Outcome<Incoming> {
         let mut incoming = Incoming::default();
         let mut failed = false;
         for stmt in &problem.body {
@@ -101,7 +101,7 @@ impl Resolver<'_> {
         name: &Name,
         lines: &[Stmt<IncidentLine>],
         incoming: &mut Incoming,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let place = scope.place(name.span);
         if let Some(first) = incoming.list.iter().position(|i| i.name == name.node) {
             let first = incoming.names[first].clone();
@@ -127,7 +127,7 @@ impl Resolver<'_> {
         scope: &Scope,
         name: &Name,
         lines: &[Stmt<IncidentLine>],
-    ) -> Checked<IncidentField> {
+    ) -> Outcome<IncidentField> {
         let mut sorted = Lines::default();
         for line in lines {
             match &line.kind.node {
@@ -165,7 +165,7 @@ impl Resolver<'_> {
     }
 
     /// Values of place and time.
-    fn given_field(&mut self, scope: &Scope, given: &[(&Target, &Expr)]) -> Checked<IncidentField> {
+    fn given_field(&mut self, scope: &Scope, given: &[(&Target, &Expr)]) -> Outcome<IncidentField> {
         let mut values = vec![None; self.frame.components.len()];
         for (target, value) in given {
             for (component, value, place) in self.incident_values(scope, target, value)? {
@@ -185,7 +185,7 @@ impl Resolver<'_> {
         scope: &Scope,
         direction: Numbers<'_>,
         drives: &[(&Target, &Expr)],
-    ) -> Checked<IncidentField> {
+    ) -> Outcome<IncidentField> {
         let direction = self.direction(scope, direction)?;
         let mut found = Vec::new();
         let mut driven = vec![false; self.frame.components.len()];
@@ -200,7 +200,8 @@ impl Resolver<'_> {
                 if wave.depends_on_place() {
                     let d = self
                         .error(codes::INCIDENT, "a drive depends on time only", &place)
-                        .hint("the wave that it makes goes to all places; write `p = ...` without `drive` for a field of place and time");
+                        .hint("the wave that it makes goes to all places; write `p = ...` without `drive` for a field \
+                            of place and time");
                     return self.fail(d);
                 }
                 if wave != HostExpr::Number(0.0) {
@@ -221,7 +222,7 @@ impl Resolver<'_> {
     }
 
     /// Whole numbers, one for each axis, without a common factor.
-    fn direction(&mut self, scope: &Scope, numbers: Numbers<'_>) -> Checked<PerAxis<i64>> {
+    fn direction(&mut self, scope: &Scope, numbers: Numbers<'_>) -> Outcome<PerAxis<i64>> {
         let Numbers { list, span } = numbers;
         let axes = self.frame.present();
         let place = scope.place(span);
@@ -261,7 +262,7 @@ impl Resolver<'_> {
         scope: &Scope,
         target: &Target,
         value: &Expr,
-    ) -> Checked<Vec<(ComponentId, HostExpr, Place)>> {
+    ) -> Outcome<Vec<(ComponentId, HostExpr, Place)>> {
         let targeted = self.newest(scope, target)?;
         let sites = self.sites(&targeted.components);
         let operand = self.operand_at(scope, value, targeted.kind, &sites)?;
@@ -283,7 +284,7 @@ impl Resolver<'_> {
         ranges: &[Ends],
         from: &Name,
         incoming: &Incoming,
-    ) -> Checked<(usize, TotalBox)> {
+    ) -> Outcome<(usize, TotalBox)> {
         let field = incoming.list.iter().position(|i| i.name == from.node);
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let mut ends = grid.cells.map(|n| [0, n]);
@@ -323,7 +324,7 @@ impl Resolver<'_> {
     }
 
     /// Where boxes of one field have places in common the field would come in twice.
-    fn boxes_meet(&mut self, name: &str, place: &Place, first: &Place) -> Checked<()> {
+    fn boxes_meet(&mut self, name: &str, place: &Place, first: &Place) -> Outcome<()> {
         let message = format!("two boxes of the incident field `{name}` meet");
         let d = self
             .error(codes::INCIDENT, message, place)
@@ -338,7 +339,7 @@ impl Resolver<'_> {
         scheme: &Scheme,
         problem: &Problem,
         results: &Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let of_files = |coef: &crate::scheme::Coef| {
             let mut is_file = |e: &HostExpr| matches!(e, HostExpr::File { .. });
             coef.value.any(&mut is_file)
@@ -379,7 +380,7 @@ impl Resolver<'_> {
         scheme: &Scheme,
         problem: &Problem,
         results: &Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         for (incident, place) in problem.incidents.iter().zip(&results.incoming.names) {
             let (IncidentField::Plane(wave), Some(first)) =
                 (&incident.field, incident.boxes.first())

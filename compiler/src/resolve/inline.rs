@@ -4,7 +4,7 @@ use super::built_in;
 use super::codes;
 use super::elsewhere::Wanted;
 use super::load::{Found, ItemId};
-use super::report::{Checked, Place, Reported, count};
+use super::report::{Outcome, Place, Reported, count};
 use super::resolver::{LOCALS, Resolver};
 use super::space::{Space, item_name};
 use super::suggest::did_you_mean;
@@ -23,7 +23,7 @@ impl Resolver<'_> {
         callee: &Expr,
         args: &[Arg],
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let at = scope.place(callee.span);
         let item = match &callee.node {
             ExprKind::Path(path) => self.item_at(scope, path, Space::Value, &at)?,
@@ -84,7 +84,7 @@ impl Resolver<'_> {
         args: &[Arg],
         place: &Place,
         callee: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let module = self.library.module(item.module);
         let (source, ast) = (module.source.clone(), Rc::clone(&module.ast));
         let Some(kind) = ast.items.get(item.index).map(|i| &i.kind) else {
@@ -114,7 +114,7 @@ impl Resolver<'_> {
             locals: Vec::new(),
             sight: Sight::Item,
         };
-        let values: Vec<Option<Checked<Value>>> = slots
+        let values: Vec<Option<Outcome<Value>>> = slots
             .into_iter()
             .map(|arg| arg.map(|a| self.eval(scope, &a.value)))
             .collect();
@@ -130,10 +130,10 @@ impl Resolver<'_> {
     fn inline_body(
         &mut self,
         def: &torre_grammar::ast::Def,
-        values: Vec<Option<Checked<Value>>>,
+        values: Vec<Option<Outcome<Value>>>,
         inner: &mut Scope,
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         for (param, value) in def.params.iter().zip(values) {
             let value = match (value, &param.default) {
                 (Some(Ok(value)), _) => value,
@@ -187,7 +187,7 @@ impl Resolver<'_> {
         params: &[&str],
         args: &'a [Arg],
         place: &Place,
-    ) -> Checked<Vec<Option<&'a Arg>>> {
+    ) -> Outcome<Vec<Option<&'a Arg>>> {
         let mut slots: Vec<Option<&Arg>> = vec![None; params.len()];
         let mut failed = false;
         let mut next = 0;

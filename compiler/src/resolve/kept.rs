@@ -3,7 +3,7 @@
 use super::codes;
 use super::order::Targeted;
 use super::places::region_of;
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Value};
@@ -31,7 +31,7 @@ impl Resolver<'_> {
         state: &Name,
         target: &Target,
         parts: &[Within],
-    ) -> Checked<(Vec<ShownState>, Place)> {
+    ) -> Outcome<(Vec<ShownState>, Place)> {
         let Targeted {
             components, place, ..
         } = self.newest(scope, target)?;
@@ -74,7 +74,7 @@ impl Resolver<'_> {
         state: &Name,
         components: &[ComponentId],
         own: &[Kept],
-    ) -> Checked<T> {
+    ) -> Outcome<T> {
         let of = components.iter().map(|c| &self.frame.components[c.index()]);
         let of: Vec<String> = of.map(|c| format!("`{}`", c.name)).collect();
         let message = format!(
@@ -104,7 +104,7 @@ impl Resolver<'_> {
         scope: &Scope,
         states: &[Kept],
         parts: &[Within],
-    ) -> Checked<Vec<Kept>> {
+    ) -> Outcome<Vec<Kept>> {
         let mut chosen: Vec<Kept> = Vec::new();
         for region in parts.iter().filter_map(region_of) {
             let condition = self.condition(scope, region)?;

@@ -8,7 +8,7 @@
 use super::codes;
 use super::graph::NodeId;
 use super::load::{Found, ItemId};
-use super::report::{Checked, Place, Reported, count};
+use super::report::{Outcome, Place, Reported, count};
 use super::resolver::Resolver;
 use super::space::Space;
 use super::value::{Scope, Sight, Use, Value};
@@ -41,7 +41,7 @@ impl Resolver<'_> {
         scope: &Scope,
         kind: &ast::BoundaryKind,
         axis: Axis,
-    ) -> Checked<Option<(Rc<SideLayer>, Boundary)>> {
+    ) -> Outcome<Option<(Rc<SideLayer>, Boundary)>> {
         let name = &kind.name;
         let place = scope.place(name.span);
         let item = match self.library.find(scope.module, Space::Value, &name.node) {
@@ -133,7 +133,7 @@ impl Resolver<'_> {
         args: &[Arg],
         place: &Place,
         axis: Axis,
-    ) -> Checked<Vec<f64>> {
+    ) -> Outcome<Vec<f64>> {
         let names: Vec<&str> = def.params.iter().map(|p| p.name.node.as_str()).collect();
         let slots = self.arguments(scope, &def.name.node, &names, args, place)?;
         self.add_sizes(&mut inner, axis);
@@ -177,7 +177,7 @@ impl Resolver<'_> {
     }
 
     /// The zones of the layers, once the grid is there.
-    pub fn place_layers(&mut self) -> Checked<()> {
+    pub fn place_layers(&mut self) -> Outcome<()> {
         let Some(cells) = self.frame.grid.as_ref().map(|g| g.cells) else {
             return Err(Reported);
         };
@@ -278,7 +278,7 @@ impl Resolver<'_> {
         zone: usize,
         layer: &SideLayer,
         difference: &LayeredDifference<'_>,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let Some((axis, sides)) = self.frame.zones[zone].layer.clone() else {
             return Err(Reported);
         };
@@ -322,7 +322,7 @@ impl Resolver<'_> {
     }
 
     /// Says which layers no difference of the scheme meets.
-    pub fn report_idle_layers(&mut self) -> Checked<()> {
+    pub fn report_idle_layers(&mut self) -> Outcome<()> {
         let mut failed = false;
         for (name, axis) in self.frame.present() {
             let side = self.frame.layers[axis].iter().flatten().next().cloned();
@@ -342,7 +342,7 @@ impl Resolver<'_> {
     }
 
     /// A second or centred difference along an axis with layers: there is no rule for it.
-    pub fn refuse_in_layers<T>(&mut self, name: &str, axis: Axis, place: &Place) -> Checked<T> {
+    pub fn refuse_in_layers<T>(&mut self, name: &str, axis: Axis, place: &Place) -> Outcome<T> {
         let axis = self.frame.name_of(axis);
         let message = format!("`{name}` along `{axis}` has no form in the layers at its sides");
         let d = Diagnostic::error(codes::LAYER, message)

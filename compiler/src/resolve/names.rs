@@ -5,7 +5,7 @@ use super::codes;
 use super::elsewhere::Wanted;
 use super::frame::{Definition, Named};
 use super::load::{Found, ItemId};
-use super::report::{Checked, Place, Reported, short};
+use super::report::{Outcome, Place, Reported, short};
 use super::resolver::{Constant, Resolver};
 use super::space::Space;
 use super::suggest::did_you_mean;
@@ -16,7 +16,7 @@ use torre_grammar::ast::{ItemKind, Name};
 pub const BUILT_IN: [&str; 5] = ["pi", "t", "dimensions", "everywhere", "nowhere"];
 
 impl Resolver<'_> {
-    pub fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Checked<Value> {
+    pub fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Outcome<Value> {
         if let Some((_, value)) = scope.locals.iter().rev().find(|(n, _)| n == name) {
             return match value {
                 Value::Poison => Err(Reported),
@@ -76,7 +76,7 @@ impl Resolver<'_> {
     }
 
     /// The value of a name in a table, computed now if it was not yet. `None`: the table does not have it.
-    pub fn named(&mut self, table: Table, name: &str, place: &Place) -> Option<Checked<Value>> {
+    pub fn named(&mut self, table: Table, name: &str, place: &Place) -> Option<Outcome<Value>> {
         let definition = match self.frame.table(table).get(name)? {
             Named::Known(Value::Poison) => return Some(Err(Reported)),
             Named::Known(value) => return Some(Ok(value.clone())),
@@ -110,18 +110,18 @@ impl Resolver<'_> {
     }
 
     /// A value that varies over the grid is known once the grid is placed: numbers cannot depend on it.
-    pub fn needs_grid(&mut self, name: &str, what: &str, place: &Place) -> Checked<()> {
+    pub fn needs_grid(&mut self, name: &str, kind: &str, place: &Place) -> Outcome<()> {
         if self.frame.grid.is_some() {
             return Ok(());
         }
         let message = "a number is needed here, one that is the same everywhere";
         let mut d = self.error(codes::NOT_A_NUMBER, message, place);
-        d.labels[0].text = format!("`{name}` is a {what}");
+        d.labels[0].text = format!("`{name}` is a {kind}");
         self.fail(d)
     }
 
     /// `nx`, the cells of the domain along axis `x`, `hx`, their size, and `lx`, their product.
-    fn extent(&mut self, name: &str, place: &Place) -> Option<Checked<Value>> {
+    fn extent(&mut self, name: &str, place: &Place) -> Option<Outcome<Value>> {
         let axis = |letter: char| {
             let rest = name.strip_prefix(letter)?;
             self.frame.axis(rest).map(|axis| (rest.to_string(), axis))
@@ -150,7 +150,7 @@ impl Resolver<'_> {
     }
 
     /// The size of cells along an axis: the parameter `hx`, else `h`, else 1.
-    pub fn cell_size(&mut self, axis: &str, place: &Place) -> Checked<f64> {
+    pub fn cell_size(&mut self, axis: &str, place: &Place) -> Outcome<f64> {
         // Once the grid is there, a coefficient that is called `h` may have a value.
         if let Some(grid) = &self.frame.grid
             && let Some(axis) = self.frame.axis(axis)
@@ -162,12 +162,12 @@ impl Resolver<'_> {
     }
 
     /// The size of cells along an axis, if the scheme gives one.
-    pub fn given_cell_size(&mut self, axis: &str, place: &Place) -> Checked<Option<f64>> {
+    pub fn given_cell_size(&mut self, axis: &str, place: &Place) -> Outcome<Option<f64>> {
         self.positive(&[&format!("h{axis}"), "h"], place)
     }
 
     /// The first of some names that is a number of the scheme, if there is one; it must be positive.
-    pub fn positive(&mut self, names: &[&str], place: &Place) -> Checked<Option<f64>> {
+    pub fn positive(&mut self, names: &[&str], place: &Place) -> Outcome<Option<f64>> {
         for name in names {
             // A depth `h` that varies over the grid is no size of cells.
             if let Some(Named::Open(Definition::Coef { .. } | Definition::Region { .. })) =
@@ -184,11 +184,11 @@ impl Resolver<'_> {
             if n > 0.0 && n.is_finite() && n.is_normal() {
                 return Ok(Some(n));
             }
-            let what = match *name {
+            let kind = match *name {
                 "dt" => "the time step",
                 _ => "the cell size",
             };
-            let message = format!("{what} `{name}` must be a positive number");
+            let message = format!("{kind} `{name}` must be a positive number");
             let at = self.frame.names.place(name).unwrap_or(place.clone());
             let mut d = self.error(codes::CELL_SIZE, message, &at);
             d.labels[0].text = format!("this is {}", short(n));
@@ -240,7 +240,7 @@ impl Resolver<'_> {
         path: &[Name],
         space: Space,
         place: &Place,
-    ) -> Checked<ItemId> {
+    ) -> Outcome<ItemId> {
         let Some((name, module)) = path.split_last() else {
             let d = self.error(codes::UNKNOWN_NAME, "a name is missing here", place);
             return self.fail(d);
@@ -250,13 +250,13 @@ impl Resolver<'_> {
                 Found::Item(item) => Ok(item),
                 Found::Broken => Err(Reported),
                 Found::Nothing => {
-                    let what = match space {
+                    let kind = match space {
                         Space::Value => "definition",
                         Space::Scheme => "scheme",
                         Space::Problem => "problem",
                         Space::Schedule => "schedule",
                     };
-                    let message = format!("there is no {what} `{}` here", name.node);
+                    let message = format!("there is no {kind} `{}` here", name.node);
                     let mut d = self.error(codes::UNKNOWN_NAME, message, place);
                     d.labels[0].text = "not found".to_string();
                     d.hint = match space {
@@ -290,7 +290,7 @@ impl Resolver<'_> {
     }
 
     /// The value of a constant.
-    pub fn constant(&mut self, item: ItemId, place: &Place) -> Checked<Value> {
+    pub fn constant(&mut self, item: ItemId, place: &Place) -> Outcome<Value> {
         match self.constants.get(&item) {
             Some(Constant::Done(Value::Poison)) => return Err(Reported),
             Some(Constant::Done(value)) => return Ok(value.clone()),

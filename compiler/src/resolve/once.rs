@@ -1,7 +1,7 @@
 //! Statements of a problem of which a second one would make the first void.
 
 use super::codes;
-use super::report::{Checked, Reported};
+use super::report::{Outcome, Reported};
 use super::resolver::Resolver;
 use super::value::Scope;
 use torre_grammar::ast::{self, Level, ProblemStmt};
@@ -71,7 +71,7 @@ impl Said<'_> {
 }
 
 impl Resolver<'_> {
-    pub fn stated_once(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
+    pub fn stated_once(&mut self, scope: &Scope, problem: &ast::Problem) -> Outcome<()> {
         let mut earlier: Vec<(Said<'_>, Span)> = Vec::new();
         let mut failed = false;
         for stmt in &problem.body {

@@ -3,7 +3,7 @@
 use super::built_in::{name_of, sign_of, unary_of};
 use super::codes;
 use super::difference::Operator;
-use super::report::{Checked, Place, Reported, count};
+use super::report::{Outcome, Place, Reported, count};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Located, Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
@@ -22,7 +22,7 @@ fn shape(kind: Kind, n: usize) -> String {
 
 impl Resolver<'_> {
     /// The scalars that a value is made of.
-    pub fn scalars(&mut self, value: Value, place: &Place) -> Checked<Items> {
+    pub fn scalars(&mut self, value: Value, place: &Place) -> Outcome<Items> {
         let (kind, items) = match value {
             Value::Scalar(s) => (Kind::Scalar, vec![s]),
             Value::Vector(v) => (Kind::Vector, v),
@@ -63,13 +63,13 @@ impl Resolver<'_> {
         Ok(Items { kind, items })
     }
 
-    /// A single scalar; `what` names its use.
-    pub fn one_scalar(&mut self, operand: Operand, what: &str) -> Checked<Typed> {
+    /// A single scalar; `user` names its use.
+    pub fn one_scalar(&mut self, operand: Operand, user: &str) -> Outcome<Typed> {
         let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
             (Kind::Scalar, [s]) => Ok(*s),
             _ => {
-                let message = format!("{what} needs a scalar");
+                let message = format!("{user} needs a scalar");
                 let mut d = self.error(codes::SHAPES_DIFFER, message, &operand.place);
                 d.labels[0].text = format!("this is {}", shape(kind, items.len()));
                 if kind != Kind::Scalar {
@@ -81,7 +81,7 @@ impl Resolver<'_> {
     }
 
     /// The common position of two operands.
-    fn unify(&mut self, a: Located<'_>, b: Located<'_>) -> Checked<Option<Position>> {
+    fn unify(&mut self, a: Located<'_>, b: Located<'_>) -> Outcome<Option<Position>> {
         match (a.position, b.position) {
             (None, p) | (p, None) => Ok(p),
             (Some(p), Some(q)) if p == q => Ok(Some(p)),
@@ -160,7 +160,7 @@ impl Resolver<'_> {
         at: Position,
         found: Position,
         place: &Place,
-    ) -> Checked<T> {
+    ) -> Outcome<T> {
         let (at_text, found_text) = (self.frame.show(at), self.frame.show(found));
         let mut d = self.error(
             codes::OFF_TARGET,
@@ -172,15 +172,15 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    pub fn apply_unary(&mut self, op: HostUnary, a: Operand) -> Checked<Value> {
+    pub fn apply_unary(&mut self, op: HostUnary, a: Operand) -> Outcome<Value> {
         let Items { kind, items } = match op {
             HostUnary::Neg => self.scalars(a.value, &a.place)?,
             _ => {
-                let what = match op {
+                let user = match op {
                     HostUnary::Not => "`not`".to_string(),
                     op => format!("`{}`", name_of(op)),
                 };
-                let s = self.one_scalar(a, &what)?;
+                let s = self.one_scalar(a, &user)?;
                 Items {
                     kind: Kind::Scalar,
                     items: vec![s],
@@ -197,7 +197,7 @@ impl Resolver<'_> {
         Ok(kind.with(items))
     }
 
-    pub fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Checked<T> {
+    pub fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Outcome<T> {
         let mut d = self
             .error(
                 codes::NOT_ON_FIELDS,
@@ -215,7 +215,7 @@ impl Resolver<'_> {
         a: Operand,
         b: Operand,
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let Items {
             kind: ka,
             items: xs,
@@ -275,7 +275,7 @@ impl Resolver<'_> {
         Ok(kind.with(items))
     }
 
-    fn check_dynamic(&mut self, op: HostBinary, place: &Place) -> Checked<()> {
+    fn check_dynamic(&mut self, op: HostBinary, place: &Place) -> Outcome<()> {
         match op {
             HostBinary::Atan2 => self.not_on_fields("atan2", place),
             _ => Ok(()),
@@ -288,7 +288,7 @@ impl Resolver<'_> {
         then: Operand,
         otherwise: Operand,
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let at = condition.place.clone();
         let c = self.one_scalar(condition, "a condition")?;
         let Items {
@@ -330,7 +330,7 @@ impl Resolver<'_> {
         name: &str,
         args: &[Arg],
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let operator = match name {
             "d" => Some(Operator::Staggered),
             "dc" => Some(Operator::Centred),
@@ -389,7 +389,7 @@ impl Resolver<'_> {
         params: [&str; N],
         args: &[Arg],
         place: &Place,
-    ) -> Checked<[Operand; N]> {
+    ) -> Outcome<[Operand; N]> {
         let slots = self.arguments(scope, callee, &params, args, place)?;
         let mut operands = Vec::new();
         for (slot, param) in slots.into_iter().zip(params) {
@@ -398,17 +398,17 @@ impl Resolver<'_> {
             };
             operands.push(self.operand(scope, &arg.value));
         }
-        let operands = operands.into_iter().collect::<Checked<Vec<_>>>()?;
+        let operands = operands.into_iter().collect::<Outcome<Vec<_>>>()?;
         operands.try_into().map_err(|_| Reported)
     }
 
-    pub fn missing_argument<T>(&mut self, callee: &str, param: &str, place: &Place) -> Checked<T> {
+    pub fn missing_argument<T>(&mut self, callee: &str, param: &str, place: &Place) -> Outcome<T> {
         let message = format!("`{callee}` needs a value for `{param}`");
         let d = self.error(codes::ARGUMENTS, message, place);
         self.fail(d)
     }
 
-    fn tensor(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Checked<Value> {
+    fn tensor(&mut self, scope: &Scope, args: &[Arg], place: &Place) -> Outcome<Value> {
         let names = self.frame.tensor_names();
         let params: Vec<&str> = names.iter().map(String::as_str).collect();
         let slots = self.arguments(scope, "sym", &params, args, place)?;

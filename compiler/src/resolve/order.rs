@@ -3,7 +3,7 @@
 use super::codes;
 use super::derive::SchemeText;
 use super::graph::{LevelKey, Node, NodeId};
-use super::report::{Checked, Place, Reported, count};
+use super::report::{Outcome, Place, Reported, count};
 use super::resolver::{LOCALS, Resolver};
 use super::suggest::did_you_mean;
 use super::value::{Items, Kind, Operand, Scope, Typed, Value};
@@ -63,7 +63,7 @@ impl Statement {
 
 impl Resolver<'_> {
     /// The statements of a scheme in the order in which they run.
-    pub fn statements(&mut self, text: &SchemeText) -> Checked<Vec<Statement>> {
+    pub fn statements(&mut self, text: &SchemeText) -> Outcome<Vec<Statement>> {
         if text.steps.is_empty() {
             let message = format!("scheme `{}` has no step", text.name.node);
             let d = self
@@ -138,7 +138,7 @@ impl Resolver<'_> {
         scope: &mut Scope,
         body: &[Stmt<StepStmt>],
         list: &mut Vec<Statement>,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let outer = scope.locals.len();
         let mut failed = false;
         for stmt in body {
@@ -154,7 +154,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn check_length(&mut self, statements: usize, locals: usize, place: &Place) -> Checked<()> {
+    fn check_length(&mut self, statements: usize, locals: usize, place: &Place) -> Outcome<()> {
         if locals > LOCALS {
             return self.too_complex(place);
         }
@@ -172,7 +172,7 @@ impl Resolver<'_> {
         scope: &mut Scope,
         stmt: &Stmt<StepStmt>,
         list: &mut Vec<Statement>,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         match &stmt.kind.node {
             StepStmt::Allow(_) => Ok(()),
             StepStmt::Let(bound) => {
@@ -192,7 +192,7 @@ impl Resolver<'_> {
     }
 
     /// A condition on the place alone.
-    pub fn condition(&mut self, scope: &Scope, expr: &ast::Expr) -> Checked<Operand> {
+    pub fn condition(&mut self, scope: &Scope, expr: &ast::Expr) -> Outcome<Operand> {
         let operand = self.operand(scope, expr)?;
         let place = operand.place.clone();
         let c = self.one_scalar(operand, "a condition")?;
@@ -222,7 +222,7 @@ impl Resolver<'_> {
     }
 
     /// The field that a target names, its components, and where it is written.
-    pub fn target(&mut self, scope: &Scope, target: &Target) -> Checked<Targeted> {
+    pub fn target(&mut self, scope: &Scope, target: &Target) -> Outcome<Targeted> {
         let mut span = target.field.span;
         if let Some(c) = &target.component {
             span = span.to(c.span);
@@ -294,7 +294,7 @@ impl Resolver<'_> {
         components: &[ComponentId],
         operand: Operand,
         target: &Place,
-    ) -> Checked<Vec<Typed>> {
+    ) -> Outcome<Vec<Typed>> {
         let place = operand.place.clone();
         let Items { kind: found, items } = self.scalars(operand.value, &place)?;
         if found != kind || items.len() != components.len() {
@@ -338,7 +338,7 @@ impl Resolver<'_> {
         target: &Target,
         op: UpdateOp,
         value: &ast::Expr,
-    ) -> Checked<Statement> {
+    ) -> Outcome<Statement> {
         let value = self.operand(scope, value);
         let Targeted {
             kind,
@@ -406,7 +406,7 @@ impl Resolver<'_> {
     }
 
     /// Statements in the order of the text, except that one whose result is read as `@next` runs before its reader.
-    fn order(&mut self, list: Vec<Statement>) -> Checked<Vec<Statement>> {
+    fn order(&mut self, list: Vec<Statement>) -> Outcome<Vec<Statement>> {
         let mut makers: Vec<Vec<usize>> = vec![Vec::new(); self.frame.components.len()];
         for (i, statement) in list.iter().enumerate() {
             for advance in &statement.updates {
@@ -469,7 +469,7 @@ impl Resolver<'_> {
         list: &[Statement],
         path: &[(usize, usize)],
         again: usize,
-    ) -> Checked<T> {
+    ) -> Outcome<T> {
         let from = path.iter().position(|(i, _)| *i == again).unwrap_or(0);
         let members: Vec<usize> = path[from..].iter().map(|(i, _)| *i).collect();
         let mut d = Diagnostic::error(codes::CYCLE, "dependence cycle within a step");

@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::graph::NodeId;
-use super::report::{Checked, Reported, count};
+use super::report::{Outcome, Reported, count};
 use super::resolver::Resolver;
 use super::value::{Operand, Scope, Value};
 use crate::host::HostBinary;
@@ -22,7 +22,7 @@ pub struct Nearest {
 
 impl Resolver<'_> {
     /// The condition that a place sets beyond its box.
-    pub fn place_condition(&mut self, scope: &Scope, at: &ast::Place) -> Checked<Option<Operand>> {
+    pub fn place_condition(&mut self, scope: &Scope, at: &ast::Place) -> Outcome<Option<Operand>> {
         match at {
             ast::Place::Where(c) => self.condition(scope, c).map(Some),
             ast::Place::In(parts) => self.condition_of(scope, parts),
@@ -31,7 +31,7 @@ impl Resolver<'_> {
     }
 
     /// The condition that the regions of `in` set together.
-    pub fn condition_of(&mut self, scope: &Scope, parts: &[Within]) -> Checked<Option<Operand>> {
+    pub fn condition_of(&mut self, scope: &Scope, parts: &[Within]) -> Outcome<Option<Operand>> {
         let mut all: Option<Operand> = None;
         let mut failed = false;
         for c in parts.iter().filter_map(region_of) {
@@ -57,7 +57,7 @@ impl Resolver<'_> {
         condition: &Operand,
         name: &str,
         position: Position,
-    ) -> Checked<NodeId> {
+    ) -> Outcome<NodeId> {
         let Value::Scalar(c) = condition.value else {
             return Err(Reported);
         };
@@ -74,7 +74,7 @@ impl Resolver<'_> {
         at: &ast::Place,
         extent: Region,
         component: &Component,
-    ) -> Checked<Region> {
+    ) -> Outcome<Region> {
         match at {
             ast::Place::All | ast::Place::Where(_) => Ok(extent),
             ast::Place::At(list) => {
@@ -93,7 +93,7 @@ impl Resolver<'_> {
         coordinates: &[(ast::Name, Expr)],
         extent: Region,
         component: &Component,
-    ) -> Checked<Region> {
+    ) -> Outcome<Region> {
         let mut region = extent;
         let mut found = Vec::new();
         let mut is_moved = false;
@@ -132,7 +132,7 @@ impl Resolver<'_> {
         e: &Expr,
         stagger: HalfIndex,
         range: Interval,
-    ) -> Checked<Nearest> {
+    ) -> Outcome<Nearest> {
         let id = self.axis_named(scope, axis)?;
         self.frame.coordinates[id] = true;
         let at = self.number(scope, e)?;
@@ -176,7 +176,7 @@ impl Resolver<'_> {
         parts: &[Within],
         extent: Region,
         name: &str,
-    ) -> Checked<Region> {
+    ) -> Outcome<Region> {
         let mut region = extent;
         for part in parts {
             if let Within::Range { axis, from, to } = part {
@@ -203,7 +203,7 @@ impl Resolver<'_> {
         [from, to]: [&Expr; 2],
         whole: Interval,
         name: &str,
-    ) -> Checked<Interval> {
+    ) -> Outcome<Interval> {
         let mut end = |e| self.counted(scope, e, Some(LENGTHS_OF_PARTS));
         let range = Interval::new(end(from)?, end(to)?);
         if !range.is_empty() && range.lo >= whole.lo && range.hi <= whole.hi {
@@ -227,7 +227,7 @@ impl Resolver<'_> {
         list: &[Expr],
         extent: Region,
         name: &str,
-    ) -> Checked<PerAxis<i64>> {
+    ) -> Outcome<PerAxis<i64>> {
         let axes = self.frame.present();
         if list.len() != axes.len() {
             let span = match (list.first(), list.last()) {
@@ -259,7 +259,7 @@ impl Resolver<'_> {
         range: Interval,
         axis: &str,
         name: &str,
-    ) -> Checked<i64> {
+    ) -> Outcome<i64> {
         let i = self.counted(scope, e, Some(LENGTHS))?;
         if range.contains(i) {
             return Ok(i);

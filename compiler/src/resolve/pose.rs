@@ -4,7 +4,7 @@ use super::bound::domain_of;
 use super::codes;
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId};
-use super::report::{Checked, Reported, short};
+use super::report::{Outcome, Reported, short};
 use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
 use super::space::Space;
@@ -36,7 +36,7 @@ struct Chosen {
 
 impl Resolver<'_> {
     /// The problem that is meant, with its scheme and the schedules for it.
-    pub fn resolve_problem(&mut self, module: ModuleId, options: &Options) -> Checked<Resolved> {
+    pub fn resolve_problem(&mut self, module: ModuleId, options: &Options) -> Outcome<Resolved> {
         let problems = self.library.own(module, Space::Problem);
         let names: Vec<String> = problems.iter().map(|(_, n)| n.node.clone()).collect();
         let item = match (&options.problem, problems.as_slice()) {
@@ -85,7 +85,7 @@ impl Resolver<'_> {
     }
 
     /// Checks a scheme by itself.
-    pub fn check_scheme(&mut self, item: ItemId, options: &Options) -> Checked<()> {
+    pub fn check_scheme(&mut self, item: ItemId, options: &Options) -> Outcome<()> {
         self.reset();
         let text = self.scheme_text(item)?;
         self.begin(&text, None)?;
@@ -105,13 +105,13 @@ impl Resolver<'_> {
     }
 
     /// Checks a problem and the schedules that are written for its scheme.
-    pub fn check_problem(&mut self, item: ItemId, options: &Options) -> Checked<()> {
+    pub fn check_problem(&mut self, item: ItemId, options: &Options) -> Outcome<()> {
         let posed = self.pose(item, options)?;
         self.schedules(item.module, &posed.line).map(|_| ())
     }
 
     /// Schedules for a scheme and the schemes from which it is derived, schedules of `module` first.
-    fn schedules(&mut self, module: ModuleId, line: &[ItemId]) -> Checked<Schedules> {
+    fn schedules(&mut self, module: ModuleId, line: &[ItemId]) -> Outcome<Schedules> {
         let mut modules = vec![module];
         for scheme in line {
             if !modules.contains(&scheme.module) {
@@ -156,7 +156,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves a problem with its scheme.
-    pub fn pose(&mut self, item: ItemId, options: &Options) -> Checked<Posed> {
+    pub fn pose(&mut self, item: ItemId, options: &Options) -> Outcome<Posed> {
         self.reset();
         let module = self.library.module(item.module);
         let (source, ast) = (module.source.clone(), module.ast.clone());
@@ -252,20 +252,20 @@ impl Resolver<'_> {
         &mut self,
         scope: &Scope,
         problem: &ast::Problem,
-        what: &str,
+        kind: &str,
         hint: &str,
-    ) -> Checked<T> {
+    ) -> Outcome<T> {
         let d = self
             .error(
                 codes::MISSING,
-                format!("problem `{}` has no `{what}`", problem.name.node),
+                format!("problem `{}` has no `{kind}`", problem.name.node),
                 &scope.place(problem.name.span),
             )
             .hint(format!("add `{hint}`"));
         self.fail(d)
     }
 
-    fn scheme_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<Chosen> {
+    fn scheme_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Outcome<Chosen> {
         for stmt in &problem.body {
             let ProblemStmt::Scheme { path, params } = &stmt.kind.node else {
                 continue;
@@ -321,7 +321,7 @@ impl Resolver<'_> {
     }
 
     /// Computes the constants that nothing has needed so far.
-    fn constants_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
+    fn constants_of(&mut self, scope: &Scope, problem: &ast::Problem) -> Outcome<()> {
         let mut failed = false;
         for stmt in &problem.body {
             if let ProblemStmt::Const { name, .. } = &stmt.kind.node {
@@ -333,7 +333,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn report_unknown_coefs(&mut self) -> Checked<()> {
+    fn report_unknown_coefs(&mut self) -> Outcome<()> {
         let mut failed = false;
         let given = std::mem::take(&mut self.frame.given_coefs);
         for g in given.iter().filter(|g| !g.used) {
@@ -372,7 +372,7 @@ impl Resolver<'_> {
         scope: &Scope,
         problem: &ast::Problem,
         settings: &Settings,
-    ) -> Checked<u64> {
+    ) -> Outcome<u64> {
         let mut steps = None;
         for stmt in &problem.body {
             match &stmt.kind.node {
@@ -392,7 +392,7 @@ impl Resolver<'_> {
     }
 
     /// The fewest steps that last until a time, up to rounding of the time and of the time step.
-    fn steps_until(&mut self, scope: &Scope, e: &Expr) -> Checked<u64> {
+    fn steps_until(&mut self, scope: &Scope, e: &Expr) -> Outcome<u64> {
         let time = self.number(scope, e)?;
         let steps = time / self.frame.dt;
         let whole = steps.round();
@@ -416,7 +416,7 @@ impl Resolver<'_> {
     }
 
     /// A number of steps, at least `least`.
-    pub fn count_of(&mut self, scope: &Scope, e: &Expr, least: i64) -> Checked<u64> {
+    pub fn count_of(&mut self, scope: &Scope, e: &Expr, least: i64) -> Outcome<u64> {
         let hint = "steps are counted; `steps until 2.5` gives the end of a run as a time";
         let n = self.counted(scope, e, Some(hint))?;
         if n >= least && n <= 1 << 52 {

@@ -4,7 +4,7 @@ use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
 use super::order::Targeted;
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::Results;
 use super::value::{Items, Kind, Scope, Typed, Value};
@@ -40,10 +40,10 @@ struct Names {
 pub struct Shown {
     pub name: String,
     pub position: Position,
-    what: What,
+    source: Source,
 }
 
-enum What {
+enum Source {
     /// A component, or a state that its updates keep.
     Changing(ComponentId, Option<StateId>),
     Static(Typed),
@@ -57,7 +57,7 @@ impl Resolver<'_> {
         at: &ast::Place,
         name: Option<&Name>,
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let scope = recorded.scope;
         for target in targets {
             if let Some(state) = &target.state {
@@ -102,7 +102,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses the name of the column that has the times.
-    pub fn not_times(&mut self, name: &str, place: &Place) -> Checked<()> {
+    pub fn not_times(&mut self, name: &str, place: &Place) -> Outcome<()> {
         if name != TIMES {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Resolver<'_> {
         at: &ast::Place,
         name: Option<&Name>,
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let parts = match at {
             ast::Place::In(parts) => parts.as_slice(),
             _ => &[],
@@ -178,7 +178,7 @@ impl Resolver<'_> {
         at: &ast::Place,
         facts: &Component,
         place: &Place,
-    ) -> Checked<Option<Region>> {
+    ) -> Outcome<Option<Region>> {
         let scope = recorded.scope;
         let grid = self.frame.grid.as_ref().ok_or(Reported)?;
         let extent = grid.extent(facts.position);
@@ -226,7 +226,7 @@ impl Resolver<'_> {
         names: Names,
         results: &mut Results,
         mut add: impl FnMut(&mut Results, String, PerAxis<i64>),
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let axes = self.frame.present().into_iter().map(|(_, a)| a);
         let shown: Vec<Axis> = axes
             .filter(|a| !names.given || region[*a].len() > 1)
@@ -259,7 +259,7 @@ impl Resolver<'_> {
         plane: Option<&Plane>,
         within: &[Within],
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let scope = recorded.scope;
         for target in targets {
             let (shown, place) = match &target.state {
@@ -283,8 +283,8 @@ impl Resolver<'_> {
                     continue;
                 }
                 let name = results.output_name(name);
-                match shown.what {
-                    What::Changing(component, state) => results.outputs.push(Output {
+                match shown.source {
+                    Source::Changing(component, state) => results.outputs.push(Output {
                         name,
                         component,
                         state,
@@ -292,7 +292,7 @@ impl Resolver<'_> {
                         region,
                         every: recorded.every,
                     }),
-                    What::Static(value) => {
+                    Source::Static(value) => {
                         let value = self.host_at(value, shown.position, &place, "an output")?;
                         results.statics.push(StaticOutput {
                             name,
@@ -316,7 +316,7 @@ impl Resolver<'_> {
         shown: &Shown,
         range: Interval,
         axis: Axis,
-    ) -> Checked<i64> {
+    ) -> Outcome<i64> {
         if !plane.is_length {
             return self.index_along(scope, &plane.at, range, &plane.axis.node, &shown.name);
         }
@@ -336,7 +336,7 @@ impl Resolver<'_> {
         within: &[Within],
         shown: &Shown,
         extent: Region,
-    ) -> Checked<Region> {
+    ) -> Outcome<Region> {
         let region = self.box_of(scope, within, extent, &shown.name)?;
         let Some(condition) = self.condition_of(scope, within)? else {
             return Ok(region);
@@ -356,19 +356,19 @@ impl Resolver<'_> {
         state: &Name,
         target: &Target,
         within: &[Within],
-    ) -> Checked<(Vec<Shown>, Place)> {
+    ) -> Outcome<(Vec<Shown>, Place)> {
         let (states, place) = self.states_of(scope, state, target, within)?;
         let shown = states.into_iter().map(|state| Shown {
             name: state.name,
             position: self.frame.components[state.component.index()].position,
-            what: What::Changing(state.component, Some(state.id)),
+            source: Source::Changing(state.component, Some(state.id)),
         });
         Ok((shown.collect(), place))
     }
 
     /// The meaning of an output's target: the components of a field, or a coefficient or region of the scheme or
     /// problem.
-    fn shown(&mut self, scope: &Scope, target: &Target) -> Checked<(Vec<Shown>, Place)> {
+    fn shown(&mut self, scope: &Scope, target: &Target) -> Outcome<(Vec<Shown>, Place)> {
         let name = &target.field.node;
         let place = scope.place(target.field.span);
         let known = [&self.frame.problem, &self.frame.names];
@@ -384,7 +384,7 @@ impl Resolver<'_> {
                     Shown {
                         name: facts.name.clone(),
                         position: facts.position,
-                        what: What::Changing(id, None),
+                        source: Source::Changing(id, None),
                     }
                 });
                 return Ok((shown.collect(), place));
@@ -415,7 +415,7 @@ impl Resolver<'_> {
                 part => format!("{name}.{part}"),
             },
             position: item.position.unwrap_or(cells),
-            what: What::Static(item),
+            source: Source::Static(item),
         });
         Ok((shown.collect(), place))
     }

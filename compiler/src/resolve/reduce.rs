@@ -7,7 +7,7 @@ use super::enclose::enclose;
 use super::files_read::Site;
 use super::graph::{Node, NodeId};
 use super::record::Recorded;
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::Results;
 use super::value::Typed;
@@ -38,7 +38,7 @@ impl Resolver<'_> {
         value: &Expr,
         within: &[Within],
         results: &mut Results,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let scope = recorded.scope;
         self.not_times(&name.node, &scope.place(name.span))?;
         let (reduction, of) = self.reduction(recorded, value)?;
@@ -115,7 +115,7 @@ impl Resolver<'_> {
         &mut self,
         recorded: &Recorded<'_>,
         value: &'e Expr,
-    ) -> Checked<(Reduction, &'e Expr)> {
+    ) -> Outcome<(Reduction, &'e Expr)> {
         let called = match &value.node {
             ExprKind::Call { callee, args } => match (&callee.node, args.as_slice()) {
                 (ExprKind::Name(name), [arg]) if arg.name.is_none() => Some((name.as_str(), arg)),
@@ -148,7 +148,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses time levels but the newest.
-    fn only_newest(&mut self, scalar: Typed, place: &Place) -> Checked<()> {
+    fn only_newest(&mut self, scalar: Typed, place: &Place) -> Outcome<()> {
         let mut levels = false;
         self.graph.visit(scalar.node, &mut |node| {
             levels |= matches!(node, Node::Field { level: Some(_), .. });
@@ -170,7 +170,7 @@ impl Resolver<'_> {
         name: &str,
         part: Part,
         within: &[Within],
-    ) -> Checked<Option<SeriesTerm>> {
+    ) -> Outcome<Option<SeriesTerm>> {
         let Part {
             position,
             node,
@@ -219,7 +219,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn refuse_term<T>(&mut self, refused: &Refused, place: &Place) -> Checked<T> {
+    fn refuse_term<T>(&mut self, refused: &Refused, place: &Place) -> Outcome<T> {
         let d = match refused {
             Refused::TooLarge => self.error(
                 codes::TOO_MANY_TERMS,

@@ -5,7 +5,7 @@ use super::derive::{Declared, SchemeText};
 use super::files_read::Site;
 use super::frame::{Definition, Named};
 use super::load::twice;
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Scope, Table, Typed, Value};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Resolver<'_> {
     }
 
     /// Evaluates the regions of a problem that nothing has needed so far.
-    pub fn compute_regions(&mut self, scope: &Scope, problem: &ast::Problem) -> Checked<()> {
+    pub fn compute_regions(&mut self, scope: &Scope, problem: &ast::Problem) -> Outcome<()> {
         let mut failed = false;
         for region in regions_of(problem) {
             let place = scope.place(region.name.span);
@@ -56,7 +56,7 @@ impl Resolver<'_> {
     }
 
     /// The value of a region: 0 or 1.
-    pub fn region(&mut self, scope: &Scope, region: &ast::Region, place: &Place) -> Checked<Value> {
+    pub fn region(&mut self, scope: &Scope, region: &ast::Region, place: &Place) -> Outcome<Value> {
         let name = &region.name.node;
         self.needs_grid(name, "region", place)?;
         let stated = match &region.position {

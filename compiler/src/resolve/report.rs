@@ -14,7 +14,7 @@ pub const USED: &str = "used here";
 #[derive(Clone, Copy, Debug)]
 pub struct Reported;
 
-pub type Checked<T> = Result<T, Reported>;
+pub type Outcome<T> = Result<T, Reported>;
 
 /// A place in the user's text.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::layers::mentions;
-use super::report::{Checked, Place};
+use super::report::{Outcome, Place};
 use super::resolver::Resolver;
 use super::value::{Scope, Value};
 use torre_grammar::ast::{Def, DefLine, Expr};
@@ -10,7 +10,7 @@ use torre_grammar::ast::{Def, DefLine, Expr};
 impl Resolver<'_> {
     /// Refuses a call whose parameters, the locals of `inner`, do not meet a requirement. A condition that is no number
     /// here, as it depends on the place, the time or fields, is not looked at.
-    pub fn requirements(&mut self, def: &Def, inner: &Scope, place: &Place) -> Checked<()> {
+    pub fn requirements(&mut self, def: &Def, inner: &Scope, place: &Place) -> Outcome<()> {
         for line in &def.lines {
             let DefLine::Require(condition) = &line.kind.node else {
                 continue;
@@ -32,7 +32,7 @@ impl Resolver<'_> {
         inner: &Scope,
         condition: &Expr,
         place: &Place,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         let span = condition.span;
         let text = (inner.source.text()).get(span.start as usize..span.end as usize);
         let text: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();

@@ -5,7 +5,7 @@ use super::files_read::FilesRead;
 use super::frame::Frame;
 use super::graph::Graph;
 use super::load::{ItemId, Library};
-use super::report::{Checked, Place, Report, Reported, USED};
+use super::report::{Outcome, Place, Report, Reported, USED};
 use super::searches::Searches;
 use super::value::{Use, Value};
 use super::zones::Zoned;
@@ -84,7 +84,7 @@ impl<'w> Resolver<'w> {
         Diagnostic::error(code, message).at(&at.source, at.span, "here")
     }
 
-    pub fn fail<T>(&mut self, diagnostic: Diagnostic) -> Checked<T> {
+    pub fn fail<T>(&mut self, diagnostic: Diagnostic) -> Outcome<T> {
         self.tell(diagnostic);
         Err(Reported)
     }
@@ -107,7 +107,7 @@ impl<'w> Resolver<'w> {
         self.report.push(diagnostic);
     }
 
-    pub fn too_complex<T>(&mut self, place: &Place) -> Checked<T> {
+    pub fn too_complex<T>(&mut self, place: &Place) -> Outcome<T> {
         if std::mem::replace(&mut self.exhausted, true) {
             return Err(Reported);
         }

@@ -2,7 +2,7 @@
 
 use super::codes;
 use super::frame::GivenParam;
-use super::report::{Checked, Reported, count};
+use super::report::{Outcome, Reported, count};
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::Scope;
@@ -24,7 +24,7 @@ impl Resolver<'_> {
         overrides: &[(String, String)],
         scope: &Scope,
         given: &mut Vec<GivenParam>,
-    ) -> Checked<Settings> {
+    ) -> Outcome<Settings> {
         let mut settings = Settings::default();
         let mut failed = false;
         for (name, text) in overrides {
@@ -49,7 +49,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(settings) }
     }
 
-    fn bad_value<T>(&mut self, name: &str, text: &str, expected: &str) -> Checked<T> {
+    fn bad_value<T>(&mut self, name: &str, text: &str, expected: &str) -> Outcome<T> {
         let d = Diagnostic::error(
             codes::BAD_VALUE,
             format!("`{}` is no value for `{name}`", shorten(text)),
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         self.fail(d)
     }
 
-    fn read_domain(&mut self, text: &str) -> Checked<Vec<i64>> {
+    fn read_domain(&mut self, text: &str) -> Outcome<Vec<i64>> {
         let cells: Result<Vec<i64>, _> = text
             .split(['x', 'X'])
             .map(|n| n.trim().parse::<i64>())
@@ -69,7 +69,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn read_param(&mut self, name: &str, text: &str, scope: &Scope) -> Checked<GivenParam> {
+    fn read_param(&mut self, name: &str, text: &str, scope: &Scope) -> Outcome<GivenParam> {
         let source = Source::new(format!("--set {name}"), text);
         match torre_grammar::parse_expr(&source) {
             Ok(value) => Ok(GivenParam {
@@ -100,7 +100,7 @@ impl Resolver<'_> {
     }
 
     /// Reports parameters that were set but do not exist.
-    pub fn report_unknown_params(&mut self, given: &[GivenParam], from_line: usize) -> Checked<()> {
+    pub fn report_unknown_params(&mut self, given: &[GivenParam], from_line: usize) -> Outcome<()> {
         let mut failed = false;
         for (i, g) in given.iter().enumerate().filter(|(_, g)| !g.used) {
             let known: Vec<&str> = self.frame.params.iter().map(String::as_str).collect();

@@ -137,10 +137,10 @@ impl Resolver<'_> {
         if found || self.report.is_full() {
             return;
         }
-        let what = if called { "operator " } else { "" };
+        let kind = if called { "operator " } else { "" };
         let mut d = self.error(
             codes::UNKNOWN_NAME,
-            format!("there is no {what}`{name}` here"),
+            format!("there is no {kind}`{name}` here"),
             &scope.place(expr.span),
         );
         d.labels[0].text = "not found".to_string();

@@ -3,7 +3,7 @@
 use super::codes;
 use super::derive::{Declared, SchemeText};
 use super::order::Targeted;
-use super::report::{Checked, Reported};
+use super::report::{Outcome, Reported};
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::Scope;
@@ -42,7 +42,7 @@ const ABSORBING: [&str; 8] = [
 
 impl Resolver<'_> {
     /// The sides that a scheme names.
-    pub fn declare_sides(&mut self, text: &SchemeText) -> Checked<()> {
+    pub fn declare_sides(&mut self, text: &SchemeText) -> Outcome<()> {
         let mut failed = false;
         for Declared { scope, stmt, .. } in &text.body {
             if let SchemeStmt::Side { name, parities } = stmt {
@@ -52,7 +52,7 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn declare_side(&mut self, scope: &Scope, name: &Name, parities: &[SideParity]) -> Checked<()> {
+    fn declare_side(&mut self, scope: &Scope, name: &Name, parities: &[SideParity]) -> Outcome<()> {
         if KINDS.iter().any(|(n, _)| *n == name.node) {
             let message = format!("the side `{}` is built in and cannot be defined", name.node);
             let d = self.error(codes::BUILT_IN, message, &scope.place(name.span));
@@ -104,7 +104,7 @@ impl Resolver<'_> {
         kind: &ast::BoundaryKind,
         axis: Axis,
         side: usize,
-    ) -> Checked<Boundary> {
+    ) -> Outcome<Boundary> {
         let name = &kind.name.node;
         let is_side = KINDS.iter().any(|(n, _)| n == name) || self.frame.sides.contains_key(name);
         let layer = match is_side {
@@ -129,7 +129,7 @@ impl Resolver<'_> {
         scope: &Scope,
         kind: &ast::BoundaryKind,
         axis: Axis,
-    ) -> Checked<Boundary> {
+    ) -> Outcome<Boundary> {
         let name = &kind.name;
         let built_in = KINDS.iter().find(|(n, _)| *n == name.node);
         let found = match (built_in, self.frame.sides.get(&name.node)) {
@@ -157,7 +157,7 @@ impl Resolver<'_> {
         scope: &Scope,
         kind: &ast::BoundaryKind,
         axis: Axis,
-    ) -> Checked<Boundary> {
+    ) -> Outcome<Boundary> {
         let place = scope.place(kind.name.span);
         let slots = self.arguments(scope, BLOCH, &["k"], &kind.args, &place)?;
         let Some(Some(k)) = slots.first() else {
@@ -190,7 +190,7 @@ impl Resolver<'_> {
         built_in.into_iter().find(same).unwrap_or(own)
     }
 
-    fn unknown_side<T>(&mut self, scope: &Scope, name: &Name) -> Checked<T> {
+    fn unknown_side<T>(&mut self, scope: &Scope, name: &Name) -> Outcome<T> {
         let layers = self.layer_names(scope);
         let own = self.frame.sides.keys().map(String::as_str);
         let own = own.chain(layers.iter().map(String::as_str));

@@ -34,10 +34,10 @@ impl Resolver<'_> {
             }
             (None, None) => None,
         };
-        if let Some(((scope, name), first, what, along)) = found {
+        if let Some(((scope, name), first, subject, along)) = found {
             let along = along.join(", ");
             let message = format!(
-                "{what} along {along} take cells of size 1, but `{}` looks like a cell size",
+                "{subject} along {along} take cells of size 1, but `{}` looks like a cell size",
                 name.node
             );
             let hint = format!(

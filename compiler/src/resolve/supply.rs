@@ -3,7 +3,7 @@
 use super::codes;
 use super::declare::Parts;
 use super::files_read::Site;
-use super::report::{Checked, Place, count};
+use super::report::{Outcome, Place, count};
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::{Items, Kind, Scope, Typed, Value};
@@ -12,7 +12,7 @@ use torre_grammar::ast::{self, Expr, Shape};
 
 impl Resolver<'_> {
     /// The values of a coefficient, with the statements of the problem about it.
-    pub fn coef(&mut self, scope: &Scope, coef: &ast::Coef, place: &Place) -> Checked<Value> {
+    pub fn coef(&mut self, scope: &Scope, coef: &ast::Coef, place: &Place) -> Outcome<Value> {
         self.needs_grid(&coef.name.node, "coefficient", place)?;
         let mut given = Vec::new();
         for g in &mut self.frame.given_coefs {
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         kind: Kind,
         parts: &[(String, Option<Position>)],
         name: &str,
-    ) -> Checked<Vec<Typed>> {
+    ) -> Outcome<Vec<Typed>> {
         let site = |p: &(String, Option<Position>)| match p.1 {
             Some(position) => Site::At(position),
             None => Site::Unplaced(name.to_string()),
@@ -139,12 +139,12 @@ impl Resolver<'_> {
     }
 
     /// Reads no fields and no time.
-    fn check_static(&mut self, item: Typed, place: &Place, what: &str) -> Checked<()> {
+    fn check_static(&mut self, item: Typed, place: &Place, name: &str) -> Outcome<()> {
         let facts = self.graph.facts(item.node);
         if facts.dynamic {
             let mut d = self.error(
                 codes::NOT_STATIC,
-                format!("{what} cannot depend on field values"),
+                format!("{name} cannot depend on field values"),
                 place,
             );
             d.labels[0].text = "this depends on field values".to_string();
@@ -154,7 +154,7 @@ impl Resolver<'_> {
             let mut d = self
                 .error(
                     codes::TIME_IN_STEP,
-                    format!("{what} cannot depend on time"),
+                    format!("{name} cannot depend on time"),
                     place,
                 )
                 .hint("what changes with time is added by a `source` of the problem");

@@ -14,7 +14,7 @@ use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
 use super::graph::{Node, NodeId, StateKey};
-use super::report::{Checked, Place, Reported};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Scope, Typed, Value};
 use super::zones::{Call, StateFacts, ZoneFacts};
@@ -44,7 +44,7 @@ impl Resolver<'_> {
         def: &ast::Def,
         inner: &mut Scope,
         zone: Option<usize>,
-    ) -> Checked<()> {
+    ) -> Outcome<()> {
         for stmt in &def.lines {
             match &stmt.kind.node {
                 // Its parameters are known before.
@@ -95,7 +95,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn next_line(&mut self, inner: &Scope, name: &ast::Name, value: &ast::Expr) -> Checked<()> {
+    fn next_line(&mut self, inner: &Scope, name: &ast::Name, value: &ast::Expr) -> Outcome<()> {
         let place = inner.place(name.span);
         let local = inner.locals.iter().rev().find(|(n, _)| *n == name.node);
         let key = match local {
@@ -130,7 +130,7 @@ impl Resolver<'_> {
     }
 
     /// The next value that a definition, which has been evaluated, has given to a state.
-    pub fn given_next(&mut self, key: StateKey) -> Checked<NodeId> {
+    pub fn given_next(&mut self, key: StateKey) -> Outcome<NodeId> {
         let StateFacts {
             name, next, place, ..
         } = self.zoned.states[key.0 as usize].clone();
@@ -145,7 +145,7 @@ impl Resolver<'_> {
     }
 
     /// The next value of a state that has been given.
-    pub fn next_of_state(&mut self, key: StateKey, place: &Place) -> Checked<Typed> {
+    pub fn next_of_state(&mut self, key: StateKey, place: &Place) -> Outcome<Typed> {
         let facts = &self.zoned.states[key.0 as usize];
         match facts.next {
             Some(value) => Ok(Typed {
@@ -169,7 +169,7 @@ impl Resolver<'_> {
         name: &str,
         args: &[ast::Arg],
         place: &Place,
-    ) -> Checked<Value> {
+    ) -> Outcome<Value> {
         let slots = self.arguments(scope, name, &["a"], args, place)?;
         let Some(Some(arg)) = slots.first() else {
             return self.missing_argument(name, "a", place);
@@ -212,7 +212,7 @@ impl Resolver<'_> {
     }
 
     /// The zone of the two unlike layers of an axis, for definitions.
-    fn both_layers(&mut self, axis: Axis, place: &Place) -> Checked<usize> {
+    fn both_layers(&mut self, axis: Axis, place: &Place) -> Outcome<usize> {
         let name = format!("layers along {}", self.frame.name_of(axis));
         let known = |z: &ZoneFacts| z.in_layers && z.layer.is_none() && z.name == name;
         if let Some(zone) = self.frame.zones.iter().position(known) {
@@ -230,7 +230,7 @@ impl Resolver<'_> {
     }
 
     /// The zone of a region that an expression names.
-    fn zone_of(&mut self, scope: &Scope, region: &ast::Expr) -> Checked<usize> {
+    fn zone_of(&mut self, scope: &Scope, region: &ast::Expr) -> Outcome<usize> {
         let condition = self.condition(scope, region)?;
         let Value::Scalar(c) = condition.value else {
             return Err(Reported);
@@ -261,7 +261,7 @@ impl Resolver<'_> {
     }
 
     /// A zone of a region by its condition: the box around it, in which the condition is a mask.
-    fn region_zone(&mut self, condition: NodeId, place: &Place) -> Checked<usize> {
+    fn region_zone(&mut self, condition: NodeId, place: &Place) -> Outcome<usize> {
         let cells = self.frame.grid.as_ref().map(|g| g.cells).ok_or(Reported)?;
         let whole = cells.map(|n| Interval::new(0, n + 1));
         let mut hull = whole.map(|_| Interval::default());
@@ -290,7 +290,7 @@ impl Resolver<'_> {
         self.new_zone(zone, place)
     }
 
-    fn new_zone(&mut self, zone: ZoneFacts, place: &Place) -> Checked<usize> {
+    fn new_zone(&mut self, zone: ZoneFacts, place: &Place) -> Outcome<usize> {
         if self.frame.zones.len() >= MOST_ZONES {
             let message = format!("states lie in more than {MOST_ZONES} regions");
             let d = self.error(codes::STATE, message, place);
@@ -307,7 +307,7 @@ impl Resolver<'_> {
 
     /// The value of a call of a definition with states: the value by the definition in the zone of its states, and
     /// outside the same with 0 for states and depths.
-    pub fn zoned_call(&mut self, first: usize, result: Value, place: &Place) -> Checked<Value> {
+    pub fn zoned_call(&mut self, first: usize, result: Value, place: &Place) -> Outcome<Value> {
         let keys: Vec<StateKey> = (first..self.zoned.states.len())
             .map(|i| StateKey(i as u32))
             .collect();
@@ -335,7 +335,8 @@ impl Resolver<'_> {
                     "the states of a definition lie in one region",
                     place,
                 )
-                    .hint("differences in it are others in the layers of the domain: take them outside, and give the definition their values");
+                    .hint("differences in it are others in the layers of the domain: take them outside, and give the \
+                        definition their values");
                 return self.fail(d);
             }
             let next = self.given_next(*key)?;

@@ -535,7 +535,8 @@ impl Reader<'_> {
             _ => {
                 let message = format!("there is no shape `{}`", shape.node);
                 Err(self.error(shape.span, message, "unknown shape").hint(
-                    "span, skewed(P = ...), diamond(P = ...) for one axis, diamond(D = ...) or diamond(W = ...) for two, pyramid(base = ...), box(...)",
+                    "span, skewed(P = ...), diamond(P = ...) for one axis, diamond(D = ...) or diamond(W = ...) for \
+                     two, pyramid(base = ...), box(...)",
                 ))
             }
         }

@@ -15,10 +15,10 @@ pub fn verify(scheme: &Scheme) -> Result<(), String> {
             ));
         }
     }
-    let position = |p: Position, what: &str| {
+    let position = |p: Position, name: &str| {
         for (axis, h) in p.iter() {
             if !(0..=1).contains(&h.0) || (grid.axes[axis].is_none() && h.0 != 0) {
-                return Err(format!("rule 1: {what} has position {h} along {axis}"));
+                return Err(format!("rule 1: {name} has position {h} along {axis}"));
             }
         }
         Ok(())
@@ -101,7 +101,7 @@ fn check_update(scheme: &Scheme, stage: StageId, update: &Update) -> Result<(), 
 }
 
 fn check_amendments(scheme: &Scheme, update: &Update) -> Result<(), String> {
-    let wrong = |what: &str| Err(format!("rule 9: {what} of {}", update.target));
+    let wrong = |name: &str| Err(format!("rule 9: {name} of {}", update.target));
     let outside = |op: &Op| match op {
         Op::Base | Op::State(_) => true,
         Op::Coef(id) => scheme.coefs[id.index()].only_axis.is_some(),

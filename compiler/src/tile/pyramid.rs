@@ -178,7 +178,7 @@ fn regions(scheme: &Scheme, line: Line, base: Interval, height: u64) -> (Interva
     let mut stages = Vec::new();
     for step in (0..height).rev() {
         for &stage in ids.iter().rev() {
-            let place = Place { line, stage, step };
+            let place = StageLine { line, stage, step };
             stages.push(before(scheme, place, &owned, &mut needs));
         }
     }
@@ -200,7 +200,7 @@ struct Line {
 
 /// A stage of a time block, along an axis.
 #[derive(Clone, Copy)]
-struct Place {
+struct StageLine {
     line: Line,
     stage: StageId,
     step: u64,
@@ -210,11 +210,11 @@ struct Place {
 /// values that it has to compute.
 fn before(
     scheme: &Scheme,
-    place: Place,
+    place: StageLine,
     owned: &[Interval],
     needs: &mut [Vec<Interval>],
 ) -> Interval {
-    let Place { line, stage, step } = place;
+    let StageLine { line, stage, step } = place;
     let Line { axis, unrolled } = line;
     let time_level = |id: ComponentId, version: u64| {
         (version % u64::from(scheme.component(id).time_levels)) as usize

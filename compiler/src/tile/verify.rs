@@ -10,9 +10,11 @@
 //! 6. Each periodic axis is either folded, with a ring of twice as many half cells as cells, or open; no other axis is.
 //! 7. Rows follow each other along the middle axis if the grid has one.
 //! 8. No update reads farther away than the reach.
+//! 9. There is a seam only where the outer axis is open. It is a plane of that axis alone, whose form has the other
+//!    sign there than all faces of the outermost level.
 
 use super::{ClassSet, TileProgram, row_region};
-use crate::lattice::Axis;
+use crate::lattice::{Axis, PerAxis};
 use crate::scheme::{Scheme, StageId};
 
 /// All rules in the module's documentation, by number in the messages.
@@ -64,7 +66,23 @@ pub fn verify(scheme: &Scheme, program: &TileProgram) -> Result<(), String> {
     if program.three_axes != scheme.grid.axes[Axis::MIDDLE].is_some() {
         return Err("rule 7: rows follow each other along a wrong axis".to_string());
     }
-    Ok(())
+    check_seam(program)
+}
+
+fn check_seam(program: &TileProgram) -> Result<(), String> {
+    let Some(seam) = program.seam else {
+        return Ok(());
+    };
+    let form = program.planes.get(seam).map(|plane| plane.form);
+    let against = form.is_some_and(|PerAxis([outer, middle, inner])| {
+        let cuts = program.levels.first().into_iter().flatten();
+        let mut along = cuts.map(|cut| program.planes[cut.plane].form[Axis::OUTER].signum());
+        (middle, inner) == (0, 0) && outer != 0 && along.all(|sign| sign == -outer.signum())
+    });
+    match program.open[Axis::OUTER] && against {
+        true => Ok(()),
+        false => Err(format!("rule 9: the seam is plane {seam}")),
+    }
 }
 
 fn check_classes(scheme: &Scheme, program: &TileProgram, stage: StageId) -> Result<(), String> {

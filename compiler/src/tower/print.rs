@@ -99,7 +99,8 @@ impl Printed<'_> {
         };
         writeln!(
             f,
-            "block: {lines}; {} threads compute, {} registers each; {} bytes of shared memory; ghosts along the inner axis {ghosts}",
+            "block: {lines}; {} threads compute, {} registers each; {} bytes of shared memory; ghosts along the inner \
+             axis {ghosts}",
             block.roles.compute,
             block.roles.registers,
             block.all_shared(),

@@ -27,7 +27,8 @@ impl fmt::Display for Unfit {
             Unfit::Advance => "the tower does not come back to the lattice within a few steps",
             Unfit::Size => "the tower is too wide",
             Unfit::Zeros => {
-                "an update reads beyond an end of the last axis, where values are negated, in rows that stay 0 at an end of another axis"
+                "an update reads beyond an end of the last axis, where values are negated, in rows that stay 0 at an \
+                 end of another axis"
             }
         })
     }

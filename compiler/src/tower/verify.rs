@@ -6,7 +6,7 @@
 //! 2. A stage updates each row of its tiles exactly once, in interior and in boundary periods.
 //! 3. A value that an operation reads from a register or from a shared row is the newest value of the row that it
 //!    means. A shared row that is loaded during a stage is there from the wait in the next stage on.
-//! 4. A shared row is not overwritten in a stage that reads it: only after a stage do all threads meet.
+//! 4. A shared row is not overwritten in a stage that reads it: only after a stage is there a barrier.
 //! 5. A row is loaded from memory only if memory has its newest value: the tower has stored its own writes.
 //! 6. An updated row is committed exactly once, after sources have added to it, and published, stored or read in a
 //!    later stage only then.
@@ -45,7 +45,7 @@ pub struct Fault {
     pub alignment: usize,
     /// Of the period.
     pub stage: usize,
-    pub what: String,
+    pub message: String,
 }
 
 impl fmt::Display for Fault {
@@ -54,11 +54,11 @@ impl fmt::Display for Fault {
             rule,
             alignment,
             stage,
-            what,
+            message,
         } = self;
         write!(
             f,
-            "rule {rule} of tower programs, alignment {alignment}, stage {stage}: {what}"
+            "rule {rule} of tower programs, alignment {alignment}, stage {stage}: {message}"
         )
     }
 }
@@ -75,8 +75,8 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
         boundary.len(),
     ];
     if counts != [count; 3] {
-        let what = format!("{counts:?} periods for {count} alignments");
-        return Err(fault(1, 0, 0, what));
+        let message = format!("{counts:?} periods for {count} alignments");
+        return Err(fault(1, 0, 0, message));
     }
     if let Some(z_blocks) = program.block.lines.z_blocks() {
         check_lean(scheme, z_blocks)?;
@@ -85,8 +85,8 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
         check_boundary(scheme, program, alignment)?;
         let variants = &program.towers.variants.all;
         if period.variants.len() != variants.len() {
-            let what = format!("{} of {} variants", period.variants.len(), variants.len());
-            return Err(fault(1, alignment, 0, what));
+            let message = format!("{} of {} variants", period.variants.len(), variants.len());
+            return Err(fault(1, alignment, 0, message));
         }
         for (stages, variant) in period.variants.iter().zip(variants) {
             let keeps = variant.predicated || program.block.lines.z_blocks().is_some();
@@ -110,12 +110,12 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
     Ok(())
 }
 
-fn fault(rule: u32, alignment: usize, stage: usize, what: String) -> Fault {
+fn fault(rule: u32, alignment: usize, stage: usize, message: String) -> Fault {
     Fault {
         rule,
         alignment,
         stage,
-        what,
+        message,
     }
 }
 
@@ -133,8 +133,8 @@ fn check_lean(scheme: &Scheme, z_blocks: &ZBlocks) -> Result<(), Fault> {
         let moved = z_blocks.lean(stage) - z_blocks.lean(stage - 1);
         let needed = reach(stage, 1).max(reach(stage - 1, -1));
         if moved < needed {
-            let what = format!("faces move by {moved}, and stages read as far as {needed}");
-            return Err(fault(9, 0, stage as usize, what));
+            let message = format!("faces move by {moved}, and stages read as far as {needed}");
+            return Err(fault(9, 0, stage as usize, message));
         }
     }
     Ok(())
@@ -145,8 +145,8 @@ fn check_boundary(scheme: &Scheme, program: &TowerProgram, alignment: usize) -> 
     let residency = &program.towers.alignments[alignment];
     let stages = &program.boundary.periods[alignment];
     if stages.len() != residency.stages.len() {
-        let what = format!("{} stages of boundary periods", stages.len());
-        return Err(fault(1, alignment, 0, what));
+        let message = format!("{} stages of boundary periods", stages.len());
+        return Err(fault(1, alignment, 0, message));
     }
     for (number, (updates, rows)) in stages.iter().zip(&residency.stages).enumerate() {
         let all = program.boundary.rows.as_slice();
@@ -161,8 +161,8 @@ fn check_boundary(scheme: &Scheme, program: &TowerProgram, alignment: usize) -> 
         found.sort_unstable();
         let known = StageAt::new(scheme, number as i64).updates(scheme).len();
         if found != rows.updates || updates.iter().any(|u| u.update >= known) {
-            let what = "boundary periods have other rows than tiles".to_owned();
-            return Err(fault(2, alignment, number, what));
+            let message = "boundary periods have other rows than tiles".to_owned();
+            return Err(fault(2, alignment, number, message));
         }
     }
     Ok(())
@@ -216,8 +216,8 @@ struct StageState {
 }
 
 impl Check<'_> {
-    fn fault(&self, rule: u32, stage: usize, what: String) -> Fault {
-        fault(rule, self.alignment, stage, what)
+    fn fault(&self, rule: u32, stage: usize, message: String) -> Fault {
+        fault(rule, self.alignment, stage, message)
     }
 
     fn new_value(&mut self, row: RowRef) -> Value {
@@ -238,8 +238,8 @@ impl Check<'_> {
         let allocation: &Allocation = &self.program.allocations[self.alignment];
         let count = self.program.towers.per_period() as usize;
         if stages.len() != count || allocation.stages.len() != count {
-            let what = format!("{} stages instead of {count}", stages.len());
-            return Err(self.fault(1, 0, what));
+            let message = format!("{} stages instead of {count}", stages.len());
+            return Err(self.fault(1, 0, message));
         }
         for carried in &period.carried {
             let value = self.newest(carried.row);
@@ -255,8 +255,8 @@ impl Check<'_> {
                 arriving: false,
             };
             if self.shared.insert(copy.shared, held).is_some() {
-                let what = format!("shared row {} holds two rows", copy.shared);
-                return Err(self.fault(7, 0, what));
+                let message = format!("shared row {} holds two rows", copy.shared);
+                return Err(self.fault(7, 0, message));
             }
         }
         // Loads of the last stage belong to the next period; here they have been made for the first one.
@@ -269,8 +269,8 @@ impl Check<'_> {
                     .iter()
                     .any(|c| (c.row, c.shared) == (row, load.shared));
                 if !known {
-                    let what = format!("{row:?} is loaded, and not held when the period begins");
-                    return Err(self.fault(7, count - 1, what));
+                    let message = format!("{row:?} is loaded, and not held when the period begins");
+                    return Err(self.fault(7, count - 1, message));
                 }
                 if let Some(held) = self.shared.get_mut(&load.shared) {
                     held.arriving = true;
@@ -290,8 +290,8 @@ impl Check<'_> {
         }
         let rows = &self.program.towers.alignments[self.alignment].stages[number];
         if !state.updated.iter().eq(&rows.updates) {
-            let what = "other rows are updated than lie in the tile".to_owned();
-            return Err(self.fault(2, number, what));
+            let message = "other rows are updated than lie in the tile".to_owned();
+            return Err(self.fault(2, number, message));
         }
         if let Some(row) = state.open.values().next() {
             return Err(self.fault(6, number, format!("{row:?} is not committed")));
@@ -300,22 +300,22 @@ impl Check<'_> {
             return Err(self.fault(10, number, format!("{of:?} is asked for and not used")));
         }
         if let Some(row) = state.read.intersection(&state.written).next() {
-            let what = format!("shared row {row} is read and overwritten");
-            return Err(self.fault(4, number, what));
+            let message = format!("shared row {row} is read and overwritten");
+            return Err(self.fault(4, number, message));
         }
         if let Some((row, _)) = self.shared.iter().find(|(_, held)| held.arriving) {
-            let what = format!("nothing waits for shared row {row}");
-            return Err(self.fault(3, number, what));
+            let message = format!("nothing waits for shared row {row}");
+            return Err(self.fault(3, number, message));
         }
         for load in &stage.loads {
             let StageState { read, written, .. } = &mut state;
             if read.contains(&load.shared) || !written.insert(load.shared) {
-                let what = format!("shared row {} is in use when it is loaded", load.shared);
-                return Err(self.fault(4, number, what));
+                let message = format!("shared row {} is in use when it is loaded", load.shared);
+                return Err(self.fault(4, number, message));
             }
             if self.unstored.contains(&load.row) {
-                let what = format!("{:?} is loaded, and not stored before", load.row);
-                return Err(self.fault(5, number, what));
+                let message = format!("{:?} is loaded, and not stored before", load.row);
+                return Err(self.fault(5, number, message));
             }
             let held = Held {
                 row: load.row,
@@ -348,8 +348,8 @@ impl Check<'_> {
                 for row in rows {
                     let open = state.open.values().any(|other| other == row);
                     if !open || row.update != *update {
-                        let what = format!("a source adds to {row:?}, which is not open");
-                        return Err(self.fault(6, number, what));
+                        let message = format!("a source adds to {row:?}, which is not open");
+                        return Err(self.fault(6, number, message));
                     }
                     self.check_amended(number, state, stage, row)?;
                 }
@@ -358,8 +358,8 @@ impl Check<'_> {
                 self.check_amended(number, state, stage, row)?;
                 let open = state.open.iter().find(|(_, other)| *other == row);
                 let Some((target, _)) = open.map(|(target, row)| (*target, *row)) else {
-                    let what = format!("{row:?} is committed, and not open");
-                    return Err(self.fault(6, number, what));
+                    let message = format!("{row:?} is committed, and not open");
+                    return Err(self.fault(6, number, message));
                 };
                 state.open.remove(&target);
                 state.old.remove(&target);
@@ -386,15 +386,15 @@ impl Check<'_> {
     /// A committed row is in a register, with its newest value.
     fn register(&mut self, number: usize, state: &StageState, row: RowRef) -> Result<Value, Fault> {
         if state.open.contains_key(&row) {
-            let what = format!("{row:?} is used before it is committed");
-            return Err(self.fault(6, number, what));
+            let message = format!("{row:?} is used before it is committed");
+            return Err(self.fault(6, number, message));
         }
         let newest = self.newest(row);
         match self.registers.get(&row) {
             Some(value) if *value == newest => Ok(newest),
             found => {
-                let what = format!("the newest value of {row:?} is in no register: {found:?}");
-                Err(self.fault(3, number, what))
+                let message = format!("the newest value of {row:?} is in no register: {found:?}");
+                Err(self.fault(3, number, message))
             }
         }
     }
@@ -413,8 +413,9 @@ impl Check<'_> {
             Operand::Register(row) => {
                 let found = self.registers.get(&row);
                 if found != Some(&newest) {
-                    let what = format!("the newest value of {row:?} is in no register: {found:?}");
-                    return Err(self.fault(3, number, what));
+                    let message =
+                        format!("the newest value of {row:?} is in no register: {found:?}");
+                    return Err(self.fault(3, number, message));
                 }
                 return Ok(());
             }
@@ -422,8 +423,8 @@ impl Check<'_> {
                 return match state.old.contains(&row) {
                     true => Ok(()),
                     false => {
-                        let what = format!("the old value of {row:?} is in no register");
-                        Err(self.fault(3, number, what))
+                        let message = format!("the old value of {row:?} is in no register");
+                        Err(self.fault(3, number, message))
                     }
                 };
             }
@@ -437,8 +438,8 @@ impl Check<'_> {
         };
         let found = self.shared.get(&shared).copied();
         if found != Some(held) {
-            let what = format!("shared row {shared} should hold {held:?}, and holds {found:?}");
-            return Err(self.fault(3, number, what));
+            let message = format!("shared row {shared} should hold {held:?}, and holds {found:?}");
+            return Err(self.fault(3, number, message));
         }
         state.read.insert(shared);
         if enters {
@@ -456,8 +457,8 @@ impl Check<'_> {
     ) -> Result<(), Fault> {
         let updates = stage.updates(self.scheme);
         let Some(update) = updates.get(op.row.update) else {
-            let what = format!("{:?} is no update of the stage", op.row);
-            return Err(self.fault(2, number, what));
+            let message = format!("{:?} is no update of the stage", op.row);
+            return Err(self.fault(2, number, message));
         };
         let target = RowRef {
             at: op.row.at,
@@ -474,12 +475,12 @@ impl Check<'_> {
             && reads.eq(has)
             && op.mask.is_some() == update.mask.is_some();
         if !whole || !state.updated.insert(op.row) {
-            let what = format!("{:?} is not as the scheme has it, or there twice", op.row);
-            return Err(self.fault(2, number, what));
+            let message = format!("{:?} is not as the scheme has it, or there twice", op.row);
+            return Err(self.fault(2, number, message));
         }
         if self.keeps && op.old.is_none() {
-            let what = format!("{:?} has no old value", op.row);
-            return Err(self.fault(8, number, what));
+            let message = format!("{:?} has no old value", op.row);
+            return Err(self.fault(8, number, message));
         }
         let operands = op.operands.iter().flatten();
         for operand in operands.chain(&op.mask).chain(&op.old) {
@@ -490,8 +491,8 @@ impl Check<'_> {
         let mask = mask.map(|row| RowRef { at: op.row.at, row });
         let kept = op.old.map(|old| old.row());
         if op.mask.map(|m| m.row()) != mask || kept.is_some_and(|old| old != op.target) {
-            let what = format!("mask or old value of {:?} is of another row", op.row);
-            return Err(self.fault(3, number, what));
+            let message = format!("mask or old value of {:?} is of another row", op.row);
+            return Err(self.fault(3, number, message));
         }
         let value = self.new_value(target);
         self.registers.insert(target, value);
@@ -537,8 +538,8 @@ impl Check<'_> {
                 operand.row() == expected && distance == by
             });
             if !fits {
-                let what = format!("{operand:?} is read instead of {expected:?}");
-                return Err(self.fault(3, number, what));
+                let message = format!("{operand:?} is read instead of {expected:?}");
+                return Err(self.fault(3, number, message));
             }
         }
         Ok(())
@@ -557,8 +558,8 @@ impl Check<'_> {
             let newest = self.newest(row);
             let found = self.registers.get(&row);
             if found != Some(&newest) {
-                let what = format!("{row:?} should be carried on, and is {found:?}");
-                return Err(self.fault(7, count - 1, what));
+                let message = format!("{row:?} should be carried on, and is {found:?}");
+                return Err(self.fault(7, count - 1, message));
             }
             if carried.written.is_some() {
                 written.insert(row);
@@ -566,16 +567,16 @@ impl Check<'_> {
         }
         if written != self.unstored {
             let lost = self.unstored.symmetric_difference(&written).next();
-            let what = format!("{lost:?} is neither stored nor carried on");
-            return Err(self.fault(7, count - 1, what));
+            let message = format!("{lost:?} is neither stored nor carried on");
+            return Err(self.fault(7, count - 1, message));
         }
         for copy in &period.held {
             let row = moved(copy.row);
             let newest = self.newest(row);
             let found = self.shared.get(&copy.shared);
             if found.is_none_or(|held| (held.row, held.value) != (row, newest)) {
-                let what = format!("shared row {} should hold {row:?}", copy.shared);
-                return Err(self.fault(7, count - 1, what));
+                let message = format!("shared row {} should hold {row:?}", copy.shared);
+                return Err(self.fault(7, count - 1, message));
             }
         }
         Ok(())

@@ -175,7 +175,8 @@ problem p { scheme s; domain 8; steps 1 }",
 fn time_levels_are_as_few_as_can_be() {
     let time_levels = |step: &str, levels: u32| {
         let text = format!(
-            "scheme s {{ axes x; field u : scalar on nodes levels {levels}; field v : scalar on nodes; step {{ {step} }} }}
+            "scheme s {{ axes x; field u : scalar on nodes levels {levels}; field v : scalar on nodes; step {{ {step} \
+             }} }}
 problem p {{ scheme s; domain 8; steps 1 }}"
         );
         let scheme = resolved(&text).scheme;

@@ -12,7 +12,8 @@ fn scheme_of(text: &str, name: &str) -> String {
 fn wave(name: &str, domain: &str) -> String {
     let text = format!(
         "use std::wave::{name}
-         problem p {{ scheme {name} {{ dt = 0.3, order = 4, h = 2 }}; domain {domain}; boundary all: pec; coef c = 1 + x; steps 1 }}"
+         problem p {{ scheme {name} {{ dt = 0.3, order = 4, h = 2 }}; domain {domain}; boundary all: pec; coef c = 1 \
+         + x; steps 1 }}"
     );
     scheme_of(&text, name)
 }
@@ -196,8 +197,10 @@ scheme t {
   field v : vector on faces
   step { v = [d(u, x), d(u, y)]; u = d(v.x, x) + d(v.y, y) + (d2(u, x) + d2(u, y)) }
 }
-scheme r { axes x; field u : scalar on cells; field v : vector on faces; step { v = grad(u); u = div(v) + laplacian(u) } }
-scheme q { axes x; field u : scalar on cells; field v : vector on faces; step { v = [d(u, x)]; u = d(v.x, x) + d2(u, x) } }
+scheme r { axes x; field u : scalar on cells; field v : vector on faces; step { v = grad(u); u = div(v) + \
+laplacian(u) } }
+scheme q { axes x; field u : scalar on cells; field v : vector on faces; step { v = [d(u, x)]; u = d(v.x, x) + d2(u, \
+x) } }
 ";
     let of = |name: &str, domain: &str| {
         scheme_of(

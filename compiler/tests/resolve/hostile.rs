@@ -170,7 +170,8 @@ fn chains_of_next_values_are_ordered() {
     let fields = repeat(80, |i| format!("field v{i} : scalar on nodes"));
     let updates = repeat(79, |i| format!("v{i} += v{}@next", i + 1));
     let text = format!(
-        "scheme s {{\naxes x\n{fields}\nstep {{\n{updates}\nv79 += 1\n}}\n}}\nproblem p {{\nscheme s\ndomain 8\nsteps 1\n}}"
+        "scheme s {{\naxes x\n{fields}\nstep {{\n{updates}\nv79 += 1\n}}\n}}\nproblem p {{\nscheme s\ndomain 8\nsteps \
+         1\n}}"
     );
     let scheme = resolved_with(&TestWorld::default(), &text, &Options::default()).scheme;
     let order: Vec<u32> = scheme

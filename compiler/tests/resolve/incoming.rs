@@ -7,7 +7,8 @@ use torre_compiler::resolve::Options;
 
 fn problem(statements: &str) -> String {
     format!(
-        "use std::maxwell::maxwell_tm\nproblem p {{\n  scheme maxwell_tm\n  domain 60 x 50\n  steps 10\n{statements}\n}}\n"
+        "use std::maxwell::maxwell_tm\nproblem p {{\n  scheme maxwell_tm\n  domain 60 x 50\n  steps \
+         10\n{statements}\n}}\n"
     )
 }
 
@@ -192,7 +193,8 @@ fn fields_and_boxes_that_cannot_be_are_refused() {
 fn mirrors_let_along_what_they_leave_as_it_is() {
     let text = |mirror: &str| {
         problem(&format!(
-            "boundary x: pec, y: {mirror}\nincident w {{ direction (1, 0); drive Ez = sin(t) }}\ntotal x = 20..40 from w"
+            "boundary x: pec, y: {mirror}\nincident w {{ direction (1, 0); drive Ez = sin(t) }}\ntotal x = 20..40 \
+             from w"
         ))
     };
     resolved(&text("pmc"));
@@ -328,19 +330,19 @@ fn drives_across_the_direction_make_waves() {
         ("elastic_2d", "direction (2, 1); drive v = [F, 0]", ""),
     ] {
         let text = text(scheme, &wave.replace('F', f));
-        let what = format!("{scheme}, {wave}");
+        let case = format!("{scheme}, {wave}");
         if expected == "no wave" {
             let found = refused_with(&TestWorld::default(), &text, &Options::default());
-            assert_eq!(found.0[0].code.0, "E0519", "{what}");
-            assert!(show(&found).contains("makes no wave"), "{what}");
+            assert_eq!(found.0[0].code.0, "E0519", "{case}");
+            assert!(show(&found).contains("makes no wave"), "{case}");
             continue;
         }
         let warnings = show(&resolved(&text).warnings);
         assert_eq!(
             warnings.contains("W0505"),
             !expected.is_empty(),
-            "{what}: {warnings}"
+            "{case}: {warnings}"
         );
-        assert!(warnings.contains(expected), "{what}: {warnings}");
+        assert!(warnings.contains(expected), "{case}: {warnings}");
     }
 }

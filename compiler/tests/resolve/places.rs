@@ -183,7 +183,8 @@ fn sides_that_cannot_be_are_refused() {
     assert!(message.contains("did you mean `free`?"), "{message}");
     let text = |side: &str| {
         format!(
-            "scheme s {{ axes x; boundary {side}; field u : scalar on nodes; field w : scalar on nodes; step {{ u = w }} }}"
+            "scheme s {{ axes x; boundary {side}; field u : scalar on nodes; field w : scalar on nodes; step {{ u = w \
+             }} }}"
         )
     };
     let of = |side: &str| show(&checked(&TestWorld::default(), &text(side)));
@@ -207,7 +208,8 @@ fn sides_that_cannot_be_are_refused() {
 #[test]
 fn probes_record_boxes_and_lines() {
     let r = sound(
-        "steps 9\nprobe p in x = 3..5, y = 2..4 every 3\nprobe v.x at y = 2.25 as row\nregion left = x < 1\nprobe p in left, y = 0 as l",
+        "steps 9\nprobe p in x = 3..5, y = 2..4 every 3\nprobe v.x at y = 2.25 as row\nregion left = x < 1\nprobe p \
+         in left, y = 0 as l",
     );
     let probes = indices(&r);
     assert_eq!(

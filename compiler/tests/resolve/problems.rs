@@ -335,7 +335,7 @@ fn nothing_that_a_problem_says_is_replaced_by_itself() {
         let text = format!("{WAVE}problem p {{\nscheme wave\ndomain 8 x 6\n{lines}\nsteps 9\n}}");
         show(&checked(&TestWorld::default(), &text))
     };
-    for (lines, what) in [
+    for (lines, name) in [
         ("init u = x\ninit u = y", "init u"),
         ("init u@prev = x\ninit u@prev = y", "init u@prev"),
         ("init E.x = x\ninit E.x = y", "init E.x"),
@@ -343,7 +343,7 @@ fn nothing_that_a_problem_says_is_replaced_by_itself() {
         ("coef eps = 2\ncoef eps = 1", "coef eps"),
     ] {
         let found = shown(lines);
-        let message = format!("`{what}` is given twice");
+        let message = format!("`{name}` is given twice");
         assert!(
             found.contains("E0503") && found.contains(&message),
             "{lines}: {found}"

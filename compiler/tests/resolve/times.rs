@@ -170,7 +170,8 @@ fn allowed_warnings_are_silent_in_their_block() {
         1,
         "the other statement is warned of"
     );
-    let problem = "use std::wave::wave_1d\nproblem p { scheme wave_1d; domain 20; boundary x: pec; ALLOW source u at (0) += 1; steps 2 }";
+    let problem = "use std::wave::wave_1d\nproblem p { scheme wave_1d; domain 20; boundary x: pec; ALLOW source u at \
+        (0) += 1; steps 2 }";
     let count = |allow: &str| {
         checked(&TestWorld::default(), &problem.replace("ALLOW", allow))
             .0

@@ -1,4 +1,4 @@
-//! Programs keep their rules, and break them where one thing is changed.
+//! Programs keep their rules, and break them after any one of some changes.
 
 use torre_compiler::layout::Layout;
 use torre_compiler::patch::*;

@@ -1,4 +1,4 @@
-//! Schemes keep their rules, and break them where one thing is changed.
+//! Schemes keep their rules, and break them after any one of some changes.
 
 use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use torre_compiler::scheme::{

@@ -316,7 +316,8 @@ impl<'s> Scan<'s> {
             let hint = match text.as_bytes() {
                 [b'0', b'x' | b'b' | b'o', ..] => "numbers are decimal".to_string(),
                 [.., b'e' | b'E'] => "digits must follow the `e`, as in `1e9`".to_string(),
-                _ => "numbers are written as `1`, `0.5` or `3e14`; a product needs `*`, and a name cannot begin with a digit".to_string(),
+                _ => "numbers are written as `1`, `0.5` or `3e14`; a product needs `*`, and a name cannot begin with \
+                    a digit".to_string(),
             };
             let error = Diagnostic::error(
                 codes::MALFORMED_NUMBER,

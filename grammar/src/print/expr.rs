@@ -118,7 +118,7 @@ fn is_integer(value: &Expr) -> bool {
     }
 }
 
-/// Products and quotients of plain things.
+/// Products and quotients of plain operands.
 fn is_short(value: &Expr) -> bool {
     match &value.node {
         ExprKind::Binary(BinaryOp::Mul | BinaryOp::Div, left, right) => {

@@ -215,7 +215,8 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         | source_stmt | incident_stmt | total_stmt | probe_stmt | record_stmt | slice_stmt
         | volume_stmt | steps_stmt => (
             3,
-            "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, `incident`, `total`, `probe`, `output` or `steps`)",
+            "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, \
+             `incident`, `total`, `probe`, `output` or `steps`)",
         ),
         schedule_level | level_axes | schedule_text => {
             (4, "a level, such as `(x, y): diamond(D = 2)`")

@@ -16,7 +16,8 @@ fn boxed(expr: Expr) -> Box<Expr> {
 }
 
 fn name() -> impl Strategy<Value = Name> {
-    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region|until|odd|drive|direction|from|total"];
+    let usual = "x|at|on|auto|lean|file|every|levels|in|as|for|steps|prev|region|until|odd|drive|direction|from|total";
+    let words = prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,4}", 1 => usual];
     words
         .prop_filter("keyword", |name| !KEYWORDS.contains(&name.as_str()))
         .prop_map(spanned)

@@ -177,7 +177,8 @@ fn scheme(body: &str) -> Vec<SchemeStmt> {
 #[test]
 fn fields() {
     let body = scheme(
-        "axes x, y\nparam h = 1\nconst c = 2\nfield E : vector on edges at 1/2 levels 2\nfield p : scalar on [1/2, 0]\nfield v : { a on nodes,\n b on [0, 1/2] } at 0",
+        "axes x, y\nparam h = 1\nconst c = 2\nfield E : vector on edges at 1/2 levels 2\nfield p : scalar on [1/2, \
+         0]\nfield v : { a on nodes,\n b on [0, 1/2] } at 0",
     );
     assert!(matches!(&body[0], SchemeStmt::Axes(axes) if axes.len() == 2));
     assert!(matches!(&body[1], SchemeStmt::Param { .. }));
@@ -542,18 +543,20 @@ fn schedules() {
     let ast = file(
         "schedule a for m {\n (x, y): diamond(D = 2) lean -x\n z: span\n}\nschedule b { layerwise }",
     );
-    assert!(
-        matches!(&ast.items[0].kind, ItemKind::Schedule(schedule) if schedule.scheme.is_some() && schedule.levels.len() == 2)
-    );
-    assert!(
-        matches!(&ast.items[1].kind, ItemKind::Schedule(schedule) if schedule.scheme.is_none())
-    );
+    let [ItemKind::Schedule(first), ItemKind::Schedule(second)] =
+        [0, 1].map(|item| &ast.items[item].kind)
+    else {
+        panic!("{:?}", ast.items);
+    };
+    assert!(first.scheme.is_some() && first.levels.len() == 2);
+    assert!(second.scheme.is_none());
 }
 
 #[test]
 fn comments_find_their_nodes() {
     let ast = file(
-        "// head\n\n\n// use\nuse a::b // trails\n\nscheme s { // s\n\n  // axes\n  axes x, // first\n    y // second\n\n  // end\n} // closed\n// last\n",
+        "// head\n\n\n// use\nuse a::b // trails\n\nscheme s { // s\n\n  // axes\n  axes x, // first\n    y // \
+         second\n\n  // end\n} // closed\n// last\n",
     );
     assert_eq!(ast.items[0].comments.before, ["head", "", "use"]);
     assert_eq!(ast.items[0].comments.trailing.as_deref(), Some("trails"));

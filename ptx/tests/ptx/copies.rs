@@ -82,7 +82,14 @@ fn copies_of_elements() {
     );
     // The source must not change before the copy has been waited for.
     fails(
-&[FaultKind::Race], &ELEMENTS.replace("cp.async.commit_group;\n", "cp.async.commit_group;\nbar.sync 0;\nxor.b32 %r3, %r1, 32;\nmul.wide.u32 %d8, %r3, 4;\nadd.s64 %d8, %d8, %d6;\nst.global.u32 [%d8], 0;\n"), 64);
+        &[FaultKind::Race],
+        &ELEMENTS.replace(
+            "cp.async.commit_group;\n",
+            "cp.async.commit_group;\nbar.sync 0;\nxor.b32 %r3, \
+    %r1, 32;\nmul.wide.u32 %d8, %r3, 4;\nadd.s64 %d8, %d8, %d6;\nst.global.u32 [%d8], 0;\n",
+        ),
+        64,
+    );
     // Bytes beyond the bytes that are read become zero.
     let short = "shl.b32 %r2, %r1, 4;\nmul.wide.u32 %d8, %r2, 1;\nadd.s64 %d9, %d8, %d6;\nadd.s64 %d8, %d8, %d7;\n\
                  cp.async.cg.shared.global [%d8], [%d9], 16, 8;\ncp.async.wait_all;\n\
@@ -372,7 +379,14 @@ fn a_ring_of_bulk_copies() {
             .count()
     };
     assert_eq!(found(&RING.replace("@!%p2 bra FREE;\n", "")), 12);
-    let early = RING.replace("mbarrier.arrive.shared::cta.b64 _, [%d14];\n", "").replace("mul.wide.u32 %d15, %r11, 128;\nadd.s64 %d15, %d15, %d2", "mbarrier.arrive.shared::cta.b64 _, [%d14];\nmul.wide.u32 %d15, %r11, 128;\nadd.s64 %d15, %d15, %d2");
+    let early = RING
+        .replace("mbarrier.arrive.shared::cta.b64 _, [%d14];\n", "")
+        .replace(
+            "mul.wide.u32 %d15, %r11, \
+        128;\nadd.s64 %d15, %d15, %d2",
+            "mbarrier.arrive.shared::cta.b64 _, [%d14];\nmul.wide.u32 %d15, %r11, \
+        128;\nadd.s64 %d15, %d15, %d2",
+        );
     assert!(found(&early) > 6, "{}", found(&early));
 }
 
@@ -473,7 +487,8 @@ fn lanes_exchange_values() {
     );
     // Half of the lanes at a time, on ways that part.
     shuffle(
-        "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra LOW;\nshfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xffff0000;\nbra END;\nLOW:\nshfl.sync.bfly.b32 %r2, %r1, 2, 31, 0xffff;\nEND:",
+        "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra LOW;\nshfl.sync.bfly.b32 %r2, %r1, 1, 31, 0xffff0000;\nbra \
+         END;\nLOW:\nshfl.sync.bfly.b32 %r2, %r1, 2, 31, 0xffff;\nEND:",
         &|lane| {
             if lane < 16 { lane ^ 2 } else { lane ^ 1 }
         },

@@ -30,7 +30,8 @@ fn sectors_of_global_memory() {
     assert_eq!(sectors(8, 8, "ld.global.u64 %d2"), 9);
     assert_eq!(sectors(16, 0, "ld.global.v4.u32 {%r2, %r3, %r4, %r5}"), 16);
     // Lanes that go backwards touch the same sectors.
-    let back = "ld.param.u64 %d6, [a];\nsub.s32 %r2, 31, %r1;\nmul.wide.u32 %d7, %r2, 4;\nadd.s64 %d6, %d6, %d7;\nld.global.u32 %r2, [%d6];";
+    let back = "ld.param.u64 %d6, [a];\nsub.s32 %r2, 31, %r1;\nmul.wide.u32 %d7, %r2, 4;\nadd.s64 %d6, %d6, \
+        %d7;\nld.global.u32 %r2, [%d6];";
     assert_eq!(counts(32, back).global_loads.pieces, 4);
 }
 
@@ -62,7 +63,8 @@ fn conflicts_of_banks() {
 
 #[test]
 fn instructions_by_opcode() {
-    let body = "setp.lt.u32 %p1, %r1, 8;\n@%p1 add.s32 %r2, %r1, 1;\n@!%p1 bra END;\nmul.lo.s32 %r3, %r2, %r2;\nEND:\nbar.sync 0;";
+    let body = "setp.lt.u32 %p1, %r1, 8;\n@%p1 add.s32 %r2, %r1, 1;\n@!%p1 bra END;\nmul.lo.s32 %r3, %r2, \
+        %r2;\nEND:\nbar.sync 0;";
     let counts = counts(64, body);
     let number = |opcode: &str| {
         let executed = counts.opcode(opcode);

@@ -47,7 +47,8 @@ fn races_in_shared_memory() {
         "ld.shared",
         1,
         32,
-        "st.shared.u32 [%d2], %r1;\nxor.b32 %r3, %r1, 1;\nshl.b32 %r3, %r3, 2;\nmov.u64 %d5, dynamic;\ncvt.u32.u64 %r4, %d5;\nadd.s32 %r3, %r3, %r4;\nld.shared.u32 %r2, [%r3];",
+        "st.shared.u32 [%d2], %r1;\nxor.b32 %r3, %r1, 1;\nshl.b32 %r3, %r3, 2;\nmov.u64 %d5, dynamic;\ncvt.u32.u64 \
+         %r4, %d5;\nadd.s32 %r3, %r3, %r4;\nld.shared.u32 %r2, [%r3];",
     );
     // The second write comes too early for the neighbour's read.
     let late = format!("{write}bar.sync 0;\n{read}st.shared.u32 [%d2], %r2;\n{rest}");
@@ -74,7 +75,8 @@ fn races_in_shared_memory() {
     // A barrier of half of the threads orders only these.
     let half = "setp.lt.u32 %p1, %r1, 64;\nst.shared.u32 [%d2], %r1;\nsub.s32 %r4, 127, %r1;\nshl.b32 %r4, %r4, 2;\n\
                 mov.u64 %d5, dynamic;\ncvt.u32.u64 %r5, %d5;\nadd.s32 %r4, %r4, %r5;\n\
-                @!%p1 bra OTHER;\nbar.sync 1, 64;\nbra READ;\nOTHER:\nbar.sync 2, 64;\nREAD:\nBARRIERld.shared.u32 %r6, [%r4];";
+                @!%p1 bra OTHER;\nbar.sync 1, 64;\nbra READ;\nOTHER:\nbar.sync 2, 64;\nREAD:\nBARRIERld.shared.u32 \
+                %r6, [%r4];";
     expect(
         FaultKind::Race,
         "shared.u32",
@@ -120,7 +122,8 @@ fn races_in_global_memory() {
         "global.u32",
         2,
         32,
-        "mov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p1, %r5, 0;\n@%p1 st.global.u32 [%d1], 1;\n@!%p1 ld.global.u32 %r6, [%d1];",
+        "mov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p1, %r5, 0;\n@%p1 st.global.u32 [%d1], 1;\n@!%p1 ld.global.u32 %r6, \
+         [%d1];",
     );
     // Within a block a barrier orders global memory too.
     let neighbour = "st.global.u32 [%d1], %r1;\nBARRIERld.global.u32 %r2, [%d1+4];";
@@ -147,7 +150,8 @@ fn message(publish: &str, poll: &str) -> String {
     format!(
         "ld.param.u64 %d6, [a];\nmov.u32 %r5, %ctaid.x;\nsetp.ne.u32 %p1, %r5, 0;\n@%p1 bra READER;\n\
          st.global.u32 [%d1], %r1;\nbar.sync 0;\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 bra END;\n{publish}\nbra END;\n\
-         READER:\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 bra SEEN;\nPOLL:\n{poll}\nsetp.eq.u32 %p3, %r6, 0;\n@%p3 bra POLL;\nFENCE\n\
+         READER:\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 bra SEEN;\nPOLL:\n{poll}\nsetp.eq.u32 %p3, %r6, 0;\n@%p3 bra \
+         POLL;\nFENCE\n\
          SEEN:\nbar.sync 0;\nld.global.u32 %r7, [%d1];\nst.global.u32 [%d1+1024], %r7;\nEND:"
     )
 }
@@ -360,7 +364,8 @@ fn what_was_never_written() {
 #[test]
 fn writes_to_constants() {
     let table = ".visible .const .align 4 .b8 table[8] = {1, 0, 0, 0, 2};\n";
-    let body = "mov.u64 %d1, table;\ncvta.const.u64 %d2, %d1;\nld.const.u32 %r1, [%d1];\nld.u32 %r2, [%d2+4];\nst.u32 [%d2], %r1;";
+    let body = "mov.u64 %d1, table;\ncvta.const.u64 %d2, %d1;\nld.const.u32 %r1, [%d1];\nld.u32 %r2, [%d2+4];\nst.u32 \
+        [%d2], %r1;";
     let module = Module::parse(
         &text("", body).replace(".visible .entry", &format!("{table}.visible .entry")),
     )
@@ -412,7 +417,8 @@ fn barriers_that_not_all_reach() {
         "bar.sync",
         1,
         64,
-        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra A;\nbar.sync 1, 64;\nbar.sync 2, 64;\nbra END;\nA:\nbar.sync 2, 64;\nbar.sync 1, 64;\nEND:",
+        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra A;\nbar.sync 1, 64;\nbar.sync 2, 64;\nbra END;\nA:\nbar.sync 2, \
+         64;\nbar.sync 1, 64;\nEND:",
     );
     expect(
         FaultKind::DivergentBarrier,
@@ -433,7 +439,8 @@ fn barriers_that_not_all_reach() {
         "bar.sync",
         1,
         128,
-        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra A;\nbar.sync 1, 64;\nbra END;\nA:\nbar.sync 1, 96;\nEND:\nbar.sync 2, 128;",
+        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra A;\nbar.sync 1, 64;\nbra END;\nA:\nbar.sync 1, 96;\nEND:\nbar.sync 2, \
+         128;",
     );
     expect(FaultKind::BadBarrier, "bar.sync", 1, 64, "bar.sync 16;");
     expect(FaultKind::BadBarrier, "bar.sync", 1, 64, "bar.sync 1, 40;");
@@ -446,12 +453,15 @@ fn barriers_that_not_all_reach() {
 
 #[test]
 fn deadlocks() {
-    let wait = "ld.param.u64 %d6, [a];\nPOLL:\nld.acquire.gpu.global.u32 %r6, [%d6+400];\nsetp.eq.u32 %p3, %r6, 0;\n@%p3 bra POLL;";
+    let wait = "ld.param.u64 %d6, [a];\nPOLL:\nld.acquire.gpu.global.u32 %r6, [%d6+400];\nsetp.eq.u32 %p3, %r6, \
+        0;\n@%p3 bra POLL;";
     let fault = expect(FaultKind::Deadlock, "", 1, 64, wait);
     assert!(fault.message.contains("line"), "{fault}");
     // A block waits for one that only starts when it has ended.
-    let ring = "ld.param.u64 %d6, [a];\nmov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p1, %r5, 0;\n@!%p1 bra SET;\nPOLL:\nld.acquire.gpu.global.u32 %r6, [%d6+400];\n\
-                setp.eq.u32 %p3, %r6, 0;\n@%p3 bra POLL;\nbra END;\nSET:\nred.release.gpu.global.add.u32 [%d6+400], 1;\nEND:";
+    let ring = "ld.param.u64 %d6, [a];\nmov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p1, %r5, 0;\n@!%p1 bra \
+        SET;\nPOLL:\nld.acquire.gpu.global.u32 %r6, [%d6+400];\n\
+                setp.eq.u32 %p3, %r6, 0;\n@%p3 bra POLL;\nbra END;\nSET:\nred.release.gpu.global.add.u32 [%d6+400], \
+                1;\nEND:";
     passes(2, 32, ring);
     let module = module(&pointers(&["a"]), &format!("{PLACES}{ring}"));
     let one = Options {
@@ -527,7 +537,8 @@ fn texts_that_are_refused() {
         ("A: A:", "defined twice"),
         ("ld.global.u32 %r1, [%r2];", "no address"),
         (
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%d1], 16, [%r2], %h1;",
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%d1], 16, \
+             [%r2], %h1;",
             "clusters",
         ),
         ("mov.u32 %r1, \u{e9};", "byte"),

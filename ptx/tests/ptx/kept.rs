@@ -56,7 +56,8 @@ fn barriers_of_some_warps() {
     let text = |reader: u32| {
         let back = 128 * reader;
         format!(
-            "shr.u32 %r3, %r1, 5;\nsetp.eq.u32 %p1, %r3, 0;\nsetp.eq.u32 %p2, %r3, 1;\nsetp.eq.u32 %p3, %r3, {reader};\n\
+            "shr.u32 %r3, %r1, 5;\nsetp.eq.u32 %p1, %r3, 0;\nsetp.eq.u32 %p2, %r3, 1;\nsetp.eq.u32 %p3, %r3, \
+             {reader};\n\
              or.pred %p4, %p1, %p2;\n@%p1 st.global.u32 [%d1], %r1;\n@%p4 bar.sync 1, 64;\n\
              @%p3 ld.global.u32 %r2, [%d1+-{back}];\n"
         )

@@ -7,12 +7,13 @@ use torre_compiler::backend::gpu::abi::{
     AddSources, Argument, CellGhost, CopyRows, CorrectRows, CorrectedRow, CorrectionTable, RowCopy,
     RowGhost, SourceCell,
 };
-use torre_compiler::backend::gpu::layerwise::{self, Shape, Start, ZoneAct, ZoneKernel};
+use torre_compiler::backend::gpu::layerwise::{self, Start, ZoneAct, ZoneKernel};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service};
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::injection::Injections;
 use torre_compiler::kernel::{KernelSet, RowKernel};
 use torre_compiler::lattice::Axis;
+use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};

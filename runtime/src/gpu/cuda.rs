@@ -88,11 +88,11 @@ unsafe impl Sync for CudaDevice {}
 
 /// Calls a function of the driver.
 macro_rules! driver {
-    ($what:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+    ($operation:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         // SAFETY: the library is there (`CudaDevice::count` looked), it has this function (since `OLDEST_CUDA`),
         // pointers are valid for the call, and handles are alive.
         let result = unsafe { sys::$function($($argument),*) };
-        check($what, result)
+        check($operation, result)
     }};
 }
 
@@ -397,7 +397,7 @@ impl Device for CudaDevice {
             }
             Some(Copying::Plain(from)) => self.beside().receive_plain(from, bytes),
             None => Err(DeviceError::Failed {
-                what: "copying from the GPU",
+                operation: "copying from the GPU",
                 message: "it did not begin".to_owned(),
             }),
         }

@@ -236,11 +236,12 @@ impl Interruptions {
     }
 
     /// Why few steps run by time blocks of towers or pyramids that nothing keeps from running, for people.
-    pub fn few(&self, heights: Heights, steps: u64, what: &str) -> Option<String> {
+    pub fn few(&self, heights: Heights, steps: u64, tiles: &str) -> Option<String> {
         let share = self.share_of(heights, steps);
         (share < 0.5).then(|| {
             format!(
-                "only {:.0} % of the steps run by {what} up to {} steps high: they end where an output, a record or a probe of a state is due, and at the last step",
+                "only {:.0} % of the steps run by {tiles} up to {} steps high: they end where an output, a record or \
+                 a probe of a state is due, and at the last step",
                 100.0 * share,
                 heights.most
             )

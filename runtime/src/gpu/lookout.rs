@@ -129,7 +129,7 @@ impl Lookout {
         };
         let bound = bound(scheme.precision);
         let looks = batch.bytes.chunks_exact(size * self.cells.len());
-        looks.zip(batch.what).find_map(|(values, step)| {
+        looks.zip(batch.records).find_map(|(values, step)| {
             let values = values.chunks_exact(size).map(number);
             let (cell, value) = self.cells.iter().zip(values).find(|(_, v)| {
                 let regular = v.abs() <= bound;

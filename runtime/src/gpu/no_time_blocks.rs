@@ -29,7 +29,7 @@ pub enum NoTimeBlocks {
 impl fmt::Display for NoTimeBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoTimeBlocks::EveryStep(what) => f.write_str(&what.join(" and ")),
+            NoTimeBlocks::EveryStep(reasons) => f.write_str(&reasons.join(" and ")),
             NoTimeBlocks::OtherSources => f.write_str("the towers were compiled for other sources"),
             NoTimeBlocks::LargeSources => {
                 f.write_str("the tables of sources in many cells are too large")

@@ -120,7 +120,7 @@ impl Recorder {
             }
         }
         best.map(|(_, origin)| origin).ok_or(DeviceError::Failed {
-            what: "measuring time",
+            operation: "measuring time",
             message: "there is no origin".to_owned(),
         })
     }
@@ -138,24 +138,24 @@ impl Recorder {
         &mut self,
         device: &dyn Queues,
         begun: Begun,
-        what: Description,
+        own: Description,
     ) -> Result<usize, DeviceError> {
-        let mark = device.mark_in(what.queue)?;
+        let mark = device.mark_in(own.queue)?;
         let number = self.timeline.operations.len();
-        let mut after = what.after;
-        after.extend(self.last.insert((what.device, what.queue), number));
+        let mut after = own.after;
+        after.extend(self.last.insert((own.device, own.queue), number));
         let names = &mut self.timeline.queues;
-        let queue = names.iter().position(|name| *name == what.queue_name);
+        let queue = names.iter().position(|name| *name == own.queue_name);
         let queue = queue.unwrap_or_else(|| {
-            names.push(what.queue_name);
+            names.push(own.queue_name);
             names.len() - 1
         });
         self.timeline.operations.push(Operation {
-            device: what.device,
+            device: own.device,
             queue,
-            kind: what.kind,
-            name: what.name,
-            amount: what.amount,
+            kind: own.kind,
+            name: own.name,
+            amount: own.amount,
             after,
             asked: begun.asked,
             begin: begun.asked,

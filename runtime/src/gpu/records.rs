@@ -26,7 +26,7 @@ pub(super) struct Records<W> {
 #[derive(Debug)]
 pub(super) struct Batch<W> {
     pub bytes: Vec<u8>,
-    pub what: Vec<W>,
+    pub records: Vec<W>,
 }
 
 impl<W> Records<W> {
@@ -66,9 +66,9 @@ impl<W> Records<W> {
     }
 
     /// Notes that a kernel was started that fills the room of [`Records::room`].
-    pub fn push(&mut self, bytes: u64, what: W) {
+    pub fn push(&mut self, bytes: u64, records: W) {
         self.filled += bytes;
-        self.waiting.push(what);
+        self.waiting.push(records);
     }
 
     /// Begins to read the records that wait, if no others are under way.
@@ -79,7 +79,7 @@ impl<W> Records<W> {
         let reading = device.begin_read(self.halves[0], self.filled)?;
         let batch = Batch {
             bytes: vec![0; self.filled as usize],
-            what: std::mem::take(&mut self.waiting),
+            records: std::mem::take(&mut self.waiting),
         };
         self.under_way = Some((reading, batch));
         self.filled = 0;

@@ -422,9 +422,9 @@ fn steps_sent(bytes: u64, most: u64, steps: u64) -> u64 {
 }
 
 /// Something was asked for of a step that later ones have followed.
-fn too_late(what: &'static str) -> DeviceError {
+fn too_late(operation: &'static str) -> DeviceError {
     DeviceError::Failed {
-        what,
+        operation,
         message: "later steps have begun".to_owned(),
     }
 }

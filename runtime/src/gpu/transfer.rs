@@ -240,7 +240,7 @@ impl<M> Staging<M> {
 /// The memory for a reading has another size than the reading.
 fn wrong_size() -> DeviceError {
     DeviceError::Failed {
-        what: "reading the GPU's memory",
+        operation: "reading the GPU's memory",
         message: "there is room for another number of bytes".to_owned(),
     }
 }

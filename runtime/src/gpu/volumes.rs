@@ -156,7 +156,7 @@ pub(super) fn place(
         };
         if !fits {
             return Err(DeviceError::Failed {
-                what: "placing corrections",
+                operation: "placing corrections",
                 message: "rows far from faces have different patterns".to_owned(),
             });
         }

@@ -131,7 +131,7 @@ impl<T: Real> Engine<'_, T> {
         rows: Region,
         scratch: &mut Scratch,
     ) {
-        let what = Advance {
+        let advance = Advance {
             stage,
             step,
             updates,
@@ -179,7 +179,7 @@ impl<T: Real> Engine<'_, T> {
                     let base = self.group(origin.x, origin.y);
                     let bare = ZoneSet::default();
                     let found = &mut scratch.found;
-                    for &kernel in found.kernels(&self.kernels, what, bare) {
+                    for &kernel in found.kernels(&self.kernels, advance, bare) {
                         // SAFETY: the rows lie in the layout, the ranges in the targets' extents; the caller excludes
                         // other threads.
                         unsafe { self.code.run(kernel, base, &[run], range) }
@@ -192,7 +192,7 @@ impl<T: Real> Engine<'_, T> {
                     };
                     let starts = std::iter::once(start);
                     // SAFETY: passed on.
-                    unsafe { self.advance_zoned(what, origin, starts, range, scratch) }
+                    unsafe { self.advance_zoned(advance, origin, starts, range, scratch) }
                 }
                 // SAFETY: passed on.
                 unsafe {
@@ -213,7 +213,7 @@ impl<T: Real> Engine<'_, T> {
     pub(super) unsafe fn advance_batch(
         &self,
         kernels: &[usize],
-        what: Advance,
+        advance: Advance,
         batch: &Batch,
         range: Interval,
         origin: Group,
@@ -225,7 +225,7 @@ impl<T: Real> Engine<'_, T> {
             stage,
             step,
             updates,
-        } = what;
+        } = advance;
         let piece = self.kernels.piece;
         let mut lo = range.lo;
         if !self.kernels.split.is_bare(bounds) {
@@ -236,7 +236,7 @@ impl<T: Real> Engine<'_, T> {
                 groups: run.groups,
             });
             // SAFETY: passed on.
-            unsafe { self.advance_zoned(what, origin, starts, range, scratch) }
+            unsafe { self.advance_zoned(advance, origin, starts, range, scratch) }
             lo = range.hi;
         }
         while lo < range.hi {
@@ -269,20 +269,20 @@ impl<T: Real> Engine<'_, T> {
     /// As for [`Engine::advance`].
     unsafe fn advance_zoned(
         &self,
-        what: Advance,
+        advance: Advance,
         origin: Group,
         starts: impl Iterator<Item = RunStart> + Clone,
         range: Interval,
         scratch: &mut Scratch,
     ) {
         let base = self.group(origin.x, origin.y);
-        let relevant = self.kernels.relevant(what.stage, what.updates);
+        let relevant = self.kernels.relevant(advance.stage, advance.updates);
         let piece = self.kernels.piece;
         let split = &self.kernels.split;
         let Scratch { parts, found } = scratch;
         split.split(self.layout, relevant, origin, starts, range, parts);
         for part in parts.iter() {
-            let kernels = found.kernels(&self.kernels, what, part.zones);
+            let kernels = found.kernels(&self.kernels, advance, part.zones);
             let mut lo = part.range.lo;
             while lo < part.range.hi {
                 let hi = part.range.hi.min((lo.div_euclid(piece) + 1) * piece);

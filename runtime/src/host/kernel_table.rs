@@ -48,12 +48,12 @@ struct Wanted {
 
 impl Found {
     /// As [`KernelTable::find`].
-    pub fn kernels(&mut self, table: &KernelTable, what: Advance, zones: ZoneSet) -> &[usize] {
+    pub fn kernels(&mut self, table: &KernelTable, advance: Advance, zones: ZoneSet) -> &[usize] {
         let Advance {
             stage,
             step,
             updates,
-        } = what;
+        } = advance;
         let wanted = Wanted {
             time_level: table.time_level(stage, step),
             updates,

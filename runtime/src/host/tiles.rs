@@ -261,7 +261,7 @@ impl<T: Real> Engine<'_, T> {
             .collect();
         for number in stages.lo..stages.hi {
             for (part, (stages, origin)) in parts.iter().zip(&batches) {
-                let place = Place {
+                let place = BatchPlace {
                     stage: numbers.lo,
                     origin: *origin,
                 };
@@ -282,7 +282,7 @@ impl<T: Real> Engine<'_, T> {
     /// # Safety
     /// As for `Engine::advance`.
     unsafe fn run_collected(&self, program: &TileProgram, kernels: &mut ClassKernels, from: u64) {
-        let place = Place {
+        let place = BatchPlace {
             stage: 0,
             origin: Group::default(),
         };
@@ -303,7 +303,7 @@ impl<T: Real> Engine<'_, T> {
         from: u64,
         batch: &Batch,
         range: Interval,
-        place: Place,
+        place: BatchPlace,
     ) {
         let number = batch.number + place.stage;
         let step = from + (number / program.stages_per_step()) as u64;
@@ -322,7 +322,7 @@ impl<T: Real> Engine<'_, T> {
             }
         };
         let (_, updates, list) = &entries[found];
-        let what = Advance {
+        let advance = Advance {
             stage: batch.stage,
             step,
             updates: *updates,
@@ -330,7 +330,7 @@ impl<T: Real> Engine<'_, T> {
         // SAFETY: passed on.
         unsafe {
             let (origin, scratch) = (place.origin, &mut kernels.scratch);
-            self.advance_batch(list, what, batch, range, origin, scratch);
+            self.advance_batch(list, advance, batch, range, origin, scratch);
             if let Some(sample) = &kernels.sample
                 && number >= kernels.looked_from
             {
@@ -347,7 +347,7 @@ impl<T: Real> Engine<'_, T> {
 
 /// Where batches lie.
 #[derive(Clone, Copy)]
-struct Place {
+struct BatchPlace {
     /// The stage that their numbers count from.
     stage: i64,
     /// The cell that their rows are relative to.

@@ -30,10 +30,10 @@ pub trait Line: Sized + PartialEq {
     /// The record of a line; `None` if it cannot be one.
     fn read(line: &str) -> Option<Self>;
 
-    /// Whether both are of the same thing; a file has one record of each.
+    /// Whether both are about the same subject; a file has one record of each.
     fn is_of(&self, other: &Self) -> bool;
 
-    /// What a file has after this record, where it had an older one of the same thing.
+    /// What a file has after this record, where it had an older one of the same subject.
     fn follow(self, known: Self) -> Self;
 }
 

@@ -222,7 +222,7 @@ fn pictures(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
         .saturating_add(written)
 }
 
-/// The bytes for reading and writing components: one thing at a time.
+/// The bytes for reading and writing components, one after the other.
 fn files(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     let value = scheme.precision.bytes() as u64;
     let component = |id: ComponentId| scheme.extent(id).volume().saturating_mul(value);

@@ -144,15 +144,15 @@ impl Record {
 
     /// Whether this run may write beside the contents of a folder.
     pub fn check(&self, folder: &Path, begun: Begun) -> Result<(), FileError> {
-        let what = match Self::find(folder) {
+        let differences = match Self::find(folder) {
             Found::Nothing => return Ok(()),
             Found::Unknown => vec!["of an unknown run".to_owned()],
             Found::Results(other) => self.differences(&other, begun),
         };
-        match what.is_empty() {
+        match differences.is_empty() {
             true => Ok(()),
             false => {
-                let cause = Cause::OtherResults(what.join(", "));
+                let cause = Cause::OtherResults(differences.join(", "));
                 Err(FileError::new(folder, Attempt::Claim, cause))
             }
         }
@@ -161,29 +161,29 @@ impl Record {
     /// The differences between the results of another run and this one's.
     fn differences(&self, other: &Self, begun: Begun) -> Vec<String> {
         let resumed = begun == Begun::Resumed;
-        let mut what = Vec::new();
+        let mut differences = Vec::new();
         let (own, found) = (&self.identity, &other.identity);
         if own.scheme != found.scheme {
-            what.push("of another scheme, or with other parameters".to_owned());
+            differences.push("of another scheme, or with other parameters".to_owned());
         }
         if own.problem != found.problem {
-            what.push("with other start values, sources or probes".to_owned());
+            differences.push("with other start values, sources or probes".to_owned());
         }
         if own.precision != found.precision {
-            what.push(format!("in {}", found.precision));
+            differences.push(format!("in {}", found.precision));
         }
         // A run that goes on has more steps than the one before.
         let longer = other.steps > self.steps;
         if longer || !resumed && other.steps != self.steps {
-            what.push(format!(
+            differences.push(format!(
                 "of {} steps (this run has {})",
                 other.steps, self.steps
             ));
         }
         if !resumed && other.outputs != self.outputs {
-            what.push("with other outputs".to_owned());
+            differences.push("with other outputs".to_owned());
         }
-        what
+        differences
     }
 }
 

@@ -29,9 +29,9 @@ impl Finder {
         match &mut self.found {
             Some(found) => found.count += 1,
             None => {
-                let (what, at) = place();
+                let (holder, at) = place();
                 self.found = Some(Difference {
-                    what,
+                    holder,
                     at,
                     step,
                     values: [a.to_f64(), b.to_f64()],

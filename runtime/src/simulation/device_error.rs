@@ -39,7 +39,7 @@ pub enum DeviceError {
     /// The driver reports an error.
     Failed {
         /// The operation that was tried.
-        what: &'static str,
+        operation: &'static str,
         message: String,
     },
 }
@@ -85,7 +85,9 @@ impl fmt::Display for DeviceError {
             DeviceError::TooLong => f.write_str(
                 "the grid has more cells along an axis than a kernel can be started for",
             ),
-            DeviceError::Failed { what, message } => write!(f, "{what} failed: {message}"),
+            DeviceError::Failed { operation, message } => {
+                write!(f, "{operation} failed: {message}")
+            }
         }
     }
 }

@@ -52,7 +52,7 @@ impl From<SetupError> for RunError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// The holder of the value: a component, a probe, a slice.
-    pub what: String,
+    pub holder: String,
     /// Cell index; of a probe, nothing.
     pub at: Vec<i64>,
     /// Steps done when it was seen; of a probe, the step of the value.
@@ -66,7 +66,7 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [found, expected] = self.values;
-        write!(f, "{}", self.what)?;
+        write!(f, "{}", self.holder)?;
         if !self.at.is_empty() {
             let at: Vec<String> = self.at.iter().map(i64::to_string).collect();
             write!(f, " at ({})", at.join(", "))?;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     /// Such as `send of GPU 1`.
-    pub what: String,
+    pub name: String,
     pub seconds: f64,
     /// Gaps in which it was waited for.
     pub gaps: usize,
@@ -115,9 +115,9 @@ fn times(ops: &[Operation], device: usize, [first, last]: [f64; 2]) -> DeviceTim
         let Some(next) = starts.get(at) else {
             continue;
         };
-        for (what, seconds) in blame(ops, device, *next, gap) {
-            let cause = causes.entry(what.clone()).or_insert(Cause {
-                what,
+        for (name, seconds) in blame(ops, device, *next, gap) {
+            let cause = causes.entry(name.clone()).or_insert(Cause {
+                name,
                 seconds: 0.0,
                 gaps: 0,
             });
@@ -149,10 +149,10 @@ fn times(ops: &[Operation], device: usize, [first, last]: [f64; 2]) -> DeviceTim
 /// The causes of a gap that an operation ends, with the seconds of each.
 fn blame(ops: &[Operation], device: usize, next: usize, gap: [f64; 2]) -> BTreeMap<String, f64> {
     let mut shares = BTreeMap::new();
-    let mut add = |what: String, from: f64, to: f64| {
+    let mut add = |name: String, from: f64, to: f64| {
         let seconds = to.min(gap[1]) - from.max(gap[0]);
         if seconds > 0.0 {
-            *shares.entry(what).or_insert(0.0) += seconds;
+            *shares.entry(name).or_insert(0.0) += seconds;
         }
     };
     let (mut op, mut until) = (next, gap[1]);
@@ -168,11 +168,11 @@ fn blame(ops: &[Operation], device: usize, next: usize, gap: [f64; 2]) -> BTreeM
             break;
         };
         let of = &ops[latest];
-        let what = match of.device == device {
+        let name = match of.device == device {
             true => of.kind.name().to_owned(),
             false => format!("{} of GPU {}", of.kind.name(), of.device),
         };
-        add(what, of.begin, over);
+        add(name, of.begin, over);
         (op, until) = (latest, of.begin.min(over));
     }
     shares
@@ -217,12 +217,12 @@ mod tests {
         assert_eq!((all[0].computing, all[0].waiting), (5.0, 5.0));
         let causes = |times: &DeviceTimes| {
             let causes = times.causes.iter();
-            let pairs = causes.map(|cause| (cause.what.clone(), cause.seconds));
+            let pairs = causes.map(|cause| (cause.name.clone(), cause.seconds));
             pairs.collect::<Vec<_>>()
         };
         // The copy overlaps the gap, too.
         let expected = [("run of GPU 1", 2.5), ("signals", 1.5), ("send", 1.0)];
-        let expected = expected.map(|(what, seconds)| (what.to_owned(), seconds));
+        let expected = expected.map(|(name, seconds)| (name.to_owned(), seconds));
         assert_eq!(causes(&all[0]), expected);
         assert_eq!((all[1].before, all[1].after), (5.5, 2.0));
         assert!(all[1].causes.is_empty());

@@ -86,14 +86,14 @@ impl Assembler {
 
     /// Checks that a kernel, of a text that this thread has just compiled, is assembled and that no thread needs memory
     /// of its own.
-    pub fn check(&self, ptx: &str, target: &str, what: &str) {
-        self.check_up_to(0, ptx, target, what);
+    pub fn check(&self, ptx: &str, target: &str, name: &str) {
+        self.check_up_to(0, ptx, target, name);
     }
 
     /// The same with at most `most` bytes of memory for a thread.
-    pub fn check_up_to(&self, most: u64, ptx: &str, target: &str, what: &str) {
-        let bytes = self.frames(ptx, target, what).unwrap_or(0);
-        assert!(bytes <= most, "{what}: {bytes} bytes of a thread");
+    pub fn check_up_to(&self, most: u64, ptx: &str, target: &str, name: &str) {
+        let bytes = self.frames(ptx, target, name).unwrap_or(0);
+        assert!(bytes <= most, "{name}: {bytes} bytes of a thread");
     }
 
     /// The same for PTX that is written by hand.
@@ -104,19 +104,19 @@ impl Assembler {
 
     /// The bytes of memory that a thread needs for itself. Nothing, with a line on standard error, if the kernel is not
     /// in the record and there is no assembler.
-    pub fn frames(&self, ptx: &str, target: &str, what: &str) -> Option<u64> {
+    pub fn frames(&self, ptx: &str, target: &str, name: &str) -> Option<u64> {
         let [hash] = &TEXTS.take()[..] else {
-            panic!("{what}: one text was compiled");
+            panic!("{name}: one text was compiled");
         };
         if let (false, Some(bytes)) = (records(), KNOWN.get(hash)) {
             return Some(*bytes);
         }
         let Some(program) = &self.program else {
-            eprintln!("skipped: {what}: not in the record, and no ptxas (`TORRE_PTXAS` names one)");
+            eprintln!("skipped: {name}: not in the record, and no ptxas (`TORRE_PTXAS` names one)");
             return None;
         };
         let bytes = assemble(program, ptx, target, self.folder.path());
-        let bytes = bytes.unwrap_or_else(|report| panic!("{what}: {report}"));
+        let bytes = bytes.unwrap_or_else(|report| panic!("{name}: {report}"));
         if records() {
             record(hash.clone(), bytes);
         }

@@ -4,11 +4,11 @@ use crate::assembler::Assembler;
 use crate::gpu::LORENTZ;
 use std::path::{Path, PathBuf};
 use torre_compiler::backend::gpu::Gpu;
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::driver::load;
 use torre_compiler::host::HostExpr;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
+use torre_compiler::layerwise::Shape;
 use torre_compiler::problem::{Problem, Source};
 use torre_compiler::resolve::Options;
 use torre_compiler::schedule::Template;
@@ -59,8 +59,8 @@ fn kernels_are_assembled_without_spills() {
                 let gpu = Gpu::named(target).expect("a known name");
                 let shape = Shape::of(&scheme);
                 let ptx = code::ptx(library, &scheme, &set, shape, gpu).expect("valid IR");
-                let what = format!("{} {precision} {target}", path.display());
-                assembler.check(&ptx.text, target, &what);
+                let name = format!("{} {precision} {target}", path.display());
+                assembler.check(&ptx.text, target, &name);
             }
         }
     }
@@ -198,13 +198,13 @@ fn assemble_towers(cases: &[Towers]) {
         let model = DeviceModel::usual(gpu).expect("a usual GPU");
         let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-        let what = format!(
+        let name = format!(
             "{} {precision} {length} {planes} {target}",
             plan.choice.name
         );
         let towers = plan.compile_towers(library, &scheme, &model);
         let towers = towers.expect("valid IR").expect("towers are faster");
-        assembler.check(&towers.ptx.text, target, &what);
+        assembler.check(&towers.ptx.text, target, &name);
     }
 }
 
@@ -243,11 +243,11 @@ fn assemble_planned(cases: &[Planned]) {
         let model = DeviceModel::usual(gpu).expect("a usual GPU");
         let planner = DevicePlanner::new(scheme, problem, &model).expect("a small grid");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-        let what = format!("{} {precision} {target} {text}", plan.choice.name);
+        let name = format!("{} {precision} {target} {text}", plan.choice.name);
         let towers = plan.compile_towers(library, scheme, &model);
         let towers = towers.expect("valid IR");
-        let towers = towers.unwrap_or_else(|| panic!("{what}: towers are faster"));
-        assembler.check_up_to(*spilled, &towers.ptx.text, target, &what);
+        let towers = towers.unwrap_or_else(|| panic!("{name}: towers are faster"));
+        assembler.check_up_to(*spilled, &towers.ptx.text, target, &name);
     }
 }
 
@@ -275,7 +275,8 @@ fn towers_with_layers_are_assembled_without_spills() {
         target,
         precision,
         text: format!(
-            "use std::maxwell::{name}\nproblem p {{\n  scheme {name}\n  domain 768 x 768 x {length}\n  boundary {sides}\n  steps 1000\n}}\n"
+            "use std::maxwell::{name}\nproblem p {{\n  scheme {name}\n  domain 768 x 768 x {length}\n  boundary \
+             {sides}\n  steps 1000\n}}\n"
         ),
         spilled: 0,
     });
@@ -374,17 +375,17 @@ fn pyramids_are_assembled_with_few_spills() {
         };
         found += 1;
         let name = &plan.choice.name;
-        let what = format!("{} {precision} {size} {name}", path.display());
-        let Some(bytes) = assembler.frames(&blocks.ptx().text, "sm_90", &what) else {
+        let name = format!("{} {precision} {size} {name}", path.display());
+        let Some(bytes) = assembler.frames(&blocks.ptx().text, "sm_90", &name) else {
             continue;
         };
         if bytes > 0 {
             let shape = plan.patches.expect("pyramids").program.shape;
             let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
             let registers = (u64::from(gpu.registers) / threads).min(255);
-            let what = format!("{what}: {bytes} bytes, {shape:?}");
-            assert!(2 * bytes <= registers, "{what}");
-            spilling.push(what);
+            let name = format!("{name}: {bytes} bytes, {shape:?}");
+            assert!(2 * bytes <= registers, "{name}");
+            spilling.push(name);
         }
     }
     assert!(found > 2 * large.len(), "{found}");

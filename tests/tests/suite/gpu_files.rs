@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::cones;
 use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet};
 use torre_compiler::lattice::{Axis, Interval, Offset, PerAxis};
+use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{
     Output, OutputKind, Problem, Reduction, Series, SeriesTerm, StateProbe,

@@ -106,7 +106,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn calls_say_what_they_ask_for() {
+fn calls_are_clear() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     for name in [

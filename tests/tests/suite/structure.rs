@@ -416,7 +416,8 @@ fn circles_are_found() {
     assert!(circles(&three, 3).is_empty());
     assert!(circles(&graph(&[("a", "b"), ("b", "c"), ("a", "c")]), 1).is_empty());
     let mut file = File::default();
-    let text = "use super::a::{self, B as C}; pub use d::E; fn f() { crate::g::H::new() } #[cfg(test)] mod tests { use super::x; }";
+    let text = "use super::a::{self, B as C}; pub use d::E; fn f() { crate::g::H::new() } #[cfg(test)] mod tests { \
+        use super::x; }";
     file.read(text.parse().expect("Rust"), &BTreeSet::new());
     let paths: Vec<String> = file.imports.iter().map(|i| i.path.join("::")).collect();
     assert_eq!(

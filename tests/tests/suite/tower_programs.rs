@@ -30,7 +30,7 @@ struct Case {
     steps: &'static str,
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     Case {
         name: "03-wave3d-order8",
         text: None,
@@ -83,6 +83,12 @@ problem p {
         ),
         schedule: "torre(W = 4, TH = 6)",
         steps: "12",
+    },
+    Case {
+        name: "09-cavity",
+        text: None,
+        schedule: "torre(D = 1, TH = 4)",
+        steps: "4",
     },
 ];
 
@@ -215,6 +221,11 @@ fn example_03_is_the_reference() {
 #[test]
 fn example_08_is_the_reference() {
     run::<f32>(&CASES[1], 8);
+}
+
+#[test]
+fn example_09_is_the_reference() {
+    run::<f64>(&CASES[5], 9);
 }
 
 #[test]

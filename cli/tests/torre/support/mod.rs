@@ -114,11 +114,11 @@ pub fn results(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[track_caller]
-pub fn assert_same_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>, what: &str) {
+pub fn assert_same_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>, case: &str) {
     let names = |m: &BTreeMap<String, Vec<u8>>| m.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(a), names(b), "{what}");
+    assert_eq!(names(a), names(b), "{case}");
     for (name, bytes) in a {
-        assert!(*bytes == b[name], "{what}: {name} differs");
+        assert!(*bytes == b[name], "{case}: {name} differs");
     }
 }
 

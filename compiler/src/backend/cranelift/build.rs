@@ -1,7 +1,7 @@
 //! Row kernels as Cranelift's intermediate form: a loop over vectors and a loop over the remaining values, for each
 //! group.
 
-use crate::backend::rows::{Place, RowOp, RowProgram, Store};
+use crate::backend::rows::{OperandPlace, RowOp, RowProgram, Store};
 use crate::kernel::Run;
 use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -252,7 +252,7 @@ impl Kernel<'_> {
                 RowOp::Load(place) => {
                     let (at, offset) = self.address(b, at, place);
                     let own = |s: &Store| {
-                        let stored = Place {
+                        let stored = OperandPlace {
                             row: s.row,
                             shift: 0,
                         };
@@ -310,7 +310,7 @@ impl Kernel<'_> {
             values.push(value);
         }
         for store in &self.program.stores {
-            let place = Place {
+            let place = OperandPlace {
                 row: store.row,
                 shift: 0,
             };
@@ -404,7 +404,12 @@ impl Kernel<'_> {
     }
 
     /// An address and an offset that fits an instruction.
-    fn address(&self, b: &mut FunctionBuilder<'_>, at: Value, place: Place) -> (Value, Offset32) {
+    fn address(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        at: Value,
+        place: OperandPlace,
+    ) -> (Value, Offset32) {
         self.offset(b, at, place.displacement())
     }
 

@@ -257,7 +257,7 @@ impl<'m> Kernel<'m> {
         self.place(after);
     }
 
-    /// One thing where a condition holds, and another one elsewhere.
+    /// The code of one function where a condition holds, and of another one elsewhere.
     pub fn either(
         &mut self,
         condition: Operand,

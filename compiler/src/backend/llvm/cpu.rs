@@ -27,7 +27,7 @@ mod streams;
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
 use super::types::Types;
-use crate::backend::rows::{Place, RowOp, RowProgram, StreamPlace};
+use crate::backend::rows::{OperandPlace, RowOp, RowProgram, StreamPlace};
 use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, Scheme, Value};
@@ -246,7 +246,8 @@ impl Function<'_> {
         let masks = self.tail_end() + &self.end_masks();
         writeln!(
             self.out,
-            "define void @{}(ptr noundef %base, ptr noundef %runs, i64 noundef %count, i64 noundef %lo, i64 noundef %hi) #0 {{
+            "define void @{}(ptr noundef %base, ptr noundef %runs, i64 noundef %count, i64 noundef %lo, i64 noundef \
+             %hi) #0 {{
 entry:
   %some = icmp sgt i64 %count, 0
   %wide = icmp slt i64 %lo, %hi
@@ -534,7 +535,7 @@ behind{copies}:
         &mut self,
         to: &str,
         block: &str,
-        place: Place,
+        place: OperandPlace,
         windows: &BTreeMap<i64, Window>,
         copy: i64,
     ) -> fmt::Result {

@@ -405,7 +405,8 @@ impl fmt::Display for NoStripes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoStripes::Axes => f.write_str(
-                "several devices need towers that move along the first axis, and neither the first nor the second axis may be periodic",
+                "several devices need towers that move along the first axis, and neither the first nor the second \
+                 axis may be periodic",
             ),
             NoStripes::Narrow { cells } => write!(
                 f,

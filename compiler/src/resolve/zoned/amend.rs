@@ -6,7 +6,7 @@ use crate::lattice::PerAxis;
 use crate::resolve::codes;
 use crate::resolve::emit::{Coefs, Emitter, Refused};
 use crate::resolve::graph::{CallId, Graph, Node, NodeId, StateKey};
-use crate::resolve::report::{Checked, Place, Reported};
+use crate::resolve::report::{Outcome, Place, Reported};
 use crate::resolve::resolver::Resolver;
 use crate::resolve::zones::{Call, Kept};
 use crate::scheme::{Amendment, ComponentId, Op, Precision, State, StateAdvance, StateId, ZoneId};
@@ -116,7 +116,7 @@ fn product(graph: &mut Graph, a: NodeId, b: NodeId) -> NodeId {
 
 impl Resolver<'_> {
     /// The states that an update keeps, and the additions of its amendments, one after the other.
-    pub fn terms(&mut self, value: NodeId, update: &Place) -> Checked<Vec<ZoneTerms>> {
+    pub fn terms(&mut self, value: NodeId, update: &Place) -> Outcome<Vec<ZoneTerms>> {
         let mut calls = self.graph.calls(value);
         calls.sort_unstable();
         let mut found: BTreeMap<usize, Vec<Term>> = BTreeMap::new();
@@ -161,7 +161,7 @@ impl Resolver<'_> {
             .collect())
     }
 
-    fn misplaced<T>(&mut self, reason: &Misplaced, call: &Call, update: &Place) -> Checked<T> {
+    fn misplaced<T>(&mut self, reason: &Misplaced, call: &Call, update: &Place) -> Outcome<T> {
         let (message, hint) = match reason {
             Misplaced::Nonlinear => (
                 "this update is not linear in a value that is another one in a layer or region",

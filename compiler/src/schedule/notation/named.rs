@@ -118,13 +118,15 @@ impl Reader<'_> {
                 let count = ["no axes", "one axis", "two axes", "three axes"][dimensions.min(3)];
                 let message = format!("`{}` is no shape for {count}", name.node);
                 Err(self.error(name.span, message, "this scheme needs another shape").hint(
-                    "torre is for three axes, diamond for one or two, skewed for two; or write levels, as in `x: skewed(P = 32) height 16`",
+                    "torre is for three axes, diamond for one or two, skewed for two; or write levels, as in `x: \
+                     skewed(P = 32) height 16`",
                 ))
             }
             _ => {
                 let message = format!("there is no schedule `{}`", name.node);
                 Err(self.error(name.span, message, "unknown schedule").hint(
-                    "layerwise, auto, torre, diamond, skewed, pyramid, box, the name of a schedule block, or levels such as `(x, y): diamond(D = 2) height 16`",
+                    "layerwise, auto, torre, diamond, skewed, pyramid, box, the name of a schedule block, or levels \
+                     such as `(x, y): diamond(D = 2) height 16`",
                 ))
             }
         }

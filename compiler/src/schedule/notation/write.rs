@@ -29,7 +29,7 @@ struct Writer<'a> {
 }
 
 /// The faces of tiles along the axes of one statement.
-enum Shape {
+enum Faces {
     /// One axis, one direction.
     Skewed(Axis, i32),
     /// One axis, both directions.
@@ -110,8 +110,8 @@ impl Writer<'_> {
             };
             lines.push(self.statement(own, &shape)?);
             match shape {
-                Shape::Skewed(axis, _) | Shape::Line(axis) => used.push(axis),
-                Shape::Tower { lean, other, .. } => used.extend([lean, other]),
+                Faces::Skewed(axis, _) | Faces::Line(axis) => used.push(axis),
+                Faces::Tower { lean, other, .. } => used.extend([lean, other]),
             }
             cuts = &cuts[own.len()..];
         }
@@ -119,7 +119,7 @@ impl Writer<'_> {
         Some(())
     }
 
-    fn statement(&self, cuts: &[Cut], shape: &Shape) -> Option<String> {
+    fn statement(&self, cuts: &[Cut], shape: &Faces) -> Option<String> {
         let first = cuts.first()?;
         let own = |cut: &Cut| cut.face.slope == self.frame.slope(cut.face.form);
         let slope = match cuts.iter().all(own) {
@@ -130,7 +130,7 @@ impl Writer<'_> {
             return None;
         }
         let plus = |sign: i32| if sign < 0 { '-' } else { '+' };
-        let is_tower = matches!(shape, Shape::Tower { .. });
+        let is_tower = matches!(shape, Faces::Tower { .. });
         let sizes = match size(first.pitch) {
             Some(pitch) if is_tower => format!("W = {pitch}"),
             Some(pitch) => format!("P = {pitch}"),
@@ -142,12 +142,12 @@ impl Writer<'_> {
             }
         };
         let mut text = match *shape {
-            Shape::Skewed(axis, sign) => {
+            Faces::Skewed(axis, sign) => {
                 let name = self.name(axis);
                 format!("{name}: skewed({sizes}) lean {}{name}", plus(sign))
             }
-            Shape::Line(axis) => format!("{}: diamond({sizes})", self.name(axis)),
-            Shape::Tower { lean, sign, other } => {
+            Faces::Line(axis) => format!("{}: diamond({sizes})", self.name(axis)),
+            Faces::Tower { lean, sign, other } => {
                 let [lean, other] = [lean, other].map(|axis| self.name(axis));
                 format!(
                     "({lean}, {other}): diamond({sizes}) lean {}{lean}",
@@ -204,26 +204,26 @@ impl Writer<'_> {
 }
 
 /// The shape of a single face.
-fn single(form: Form) -> Option<Shape> {
+fn single(form: Form) -> Option<Faces> {
     let axis = Axis::ALL.into_iter().find(|a| form[*a] != 0)?;
     let alone = Axis::ALL.into_iter().all(|a| a == axis || form[a] == 0);
-    (alone && form[axis].abs() == 1).then_some(Shape::Skewed(axis, form[axis]))
+    (alone && form[axis].abs() == 1).then_some(Faces::Skewed(axis, form[axis]))
 }
 
 /// The shape of two faces.
-fn double(first: Form, second: Form) -> Option<Shape> {
+fn double(first: Form, second: Form) -> Option<Faces> {
     let cut = |axis: &Axis| first[*axis] != 0 || second[*axis] != 0;
     let axes: Vec<Axis> = Axis::ALL.into_iter().filter(cut).collect();
     let signs = |axis: Axis| (first[axis], second[axis]);
     match axes[..] {
-        [axis] if signs(axis) == (1, -1) => Some(Shape::Line(axis)),
+        [axis] if signs(axis) == (1, -1) => Some(Faces::Line(axis)),
         [a, b] => {
             let towers = [(a, b), (b, a)].into_iter();
             towers
                 .filter(|(lean, other)| {
                     signs(*other) == (1, -1) && matches!(signs(*lean), (1, 1) | (-1, -1))
                 })
-                .map(|(lean, other)| Shape::Tower {
+                .map(|(lean, other)| Faces::Tower {
                     lean,
                     sign: first[lean],
                     other,

@@ -2,6 +2,7 @@
 
 mod folds;
 mod leads;
+mod rules;
 mod strips;
 
 use super::*;
@@ -374,39 +375,6 @@ fn events_that_are_missing_doubled_or_misplaced_are_noticed() {
         matches!(fault, TileFault::OutOfTile { plane: 0, .. }),
         "{fault}"
     );
-}
-
-#[test]
-fn programs_that_break_a_rule_are_refused() {
-    let mut scheme = maxwell(2, Precision::F32, [6, 6, 6]);
-    scheme.grid.boundary[Axis::OUTER] = [Boundary::Periodic; 2];
-    everywhere(&mut scheme);
-    let program = towers(2, 2, &scheme);
-    assert_eq!(verify(&scheme, &program), Ok(()));
-    type Change = fn(&mut TileProgram);
-    let changes: [(&str, Change); 13] = [
-        ("rule 1", |p| p.height = 0),
-        ("rule 1", |p| p.stages.truncate(1)),
-        ("rule 2", |p| p.planes[1].slope = -1),
-        ("rule 2", |p| p.planes[0].form.0 = [1, 0, 1]),
-        ("rule 2", |p| p.planes[1] = p.planes[0]),
-        ("rule 3", |p| p.levels[0][1].pitch = 0),
-        ("rule 3", |p| p.levels[0][1].plane = 2),
-        ("rule 4", |p| p.stages[0][0].region[Axis::OUTER].lo += 1),
-        ("rule 4", |p| p.stages[1][0].updates.0 = 0),
-        ("rule 5", |p| p.stages[1][0].position[Axis::OUTER] ^= 1),
-        ("rule 6", |p| p.ring = PerAxis::default()),
-        ("rule 7", |p| p.three_axes = false),
-        ("rule 8", |p| p.reach[Axis::MIDDLE] = 0),
-    ];
-    for (rule, change) in changes {
-        let mut broken = program.clone();
-        change(&mut broken);
-        let message = verify(&scheme, &broken).expect_err(rule);
-        assert!(message.starts_with(rule), "{rule}: {message}");
-        let fault = *check(&scheme, &broken, 1).expect_err(rule);
-        assert_eq!(fault, TileFault::Rule(message));
-    }
 }
 
 /// Loads and stores of a run of one time block of towers.

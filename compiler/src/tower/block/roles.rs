@@ -107,7 +107,7 @@ impl Roles {
         }
     }
 
-    /// Threads that meet after each stage: all but the poller's.
+    /// Threads of the barrier after each stage: all but the poller's.
     pub fn working(self) -> u32 {
         self.compute + self.producers() + WARP as u32
     }

@@ -115,7 +115,7 @@ pub const WARP_BYTES: u32 = 2 * (2 * BARRIER + 8);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     pub lines: Lines,
-    /// Which warps read values of other warps. `None`: all threads meet after each stage.
+    /// Which warps read values of other warps. `None`: each stage ends with a barrier.
     pub chain: Option<WarpChain>,
     pub shared_row: SharedRow,
     /// Shared rows, the most of all alignments.
@@ -138,7 +138,7 @@ pub struct Block {
 }
 
 /// How lines lie in the shared memory of blocks.
-struct Shape {
+struct LineShape {
     lines: Lines,
     chain: Option<WarpChain>,
     shared_row: SharedRow,
@@ -158,7 +158,7 @@ impl Block {
         }
         let shared_rows = allocations.iter().map(|a| a.shared_rows).max().unwrap_or(0);
         let shape = shape(scheme, layout, shared_rows, options).ok_or(Misfit::Line)?;
-        let Shape {
+        let LineShape {
             lines,
             chain,
             shared_row,
@@ -310,7 +310,7 @@ fn demand(
 }
 
 /// The first shape that leaves room for `rows` shared rows, or the one whose rows are closest to each other.
-fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Option<Shape> {
+fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Option<LineShape> {
     let of = |unit| {
         let lines = Lines::new(scheme, layout, options.division, unit)?;
         let chain = options.asynchronous.then(|| match options.division {
@@ -336,23 +336,23 @@ fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Opt
             true => Shown::Neighbours,
             false => Shown::Own,
         };
-        ALIGNMENTS.map(|alignment| Shape {
+        ALIGNMENTS.map(|alignment| LineShape {
             lines: lines.clone(),
             chain,
             shared_row: SharedRow::new(layout, own, shown, alignment),
             ghosts: ghosts.clone(),
         })
     });
-    let fits = |shape: &Shape| {
+    let fits = |shape: &LineShape| {
         let bytes = shape.shared_row.elements(rows) * layout.element_bytes as i64;
         bytes + NAMED <= i64::from(options.shared_bytes)
     };
-    let mut closest: Option<Shape> = None;
+    let mut closest: Option<LineShape> = None;
     for shape in shapes {
         if fits(&shape) {
             return Some(shape);
         }
-        let closer = |c: &Shape| shape.shared_row.stride < c.shared_row.stride;
+        let closer = |c: &LineShape| shape.shared_row.stride < c.shared_row.stride;
         if closest.as_ref().is_none_or(closer) {
             closest = Some(shape);
         }

@@ -29,8 +29,8 @@ impl Check<'_> {
             .amendments(stage, of.row.update)
             .contains(&of.amendment);
         if early || !is_own || !state.fetched.insert(of) {
-            let what = format!("{of:?} is asked for too early, or twice");
-            return Err(self.fault(10, number, what));
+            let message = format!("{of:?} is asked for too early, or twice");
+            return Err(self.fault(10, number, message));
         }
         Ok(())
     }
@@ -50,8 +50,9 @@ impl Check<'_> {
             let amendment = update.and_then(|u| u.amendments.get(of.amendment));
             zones.insert(amendment.map(|amendment| amendment.zone));
             if !rows.insert(of.row) || zones.len() > 1 {
-                let what = format!("{of:?} is amended together with itself, or in several zones");
-                return Err(self.fault(10, number, what));
+                let message =
+                    format!("{of:?} is amended together with itself, or in several zones");
+                return Err(self.fault(10, number, message));
             }
         }
         for op in all {
@@ -74,8 +75,8 @@ impl Check<'_> {
         *before += 1;
         let open = state.open.get(&target) == Some(&of.row);
         if next != Some(of.amendment) || !open {
-            let what = format!("{of:?} acts on a row that is not open, or out of order");
-            return Err(self.fault(10, number, what));
+            let message = format!("{of:?} acts on a row that is not open, or out of order");
+            return Err(self.fault(10, number, message));
         }
         let update = &stage.updates(self.scheme)[of.row.update];
         let body = &update.amendments[of.amendment].body;
@@ -91,14 +92,15 @@ impl Check<'_> {
         let mask = mask.map(|row| RowRef { at: of.row.at, row });
         let has = op.operands.iter().map(Option::is_some);
         if !reads.eq(has) || op.mask.map(|m| m.row()) != mask {
-            let what = format!("{of:?} is not as the scheme has it");
-            return Err(self.fault(10, number, what));
+            let message = format!("{of:?} is not as the scheme has it");
+            return Err(self.fault(10, number, message));
         }
         for operand in op.operands.iter().flatten().chain(&op.mask) {
             let is_old = matches!(operand, Operand::Old(_));
             if is_old != (operand.row() == target) {
-                let what = format!("{of:?} reads {operand:?}, which is not from before the stage");
-                return Err(self.fault(10, number, what));
+                let message =
+                    format!("{of:?} reads {operand:?}, which is not from before the stage");
+                return Err(self.fault(10, number, message));
             }
             self.operand(number, state, *operand)?;
         }
@@ -121,8 +123,8 @@ impl Check<'_> {
         match needed == found {
             true => Ok(()),
             false => {
-                let what = format!("{row:?} has {found} of {needed} amendments");
-                Err(self.fault(10, number, what))
+                let message = format!("{row:?} has {found} of {needed} amendments");
+                Err(self.fault(10, number, message))
             }
         }
     }

@@ -13,7 +13,7 @@ pub(super) fn check(
     alignment: usize,
     stages: &[StageProgram],
 ) -> Result<(), Fault> {
-    let broken = |stage: usize, what: String| Err(fault(11, alignment, stage, what));
+    let broken = |stage: usize, message: String| Err(fault(11, alignment, stage, message));
     let most = program.block.slots.map_or(0, |slots| slots.slots as usize);
     let mut used = BTreeSet::new();
     for (number, stage) in stages.iter().enumerate() {
@@ -24,8 +24,8 @@ pub(super) fn check(
             let own = sources.filter(|s| s.is_copied() && s.is_after(at.stage, component));
             let mut slots = copy.slot..copy.slot + own.count();
             if slots.end > most || slots.any(|slot| !used.insert(slot)) {
-                let what = format!("slot {} is not there, or has several rows", copy.slot);
-                return broken(number, what);
+                let message = format!("slot {} is not there, or has several rows", copy.slot);
+                return broken(number, message);
             }
         }
         if !stage.waves.is_empty() && stages.len() < 2 {
@@ -56,8 +56,9 @@ pub(super) fn check(
             let fits = slots.len() == rows.len() && rows.iter().zip(slots).all(known);
             let once = slots.iter().all(|slot| added.insert(*slot));
             if !awaited || !fits || !once {
-                let what = format!("waves of {rows:?} are not in slots {slots:?} yet, or no more");
-                return broken(number, what);
+                let message =
+                    format!("waves of {rows:?} are not in slots {slots:?} yet, or no more");
+                return broken(number, message);
             }
         }
     }

@@ -166,7 +166,8 @@ impl TimeBlock<'_> {
                     let done = self.known(task, number).get(&other).copied();
                     assert!(
                         done > Some(n),
-                        "task {task} {:?} at {number} needs {n} of {other} {:?}, knows {done:?}: place {place:?} row {row} write {write}",
+                        "task {task} {:?} at {number} needs {n} of {other} {:?}, knows {done:?}: place {place:?} row \
+                         {row} write {write}",
                         self.list.tasks[task],
                         self.list.tasks[other],
                     );

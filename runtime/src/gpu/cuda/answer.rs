@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::ptr;
 
 /// A driver's answer as a result.
-pub(super) fn check(what: &'static str, result: CUresult) -> Result<(), DeviceError> {
+pub(super) fn check(operation: &'static str, result: CUresult) -> Result<(), DeviceError> {
     if result == CUresult::CUDA_SUCCESS {
         return Ok(());
     }
@@ -20,5 +20,5 @@ pub(super) fn check(what: &'static str, result: CUresult) -> Result<(), DeviceEr
             .into_owned(),
         false => format!("error {}", result as u32),
     };
-    Err(DeviceError::Failed { what, message })
+    Err(DeviceError::Failed { operation, message })
 }

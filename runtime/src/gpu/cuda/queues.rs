@@ -22,9 +22,9 @@ impl CudaDevice {
     }
 }
 
-fn unknown(what: &'static str) -> DeviceError {
+fn unknown(operation: &'static str) -> DeviceError {
     DeviceError::Failed {
-        what,
+        operation,
         message: "it was not made".to_owned(),
     }
 }

@@ -43,7 +43,7 @@ impl CudaDevice {
         let mut state = self.state();
         let Some((handle, allowed)) = state.functions.get_mut(function.0) else {
             return Err(DeviceError::Failed {
-                what: "starting a kernel",
+                operation: "starting a kernel",
                 message: "it was not loaded".to_owned(),
             });
         };

@@ -54,7 +54,7 @@ impl TurnedTowers<'_> {
     fn tables(&self, lie: Lie) -> Result<HostTables, DeviceError> {
         let Lie { steps, rotation } = lie;
         let missing = || DeviceError::Failed {
-            what: "advancing by time blocks",
+            operation: "advancing by time blocks",
             message: format!("there are none of {steps} steps around the first axis"),
         };
         let of = &self.towers.program.towers;

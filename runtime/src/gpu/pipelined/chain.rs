@@ -55,7 +55,7 @@ impl Locked {
     pub fn new(device: &dyn Queues, bytes: u64) -> Result<Locked, DeviceError> {
         let memory = MmapMut::map_anon(bytes.max(1) as usize);
         let mut memory = memory.map_err(|error| DeviceError::Failed {
-            what: "taking memory between passes over files",
+            operation: "taking memory between passes over files",
             message: error.to_string(),
         })?;
         let place = memory.as_mut_ptr();

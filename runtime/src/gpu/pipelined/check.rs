@@ -15,7 +15,7 @@ pub(super) fn check_layout<T: Value>(
     steps: u64,
 ) -> Result<(), DeviceError> {
     let failed = |message: String| DeviceError::Failed {
-        what: "laying out time blocks in flight",
+        operation: "laying out time blocks in flight",
         message,
     };
     let (scheme, problem) = (calculation.scheme, calculation.problem);
@@ -46,7 +46,7 @@ pub(super) fn check_slabs<T: Value>(
     steps: u64,
 ) -> Result<(), DeviceError> {
     let failed = |message: String| DeviceError::Failed {
-        what: "laying out slabs",
+        operation: "laying out slabs",
         message,
     };
     let (scheme, problem) = (calculation.scheme, calculation.problem);

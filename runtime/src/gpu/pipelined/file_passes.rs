@@ -29,7 +29,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
     pub fn over(mut self, folder: StateFolder, piece: u64) -> Result<Self, DeviceError> {
         if self.slabs.is_some() && self.devices.count() > 1 {
             return Err(DeviceError::Failed {
-                what: "opening files",
+                operation: "opening files",
                 message: "slabs over files are for one device".to_owned(),
             });
         }
@@ -153,7 +153,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 _ => {}
             }
             let ops = builder.tick().map_err(|room| DeviceError::Failed {
-                what: "laying out the calculation window",
+                operation: "laying out the calculation window",
                 message: room.to_string(),
             })?;
             for op in ops {
@@ -227,7 +227,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 Builder::new().spawn_scoped(scope, write).map(|_| ())
             });
             let started = started.map_err(|error| DeviceError::Failed {
-                what: "starting threads for files",
+                operation: "starting threads for files",
                 message: error.to_string(),
             });
             let done = started.and_then(|()| match &self.slabs {
@@ -317,7 +317,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         }
         if !self.pictures.is_empty() {
             let error = DeviceError::Failed {
-                what: "going on with a calculation window",
+                operation: "going on with a calculation window",
                 message: "slices were not taken".to_owned(),
             };
             return Err(error.into());

@@ -17,7 +17,7 @@ use torre_compiler::pipeline::{Action, Op};
 
 fn unknown() -> DeviceError {
     DeviceError::Failed {
-        what: "running an operation",
+        operation: "running an operation",
         message: "its pass has not begun".to_owned(),
     }
 }

@@ -155,7 +155,7 @@ fn check_beginning(steps: u64, towers: &CompiledTowers) -> Result<(), DeviceErro
         return Ok(());
     }
     Err(DeviceError::Failed {
-        what: "beginning with time blocks",
+        operation: "beginning with time blocks",
         message: format!(
             "the run continues after step {steps}, and towers begin at multiples of {multiple} steps"
         ),
@@ -361,7 +361,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 return Ok(());
             }
             let ops = self.builder.tick().map_err(|room| DeviceError::Failed {
-                what: "laying out the calculation window",
+                operation: "laying out the calculation window",
                 message: room.to_string(),
             })?;
             for op in ops {

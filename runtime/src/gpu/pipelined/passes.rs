@@ -100,7 +100,7 @@ impl<T: Value> Pipelined<'_, T> {
         let (mut step, mut bytes) = (from, 0);
         while blocks.len() < most && step < until {
             let steps = self.height(step, until).ok_or(DeviceError::Failed {
-                what: "advancing by time blocks",
+                operation: "advancing by time blocks",
                 message: format!("they do not reach step {until} from step {step}"),
             })?;
             let (slices, after) = self.slices_after(step + steps, bytes);
@@ -136,7 +136,7 @@ impl<T: Value> Pipelined<'_, T> {
             let steps = block.steps;
             if !self.make_ready(device, steps)? {
                 return Err(DeviceError::Failed {
-                    what: "advancing by time blocks",
+                    operation: "advancing by time blocks",
                     message: format!("there are none of {steps} steps"),
                 });
             }

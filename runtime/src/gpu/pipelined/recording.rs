@@ -84,7 +84,7 @@ impl<T: Value> Pipelined<'_, T> {
             return Ok(());
         };
         let after = op.after.iter().filter_map(|id| record.numbers.get(id));
-        let what = Description {
+        let operation = Description {
             device: number,
             queue,
             queue_name: queue_name(op.queue),
@@ -94,7 +94,7 @@ impl<T: Value> Pipelined<'_, T> {
             after: after.copied().collect(),
         };
         let device = self.devices.device(number);
-        let own = record.recorder.end(device, begun, what)?;
+        let own = record.recorder.end(device, begun, operation)?;
         record.numbers.insert(op.id, own);
         Ok(())
     }

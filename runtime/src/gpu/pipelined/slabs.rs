@@ -42,14 +42,14 @@ impl SlabRun {
 
 fn failed(error: NoLayout) -> DeviceError {
     DeviceError::Failed {
-        what: "laying out slabs",
+        operation: "laying out slabs",
         message: error.to_string(),
     }
 }
 
 fn none() -> DeviceError {
     DeviceError::Failed {
-        what: "laying out slabs",
+        operation: "laying out slabs",
         message: "there are none".to_owned(),
     }
 }

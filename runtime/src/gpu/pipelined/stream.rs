@@ -145,7 +145,7 @@ impl Pieces {
 #[derive(Debug)]
 pub(super) struct Stream {
     slots: Vec<MmapMut>,
-    places: Vec<Place>,
+    places: Vec<SlotStart>,
     locked: bool,
     shared: Mutex<Shared>,
     changed: Condvar,
@@ -153,22 +153,25 @@ pub(super) struct Stream {
 
 /// Where a slot is.
 #[derive(Clone, Copy, Debug)]
-struct Place(*mut u8);
+struct SlotStart(*mut u8);
 
 // SAFETY: a plain address; stages say which thread may access the memory there.
-unsafe impl Send for Place {}
+unsafe impl Send for SlotStart {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for SlotStart {}
 
 impl Stream {
     pub fn new(device: &dyn Queues, slots: usize, each: u64) -> Result<Stream, DeviceError> {
         let memory = |_| MmapMut::map_anon(each as usize);
         let slots: Result<Vec<MmapMut>, _> = (0..slots.max(2)).map(memory).collect();
         let mut slots = slots.map_err(|error| DeviceError::Failed {
-            what: "taking memory for pieces of files",
+            operation: "taking memory for pieces of files",
             message: error.to_string(),
         })?;
-        let places: Vec<Place> = slots.iter_mut().map(|s| Place(s.as_mut_ptr())).collect();
+        let places: Vec<SlotStart> = slots
+            .iter_mut()
+            .map(|s| SlotStart(s.as_mut_ptr()))
+            .collect();
         let mut locked = true;
         for place in &places {
             // SAFETY: the memory stays where it is as long as the stream, which unlocks it.
@@ -379,7 +382,7 @@ fn arrive(device: &dyn Queues, signal: Signal) -> Result<(), DeviceError> {
 /// The error of the master of threads when one of them gave up; the thread itself reports the reason.
 fn given_up() -> DeviceError {
     DeviceError::Failed {
-        what: "reading or writing the files of the fields",
+        operation: "reading or writing the files of the fields",
         message: "a thread gave up".to_owned(),
     }
 }

@@ -140,7 +140,7 @@ impl<T: Value> OnDevice<'_, T> {
     fn keep_planes(&mut self, back: Option<Batch<Waiting>>) {
         let Some(batch) = back else { return };
         let mut rest = &batch.bytes[..];
-        for waiting in batch.what {
+        for waiting in batch.records {
             let bytes = waiting.values as usize * T::PRECISION.bytes();
             let (own, after) = rest.split_at(bytes.min(rest.len()));
             rest = after;

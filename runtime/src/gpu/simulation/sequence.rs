@@ -72,8 +72,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let (scheme, problem) = (self.scheme(), self.problem());
         let chosen = &self.interruptions.volumes;
         if !self.interruptions.always.is_empty() {
-            let what = self.interruptions.always.clone();
-            return Ok(Err(NoTimeBlocks::EveryStep(what)));
+            let reasons = self.interruptions.always.clone();
+            return Ok(Err(NoTimeBlocks::EveryStep(reasons)));
         }
         if !chosen.are_those_of(&towers.program, problem) {
             return Ok(Err(NoTimeBlocks::OtherSources));
@@ -195,7 +195,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             starts += steps;
         }
         starts += match time_blocks {
-            TimeBlocks::Towers(towers) => self.tower_block(towers, steps, [waves, records])?,
+            TimeBlocks::Towers(towers) => self.tower_block(towers, steps, waves, records)?,
             TimeBlocks::Patches(patches) => {
                 let left = self.room(until) - steps;
                 let next = Next {
@@ -217,7 +217,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
         &mut self,
         towers: &mut TowerBlocks,
         steps: u64,
-        [waves, records]: [Address; 2],
+        waves: Address,
+        records: Address,
     ) -> Result<u64, DeviceError> {
         let ghosts = towers.ghosts();
         let mut starts = self.settle()?;

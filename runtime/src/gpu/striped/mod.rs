@@ -172,9 +172,9 @@ pub struct Striped<'a, T> {
     recorder: Option<Recorder>,
 }
 
-fn failed(what: &'static str, message: impl ToString) -> DeviceError {
+fn failed(operation: &'static str, message: impl ToString) -> DeviceError {
     DeviceError::Failed {
-        what,
+        operation,
         message: message.to_string(),
     }
 }

@@ -265,8 +265,8 @@ impl<T: Value> Striped<'_, T> {
         if let (Some(recorder), Some(begun)) = (&mut self.recorder, begun) {
             // All operations of passes are recorded in their order.
             let first = recorder.count() - signals.len();
-            let what = description(op, queue, self.passes, amount, first);
-            recorder.end(device, begun, what)?;
+            let operation = description(op, queue, self.passes, amount, first);
+            recorder.end(device, begun, operation)?;
         }
         device.signal(queue)
     }

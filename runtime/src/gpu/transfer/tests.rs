@@ -39,8 +39,8 @@ impl Lazy {
         lazy
     }
 
-    fn did(&self, what: Did) {
-        self.did.borrow_mut().push(what);
+    fn did(&self, did: Did) {
+        self.did.borrow_mut().push(did);
     }
 
     /// The calls since the last time.
@@ -53,7 +53,7 @@ impl Lazy {
         self.failing.set(left.saturating_sub(1));
         match left {
             1 => Err(DeviceError::Failed {
-                what: "copying",
+                operation: "copying",
                 message: "as the test wants it".to_owned(),
             }),
             _ => Ok(()),

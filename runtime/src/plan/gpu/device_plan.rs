@@ -6,12 +6,12 @@ use crate::gpu::{
     code, patches, towers,
 };
 use crate::program::layerwise_kernels_for;
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::gpu::{Module, Ptx};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::Choice;
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::Tiling;
 use torre_compiler::scheme::Scheme;

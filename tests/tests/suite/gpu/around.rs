@@ -49,7 +49,7 @@ impl Case<'_> {
     }
 
     /// Tries something with `more` planes than a window needs.
-    fn tried<R>(&self, more: i64, what: impl FnOnce(&Trial<'_>) -> R) -> R {
+    fn tried<R>(&self, more: i64, run: impl FnOnce(&Trial<'_>) -> R) -> R {
         let library = library().expect("a library that was found before");
         let options = Options {
             precision: self.precision,
@@ -67,7 +67,7 @@ impl Case<'_> {
             places: Some(least.expect("a long ring") + more),
             ..self.how
         };
-        what(&Trial {
+        run(&Trial {
             library,
             scheme,
             problem,

@@ -23,12 +23,12 @@ mod windows;
 
 use std::fmt;
 use std::path::Path;
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
 use torre_compiler::host::{HostExpr, HostUnary};
 use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
+use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{self, Problem};
 use torre_compiler::resolve::{Options, Resolved};

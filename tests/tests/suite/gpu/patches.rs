@@ -2,9 +2,9 @@
 
 use super::{library, plan_of, random_shape};
 use std::path::Path;
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::driver::load;
+use torre_compiler::layerwise::Shape;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme, verify};

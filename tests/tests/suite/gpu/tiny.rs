@@ -1,8 +1,8 @@
 //! Where tiny values become 0 on a GPU: the threshold itself, and the numbers beside it.
 
 use super::{compare_any, library};
-use torre_compiler::backend::gpu::layerwise::Shape;
 use torre_compiler::driver::load;
+use torre_compiler::layerwise::Shape;
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::Precision;
 use torre_compiler::statics::NoFiles;

@@ -37,7 +37,8 @@ fn a_gaussian_beam_comes_in_and_goes_out() {
         "use std::maxwell::maxwell_tm
          use std::sources::ramp
          def spread(p) = 1 + (p / {rayleigh})^2
-         def phase(p, q, t) = {k} * p - {w} * t + {k} * q^2 * p / (2 * (p^2 + {rayleigh}^2)) - 0.5 * atan2(p, {rayleigh})
+         def phase(p, q, t) = {k} * p - {w} * t + {k} * q^2 * p / (2 * (p^2 + {rayleigh}^2)) - 0.5 * atan2(p, \
+         {rayleigh})
          def height(p, q, t) = ramp(t - p - 36, 30) / sqrt(sqrt(spread(p))) * exp(-q^2 / ({WAIST}^2 * spread(p)))
          problem p {{
            scheme maxwell_tm {{ order = 4, dt = {DT} }}

@@ -94,7 +94,8 @@ fn waves_are_what_their_names_say() {
 /// Relations between the constants that hold for all their digits.
 #[test]
 fn constants_agree_with_each_other() {
-    let uses = "use std::constants::{c0, planck, hbar, elementary_charge, boltzmann, avogadro, eps0, mu0, z0, fine_structure, electron_mass, proton_mass, bohr_radius}";
+    let uses = "use std::constants::{c0, planck, hbar, elementary_charge, boltzmann, avogadro, eps0, mu0, z0, \
+        fine_structure, electron_mass, proton_mass, bohr_radius}";
     let one = |expression: &str, tolerance: f64| {
         let value = evaluate(uses, expression)[0];
         assert!((value - 1.0).abs() < tolerance, "{expression} = {value}");

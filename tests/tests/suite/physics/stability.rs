@@ -312,7 +312,8 @@ fn of_a_difference_that_is_steepest_inside_the_zone() {
 fn of_losses_and_gains() {
     let light = |sigma: &str| {
         format!(
-            "use std::maxwell::maxwell_1d\nproblem p {{\n  scheme maxwell_1d {{ h = 0.5, dt = 0.3, order = 4 }}\n  domain 32\n  \
+            "use std::maxwell::maxwell_1d\nproblem p {{\n  scheme maxwell_1d {{ h = 0.5, dt = 0.3, order = 4 }}\n  \
+             domain 32\n  \
              boundary x: pec\n  coef sigma = {sigma}\n  steps 1\n}}\n"
         )
     };
@@ -352,7 +353,8 @@ fn of_losses_and_gains() {
 fn of_media_that_vary() {
     let sound = |rho: &str, kappa: &str| {
         format!(
-            "use std::acoustics::acoustics_2d\nproblem p {{\n  scheme acoustics_2d {{ h = 2, dt = 1e-4, order = 4 }}\n  \
+            "use std::acoustics::acoustics_2d\nproblem p {{\n  scheme acoustics_2d {{ h = 2, dt = 1e-4, order = 4 \
+             }}\n  \
              domain 300 x 150\n  coef rho = {rho}\n  coef kappa = {kappa}\n  steps 1\n}}\n"
         )
     };
@@ -395,7 +397,8 @@ fn of_media_that_vary() {
 fn of_statements_in_regions() {
     let params =
         "param dt = 0.1\n  field u : scalar on nodes levels 1\n  field v : scalar on cells at 1/2";
-    let both = "v -= dt * d(u, x)\n    where x < 8 { u -= dt * d(v, x) }\n    where not (x < 8) { u -= dt * 9 * d(v, x) }";
+    let both = "v -= dt * d(u, x)\n    where x < 8 { u -= dt * d(v, x) }\n    where not (x < 8) { u -= dt * 9 * d(v, \
+        x) }";
     // The faster part decides, and the two updates do not act on one place.
     let found = analysis(&own(1, params, both), "dt").unwrap();
     expect_limit("regions", found.limit, 1.0 / 3.0);
@@ -423,7 +426,8 @@ fn of_places_in_lengths() {
     let with_places = own(1, params, uniform).replace("steps 1", ends);
     assert_eq!(orders(&found(&with_places)), orders(&expected));
     // The fast part is the right one, which shrinking cells would leave.
-    let parts = "v -= dt * d(u, x)\n    where x < 4.05 { u -= dt * d(v, x) }\n    where not (x < 4.05) { u -= dt * 9 * d(v, x) }";
+    let parts = "v -= dt * d(u, x)\n    where x < 4.05 { u -= dt * d(v, x) }\n    where not (x < 4.05) { u -= dt * 9 \
+        * d(v, x) }";
     let in_parts = found(&own(1, params, parts));
     expect_limit("parts", in_parts.limit, 0.5 / 3.0);
     assert_eq!(orders(&in_parts), orders(&expected));
@@ -447,7 +451,8 @@ fn of_schemes_without_a_step() {
 
 #[test]
 fn of_values_that_drive_others() {
-    let params = "param dt = 0.3\n  field u : scalar on nodes\n  field v : scalar on cells at 1/2\n  field sum : scalar on nodes";
+    let params = "param dt = 0.3\n  field u : scalar on nodes\n  field v : scalar on cells at 1/2\n  field sum : \
+        scalar on nodes";
     let step = "v -= dt * d(u, x)\n    u -= dt * d(v, x)\n    sum += dt * u";
     let found = found(&own(1, params, step));
     // Uniform u stands still, and its sum over time grows; waves do not.

@@ -79,7 +79,8 @@ fn a_force_on_a_free_surface_makes_the_waves_of_lamb() {
            domain 134 x 62
            boundary x: cpml(10), y: free | cpml(10)
            // Half a cell takes the force.
-           source v.y in x = 20..84, y = 0 += 2*dt * exp(-((x-52)/8)^2) / (8 * sqrt({PI})) * ricker(t - dt/2, f0 = 1/50, t0 = 60)
+           source v.y in x = 20..84, y = 0 += 2*dt * exp(-((x-52)/8)^2) / (8 * sqrt({PI})) * ricker(t - dt/2, f0 = \
+           1/50, t0 = 60)
            probe v.y at (102, 0)
            steps 1
          }}"

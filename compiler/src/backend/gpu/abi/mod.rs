@@ -11,7 +11,7 @@ mod volume;
 
 pub use patch::{PatchEntry, Patches, patch_tables};
 pub use points::{PointEntry, PointTable, point_table};
-pub use queue::{LIST_BYTES, QueueHeader, QueueLine, queues};
+pub use queue::{QUEUE_BYTES, QueueHeader, QueueLine, queues};
 pub use service::{
     AddSources, Amend, CellGhost, CopyRows, CorrectRows, CorrectedRow, Gather, GatherPlane,
     GhostsOf, Kept, RowCopy, RowGhost, SourceCell, Stage,

@@ -7,7 +7,7 @@
 use crate::tower::TaskList;
 
 /// Bytes from one queue to the next.
-pub const LIST_BYTES: u32 = 128;
+pub const QUEUE_BYTES: u32 = 128;
 
 /// Bytes of the words in the first line.
 pub struct QueueHeader;
@@ -32,7 +32,7 @@ pub fn queues(list: &TaskList, launch: usize, near: &[u32]) -> Option<Vec<i32>> 
     let counts = list.launches.get(launch)?;
     let mut first = list.of_launch(launch).start;
     let near = if near.is_empty() { &[0] } else { near };
-    let line = (LIST_BYTES / 4) as usize;
+    let line = (QUEUE_BYTES / 4) as usize;
     let word = |byte: i64| byte as usize / 4;
     let mut words = vec![0; line * (1 + counts.len())];
     words[word(QueueHeader::PROCESSORS)] = i32::try_from(near.len()).ok()?;
@@ -54,7 +54,7 @@ mod tests {
     fn queues_say_what_is_theirs() {
         let list = TaskList::new(Vec::new(), vec![vec![3, 5], vec![2, 0]]);
         assert_eq!([list.until(0), list.until(1)], [8, 10]);
-        let line = LIST_BYTES as usize / 4;
+        let line = QUEUE_BYTES as usize / 4;
         for (launch, ranges) in [(0, [(0, 3), (3, 5)]), (1, [(8, 2), (10, 0)])] {
             let words = queues(&list, launch, &[1, 0, 3]).expect("few tasks");
             assert_eq!(words.len(), 3 * line + 3);

@@ -4,6 +4,14 @@ use super::{Kernel, list};
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::scheme::Precision;
 
+/// An instruction as text: `code` names results, then arguments `$0`, `$1` and so on; `constraints` are LLVM's for
+/// them (`=f,l`).
+#[derive(Clone, Copy)]
+pub(super) struct Instruction<'a> {
+    pub code: &'a str,
+    pub constraints: &'a str,
+}
+
 impl Kernel<'_> {
     /// A word or a pointer to shared memory, as if it were another one each time: values that are computed from it are
     /// computed anew, and not kept.
@@ -44,7 +52,8 @@ impl Kernel<'_> {
         results: &[Type],
         args: &[Operand],
     ) -> Vec<Operand> {
-        self.asm("asm sideeffect", [code, constraints], results, args)
+        let instruction = Instruction { code, constraints };
+        self.asm("asm sideeffect", instruction, results, args)
     }
 
     /// One without side effects, which may be moved, shared or left out.
@@ -55,13 +64,14 @@ impl Kernel<'_> {
         results: &[Type],
         args: &[Operand],
     ) -> Vec<Operand> {
-        self.asm("asm", [code, constraints], results, args)
+        let instruction = Instruction { code, constraints };
+        self.asm("asm", instruction, results, args)
     }
 
     fn asm(
         &mut self,
         keyword: &str,
-        [code, constraints]: [&str; 2],
+        Instruction { code, constraints }: Instruction<'_>,
         results: &[Type],
         args: &[Operand],
     ) -> Vec<Operand> {

@@ -1,6 +1,7 @@
 //! Numbers, of one or several lanes.
 
 use super::Kernel;
+use super::assembly::Instruction;
 use crate::backend::gpu::ir::{Kind, Operand, Type};
 use crate::backend::rows::RowOp;
 use crate::real::PowerBits;
@@ -108,18 +109,19 @@ impl Kernel<'_> {
         }
         // So small that no number but 0 has an infinite quotient.
         let (small, code) = match precision(a.ty) {
-            Precision::F32 => (2_f64.powi(-30), ["div.rn.f32 $0, $1, $2;", "=f,f,f"]),
-            Precision::F64 => (2_f64.powi(-100), ["div.rn.f64 $0, $1, $2;", "=d,d,d"]),
+            Precision::F32 => (2_f64.powi(-30), ("div.rn.f32 $0, $1, $2;", "=f,f,f")),
+            Precision::F64 => (2_f64.powi(-100), ("div.rn.f64 $0, $1, $2;", "=d,d,d")),
         };
-        self.with_stand_in(a, &[b], small, code)
+        let (code, constraints) = code;
+        self.with_stand_in(a, &[b], small, Instruction { code, constraints })
     }
 
     fn root(&mut self, a: Operand) -> Operand {
-        let code = match precision(a.ty) {
-            Precision::F32 => ["sqrt.rn.f32 $0, $1;", "=f,f"],
-            Precision::F64 => ["sqrt.rn.f64 $0, $1;", "=d,d"],
+        let (code, constraints) = match precision(a.ty) {
+            Precision::F32 => ("sqrt.rn.f32 $0, $1;", "=f,f"),
+            Precision::F64 => ("sqrt.rn.f64 $0, $1;", "=d,d"),
         };
-        self.with_stand_in(a, &[], 1.0, code)
+        self.with_stand_in(a, &[], 1.0, Instruction { code, constraints })
     }
 
     /// A quotient or a root of a number. NVIDIA's assembler takes a way of some hundred instructions for 0, and most
@@ -130,7 +132,7 @@ impl Kernel<'_> {
         a: Operand,
         others: &[Operand],
         stand_in: f64,
-        [code, constraints]: [&str; 2],
+        Instruction { code, constraints }: Instruction<'_>,
     ) -> Operand {
         let ty = a.ty.element();
         let [zero, one, stand_in] = [0.0, 1.0, stand_in].map(|n| Operand::real(ty, n.to_bits()));

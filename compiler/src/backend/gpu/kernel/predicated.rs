@@ -4,7 +4,7 @@ use super::Kernel;
 use crate::backend::gpu::ir::{Operand, Type};
 
 /// A pointer, and bytes that an instruction adds to it.
-struct Place {
+struct Displaced {
     pointer: Operand,
     by: i64,
 }
@@ -25,7 +25,7 @@ impl Kernel<'_> {
             4 => ("f32", "f"),
             _ => ("f64", "d"),
         };
-        let Place { pointer: from, by } = self.near(from, by);
+        let Displaced { pointer: from, by } = self.near(from, by);
         let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
         let all: Vec<String> = (0..count).map(|n| format!("${n}")).collect();
         let (vector, to) = match count {
@@ -61,7 +61,7 @@ impl Kernel<'_> {
             4 => ("f32", "f"),
             _ => ("f64", "d"),
         };
-        let Place { pointer: to, by } = self.near(to, by);
+        let Displaced { pointer: to, by } = self.near(to, by);
         let flag = self.choose(condition, Operand::i32(1), Operand::i32(0));
         let all: Vec<String> = (0..values.len()).map(|n| format!("${}", n + 2)).collect();
         let (vector, from) = match values.len() {
@@ -78,10 +78,10 @@ impl Kernel<'_> {
     }
 
     /// A place as a pointer and bytes that an instruction adds.
-    fn near(&mut self, pointer: Operand, by: i64) -> Place {
+    fn near(&mut self, pointer: Operand, by: i64) -> Displaced {
         match i32::try_from(by) {
-            Ok(_) => Place { pointer, by },
-            Err(_) => Place {
+            Ok(_) => Displaced { pointer, by },
+            Err(_) => Displaced {
                 pointer: self.offset(pointer, by),
                 by: 0,
             },

@@ -192,7 +192,7 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout) {
                 };
                 let k = module.kernel(&kernel.symbol(), params, launch);
                 let kept = KeptBox::of(scheme, layout, &kernel);
-                Writer {
+                ZoneCode {
                     scheme,
                     layout,
                     kernel,
@@ -206,7 +206,7 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout) {
     }
 }
 
-struct Writer<'a> {
+struct ZoneCode<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
     kernel: ZoneKernel,
@@ -238,7 +238,7 @@ struct Amending<'a> {
     number: usize,
 }
 
-impl Writer<'_> {
+impl ZoneCode<'_> {
     fn write(&self, mut k: Kernel<'_>) {
         let cell = self.cell(&mut k);
         let updates = &self.scheme.stages[self.kernel.stage.index()].updates;

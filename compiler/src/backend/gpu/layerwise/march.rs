@@ -1,18 +1,18 @@
 //! The march of a thread: load, compute and store, group after group.
 
 use super::pieces::{Stream, Streams};
-use super::{VECTOR_BYTES, div_ceil};
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
-use crate::backend::rows::{RowOp, RowProgram, Store};
+use crate::backend::rows::{OperandPlace, RowOp, RowProgram, Store};
 use crate::ghost::{AxisGhosts, Ghost};
 use crate::kernel::RowKernel;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, div_ceil};
+use crate::layerwise::VECTOR_BYTES;
 use crate::scheme::{ComponentId, Scheme, Value};
 use std::collections::BTreeMap;
 
 /// The values of a thread before it marches.
-pub(super) struct Place {
+pub(super) struct ThreadPlace {
     /// Of its first group, at its vector.
     pub pointer: Operand,
     /// Its first inner index.
@@ -30,7 +30,7 @@ pub(super) struct Marching<'a> {
     pub program: &'a RowProgram,
     pub streams: &'a Streams,
     pub vector: Type,
-    pub place: &'a Place,
+    pub place: &'a ThreadPlace,
 }
 
 impl Marching<'_> {
@@ -207,7 +207,7 @@ impl Marching<'_> {
         k: &mut Kernel<'_>,
         loaded: &BTreeMap<(usize, i64), Operand>,
         known: &mut BTreeMap<(usize, i64, i64), Operand>,
-        place: crate::backend::rows::Place,
+        place: OperandPlace,
     ) -> Operand {
         let places = self.streams.lanes_of(place);
         let whole = |vector: &Operand| {
@@ -248,7 +248,7 @@ impl Marching<'_> {
     ) {
         let element = self.vector.element().bytes();
         let count = self.vector.lanes();
-        let Place {
+        let ThreadPlace {
             z, lo, hi, whole, ..
         } = *self.place;
         let mut lanes: Vec<Operand> = (0..count).map(|i| k.lane(value, i)).collect();

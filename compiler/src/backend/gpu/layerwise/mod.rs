@@ -26,60 +26,12 @@ use super::ir::{Launch, Module, Operand, Type};
 use super::kernel::{IntCmp, IntOp, Kernel, Special};
 use crate::backend::rows::RowProgram;
 use crate::kernel::{KernelSet, RowKernel};
-use crate::lattice::{Axis, Region};
+use crate::lattice::{Axis, Region, div_ceil};
+use crate::layerwise::{Covering, Shape, lanes};
 use crate::scheme::Scheme;
-use march::{Marching, Place};
+use march::{Marching, ThreadPlace};
 use pieces::Streams;
 use std::collections::BTreeSet;
-
-/// Bytes of a vector, and of the widest access that all GPUs have.
-const VECTOR_BYTES: u32 = 16;
-
-/// The shape of kernels: parameters that may be tuned, without an effect on results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Threads of a block along the inner axis and the middle axis.
-    pub threads: [u32; 2],
-    /// Groups that a thread marches over, where the grid is large enough.
-    pub march: u32,
-    /// Groups whose code follows each other without a jump.
-    pub unroll: u32,
-    /// Registers of 32 bits for values that are kept along the march.
-    pub kept: u32,
-    /// Registers of 32 bits for the thread's own vectors of the next group, which are loaded one group ahead. Vectors
-    /// of its neighbours then come from the caches. Where more registers were needed, none are loaded ahead.
-    pub ahead: u32,
-    /// Blocks that a multiprocessor should hold at least; 0: as many as the values of a thread leave room for. Without
-    /// a number, the assembler aims at more, and spills registers or loads late.
-    pub blocks: u32,
-}
-
-/// Registers of a thread besides registers for the values that it loads.
-const OTHER_REGISTERS: i64 = 40;
-
-/// Blocks of `threads` threads for which a multiprocessor has registers.
-fn fitting_blocks(registers: i64, threads: u32) -> u32 {
-    let blocks = 65536 / (registers.clamp(32, 255) * i64::from(threads.max(1)));
-    blocks.clamp(1, 16) as u32
-}
-
-impl Shape {
-    /// For grids with or without a middle axis.
-    pub fn of(scheme: &Scheme) -> Shape {
-        let threads = match scheme.grid.axes[Axis::MIDDLE] {
-            Some(_) => [32, 4],
-            None => [128, 1],
-        };
-        Shape {
-            threads,
-            march: 16,
-            unroll: 2,
-            kept: 96,
-            ahead: 64,
-            blocks: 0,
-        }
-    }
-}
 
 /// How a kernel is started over a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,44 +48,6 @@ impl Start {
         Stage {
             first: self.params.first.wrapping_add(array),
             ..self.params
-        }
-    }
-}
-
-/// Elements of a vector.
-fn lanes(scheme: &Scheme) -> u32 {
-    VECTOR_BYTES / scheme.precision.bytes() as u32
-}
-
-/// The threads of a kernel over a box, and their work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Covering {
-    /// Blocks along the inner and the middle axis.
-    blocks: [i64; 2],
-    /// Values along the inner axis for which there are threads.
-    pub values: i64,
-    /// Groups that a thread marches over.
-    pub march: i64,
-}
-
-impl Covering {
-    /// The threads of a kernel of this shape, on a device that needs at least `threads` threads at a time.
-    pub fn new(scheme: &Scheme, shape: Shape, region: Region, threads: u64) -> Covering {
-        let [outer, middle, inner] = region.0;
-        let lanes = i64::from(lanes(scheme));
-        let [wide, deep] = shape.threads.map(i64::from);
-        let first = inner.lo.div_euclid(lanes) * lanes;
-        let along = div_ceil(inner.hi - first, wide * lanes);
-        let across = div_ceil(middle.len(), deep);
-        // Enough threads are more important than long marches.
-        let most = i64::from(shape.march.max(1)).min(outer.len().max(1));
-        let wanted = (threads as i64).max(1);
-        let line = along.saturating_mul(across).saturating_mul(wide * deep);
-        let marches = div_ceil(wanted, line.max(1)).max(div_ceil(outer.len(), most));
-        Covering {
-            blocks: [along, across],
-            values: along * wide * lanes,
-            march: div_ceil(outer.len(), marches.min(outer.len()).max(1)).max(1),
         }
     }
 }
@@ -170,10 +84,6 @@ pub fn start(
     })
 }
 
-fn div_ceil(a: i64, b: i64) -> i64 {
-    crate::lattice::div_ceil(a, b)
-}
-
 /// Adds a kernel for each one of a set, under the name of its [`RowProgram`], with the parameters of [`Stage`].
 pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape) {
     amend::emit(module, scheme, &set.layout);
@@ -192,18 +102,13 @@ pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape)
         let [x, y] = shape.threads;
         let element = scheme.precision.bytes() as u32;
         let own = streams.own_words(element).min(i64::from(shape.ahead));
-        let registers = streams.words(element) + own + OTHER_REGISTERS;
-        let blocks = match shape.blocks {
-            0 => fitting_blocks(registers, x * y),
-            blocks => blocks,
-        };
         let launch = Launch {
             threads: [x, y, 1],
-            blocks,
+            blocks: shape.resident(streams.words(element) + own),
             ..Launch::default()
         };
         let writer = module.kernel(&program.symbol, Stage::TYPES, launch);
-        Writer {
+        StageCode {
             k: writer,
             scheme,
             set,
@@ -217,7 +122,8 @@ pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape)
     }
 }
 
-struct Writer<'a, 'm> {
+/// A kernel for updates of a stage.
+struct StageCode<'a, 'm> {
     k: Kernel<'m>,
     scheme: &'a Scheme,
     set: &'a KernelSet,
@@ -229,7 +135,7 @@ struct Writer<'a, 'm> {
     vector: Type,
 }
 
-impl Writer<'_, '_> {
+impl StageCode<'_, '_> {
     fn write(mut self) {
         let place = self.place();
         let [count, chunk] = [Stage::OUTER, Stage::MARCH].map(|i| self.k.param(i));
@@ -281,7 +187,7 @@ impl Writer<'_, '_> {
     }
 
     /// Finds the thread's place; threads outside of the box end.
-    fn place(&mut self) -> Place {
+    fn place(&mut self) -> ThreadPlace {
         let lanes = self.vector.lanes() as i32;
         let element = self.vector.element().bytes();
         let group = self.bytes(self.set.layout.stride[Axis::MIDDLE]);
@@ -310,7 +216,7 @@ impl Writer<'_, '_> {
         let begun = k.compare(IntCmp::Ge, z, lo);
         let ended = k.compare(IntCmp::Le, end, hi);
         let whole = k.int(IntOp::And, begun, ended);
-        Place {
+        ThreadPlace {
             pointer,
             z,
             lo,

@@ -6,7 +6,7 @@
 //! that holds the needed elements. A piece that is needed at several distances along the march is loaded once, at the
 //! farthest one, and kept.
 
-use crate::backend::rows::{Place, RowProgram};
+use crate::backend::rows::{OperandPlace, RowProgram};
 use crate::lattice::Axis;
 use crate::layout::Layout;
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,7 +164,7 @@ impl Streams {
     }
 
     /// Where the elements of a load are: per lane the stream, the distance, and the lane of the piece.
-    pub fn lanes_of(&self, place: Place) -> Vec<(usize, i64, i64)> {
+    pub fn lanes_of(&self, place: OperandPlace) -> Vec<(usize, i64, i64)> {
         let (line, distance) = self.split(place.row);
         (place.shift..place.shift + self.lanes)
             .filter_map(|element| {

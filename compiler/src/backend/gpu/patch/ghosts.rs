@@ -62,7 +62,7 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
     for id in scheme.component_ids() {
         let live = scheme.grid.live(scheme.component(id).position);
         let [outer, inner] = [Axis::OUTER, Axis::INNER].map(|a| AxisGhosts::new(scheme, id, a));
-        let writer = Writer {
+        let writer = GhostCode {
             scheme,
             layout,
             id,
@@ -119,7 +119,7 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout) {
     k.finish();
 }
 
-struct Writer<'a> {
+struct GhostCode<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
     id: ComponentId,
@@ -133,7 +133,7 @@ struct Target {
     negated: bool,
 }
 
-impl Writer<'_> {
+impl GhostCode<'_> {
     /// Code for the thread whose number is an index of an interval.
     fn each(
         &self,

@@ -44,7 +44,7 @@ impl AmendedRow {
         };
         let strides = [(plane, layout.plane), (place.at[1], layout.group)];
         let array = context.states(k, layout);
-        let states = pointer(k, context, [array, first], &strides);
+        let states = pointer(k, context, array, first, &strides);
         let mut row = AmendedRow {
             acts,
             states: k.advance(states, lane.index, context.real.bytes()),
@@ -59,7 +59,7 @@ impl AmendedRow {
                     let first = Operand::i64(context.bytes(first));
                     let stride = context.layout.axis_coefs[axis].stride;
                     let array = context.beside(k);
-                    Some(pointer(k, context, [array, first], &[(at, stride)]))
+                    Some(pointer(k, context, array, first, &[(at, stride)]))
                 }
                 (Some(Memory::Lane), Op::Coef(coef)) => {
                     row.loaded

@@ -93,7 +93,7 @@ impl Reads {
 }
 
 impl Worker<'_> {
-    /// All stages of a period; threads meet after each.
+    /// All stages of a period, with a barrier after each.
     pub fn boundary(&self, k: &mut Kernel<'_>, period: BoundaryPeriod) {
         let context = &self.context;
         let boundary = &context.program.boundary;
@@ -113,7 +113,7 @@ impl Worker<'_> {
                 active,
             };
             period.points.act(k, context, &self.lane, points);
-            self.sync.fenced(k);
+            self.sync.fenced_barrier(k);
         }
     }
 

@@ -1,12 +1,12 @@
-//! Blocks of a cluster that share the lines along the inner axis: how they meet, and how a thread's values reach
+//! Blocks of a cluster that share the lines along the inner axis: their barriers, and how a thread's values reach
 //! another block.
 //!
 //! From stage to stage of interior periods only the warps at the ends of slabs wait for another block
 //! ([`super::neighbours`]). At the beginning and the end of a tower, and where an end of the grid cuts it, all blocks
-//! meet: by barrier objects in shared memory, at each of which every warp of the cluster arrives. Two objects
-//! alternate, so that no warp arrives for a stage before the previous stage has ended. That orders shared memory alone;
-//! only where blocks read values that others have stored in memory, [`ClusterBarrier::fenced`] orders memory, too,
-//! which takes far longer.
+//! pass a barrier: an object in shared memory, at which every warp of the cluster arrives. Two objects alternate, so
+//! that no warp arrives for a stage before the previous stage has ended. That orders shared memory alone. Only where
+//! blocks read values that others have stored in memory, [`ClusterBarrier::fenced_barrier`] orders memory, too, which
+//! takes far longer.
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
@@ -28,14 +28,14 @@ pub(super) fn word_of(k: &mut Kernel<'_>, pointer: Operand) -> Operand {
     k.pure_assembly("mov.b32 $0, $1;", "=r,r", &[Type::I32], &[pointer])[0]
 }
 
-/// Other blocks will see the barrier objects that the thread has made, when the cluster has met.
+/// Other blocks will see the barrier objects that the thread has made, once the cluster has passed a barrier.
 pub(super) fn show_barrier_objects(k: &mut Kernel<'_>) {
     let code = "fence.mbarrier_init.release.cluster;";
     k.assembly(code, "~{memory}", &[], &[]);
 }
 
 /// All threads of the cluster wait for each other, and see all writes.
-pub(super) fn meet_all(k: &mut Kernel<'_>) {
+pub(super) fn barrier_of_all(k: &mut Kernel<'_>) {
     k.warp_barrier();
     k.call("llvm.nvvm.barrier.cluster.arrive.aligned", &[]);
     k.call("llvm.nvvm.barrier.cluster.wait.aligned", &[]);
@@ -64,18 +64,19 @@ pub(super) fn first_index(k: &mut Kernel<'_>, slabs: &Slabs, rank: Operand) -> O
     k.int(IntOp::Mul, rank, Operand::i32(slabs.width as i32))
 }
 
-/// Where the threads of a cluster that work on a tower meet.
+/// The barrier of the threads of a cluster that work on a tower.
 #[derive(Clone, Copy)]
 pub(super) struct ClusterBarrier {
     /// The barrier objects.
     barriers: Operand,
     blocks: u32,
-    /// How often the thread has met others.
+    /// Barriers that the thread has passed.
     count: Variable,
 }
 
 impl ClusterBarrier {
-    /// Makes the barrier objects, for blocks of `warps` warps. Before the first use, the whole cluster has to meet.
+    /// Makes the barrier objects, for blocks of `warps` warps. Before the first use, the whole cluster has to pass a
+    /// barrier.
     pub fn new(k: &mut Kernel<'_>, barriers: Operand, blocks: u32, warps: u32) -> ClusterBarrier {
         let thread = k.special(Special::Thread(0));
         let first = k.compare(IntCmp::Eq, thread, Operand::i32(0));
@@ -93,7 +94,7 @@ impl ClusterBarrier {
         }
     }
 
-    fn barrier(&self, k: &mut Kernel<'_>) -> Operand {
+    fn object(&self, k: &mut Kernel<'_>) -> Operand {
         let count = k.get(self.count);
         let odd = k.int(IntOp::And, count, Operand::i32(1));
         let by = k.int(IntOp::Mul, odd, Operand::i32(BARRIER_BYTES as i32));
@@ -101,17 +102,17 @@ impl ClusterBarrier {
     }
 
     /// Threads wait for each other, and see writes to shared memory.
-    pub fn meet(&self, k: &mut Kernel<'_>) {
+    pub fn barrier(&self, k: &mut Kernel<'_>) {
         self.wait(k, "", Wait::Suspended);
     }
 
     /// The same, and all see stores of others to memory.
-    pub fn fenced(&self, k: &mut Kernel<'_>) {
+    pub fn fenced_barrier(&self, k: &mut Kernel<'_>) {
         self.wait(k, ".release.cluster", Wait::Settled);
     }
 
     fn wait(&self, k: &mut Kernel<'_>, release: &str, wait: Wait) {
-        let barrier = self.barrier(k);
+        let barrier = self.object(k);
         k.warp_barrier();
         let lane = k.special(Special::Lane);
         let arrives = k.compare(IntCmp::Below, lane, Operand::i32(self.blocks as i32));

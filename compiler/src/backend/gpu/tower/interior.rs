@@ -118,7 +118,7 @@ impl<'a> Worker<'a> {
             };
             variables.insert(carried.row, k.variable_of(value));
         }
-        self.sync.meet(k);
+        self.sync.barrier(k);
         if let Some(ghosts) = &self.ghosts {
             ghosts.make_held(k, context, &self.lane);
         }

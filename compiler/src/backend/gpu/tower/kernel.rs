@@ -6,7 +6,7 @@
 //! entering rows to shared memory ([`super::pipeline`]); the *publisher* tells other blocks that the stages before k
 //! are done, and takes the next tower from the queue ([`super::queue`]); the *poller* always looks how far the
 //! neighbours are, and tells the producers ([`super::progress`]). At the end of a stage each warp that computes waits
-//! for the two beside it ([`super::neighbours`]); all meet at the ends of stages of boundary periods.
+//! for the two beside it ([`super::neighbours`]); stages of boundary periods end with a barrier.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited
 //! for follows from the pitches: [`Towers::are_adjacent`](crate::tower::Towers::are_adjacent). Running towers never
@@ -200,7 +200,7 @@ fn synchronisation<'a>(
             let warps = roles.working() / WARP as u32;
             let blocks = block.lines.cluster();
             sync.cluster = Some(ClusterBarrier::new(k, barriers, blocks, warps));
-            cluster::meet_all(k);
+            cluster::barrier_of_all(k);
         }
         None => k.barrier(),
     }
@@ -229,7 +229,7 @@ impl<'a> Warps<'_, 'a> {
         let next = k.label();
         k.place(next);
         self.sync.begin(k, self.words, |_| ());
-        self.sync.meet(k);
+        self.sync.barrier(k);
         let alignment = fields(k, self.words).alignment;
         for (i, code) in self.codes.iter().enumerate() {
             let mine = k.compare(IntCmp::Eq, alignment, Operand::i32(i as i32));
@@ -327,7 +327,7 @@ fn tower<'a>(
                 let first = context.shifted(k, start, task.interior[0]);
                 worker.interior(k, first, task.interior);
             });
-            worker.sync.fenced(k);
+            worker.sync.fenced_barrier(k);
         });
     });
 }
@@ -400,7 +400,7 @@ fn publish_tower(
     let stages = context.program.per_period() as i32;
     let last = k.int(IntOp::Mul, task.end, Operand::i32(stages));
     let last = k.int(IntOp::Sub, last, Operand::i32(1));
-    sync.meet(k);
+    sync.barrier(k);
     let announce = |k: &mut Kernel<'_>, number: Operand| {
         let reached = k.int(IntOp::Add, number, k.param(TowerParams::SINCE));
         publish(k, ahead.leads, ahead.block, &task, reached);
@@ -410,7 +410,7 @@ fn publish_tower(
     let boundary = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
         each_stage(k, from, until, stages, |k, number| {
             announce(k, number);
-            sync.meet(k);
+            sync.barrier(k);
         });
     };
     boundary(k, task.first, task.interior[0]);
@@ -418,7 +418,7 @@ fn publish_tower(
     let some = k.compare(IntCmp::Lt, from, until);
     k.when(some, |k| {
         // The interior periods begin.
-        sync.meet(k);
+        sync.barrier(k);
         match sync.pipeline {
             Some((pipeline, _)) => {
                 let end = k.int(IntOp::Mul, until, Operand::i32(stages));
@@ -440,7 +440,7 @@ fn publish_tower(
             None => boundary(k, from, until),
         }
         // The tower has stored the values that only it had.
-        sync.meet(k);
+        sync.barrier(k);
     });
     boundary(k, task.interior[1], task.end);
     let over = k.param(TowerParams::OVER);

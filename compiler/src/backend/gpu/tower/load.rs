@@ -219,6 +219,33 @@ impl Producer {
         Some(Between(k.int(IntOp::Add, base, values)))
     }
 
+    /// Whether `this` holds and the rows of a batch, of `each` chunks, have the one that is `before` chunks behind the
+    /// thread's first one.
+    fn has_chunk(
+        &self,
+        k: &mut Kernel<'_>,
+        batch: &Batch<'_>,
+        this: Operand,
+        each: i64,
+        before: Operand,
+    ) -> Operand {
+        let mut has = this;
+        let chunk = k.int(IntOp::Add, self.first, before);
+        if let Some(Part { all, own }) = self.part {
+            let [first, end] = if batch.own { own } else { all };
+            let there = k.compare(IntCmp::Lt, chunk, end);
+            has = k.int(IntOp::And, has, there);
+            if first.as_int() != Some(0) {
+                let there = k.compare(IntCmp::Ge, chunk, first);
+                has = k.int(IntOp::And, has, there);
+            }
+        } else if each % self.threads != 0 {
+            let there = k.compare(IntCmp::Lt, chunk, Operand::i32(each as i32));
+            has = k.int(IntOp::And, has, there);
+        }
+        has
+    }
+
     fn copy_batch(
         &self,
         k: &mut Kernel<'_>,
@@ -244,30 +271,16 @@ impl Producer {
                 this = k.compare(IntCmp::Eq, self.group, Operand::i32(group as i32));
             }
             let rounds = div_ceil(each, self.threads);
-            // Whether the thread copies the chunk that is `before` chunks behind its first one.
             let copies = |k: &mut Kernel<'_>, before: Operand| {
-                let mut has = this;
-                let chunk = k.int(IntOp::Add, self.first, before);
-                if let Some(Part { all, own }) = self.part {
-                    let [first, end] = if batch.own { own } else { all };
-                    let there = k.compare(IntCmp::Lt, chunk, end);
-                    has = k.int(IntOp::And, has, there);
-                    if first.as_int() != Some(0) {
-                        let there = k.compare(IntCmp::Ge, chunk, first);
-                        has = k.int(IntOp::And, has, there);
-                    }
-                } else if each % self.threads != 0 {
-                    let there = k.compare(IntCmp::Lt, chunk, Operand::i32(each as i32));
-                    has = k.int(IntOp::And, has, there);
-                }
-                if let Some((Between(piece), needed)) = batch.needed {
-                    let values = CHUNK / context.bytes(1);
-                    let by = k.int(IntOp::Mul, before, Operand::i32(values as i32));
-                    let piece = Between(k.int(IntOp::Add, piece, by));
-                    let there = piece.lies(k, context, needed, values);
-                    has = k.int(IntOp::And, has, there);
-                }
-                has
+                let has = self.has_chunk(k, batch, this, each, before);
+                let Some((Between(piece), needed)) = batch.needed else {
+                    return has;
+                };
+                let values = CHUNK / context.bytes(1);
+                let by = k.int(IntOp::Mul, before, Operand::i32(values as i32));
+                let piece = Between(k.int(IntOp::Add, piece, by));
+                let there = piece.lies(k, context, needed, values);
+                k.int(IntOp::And, has, there)
             };
             let mut first = self.to;
             if self.part.is_some() || self.rounds > 1 {

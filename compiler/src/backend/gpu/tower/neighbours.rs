@@ -141,7 +141,7 @@ impl<'a> Neighbours<'a> {
     }
 
     /// Tells the neighbours of the thread's warp that it has ended the stage; in other blocks, they wait for `rows`
-    /// rows of values of `bytes` bytes, too. The threads of the warp have met.
+    /// rows of values of `bytes` bytes, too. The warp has passed a barrier.
     pub fn tell(&self, k: &mut Kernel<'_>, rows: usize, bytes: i64) {
         let lane = k.special(Special::Lane);
         let tells = k.compare(IntCmp::Below, lane, word(2));

@@ -35,12 +35,12 @@ pub(super) fn tower(
     let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
     let first = k.int(IntOp::Add, first, k.param(TowerParams::LEAD));
     wait(k, first);
-    sync.meet(k);
+    sync.barrier(k);
     let boundary = |k: &mut Kernel<'_>, from: Operand, until: Operand| {
         each_stage(k, from, until, stages, |k, number| {
             let next = k.int(IntOp::Add, number, Operand::i32(1));
             wait(k, next);
-            sync.fenced(k);
+            sync.fenced_barrier(k);
         });
     };
     boundary(k, task.first, task.interior[0]);
@@ -63,7 +63,7 @@ pub(super) fn tower(
         // The tower has stored the values that only it had, and rows are read from memory again.
         let next = k.int(IntOp::Mul, task.interior[1], Operand::i32(stages));
         wait(k, next);
-        sync.fenced(k);
+        sync.fenced_barrier(k);
     });
     boundary(k, task.interior[1], task.end);
 }
@@ -115,7 +115,7 @@ impl Produced<'_, '_> {
         producer.copy(k, context, period, &context.period().held);
         producer.waves.copy(k, context, self.words, from, 0);
         load::wait_for_copies(k, context);
-        sync.meet(k);
+        sync.barrier(k);
         if let Some(pipeline) = pipeline {
             pipeline.fill(k, 0);
         }
@@ -162,7 +162,7 @@ impl Produced<'_, '_> {
                     Some(pipeline) => pipeline.next(k),
                     None => {
                         load::wait_for_copies(k, context);
-                        sync.meet(k);
+                        sync.barrier(k);
                     }
                 }
             }

@@ -11,7 +11,7 @@
 //! runs one that comes earlier; one of another queue, when its own has none left, only while it runs none. Each block
 //! finds the end of each queue once; the last one that does so makes the queue ready for the next launch.
 
-use super::super::abi::{LIST_BYTES, QueueHeader, QueueLine, TaskWord, TowerParams};
+use super::super::abi::{QUEUE_BYTES, QueueHeader, QueueLine, TaskWord, TowerParams};
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::cluster::address_in;
@@ -125,7 +125,7 @@ impl Queues {
 /// A line of the queues.
 fn line(k: &mut Kernel<'_>, number: Operand) -> Operand {
     let wide = k.resize(number, Type::I64);
-    k.advance(k.param(TowerParams::QUEUES), wide, LIST_BYTES)
+    k.advance(k.param(TowerParams::QUEUES), wide, QUEUE_BYTES)
 }
 
 fn word(k: &mut Kernel<'_>, line: Operand, byte: i64) -> Operand {

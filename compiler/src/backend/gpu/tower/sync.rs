@@ -1,4 +1,4 @@
-//! Where the threads of a tower meet, and how compute threads go on from stage to stage.
+//! The barriers of a tower's threads, and how compute threads go on from stage to stage.
 
 use super::super::abi::{TaskWord, TowerParams};
 use super::super::ir::{Operand, Type};
@@ -21,40 +21,40 @@ pub(super) struct Sync<'a> {
     pub roles: Roles,
     pub cluster: Option<ClusterBarrier>,
     /// How compute threads go on from stage to stage of interior periods. `None`: copies end with the stage in which
-    /// they begin, and all meet there.
+    /// they begin, and a barrier follows.
     pub pipeline: Option<(Pipeline, Neighbours<'a>)>,
 }
 
 impl Sync<'_> {
     /// All threads that work on a tower wait for each other.
-    pub fn meet(&self, k: &mut Kernel<'_>) {
+    pub fn barrier(&self, k: &mut Kernel<'_>) {
         match self.cluster {
-            Some(cluster) => cluster.meet(k),
+            Some(cluster) => cluster.barrier(k),
             None => k.barrier_of(STAGE, self.roles.working()),
         }
     }
 
     /// The same, and all see stores of others to memory.
-    pub fn fenced(&self, k: &mut Kernel<'_>) {
+    pub fn fenced_barrier(&self, k: &mut Kernel<'_>) {
         match self.cluster {
-            Some(cluster) => cluster.fenced(k),
+            Some(cluster) => cluster.fenced_barrier(k),
             None => k.barrier_of(STAGE, self.roles.working()),
         }
     }
 
     /// All threads that run a tower, the poller's included.
-    fn meet_all(&self, k: &mut Kernel<'_>) {
+    fn tower_barrier(&self, k: &mut Kernel<'_>) {
         match self.cluster {
-            Some(_) => cluster::meet_all(k),
+            Some(_) => cluster::barrier_of_all(k),
             None => k.barrier_of(TOWER, self.roles.working() + WARP as u32),
         }
     }
 
     /// Waits until no thread needs the task before, shows the next one, and ends threads where there is none.
     pub fn begin(&self, k: &mut Kernel<'_>, words: Operand, show: impl FnOnce(&mut Kernel<'_>)) {
-        self.meet_all(k);
+        self.tower_barrier(k);
         show(k);
-        self.meet_all(k);
+        self.tower_barrier(k);
         let number = task::place(k, words, TaskWord::NUMBER);
         let number = k.load(Type::I32, number, 4, Access::Volatile);
         let ended = k.compare(IntCmp::Ge, number, k.param(TowerParams::COUNT));
@@ -70,7 +70,7 @@ impl Sync<'_> {
                 neighbours.wait(k);
                 pipeline.next(k);
             }
-            None => self.meet(k),
+            None => self.barrier(k),
         }
     }
 

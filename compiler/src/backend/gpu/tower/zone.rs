@@ -28,7 +28,7 @@ pub(super) type OfLane = BTreeMap<(ZoneId, CoefId), Operand>;
 pub(super) struct Zones {
     /// Where the period's origin is.
     origin: Predicate,
-    places: BTreeMap<ZoneId, Place>,
+    places: BTreeMap<ZoneId, StageZone>,
     /// The coefficients of an axis at the origin's index.
     coefs: [Option<Operand>; 2],
     /// Coefficients of the inner axis: the same for all rows.
@@ -40,7 +40,7 @@ pub(super) struct Zones {
 }
 
 /// A zone, as a stage sees it.
-struct Place {
+struct StageZone {
     /// Row 0 of the states of the origin's group at the thread's index, in the box that was chosen, or in the first
     /// one.
     states: RowPointers,
@@ -76,16 +76,16 @@ fn choosing(boxes: &[BoxLayout], rows: GroupBox) -> Option<Axis> {
         let first = ranges.next();
         ranges.all(|range| Some(range) == first)
     };
-    let apart = |axis: Axis, least: i64| {
+    let separate = |axis: Axis, least: i64| {
         let boxes = sorted(boxes, axis);
         let mut pairs = boxes.windows(2);
         pairs.all(|pair| pair[1].region[axis].lo - pair[0].region[axis].hi >= least)
     };
     let across = |(axis, rows): (Axis, Interval)| {
-        (same(Axis::INNER) && apart(axis, rows.len())).then_some(axis)
+        (same(Axis::INNER) && separate(axis, rows.len())).then_some(axis)
     };
     let found = ACROSS.into_iter().zip([rows.x, rows.y]).find_map(across);
-    let inner = ACROSS.into_iter().all(same) && apart(Axis::INNER, 0);
+    let inner = ACROSS.into_iter().all(same) && separate(Axis::INNER, 0);
     found.or(inner.then_some(Axis::INNER))
 }
 
@@ -153,7 +153,8 @@ pub(super) fn base(context: &Context<'_>, zone: &ZoneLayout, own: &BoxLayout) ->
 pub(super) fn pointer(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
-    [array, first]: [Operand; 2],
+    array: Operand,
+    first: Operand,
     at: &[(Operand, i64)],
 ) -> Operand {
     let mut to = k.advance(array, first, 1);
@@ -165,14 +166,14 @@ pub(super) fn pointer(
     to
 }
 
-impl Place {
+impl StageZone {
     fn new(
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
         zone: ZoneId,
         Predicate { at, plane }: Predicate,
-    ) -> Place {
+    ) -> StageZone {
         let layout = layout_of(context, zone);
         let rows = context.towers().alignments[context.alignment].rows();
         let axis = choosing(&layout.boxes, rows);
@@ -216,9 +217,9 @@ impl Place {
         };
         let strides = [(plane, layout.plane), (at[1], layout.group)];
         let array = context.states(k, layout);
-        let states = pointer(k, context, [array, first], &strides);
+        let states = pointer(k, context, array, first, &strides);
         let states = k.advance(states, lane.index, context.real.bytes());
-        Place {
+        StageZone {
             states: RowPointers::new(states),
             tests,
         }
@@ -253,9 +254,9 @@ impl Zones {
         context: &Context<'_>,
         lane: &Lane,
         zone: ZoneId,
-    ) -> &mut Place {
+    ) -> &mut StageZone {
         let origin = self.origin;
-        let new = || Place::new(k, context, lane, zone, origin);
+        let new = || StageZone::new(k, context, lane, zone, origin);
         self.places.entry(zone).or_insert_with(new)
     }
 
@@ -431,7 +432,7 @@ impl Zones {
         let at = self.origin.at[n];
         let find = || {
             let array = context.beside(k);
-            pointer(k, context, [array, first], &[(at, own.stride)])
+            pointer(k, context, array, first, &[(at, own.stride)])
         };
         let origin = *self.coefs[n].get_or_insert_with(find);
         let element = context.layout.axis_coef_element(axis, coef, by.array()[n]);

@@ -399,7 +399,7 @@ bandpart.done:
                 "  {name}.on = icmp sge i64 {z}, {}
   {name} = select i1 {name}.on, i64 {}, i64 {by}",
                 first(band, *lanes),
-                band.apart * bytes
+                band.distance * bytes
             )?;
             by = name;
         }

@@ -294,7 +294,8 @@ ends{n}:"
             writeln!(
                 self.out,
                 "  %ends{n}.z{i} = getelementptr i8, ptr %g, i64 {}
-  call void @llvm.masked.store.{suffix}.p0({vector} zeroinitializer, ptr align {bytes} %ends{n}.z{i}, <{lanes} x i1> %ends{n}.zero)",
+  call void @llvm.masked.store.{suffix}.p0({vector} zeroinitializer, ptr align {bytes} %ends{n}.z{i}, <{lanes} x i1> \
+  %ends{n}.zero)",
                 row * bytes
             )?;
         }
@@ -303,7 +304,8 @@ ends{n}:"
             writeln!(
                 self.out,
                 "  %ends{n}.t{i} = getelementptr i8, ptr %g, i64 {}
-  call void @llvm.masked.store.{suffix}.p0({vector} %ends{n}.v{i}.{value}, ptr align {bytes} %ends{n}.t{i}, <{lanes} x i1> %ends{n}.m{i})",
+  call void @llvm.masked.store.{suffix}.p0({vector} %ends{n}.v{i}.{value}, ptr align {bytes} %ends{n}.t{i}, <{lanes} \
+  x i1> %ends{n}.m{i})",
                 (piece.row + piece.first) * bytes
             )?;
         }

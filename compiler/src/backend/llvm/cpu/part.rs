@@ -117,7 +117,8 @@ tail:
             ),
             Lanes::Of(mask) => writeln!(
                 self.out,
-                "  call void @llvm.masked.store.{suffix}.p0({vector} {value}, ptr align {bytes} {to}, <{lanes} x i1> {mask})"
+                "  call void @llvm.masked.store.{suffix}.p0({vector} {value}, ptr align {bytes} {to}, <{lanes} x i1> \
+                 {mask})"
             ),
             Lanes::First(count) => {
                 let first: Vec<String> = (0..count).map(|i| format!("i32 {i}")).collect();

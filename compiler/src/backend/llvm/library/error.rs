@@ -29,7 +29,7 @@ pub enum Error {
     /// The object has no such symbol, or refers to one that does not exist.
     Symbol { name: String, message: String },
     /// A text that goes to LLVM has a zero byte in it.
-    ZeroByte { what: &'static str },
+    ZeroByte { name: &'static str },
 }
 
 impl fmt::Display for Error {
@@ -49,8 +49,8 @@ impl fmt::Display for Error {
             Self::Symbol { name, message } => {
                 write!(f, "compiled code has no usable symbol `{name}`: {message}")
             }
-            Self::ZeroByte { what } => {
-                write!(f, "the {what} for LLVM has a zero byte in it")
+            Self::ZeroByte { name } => {
+                write!(f, "the {name} for LLVM has a zero byte in it")
             }
         }
     }
@@ -124,8 +124,8 @@ thread_local! {
 pub(super) struct Work;
 
 impl Work {
-    pub fn on(what: String) -> Self {
-        WORK.with(|work| *work.borrow_mut() = what);
+    pub fn on(name: String) -> Self {
+        WORK.with(|work| *work.borrow_mut() = name);
         Self
     }
 }

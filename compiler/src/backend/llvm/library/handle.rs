@@ -21,9 +21,9 @@ use super::error::Error;
 use super::options::Level;
 use super::target::Target;
 
-/// A text for LLVM, ended by zero; `what` names it in the error.
-pub fn c_string(text: &str, what: &'static str) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::ZeroByte { what })
+/// A text for LLVM, ended by zero; `name` names it in the error.
+pub fn c_string(text: &str, name: &'static str) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| Error::ZeroByte { name })
 }
 
 /// Takes over a message of LLVM, which is freed.
@@ -169,7 +169,7 @@ impl<'a> Context<'a> {
     pub fn parse(&self, ir: &str) -> Result<Module<'_>, Error> {
         // LLVM's lexer would skip it or stop there.
         if ir.contains('\0') {
-            return Err(Error::ZeroByte { what: "IR" });
+            return Err(Error::ZeroByte { name: "IR" });
         }
         let buffer = Buffer::copy(self.api, ir.as_bytes());
         let (mut raw, mut message) = (ptr::null_mut(), ptr::null_mut());
