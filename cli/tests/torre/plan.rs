@@ -81,6 +81,40 @@ fn open_sizes_of_pyramids_suit_a_gpu() {
     );
 }
 
+/// Where no pyramid suits, the message speaks of the sizes that were given, not of sizes for processors, and of axes as
+/// the scheme calls them.
+#[test]
+fn refusals_of_open_pyramids_name_what_was_given() {
+    let refused = |schedule: &str, named: &str, reason: &str| {
+        let gpu = ["--backend", "cuda", "--target", "sm_90"];
+        let words = [&["plan", MAXWELL, "--schedule", schedule], &gpu[..]].concat();
+        let (status, _, errors) = command(&words);
+        assert_eq!(status, Some(1), "{errors}");
+        let named = format!("cannot run `{named}`: ");
+        assert!(
+            errors.contains(&named) && errors.contains(reason),
+            "{errors}"
+        );
+        assert!(!errors.contains("outer"), "{errors}");
+    };
+    refused("pyramid", "pyramid", "stay on the chip, which holds");
+    refused(
+        "pyramid(TH = 100)",
+        "pyramid(TH = 100)",
+        "a base with what it is computed from is 601 cells wide along x",
+    );
+    refused(
+        "pyramid(B = 100)",
+        "pyramid(B = 100)",
+        "is 106 cells wide along x",
+    );
+    refused(
+        "pyramid(B = 100, TH = 1, Z = 100)",
+        "pyramid(B = 100, TH = 1, Z = 100)",
+        "is 106 cells wide along x",
+    );
+}
+
 #[test]
 fn plans_are_written_for_people_and_for_programs() {
     // Measured once, so that both see the same machine.

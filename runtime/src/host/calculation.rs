@@ -178,7 +178,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) -> Result<(), NoThreads> {
+    ) -> Result<(), SetupError> {
         while self.steps < until && progress.guard.found().is_none() {
             let ready = self
                 .effects
@@ -196,7 +196,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) -> Result<(), NoThreads> {
+    ) -> Result<(), SetupError> {
         if let Order::Pyramids(program) = order {
             return self.run_pyramids(set, code, program, threads, until, progress);
         }
