@@ -488,8 +488,17 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
         if parts.is_empty() || self.calculation.is_after(self.steps) {
             return Ok(());
         }
-        for Part { region, .. } in parts {
-            self.collect(region[Axis::OUTER], region[Axis::MIDDLE])?;
+        // All values of a plane come together, once for all parts.
+        let mut rows_of: BTreeMap<i64, Interval> = BTreeMap::new();
+        for Part { region, .. } in parts.iter().filter(|part| !part.region.is_empty()) {
+            let [planes, rows] = [Axis::OUTER, Axis::MIDDLE].map(|axis| region[axis]);
+            for plane in planes.lo..planes.hi {
+                let all = rows_of.get(&plane).map_or(rows, |known| known.hull(rows));
+                rows_of.insert(plane, all);
+            }
+        }
+        for (plane, rows) in rows_of {
+            self.collect(Interval::new(plane, plane + 1), rows)?;
         }
         self.calculation.set_steps_of_parts(self.steps);
         Ok(())

@@ -519,12 +519,18 @@ impl DevicePlanner<'_> {
                 return Refusal::Patches(Misfit::Base { axis, needed, most });
             }
         }
-        let tiles = [0, 1, 2].map(|n| {
-            let widest = shapes.iter().map(|s| s.tile()[n]).max().unwrap_or(1);
-            div_ceil(layout.extent[AXES[n]], base[n].unwrap_or(widest))
+        let halo = self.halo(pyramid.height);
+        let tiles = shapes.iter().filter_map(|shape| {
+            let along = [0, 1, 2].map(|n| {
+                let room = shape.tile()[n] - halo[n].iter().sum::<i64>();
+                let own = base[n].unwrap_or(room);
+                (own >= 1).then(|| div_ceil(layout.extent[AXES[n]], own))
+            });
+            let [x, y, z] = along;
+            Some(x?.saturating_mul(y?).saturating_mul(z?))
         });
         let (tiles, most) = (
-            tiles.iter().product(),
+            tiles.min().unwrap_or(0),
             self.most_at_once(MOST_BLOCKS_IN_SPACE),
         );
         if !self.has_patches() && tiles > most {
