@@ -1,7 +1,7 @@
 //! Reductions and states over time: taken from the values of a simulation at pauses.
 //!
-//! A pause after each recorded step costs as much as a volume: time blocks end there, and a GPU brings the values to
-//! the host.
+//! A pause after each recorded step costs as much as a volume: time blocks end there, and a GPU brings the values that
+//! are read to the host.
 
 use super::fields::state_value;
 use crate::simulation::{Part, PartOf, Simulation, Value, Values};
