@@ -12,6 +12,7 @@ mod cone;
 mod device;
 mod devices;
 mod emit;
+mod exhausted;
 mod explain;
 mod failure;
 mod format;

@@ -10,6 +10,7 @@ pub mod output;
 pub mod plan;
 pub mod program;
 pub mod rates;
+pub mod room;
 pub mod run;
 pub mod simulation;
 pub mod timeline;

@@ -57,6 +57,8 @@ struct State {
     readings_begun: u64,
     /// The most that were under way at a time.
     readings_together: usize,
+    /// Bytes that the host has read, but for copies of queues.
+    bytes_read: u64,
 }
 
 /// Queues of work beside the device's own. Their operations run when a thread waits, one after the other, from any
@@ -144,6 +146,11 @@ impl Interpreted {
         self.machine().devices[self.number].readings_together
     }
 
+    /// Bytes that the host has read, but for copies of queues.
+    pub fn bytes_read(&self) -> u64 {
+        self.machine().devices[self.number].bytes_read
+    }
+
     /// Lets no kernel be started after `launches` launches.
     pub fn fail_after(&self, launches: u64) {
         self.machine().devices[self.number].last = Some(launches);
@@ -204,6 +211,11 @@ impl InterpretedPeers {
     /// Lets queues take their turns in another order.
     pub fn reseed(&self, seed: u64) {
         self.devices[0].reseed(seed);
+    }
+
+    /// Bytes that the host has read from all devices, but for copies of queues.
+    pub fn bytes_read(&self) -> u64 {
+        self.devices.iter().map(Interpreted::bytes_read).sum()
     }
 
     /// How often queues took turns.
@@ -467,7 +479,10 @@ impl device::Device for Interpreted {
     }
 
     fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.with(|own| own.read(from, bytes))
+        self.with(|own| {
+            own.bytes_read += bytes.len() as u64;
+            own.read(from, bytes)
+        })
     }
 
     fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError> {

@@ -232,6 +232,58 @@ fn files_beyond_the_limit_of_the_system_are_an_error() {
     assert!(!left.keys().any(|name| is_temporary(name)), "{left:?}");
 }
 
+/// Under any limit of addresses a run succeeds, or says that it gets no memory; it is never aborted.
+#[test]
+fn memory_that_cannot_be_had_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let large = "  domain 2000 x 2000\n  steps 1\n";
+    for (body, schedule, expected) in [
+        // Tables of a source.
+        ("  source u += sin(x * t)", "layerwise", "beside the fields"),
+        // A list of all values that do not change.
+        ("  output volume c", "layerwise", "beside the fields"),
+        // A second array.
+        (
+            "",
+            "pyramid(B = 64, TH = 1)",
+            "for the fields cannot be had",
+        ),
+    ] {
+        let source = program(folder.path(), &format!("{large}{body}"));
+        let mut messages = String::new();
+        let mut limit = 80_000;
+        loop {
+            let script = format!("ulimit -v {limit}; exec \"$0\" \"$@\"");
+            let output = Command::new("sh")
+                .args(["-c", &script, env!("CARGO_BIN_EXE_torre")])
+                .args(["run", "--quiet", "--backend", "interp", "--threads", "1"])
+                .args(["--schedule", schedule, "--overwrite", "--out"])
+                .args([&out, &source])
+                .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+                .env("TORRE_RATES", "modelled")
+                .output()
+                .unwrap();
+            let error = String::from_utf8_lossy(&output.stderr);
+            if output.status.code() == Some(0) {
+                break;
+            }
+            // Below some limit the program cannot be loaded.
+            let told = output.status.code() == Some(1) && error.contains("E0806");
+            let loaded = output.status.code() != Some(127);
+            assert!(
+                told || !loaded,
+                "{limit} kB, {body}: {:?} {error}",
+                output.status
+            );
+            messages.push_str(&error);
+            limit += 12_000;
+            assert!(limit < 2_000_000, "{body}: {error}");
+        }
+        assert!(messages.contains(expected), "{body}: {messages}");
+    }
+}
+
 #[test]
 fn threads_that_cannot_be_started_are_an_error() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,24 +14,32 @@ fn command(words: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
-/// Pyramids are planned step by step, so that their height is bounded.
+/// Time blocks are planned step by step, so that their heights are bounded, and whole, in all shapes.
 #[test]
-fn pyramids_of_any_height_are_refused() {
-    for schedule in [
-        "pyramid(B = 16, TH = 1e6)",
-        "pyramid(B = 16, TH = 16385)",
-        "pyramid(TH = 4..900000)",
-        "(x, y): pyramid(base = 32) height 1000000",
+fn heights_beyond_a_bound_and_parts_of_steps_are_refused() {
+    let (wave, high) = ("examples/02-wave2d.torre", "at most 16384 steps high");
+    let whole = "a height is a whole number of steps, at least 1";
+    for (example, schedule, message) in [
+        (wave, "pyramid(B = 16, TH = 1e6)", high),
+        (wave, "pyramid(B = 16, TH = 16385)", high),
+        (wave, "pyramid(TH = 4..900000)", high),
+        (wave, "(x, y): pyramid(base = 32) height 1000000", high),
+        (wave, "diamond(P = 32, TH = 16385)", high),
+        (wave, "skewed(P = 32, TH = 1e12)", high),
+        (wave, "x: diamond(P = 32) height 8..20000", high),
+        (MAXWELL, "torre(D = 2, TH = 16385)", high),
+        (MAXWELL, "torre(D = 2, TH = 16.5)", whole),
+        (MAXWELL, "torre(D = 2, TH = 0)", whole),
+        (wave, "pyramid(B = 16, TH = 5/2)", whole),
+        (wave, "x: diamond(P = 32) height 1/2", whole),
     ] {
-        let example = "examples/02-wave2d.torre";
         let (status, _, errors) = command(&["plan", example, "--schedule", schedule]);
         assert_eq!(status, Some(1), "{schedule}: {errors}");
         assert!(errors.contains("E0851"), "{schedule}: {errors}");
-        assert!(
-            errors.contains("at most 16384 steps"),
-            "{schedule}: {errors}"
-        );
+        assert!(errors.contains(message), "{schedule}: {errors}");
     }
+    let (status, _, errors) = command(&["plan", wave, "--schedule", "diamond(P = 32, TH = 16384)"]);
+    assert_eq!(status, Some(0), "{errors}");
 }
 
 /// Sizes of pyramids that are left open are chosen for the GPU, not from the list for processors.
@@ -70,6 +78,40 @@ fn open_sizes_of_pyramids_suit_a_gpu() {
     assert!(
         plane.starts_with("pyramid(B = 24, TH = ") && !plane.contains("Z = 0"),
         "{plane}"
+    );
+}
+
+/// Where no pyramid suits, the message speaks of the sizes that were given, not of sizes for processors, and of axes as
+/// the scheme calls them.
+#[test]
+fn refusals_of_open_pyramids_name_what_was_given() {
+    let refused = |schedule: &str, named: &str, reason: &str| {
+        let gpu = ["--backend", "cuda", "--target", "sm_90"];
+        let words = [&["plan", MAXWELL, "--schedule", schedule], &gpu[..]].concat();
+        let (status, _, errors) = command(&words);
+        assert_eq!(status, Some(1), "{errors}");
+        let named = format!("cannot run `{named}`: ");
+        assert!(
+            errors.contains(&named) && errors.contains(reason),
+            "{errors}"
+        );
+        assert!(!errors.contains("outer"), "{errors}");
+    };
+    refused(
+        "pyramid",
+        "pyramid",
+        "registers for the values of a pyramid",
+    );
+    refused(
+        "pyramid(TH = 100)",
+        "pyramid(TH = 100)",
+        "cells wide along x",
+    );
+    refused("pyramid(B = 100)", "pyramid(B = 100)", "cells wide along x");
+    refused(
+        "pyramid(B = 100, TH = 1, Z = 100)",
+        "pyramid(B = 100, TH = 1, Z = 100)",
+        "cells wide along x",
     );
 }
 

@@ -71,7 +71,8 @@ pub enum Misfit {
     Length,
     /// A base with its halo has more cells along an axis than a tile.
     Base {
-        axis: Axis,
+        /// As the scheme calls it.
+        axis: String,
         needed: i64,
         most: i64,
     },
@@ -493,7 +494,7 @@ fn cut(
     let base = asked.unwrap_or(room).min(extent);
     match room < base.max(1) {
         true => Err(Misfit::Base {
-            axis,
+            axis: scheme.grid.axis_name(axis).to_owned(),
             needed: base.max(1) + halo.iter().sum::<i64>(),
             most: cells,
         }),

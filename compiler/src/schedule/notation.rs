@@ -42,8 +42,9 @@ struct Reader<'a> {
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Steps that a pyramid is high, at most: its planning takes time and memory for each of them.
-const MOST_PYRAMID_STEPS: i64 = 1 << 14;
+/// Steps that a time block is high, at most: pyramids, and towers and tables of a GPU, are planned step by step, while
+/// the rate of a tile hardly rises behind some hundred steps.
+const MOST_STEPS: i64 = 1 << 14;
 
 /// Steps that pyramids try: redundant work grows with them.
 const PYRAMID_HEIGHTS: [i64; 4] = [2, 4, 8, 16];
@@ -155,9 +156,6 @@ impl Reader<'_> {
             };
         }
         let parts = self.parts(&out)?;
-        if let (Parts::Pyramids(_), Some(height)) = (&parts, out.height) {
-            self.bounded(&out.sizes[height], schedule.name.span)?;
-        }
         let heights: &[i64] = match parts {
             Parts::Tiles(_) => &[4, 8, 16, 32],
             Parts::Pyramids(_) => &PYRAMID_HEIGHTS,
@@ -256,18 +254,28 @@ impl Reader<'_> {
         }
     }
 
-    /// The height of pyramids is bounded: they are planned step by step.
-    fn bounded(&self, height: &Size, span: Span) -> Result<()> {
-        let most = Rational::from(MOST_PYRAMID_STEPS);
-        match height.values.iter().find(|v| **v > most) {
-            None => Ok(()),
-            Some(v) => {
+    /// The height of time blocks, in whole steps and bounded.
+    fn steps(&self, name: &str, value: &ast::ScheduleValue, span: Span) -> Result<Size> {
+        let given = match value {
+            ast::ScheduleValue::Expr(e) => vec![e],
+            ast::ScheduleValue::Auto => Vec::new(),
+            ast::ScheduleValue::Range(a, b) => vec![a, b],
+        };
+        for e in given {
+            if let Some(n) = number(e).filter(|n| *n > MOST_STEPS as f64) {
                 let message = format!(
-                    "pyramids are at most {MOST_PYRAMID_STEPS} steps high, and this height is {v}"
+                    "time blocks are at most {MOST_STEPS} steps high, and this height is {n}"
                 );
-                Err(self.error(span, message, "too high"))
+                return Err(self.error(e.span, message, "too high"));
             }
         }
+        let size = self.size(name, value, span)?;
+        let whole = |h: &Rational| h.den() == 1 && *h >= Rational::ONE;
+        if !size.values.iter().all(whole) {
+            let message = "a height is a whole number of steps, at least 1";
+            return Err(self.error(span, message, "here"));
+        }
+        Ok(size)
     }
 
     fn axes(&self, level: &ast::ScheduleLevel) -> Result<Vec<Axis>> {
@@ -412,15 +420,7 @@ impl Reader<'_> {
                 "all levels share one height",
             ));
         }
-        let size = self.size("height", value, span)?;
-        let whole = |h: &Rational| h.den() == 1 && *h >= Rational::ONE;
-        if !size.values.iter().all(whole) {
-            return Err(self.error(
-                span,
-                "a height is a whole number of steps, at least 1",
-                "here",
-            ));
-        }
+        let size = self.steps("height", value, span)?;
         out.height = Some(out.sizes.len());
         out.sizes.push(size);
         Ok(())

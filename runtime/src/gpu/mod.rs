@@ -38,6 +38,7 @@ mod pipelined;
 pub mod queues;
 mod recorder;
 mod records;
+mod runs;
 mod simulation;
 pub mod step_tables;
 mod striped;

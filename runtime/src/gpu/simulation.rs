@@ -12,15 +12,17 @@ use super::interruptions::Interruptions;
 use super::lookout::{self, Lookout};
 use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
+use super::runs;
 use super::step_tables::slice_place;
 use super::time_blocks::TimeBlocks;
 use super::transfer;
 use super::waves::WaveStream;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress, threads};
-use crate::simulation::{RunError, Simulation, Value, Values, cell_stages_per_step};
+use crate::simulation::{Part, RunError, Simulation, Value, Values, cell_stages_per_step};
 use recording::Waiting;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -76,8 +78,8 @@ pub struct OnDevice<'a, T> {
     home: Address,
     /// The second array for time blocks of pyramids, once there were some; `None` where there is no memory for it.
     second: OnceLock<Option<Address>>,
-    /// A copy of the array that is read while steps go on, once there was one.
-    shadow: Option<Address>,
+    /// Memory for copies of values that are read while steps go on, and its bytes, once there were some.
+    shadow: Option<(Address, u64)>,
     /// Steps done, as callers see them.
     steps: u64,
     /// Steps that the device was asked for.
@@ -96,7 +98,7 @@ pub struct OnDevice<'a, T> {
     /// Place and capacity in steps.
     waves: (Address, u64),
     /// Steps whose waves are on the device.
-    waves_of: std::ops::Range<u64>,
+    waves_of: Range<u64>,
     /// The same waves as bytes.
     wave_bytes: Vec<u8>,
     /// Whole steps of all probes.
@@ -358,21 +360,87 @@ impl<'a, T: Value> OnDevice<'a, T> {
             && lookout.is_none_or(|lookout| lookout.has_room(self.scheme()))
     }
 
-    /// Begins to read a copy of the values as they are now; `None` where there is no room for one.
-    fn begin_copy(&mut self) -> Result<Option<Reading>, DeviceError> {
-        let bytes = self.calculation.array().len() as u64;
+    /// Begins to read a copy of runs of the array as they are now; `None` where there is no room for one.
+    fn begin_copy(&mut self, runs: &[Range<usize>]) -> Result<Option<Reading>, DeviceError> {
+        let bytes = runs::bytes(runs);
         let shadow = match self.shadow {
-            Some(shadow) => shadow,
-            // Some memory is left for later uses.
-            None if bytes > self.device.free_memory()? / 4 * 3 => return Ok(None),
-            None => match self.device.take(bytes) {
-                Err(DeviceError::Memory { .. }) => return Ok(None),
-                taken => taken?,
-            },
+            Some((shadow, size)) if size >= bytes => shadow,
+            smaller => {
+                if let Some((shadow, _)) = smaller {
+                    self.shadow = None;
+                    self.device.give_back(shadow)?;
+                }
+                // Some memory is left for later uses.
+                if bytes > self.device.free_memory()? / 4 * 3 {
+                    return Ok(None);
+                }
+                match self.device.take(bytes) {
+                    Err(DeviceError::Memory { .. }) => return Ok(None),
+                    taken => taken?,
+                }
+            }
         };
-        self.shadow = Some(shadow);
-        self.device.copy(self.array, shadow, bytes)?;
+        self.shadow = self.shadow.or(Some((shadow, bytes)));
+        let mut to = shadow;
+        for run in runs {
+            let bytes = run.len() as u64;
+            self.device
+                .copy(self.array.offset(run.start as i64), to, bytes)?;
+            to = to.offset(bytes as i64);
+        }
         self.device.begin_read(shadow, bytes).map(Some)
+    }
+
+    /// Ends to read them.
+    fn end_copy(&mut self, copy: Reading, runs: &[Range<usize>]) -> Result<(), DeviceError> {
+        let array = self.calculation.array_mut();
+        if let [run] = runs {
+            return self.device.end_read(copy, &mut array[run.clone()]);
+        }
+        let mut bytes = vec![0; runs::bytes(runs) as usize];
+        self.device.end_read(copy, &mut bytes)?;
+        let mut rest = &bytes[..];
+        for run in runs {
+            let (own, after) = rest.split_at(run.len());
+            array[run.clone()].copy_from_slice(own);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// The runs of the array that the host lacks of some values.
+    fn lacking(&self, values: &Values) -> Vec<Range<usize>> {
+        let calculation = &self.calculation;
+        match values {
+            _ if calculation.is_after(self.steps) => Vec::new(),
+            Values::All => std::iter::once(0..calculation.array().len()).collect(),
+            Values::Parts(parts) => {
+                let (scheme, layout) = (calculation.scheme, &calculation.layout);
+                runs::runs(scheme, layout, self.steps, parts)
+            }
+        }
+    }
+
+    /// Brings runs of the array back, when nothing has begun after them.
+    fn fetch_runs(&mut self, runs: &[Range<usize>]) -> Result<(), DeviceError> {
+        if !runs.is_empty() && self.asked != self.steps {
+            return Err(too_late("reading values"));
+        }
+        for run in runs {
+            let from = self.array.offset(run.start as i64);
+            let to = &mut self.calculation.array_mut()[run.clone()];
+            self.device.read(from, to)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that the host has some values.
+    fn note(&mut self, values: &Values) {
+        match values {
+            Values::All => self.calculation.set_steps(self.steps),
+            Values::Parts(parts) if parts.is_empty() => {}
+            Values::Parts(_) => self.calculation.set_steps_of_parts(self.steps),
+        }
     }
 
     /// Whether the device has the waves of the next step.
@@ -459,32 +527,34 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
 
     #[inline(never)]
     fn fetch(&mut self) -> Result<(), RunError> {
-        if self.calculation.steps() != self.steps {
-            if self.asked != self.steps {
-                return Err(too_late("reading values").into());
-            }
-            self.device.read(self.array, self.calculation.array_mut())?;
-            self.calculation.set_steps(self.steps);
-        }
+        self.fetch_runs(&self.lacking(&Values::All))?;
+        self.note(&Values::All);
         Ok(())
     }
 
     #[inline(never)]
-    fn go_on(&mut self, until: u64, values: Values) -> Result<(), RunError> {
-        let wanted = values == Values::Wanted;
-        let copy = match wanted && self.calculation.steps() != self.steps {
-            true => self.begin_copy()?,
-            false => None,
+    fn fetch_parts(&mut self, parts: &[Part]) -> Result<(), RunError> {
+        let values = Values::Parts(parts.to_vec());
+        self.fetch_runs(&self.lacking(&values))?;
+        self.note(&values);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn go_on(&mut self, until: u64, values: &Values) -> Result<(), RunError> {
+        let runs = self.lacking(values);
+        let copy = match runs.is_empty() {
+            true => None,
+            false => self.begin_copy(&runs)?,
         };
-        if wanted && copy.is_none() {
-            self.fetch()?;
+        if copy.is_none() {
+            self.fetch_runs(&runs)?;
         }
         self.begin(until)?;
         if let Some(copy) = copy {
-            let array = self.calculation.array_mut();
-            self.device.end_read(copy, array)?;
-            self.calculation.set_steps(self.steps);
+            self.end_copy(copy, &runs)?;
         }
+        self.note(values);
         Ok(())
     }
 

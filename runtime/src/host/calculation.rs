@@ -35,6 +35,8 @@ pub struct Calculation<'a, T> {
     pub(super) ghosts: Ghosts,
     pub(super) effects: Effects,
     pub(super) steps: u64,
+    /// Whether all of the array is after that number of steps: parts may have come from a device.
+    whole: bool,
     /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid. The speed
     /// depends on it, no result does.
     pub kept: u64,
@@ -109,6 +111,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             ghosts,
             effects,
             steps: 0,
+            whole: true,
             kept: KEPT,
             buffers: None,
             precision: std::marker::PhantomData,
@@ -148,6 +151,18 @@ impl<'a, T: Real> Calculation<'a, T> {
     /// Says after how many steps the array is.
     pub fn set_steps(&mut self, steps: u64) {
         self.steps = steps;
+        self.whole = true;
+    }
+
+    /// Says after how many steps parts of the array are, while the rest is older.
+    pub fn set_steps_of_parts(&mut self, steps: u64) {
+        self.whole &= self.steps == steps;
+        self.steps = steps;
+    }
+
+    /// Whether all of the array is after some number of steps.
+    pub fn is_after(&self, steps: u64) -> bool {
+        self.whole && self.steps == steps
     }
 
     /// Runs until `until` steps are done, with kernels compiled for this calculation's layout, or for that of the
@@ -163,7 +178,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) -> Result<(), NoThreads> {
+    ) -> Result<(), SetupError> {
         while self.steps < until && progress.guard.found().is_none() {
             let ready = self
                 .effects
@@ -181,7 +196,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) -> Result<(), NoThreads> {
+    ) -> Result<(), SetupError> {
         if let Order::Pyramids(program) = order {
             return self.run_pyramids(set, code, program, threads, until, progress);
         }

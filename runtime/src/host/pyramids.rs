@@ -8,7 +8,7 @@
 //! Sources act in every copy of a value; probes and slices record the copy in the base that owns it. Around periodic
 //! ends, a tile holds several *views* of the domain: the domain itself, and the domain moved by its length.
 
-use super::calculation::Calculation;
+use super::calculation::{Calculation, SetupError};
 use super::effects::{AdvancedRow, AdvancedRows, EffectContext, Effects};
 use super::engine::Progress;
 use super::ghosts::Ghosts;
@@ -39,15 +39,21 @@ impl Buffers {
         layout: &Layout,
         program: &PyramidProgram,
         threads: usize,
-    ) -> io::Result<Buffers> {
-        let mut second = Memory::new(layout)?;
+    ) -> Result<Buffers, SetupError> {
+        let made = || -> io::Result<Buffers> {
+            let second = Memory::new(layout)?;
+            let own = (0..threads).map(|_| Memory::new(&program.layout));
+            let own = own.collect::<io::Result<_>>()?;
+            Ok(Buffers { second, own })
+        };
+        let mut made = made().map_err(|error| {
+            let own = program.layout.bytes().saturating_mul(threads as u64);
+            let bytes = layout.bytes().saturating_add(own);
+            SetupError::Memory { bytes, error }
+        })?;
         // Coefficients are never stored again.
-        second.content_mut().copy_from_slice(first.content());
-        let own = (0..threads).map(|_| Memory::new(&program.layout));
-        Ok(Buffers {
-            second,
-            own: own.collect::<io::Result<_>>()?,
-        })
+        made.second.content_mut().copy_from_slice(first.content());
+        Ok(made)
     }
 
     fn serves(&self, program: &PyramidProgram, threads: usize) -> bool {
@@ -70,15 +76,14 @@ impl<T: Real> Calculation<'_, T> {
         threads: usize,
         until: u64,
         progress: &Progress,
-    ) -> Result<(), NoThreads> {
+    ) -> Result<(), SetupError> {
         assert_eq!(set.layout, program.layout);
         let threads = (threads as u64).min(program.count()).max(1) as usize;
         let kept = self.buffers.take().filter(|b| b.serves(program, threads));
-        let mut buffers = kept.unwrap_or_else(|| {
-            let made = Buffers::new(&self.memory, &self.layout, program, threads);
-            // The caller has made sure that there is memory for it.
-            made.unwrap_or_else(|_| std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>()))
-        });
+        let mut buffers = match kept {
+            Some(kept) => kept,
+            None => Buffers::new(&self.memory, &self.layout, program, threads)?,
+        };
         // Within a tile, values around a periodic end are computed.
         let mut open = self.scheme.clone();
         for axis in Axis::ALL.into_iter().filter(|&a| program.unrolled[a]) {

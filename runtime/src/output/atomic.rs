@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use folder::AtomicFolder;
 pub use leftovers::{remove_leftovers, remove_leftovers_of};
-pub use live::abandon;
+pub use live::{abandon, try_abandon};
 pub(super) use live::{unwatch, watch};
 pub use name::SUFFIX;
 

@@ -15,6 +15,7 @@ use super::array::{self, Element, ElementType, Rows, count};
 use super::atomic::AtomicFile;
 use super::error::{Attempt, Cause, FileError};
 use super::open::open;
+use crate::room::try_list;
 
 /// Writes an array, streamed, under a temporary name until it is complete.
 pub fn write<T: Element>(path: &Path, rows: &(impl Rows<T> + ?Sized)) -> Result<(), FileError> {
@@ -167,8 +168,7 @@ impl<R: Read + Seek> NpyReader<R> {
         for axis in (1..shape.len()).rev() {
             strides[axis - 1] = strides[axis].saturating_mul(shape[axis]);
         }
-        let mut all = Vec::new();
-        all.try_reserve_exact(self.count).map_err(|_| {
+        let mut all = try_list(self.count).map_err(|_| {
             FileError::new(&self.path, Attempt::Read, Cause::Npy(NpyFault::TooLarge))
         })?;
         all.resize(self.count, T::default());

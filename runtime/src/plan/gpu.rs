@@ -183,7 +183,10 @@ impl<'a> DevicePlanner<'a> {
         };
         let is_complete = *template != Template::Auto && !found.is_empty();
         let members = if is_complete { Vec::new() } else { members };
-        let mut refused = None;
+        let mut refused = match template {
+            Template::Tiled(tiled) if !is_complete => self.no_open_patches(tiled),
+            _ => None,
+        };
         for (name, schedule) in members {
             match self.member(name, schedule) {
                 Ok(choice) => found.push(choice),

@@ -25,8 +25,8 @@ mod setup;
 pub mod verify;
 
 pub use crate::simulation::{
-    Compiled, Difference, Literal, RunError, Simulation, Value, Values, cell_stages_per_step,
-    next_volume,
+    Compiled, Difference, Literal, Part, PartOf, RunError, Simulation, Value, Values,
+    cell_stages_per_step, next_volume,
 };
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
@@ -126,12 +126,12 @@ pub fn execute<T: Value>(
         }
         let pictures = simulation.take_pictures();
         let ended = simulation.steps() >= steps;
-        let values = match check.is_some() || values_are_due(simulation, &company) {
-            true => Values::Wanted,
-            false => Values::Unwanted,
-        };
         if !ended {
-            simulation.go_on(next_stop(simulation, &company), values)?;
+            let values = match check {
+                Some(_) => Values::All,
+                None => values_due(simulation, &company),
+            };
+            simulation.go_on(next_stop(simulation, &company), &values)?;
         }
         let mut counts = Vec::new();
         if ended {
@@ -198,13 +198,21 @@ fn settle<T: Value>(
     simulation.settle(&records)
 }
 
-/// Whether fields are written after the current step.
-fn values_are_due<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) -> bool {
+/// The values from which results are made after the current step, which is not the last one.
+fn values_due<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) -> Values {
     let (step, problem) = (simulation.steps(), simulation.problem());
     let checkpoint = company.checkpoints;
-    company.series.is_some() && series::is_due(problem, step)
-        || checkpoint.is_some_and(|c| c.due(step, problem.steps))
-        || company.outputs.is_some_and(|o| o.due(problem, step))
+    if checkpoint.is_some_and(|c| c.due(step, problem.steps)) {
+        return Values::All;
+    }
+    let recorded = match company.series {
+        Some(_) => series::values_due(simulation.scheme(), problem, step),
+        None => Values::nothing(),
+    };
+    match company.outputs {
+        Some(_) => recorded.and(Values::Parts(outputs::parts_due(problem, step))),
+        None => recorded,
+    }
 }
 
 /// The step at which the run has to pause next.

@@ -31,7 +31,7 @@ use crate::output::checksum::Xxh64;
 use crate::output::npy;
 use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::RunError;
-use crate::simulation::{Simulation, Value};
+use crate::simulation::{Part, PartOf, Simulation, Value};
 use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -228,12 +228,6 @@ impl Outputs {
     /// Notes that a file is there.
     fn note(&self, name: &str) {
         self.written.borrow_mut().insert(name.to_owned());
-    }
-
-    /// Whether something is taken from the values after a step.
-    pub fn due(&self, problem: &Problem, step: u64) -> bool {
-        let due = |o: &Output| o.needs_values() && step.is_multiple_of(o.every);
-        step >= problem.steps && self.save_final || problem.outputs.iter().any(due)
     }
 
     /// Writes slices and volumes of the start values, if they are wanted.
@@ -494,6 +488,20 @@ impl Outputs {
         }
         Ok(())
     }
+}
+
+/// The values of the outputs that are taken from them after a step.
+pub(super) fn parts_due(problem: &Problem, step: u64) -> Vec<Part> {
+    let outputs = problem.outputs.iter();
+    let due = outputs.filter(|o| o.needs_values() && step.is_multiple_of(o.every));
+    let part = |output: &Output| Part {
+        of: match output.state {
+            Some(state) => PartOf::State(state),
+            None => PartOf::Newest(output.component),
+        },
+        region: output.region,
+    };
+    due.map(part).collect()
 }
 
 /// The folder of an output's files.

@@ -1,14 +1,15 @@
 //! Reductions and states over time: taken from the values of a simulation at pauses.
 //!
-//! A pause after each recorded step costs as much as a volume: time blocks end there, and a GPU brings the values to
-//! the host.
+//! A pause after each recorded step costs as much as a volume: time blocks end there, and a GPU brings the values that
+//! are read to the host.
 
 use super::fields::state_value;
-use crate::simulation::{Simulation, Value};
+use crate::simulation::{Part, PartOf, Simulation, Value, Values};
 use std::cell::RefCell;
-use torre_compiler::problem::{Problem, Series};
+use torre_compiler::lattice::{Interval, PerAxis};
+use torre_compiler::problem::{Problem, Series, SeriesTerm};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::ComponentId;
+use torre_compiler::scheme::{ComponentId, Op, Read, Scheme};
 use torre_compiler::series::{Partial, RowValues, plane, planes, total};
 use torre_compiler::statics::Files;
 
@@ -94,9 +95,39 @@ fn intervals(problem: &Problem) -> impl Iterator<Item = u64> + '_ {
     problem.series.iter().map(|s| s.every).chain(states)
 }
 
-/// Whether something is recorded after a step.
-pub fn is_due(problem: &Problem, step: u64) -> bool {
-    step > 0 && intervals(problem).any(|every| step.is_multiple_of(every))
+/// The values from which something is recorded after a step.
+pub fn values_due(scheme: &Scheme, problem: &Problem, step: u64) -> Values {
+    let due = |every: u64| step > 0 && step.is_multiple_of(every);
+    let series = problem.series.iter().filter(|series| due(series.every));
+    let terms = series.flat_map(|series| &series.terms);
+    let reduced = terms.map(|term| term_values(scheme, term));
+    let states = problem.state_probes.iter().filter(|p| due(p.every));
+    let states = states.map(|probe| Part {
+        of: PartOf::State(probe.state),
+        region: probe.at.map(|i| Interval::new(i, i + 1)),
+    });
+    reduced.fold(Values::Parts(states.collect()), Values::and)
+}
+
+/// The values that a term reads: boxes, if all of them are newest ones within the domain.
+fn term_values(scheme: &Scheme, term: &SeriesTerm) -> Values {
+    let part = |read: &Read| {
+        let extent = scheme.extent(read.component);
+        let region = PerAxis::from_fn(|axis| {
+            let by = i64::from(read.offset[axis]);
+            let Interval { lo, hi } = term.region[axis];
+            Interval::new(lo + by, hi + by)
+        });
+        let inside = read.age == 0 && region.intersect(extent) == region;
+        let of = PartOf::Newest(read.component);
+        inside.then_some(Part { of, region })
+    };
+    let reads = term.body.ops.iter().filter_map(|op| match op {
+        Op::Read(read) => Some(part(read)),
+        _ => None,
+    });
+    let parts: Option<Vec<Part>> = reads.collect();
+    parts.map_or(Values::All, Values::Parts)
 }
 
 /// The next step behind `steps` after which something is recorded.

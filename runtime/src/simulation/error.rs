@@ -44,7 +44,10 @@ impl From<DeviceError> for RunError {
 
 impl From<SetupError> for RunError {
     fn from(error: SetupError) -> Self {
-        RunError::Setup(error)
+        match error {
+            SetupError::Threads(error) => RunError::Threads(error),
+            error => RunError::Setup(error),
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod device_error;
 mod error;
+mod values;
 
 pub use device_error::DeviceError;
 pub use error::{Difference, RunError};
+pub use values::{Part, PartOf, Values};
 
 use crate::host::guard::{BlowUp, irregular};
 use crate::host::receivers::{Picture, slice_shape};
@@ -38,13 +40,6 @@ impl Value for f64 {
     }
 }
 
-/// Whether the values of a calculation are wanted before it goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Values {
-    Wanted,
-    Unwanted,
-}
-
 /// A calculation in progress.
 pub trait Simulation<T>: Sync {
     fn scheme(&self) -> &Scheme;
@@ -67,13 +62,20 @@ pub trait Simulation<T>: Sync {
     fn fetch(&mut self) -> Result<(), RunError> {
         Ok(())
     }
+    /// Brings at least these values; the others may be older ones until [`Simulation::fetch`] is called.
+    fn fetch_parts(&mut self, parts: &[Part]) -> Result<(), RunError> {
+        match parts.is_empty() {
+            true => Ok(()),
+            false => self.fetch(),
+        }
+    }
     /// Begins with the steps up to `until`, where they can be done while the calculation is looked at as it is now, and
-    /// fetches the values first if they are wanted. Until [`Simulation::run`] is called, with the same step, everything
+    /// fetches the wanted values first. Until [`Simulation::run`] is called, with the same step, everything
     /// stays as if nothing had begun.
-    fn go_on(&mut self, _until: u64, values: Values) -> Result<(), RunError> {
+    fn go_on(&mut self, _until: u64, values: &Values) -> Result<(), RunError> {
         match values {
-            Values::Wanted => self.fetch(),
-            Values::Unwanted => Ok(()),
+            Values::All => self.fetch(),
+            Values::Parts(parts) => self.fetch_parts(parts),
         }
     }
     /// Whether it keeps states from which a run goes on.

@@ -148,6 +148,30 @@ impl Case {
         }
     }
 
+    /// Volumes and records of some cells in two planes that are far from each other, and states in one of them, after
+    /// each of nine time blocks.
+    fn boxes(cells: [i64; 3], schedule: Option<&'static str>) -> Case {
+        let mut case = Case::new(cells, 36, &[4], schedule);
+        let near = |plane: i64| {
+            let [x, rest] = [(plane, plane + 1), (2, 5)].map(|(lo, hi)| Interval::new(lo, hi));
+            PerAxis([x, rest, rest])
+        };
+        case.checkpoints = 100;
+        case.problem.probes.truncate(1);
+        case.problem.outputs.retain(|o| o.needs_values());
+        for (number, output) in case.problem.outputs.iter_mut().enumerate() {
+            output.region = match output.state {
+                Some(_) => near(1),
+                None => near([1, 25][number % 2]),
+            };
+            output.kind = OutputKind::Volume;
+        }
+        for term in case.problem.series.iter_mut().flat_map(|s| &mut s.terms) {
+            term.region = near(25);
+        }
+        case
+    }
+
     /// Few steps with much to write, stage by stage and by towers, and many steps, in which more records wait than
     /// there is room for.
     fn all() -> Vec<Case> {
@@ -462,7 +486,7 @@ fn look(library: &Library, device: &dyn Device, case: &Case, memory: FreeMemory)
             let pictures = run.take_pictures();
             let before = device.free_memory()?;
             let next = *stops.get(n + 1).unwrap_or(&step);
-            run.go_on(next, Values::Wanted)?;
+            run.go_on(next, &Values::All)?;
             assert_eq!(run.steps(), step);
             assert!(memory == FreeMemory::Ample || device.free_memory()? == before);
             verify::compare(run, &reference).map_err(RunError::Difference)?;
@@ -476,6 +500,34 @@ fn look(library: &Library, device: &dyn Device, case: &Case, memory: FreeMemory)
         Ok(())
     });
     looked.expect("a run without errors");
+}
+
+/// Volumes, records and states of some cells bring the planes of these cells back, not the array.
+#[test]
+fn small_boxes_bring_few_bytes_back() {
+    let Some(library) = library() else { return };
+    for (cells, schedule) in [
+        ([48, 8, 8], None),
+        ([48, 8, 9], None),
+        ([48, 12, 8], Some("torre(D = 1, TH = 4)")),
+    ] {
+        let case = Case::boxes(cells, schedule);
+        let folder = tempfile::tempdir().expect("a folder");
+        let device = Interpreted::new();
+        let all = case.with(library, &device, Some(folder.path()), |run| {
+            case.write(run, folder.path())?;
+            Ok(run.memory_bytes())
+        });
+        let all = all.expect("a run without errors");
+        assert_same(&content(folder.path()), &case.expected());
+        // All of it at the end; before, eight times two planes, and some bytes between them and the states.
+        let fetched = device.bytes_read() - all;
+        let planes = match case.scheme.states.is_empty() {
+            true => 8 * 2 * all / 48,
+            false => 8 * all / 4,
+        };
+        assert!((8..planes).contains(&fetched), "{fetched} bytes of {all}");
+    }
 }
 
 #[test]

@@ -67,12 +67,10 @@ impl Reader<'_> {
                     2 => &[32, 64, 128],
                     _ => &[16, 32, 64],
                 };
-                let height = given.size_or("TH", &PYRAMID_HEIGHTS);
-                self.bounded(&height, name.span)?;
                 template::pyramid(
                     self.scheme,
                     given.size_or("B", bases),
-                    height,
+                    given.size_or("TH", &PYRAMID_HEIGHTS),
                     given.size_or("Z", &[0]),
                 )
             }
@@ -150,7 +148,11 @@ impl Reader<'_> {
                     .error(arg_name.span, message, "unknown size")
                     .hint(format!("its sizes are {}", allowed.join(", "))));
             }
-            given.push(self.size(&arg_name.node, &arg.value, arg_name.span)?);
+            let size = match arg_name.node.as_str() {
+                "TH" => self.steps("TH", &arg.value, arg_name.span)?,
+                other => self.size(other, &arg.value, arg_name.span)?,
+            };
+            given.push(size);
         }
         Ok(Given(given))
     }

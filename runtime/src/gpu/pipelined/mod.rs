@@ -35,10 +35,11 @@ use super::code::DeviceProgram;
 use super::device::DeviceError;
 use super::interruptions::Interruptions;
 use super::lookout;
+use super::runs;
 use super::towers::CompiledTowers;
 use crate::host::receivers::Picture;
 use crate::host::{BlowUp, Calculation, Progress};
-use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::simulation::{Part, PartOf, RunError, Simulation, Value, cell_stages_per_step};
 use crate::timeline::Timeline;
 use beside::Beside;
 use check::{check_layout, check_slabs};
@@ -491,13 +492,34 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
             return Ok(());
         };
         let device = self.devices.device(0);
-        if self.calculation.steps() != self.steps {
+        if !self.calculation.is_after(self.steps) {
             device.read(unit.buffer, self.calculation.array_mut())?;
             self.calculation.set_steps(self.steps);
         }
         if let Some(beside) = &mut unit.beside {
             beside.fetch(device, self.calculation.array_mut(), self.steps)?;
         }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn fetch_parts(&mut self, parts: &[Part]) -> Result<(), RunError> {
+        let [unit] = self.units.as_mut_slice() else {
+            return Ok(());
+        };
+        let in_planes = |part: &Part| matches!(part.of, PartOf::Newest(_));
+        if unit.beside.is_some() && !parts.iter().all(in_planes) {
+            return self.fetch();
+        }
+        if parts.is_empty() || self.calculation.is_after(self.steps) {
+            return Ok(());
+        }
+        let (device, scheme) = (self.devices.device(0), self.calculation.scheme);
+        for run in runs::runs(scheme, &self.calculation.layout, self.steps, parts) {
+            let from = unit.buffer.offset(run.start as i64);
+            device.read(from, &mut self.calculation.array_mut()[run])?;
+        }
+        self.calculation.set_steps_of_parts(self.steps);
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use super::towers::{CompiledTowers, TimeBlockOrder};
 use super::volumes;
 use crate::host::receivers::Picture;
 use crate::host::{Calculation, Progress};
-use crate::simulation::{RunError, Simulation, Value, cell_stages_per_step};
+use crate::simulation::{Part, RunError, Simulation, Value, cell_stages_per_step};
 use crate::timeline::Timeline;
 use records::picture_bytes;
 use std::collections::BTreeMap;
@@ -345,9 +345,12 @@ impl<'a, T: Value> Striped<'a, T> {
     }
 
     /// The lines of planes and rows in the host's array, and in the arrays of devices.
-    fn lines(&self, rows: Interval) -> impl Iterator<Item = (Lines, Lines)> + use<T> {
+    fn lines(
+        &self,
+        planes: Interval,
+        rows: Interval,
+    ) -> impl Iterator<Item = (Lines, Lines)> + use<T> {
         let host = &self.calculation.layout;
-        let planes = host.visible(Axis::OUTER);
         let here = host.part(planes, rows);
         here.into_iter().zip(self.program.layout.part(planes, rows))
     }
@@ -359,7 +362,8 @@ impl<'a, T: Value> Striped<'a, T> {
         for (number, unit) in self.units.iter().enumerate() {
             let device = self.peers.device(number);
             let coefs = host.coef_part().into_iter().zip(layout.coef_part());
-            for (here, there) in self.lines(unit.rows).chain(coefs) {
+            let planes = host.visible(Axis::OUTER);
+            for (here, there) in self.lines(planes, unit.rows).chain(coefs) {
                 for line in 0..here.count {
                     let to = line_bytes(layout, &there, line).start;
                     let bytes = &array[line_bytes(host, &here, line)];
@@ -370,13 +374,13 @@ impl<'a, T: Value> Striped<'a, T> {
         Ok(())
     }
 
-    /// Brings the devices' values to the host.
-    fn collect(&mut self) -> Result<(), DeviceError> {
+    /// Brings the devices' values in some planes and rows to the host.
+    fn collect(&mut self, planes: Interval, rows: Interval) -> Result<(), DeviceError> {
         for number in 0..self.units.len() {
             let unit = &self.units[number];
-            let (place, rows) = (unit.array, unit.own.intersect(unit.rows));
-            let device = self.peers.device(number);
-            for (here, there) in self.lines(rows) {
+            let own = unit.own.intersect(unit.rows).intersect(rows);
+            let (place, device) = (unit.array, self.peers.device(number));
+            for (here, there) in self.lines(planes, own) {
                 for line in 0..here.count {
                     let from = line_bytes(&self.program.layout, &there, line).start;
                     let bytes = line_bytes(&self.calculation.layout, &here, line);
@@ -385,7 +389,6 @@ impl<'a, T: Value> Striped<'a, T> {
                 }
             }
         }
-        self.calculation.set_steps(self.steps);
         Ok(())
     }
 
@@ -471,9 +474,33 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
 
     #[inline(never)]
     fn fetch(&mut self) -> Result<(), RunError> {
-        if self.calculation.steps() != self.steps {
-            self.collect()?;
+        if !self.calculation.is_after(self.steps) {
+            let layout = &self.calculation.layout;
+            let [planes, rows] = [Axis::OUTER, Axis::MIDDLE].map(|axis| layout.visible(axis));
+            self.collect(planes, rows)?;
+            self.calculation.set_steps(self.steps);
         }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn fetch_parts(&mut self, parts: &[Part]) -> Result<(), RunError> {
+        if parts.is_empty() || self.calculation.is_after(self.steps) {
+            return Ok(());
+        }
+        // All values of a plane come together, once for all parts.
+        let mut rows_of: BTreeMap<i64, Interval> = BTreeMap::new();
+        for Part { region, .. } in parts.iter().filter(|part| !part.region.is_empty()) {
+            let [planes, rows] = [Axis::OUTER, Axis::MIDDLE].map(|axis| region[axis]);
+            for plane in planes.lo..planes.hi {
+                let all = rows_of.get(&plane).map_or(rows, |known| known.hull(rows));
+                rows_of.insert(plane, all);
+            }
+        }
+        for (plane, rows) in rows_of {
+            self.collect(Interval::new(plane, plane + 1), rows)?;
+        }
+        self.calculation.set_steps_of_parts(self.steps);
         Ok(())
     }
 

@@ -110,3 +110,12 @@ pub fn abandon() {
     }
     std::mem::forget(names);
 }
+
+/// The same without a wait: where a thread is at a name now, all stays as it is, and a later run removes it.
+pub fn try_abandon() {
+    let Ok(names) = NAMES.try_lock() else { return };
+    for path in names.iter() {
+        discard(remove(path));
+    }
+    std::mem::forget(names);
+}

@@ -68,6 +68,36 @@ fn registers_of(shape: &Shape, registers: u32) -> u64 {
     (u64::from(registers) / threads / 8 * 8).min(MOST_REGISTERS)
 }
 
+/// The sizes of pyramids that are given.
+struct GivenSizes {
+    base: [Option<i64>; 3],
+    height: Option<u64>,
+}
+
+/// The sizes that a family of pyramids has, one after the other, where some of its sizes are left open; nothing where
+/// all are given.
+fn partly_given(family: &TiledTemplate) -> Vec<GivenSizes> {
+    let Parts::Pyramids(bases) = &family.parts else {
+        return Vec::new();
+    };
+    if family.sizes.iter().all(|size| size.is_given) {
+        return Vec::new();
+    }
+    // A size of 0 is left open.
+    let mut closed = family.clone();
+    for size in closed.sizes.iter_mut().filter(|size| !size.is_given) {
+        size.values = vec![Rational::ZERO];
+    }
+    let given = |values: Vec<Rational>| {
+        let value = |index: Option<usize>| Some(values.get(index?)?.floor()).filter(|v| *v > 0);
+        GivenSizes {
+            base: AXES.map(|axis| value(bases[axis])),
+            height: value(family.height).and_then(|height| u64::try_from(height).ok()),
+        }
+    };
+    closed.combinations().into_iter().map(given).collect()
+}
+
 impl DevicePlanner<'_> {
     /// Whether there are pyramids in the place of towers: for schemes with one or two axes.
     pub(super) fn has_patches(&self) -> bool {
@@ -111,28 +141,36 @@ impl DevicePlanner<'_> {
     /// The pyramids of a family that are expected to be fastest, where sizes are left open: these are chosen for the
     /// GPU. None where all sizes are given.
     pub(super) fn open_patches(&self, family: &TiledTemplate) -> Vec<Choice> {
-        let Parts::Pyramids(bases) = &family.parts else {
-            return Vec::new();
-        };
-        if family.sizes.iter().all(|size| size.is_given) {
-            return Vec::new();
-        }
-        // A size of 0 is left open.
-        let mut closed = family.clone();
-        for size in closed.sizes.iter_mut().filter(|size| !size.is_given) {
-            size.values = vec![Rational::ZERO];
-        }
-        let mut found = Vec::new();
-        for values in closed.combinations() {
-            let value = |index: Option<usize>| Some(values.get(index?)?.floor()).filter(|v| *v > 0);
-            let base = AXES.map(|axis| value(bases[axis]));
-            let height = value(family.height).and_then(|height| u64::try_from(height).ok());
-            found.extend(match height {
-                Some(height) => self.fastest_patches(&[height], base),
-                None => self.fastest_patches(self.usual_heights(), base),
+        let all = partly_given(family).into_iter();
+        let fastest = all.flat_map(|GivenSizes { base, height }| match height {
+            Some(height) => self.fastest_patches(&[height], base),
+            None => self.fastest_patches(self.usual_heights(), base),
+        });
+        fastest.collect()
+    }
+
+    /// Why there are no pyramids of a family with open sizes, if it is one and none of them suits: without sizes that
+    /// are for processors.
+    pub(super) fn no_open_patches(&self, family: &TiledTemplate) -> Option<NoPlan> {
+        let GivenSizes { base, height } = partly_given(family).into_iter().next()?;
+        let usual = self.usual_heights().iter().copied().min();
+        let lowest = height.or(usual).unwrap_or(1);
+        let refusal = self.no_patches().unwrap_or_else(|| {
+            let sketches = self.sketches(&[lowest], base);
+            let refused = sketches.iter().take(8 * MADE).find_map(|sketch| {
+                let pyramid = self.pyramid(sketch.pyramid_base, sketch.height);
+                self.made(sketch, &pyramid).err()
             });
-        }
-        found
+            refused.unwrap_or_else(|| self.too_wide(&self.pyramid([1; 3], lowest), base))
+        });
+        let sizes = family.sizes.iter().filter(|size| size.is_given);
+        let sizes = sizes.filter_map(|size| Some((&size.name, size.values.first()?)));
+        let sizes: Vec<String> = sizes.map(|(name, n)| format!("{name} = {n}")).collect();
+        let name = match sizes.is_empty() {
+            true => "pyramid".to_owned(),
+            false => format!("pyramid({})", sizes.join(", ")),
+        };
+        Some(self.refused(&name, refusal))
     }
 
     /// Steps of time blocks that are tried where none are given.
@@ -477,15 +515,22 @@ impl DevicePlanner<'_> {
             let needed = base[n].unwrap_or(1) + halo.iter().sum::<i64>();
             let most = shapes.iter().map(|s| s.tile()[n]).max().unwrap_or(0);
             if needed > most {
+                let axis = scheme.grid.axis_name(axis).to_owned();
                 return Refusal::Patches(Misfit::Base { axis, needed, most });
             }
         }
-        let tiles = [0, 1, 2].map(|n| {
-            let widest = shapes.iter().map(|s| s.tile()[n]).max().unwrap_or(1);
-            div_ceil(layout.extent[AXES[n]], base[n].unwrap_or(widest))
+        let halo = self.halo(pyramid.height);
+        let tiles = shapes.iter().filter_map(|shape| {
+            let along = [0, 1, 2].map(|n| {
+                let room = shape.tile()[n] - halo[n].iter().sum::<i64>();
+                let own = base[n].unwrap_or(room);
+                (own >= 1).then(|| div_ceil(layout.extent[AXES[n]], own))
+            });
+            let [x, y, z] = along;
+            Some(x?.saturating_mul(y?).saturating_mul(z?))
         });
         let (tiles, most) = (
-            tiles.iter().product(),
+            tiles.min().unwrap_or(0),
             self.most_at_once(MOST_BLOCKS_IN_SPACE),
         );
         if !self.has_patches() && tiles > most {

@@ -3,6 +3,7 @@
 use super::refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
 use super::{DevicePlanner, Fit, HEIGHTS, NoPlan};
 use torre_compiler::lattice::Axis;
+use torre_compiler::patch::Misfit;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::tower::Unfit;
 
@@ -26,9 +27,14 @@ impl DevicePlanner<'_> {
             | Refusal::Rows { .. }
             | Refusal::Far
             | Refusal::Unfit(Unfit::Size | Unfit::Advance) => self.narrower(),
-            Refusal::Patches(_) if !self.has_patches() => {
-                "with three axes pyramids stay on the chip, which small grids do: use larger bases, towers as in `torre(D = 2)`, or `auto`"
-                    .to_owned()
+            Refusal::Patches(misfit) if !self.has_patches() => {
+                let other = match misfit {
+                    Misfit::Many { .. } => "larger bases",
+                    _ => "fewer steps",
+                };
+                format!(
+                    "with three axes pyramids stay on the chip, which small grids do: use {other}, towers as in `torre(D = 2)`, or `auto`"
+                )
             }
             Refusal::Patches(_) => {
                 "use a smaller base or fewer steps, as in `pyramid(B = 32, TH = 4)`, or use `auto`"

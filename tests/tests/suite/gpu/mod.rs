@@ -31,6 +31,7 @@ use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{self, Problem};
+use torre_compiler::real::Real;
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, Update, verify};
@@ -45,10 +46,12 @@ use torre_runtime::disk::StateFolder;
 use torre_runtime::gpu::{
     CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
 };
-use torre_runtime::host::Calculation;
+use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
-use torre_runtime::run::{Company, Literal, Value, Watch, execute};
+use torre_runtime::run::{
+    Company, Literal, Part, PartOf, Simulation, Value, Watch, execute, verify,
+};
 use torre_runtime::world::FileWorld;
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::{
@@ -106,6 +109,42 @@ fn compare_any(
         Precision::F64 => compare::<f64>,
     };
     compare(library, device, scheme, problem, files, shape, towers)
+}
+
+/// Runs to the first pause, and fetches one plane of each component, which has the values of the reference then.
+fn look_at_planes<T: Value>(
+    run: &mut dyn Simulation<T>,
+    check: &mut dyn Simulation<T>,
+) -> Result<(), String> {
+    let until = run.next_pause().min(run.next_state());
+    let progress = Progress::default();
+    run.run(until, &progress).map_err(|e| format!("{e:?}"))?;
+    check.run(until, &progress).map_err(|e| format!("{e:?}"))?;
+    let pictures = [run.take_pictures(), check.take_pictures()];
+    verify::compare_pictures(run, &pictures[0], &pictures[1]).map_err(|e| e.to_string())?;
+    let scheme = check.scheme().clone();
+    let plane = |id| {
+        let mut region = scheme.extent(id);
+        let middle = region[Axis::OUTER].hi / 2;
+        region[Axis::OUTER] = Interval::new(middle, middle + 1);
+        let of = PartOf::Newest(id);
+        Part { of, region }
+    };
+    let parts: Vec<Part> = scheme.component_ids().map(plane).collect();
+    run.fetch_parts(&parts).map_err(|e| format!("{e:?}"))?;
+    for (id, part) in scheme.component_ids().zip(&parts) {
+        let [planes, rows, _] = part.region.0;
+        for y in rows.lo..rows.hi {
+            let of = |from: &dyn Simulation<T>| -> Vec<u64> {
+                let row = from.row(id, 0, planes.lo, y).iter();
+                row.map(|v| Real::to_f64(*v).to_bits()).collect()
+            };
+            if of(run) != of(check) {
+                return Err(format!("row {y} of {id:?} differs\n{scheme}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The medium with memory of the book: its states follow the values of `E` that the update of `E` overwrites.

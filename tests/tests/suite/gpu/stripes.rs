@@ -78,6 +78,10 @@ fn on_devices<T: Value>(
         run = run.recorded().map_err(|error| error.to_string())?;
     }
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
+    look_at_planes(&mut run, &mut check)?;
+    let (fetched, all) = (peers.bytes_read(), run.memory_bytes());
+    let planes = scheme.grid.cells[Axis::OUTER] as u64;
+    assert!(fetched <= 2 * all / planes, "{fetched} bytes of {all}");
     let done = execute(
         &mut run,
         Some(&mut check),

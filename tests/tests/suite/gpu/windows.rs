@@ -181,6 +181,9 @@ fn compared<T: Value>(
     }
     let resumed = run.steps() > 0;
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
+    if !resumed && folder.is_none() {
+        look_at_planes(&mut run, &mut check)?;
+    }
     let beside: Option<&mut dyn Simulation<T>> = match resumed {
         true => None,
         false => Some(&mut check),
@@ -432,6 +435,9 @@ fn time_blocks_in_flight_give_the_bits_of_the_reference() {
         .in_flight(Devices::One(&device))
         .expect("the bits of the reference");
         assert!(device.changes() > 5, "{seed}");
+        // Once everything, and once some planes.
+        let (fetched, all) = (device.bytes_read(), kernels(&scheme, how).layout.bytes());
+        assert!(fetched < all * 3 / 2, "{fetched} bytes of {all}");
     }
 }
 
