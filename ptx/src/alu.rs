@@ -245,8 +245,8 @@ impl<const VECTORS: bool> Lanes<'_, VECTORS> {
     }
 }
 
-/// One operation on the rows at these places, compiled by itself: all operations in one function take a compiler three times
-/// as long.
+/// One operation on the rows at these places, compiled by itself: all operations in one function take a compiler three
+/// times as long.
 ///
 /// # Safety
 ///

@@ -68,12 +68,12 @@ fn add(
         [first * bytes, (last + 1) * bytes]
     };
     let row = |y: i64| run(planes.lo, Interval::new(y, y + 1));
-    let apart = match rows.len() {
+    let gap = match rows.len() {
         1 => 0,
         _ => row(rows.lo + 1)[0] - row(rows.lo)[1],
     };
     for x in planes.lo..planes.hi {
-        match apart <= BETWEEN {
+        match gap <= BETWEEN {
             true => runs.push(run(x, rows)),
             false => runs.extend((rows.lo..rows.hi).map(|y| run(x, Interval::new(y, y + 1)))),
         }
@@ -108,11 +108,9 @@ mod tests {
             box_of([20, 5, 3], [22, 280, 9]),
         ];
         for region in regions {
-            for of in [0, 4].map(|n| PartOf::Newest(ComponentId(n))) {
+            for id in [0, 4].map(ComponentId) {
+                let of = PartOf::Newest(id);
                 let found = runs(&scheme, &layout, 3, &[Part { of, region }]);
-                let PartOf::Newest(id) = of else {
-                    continue;
-                };
                 let version = 3 * u64::from(scheme.updates_per_step(id));
                 let row = layout.row(id, version);
                 torre_compiler::reference::for_each_index(region, |at| {
