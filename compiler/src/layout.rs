@@ -8,7 +8,8 @@
 //!
 //! Element 0 along the inner axis of every row is aligned to [`ALIGNMENT`] bytes, for a GPU to [`GPU_ALIGNMENT`].
 //! Between rows lies a pad wide enough for the ghosts below and above; rows are an odd number of cache lines apart, so
-//! that rows do not collide in cache sets. Likewise there are ghost groups below and above the domain along the outer
+//! that rows do not collide in cache sets. On two axes, where a tile has parts of many long rows, the distance is one
+//! that spreads them ([`sets`]). Likewise there are ghost groups below and above the domain along the outer
 //! and middle axes.
 //!
 //! Behind the groups lie the coefficients that depend on one axis only, and the states of each zone, box by box
@@ -20,6 +21,7 @@
 //! *beside* the planes, and kernels find them by an address of their own.
 
 mod lines;
+mod sets;
 mod zones;
 
 pub use zones::{BoxLayout, ZoneLayout};
@@ -424,23 +426,27 @@ impl Layout {
         let [below, above] = reach[Axis::INNER].map(i64::from);
         let shown = extent[Axis::INNER].checked_add(above).ok_or(TooLarge)?;
         let shown = div_ceil(below, piece) * piece + div_ceil(shown, piece).saturating_mul(piece);
-        let lines = shown.div_euclid(line) + 1;
-        let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
-        let pitch = mul(lines | 1, line)?;
-        let all = wide(Axis::MIDDLE)?;
-        let in_group = i64::from(rows.max(1));
-        let group = mul(pitch, in_group)?;
         let order = match planes {
             Planes::Whole(order) => order,
             Planes::Stripe { .. } | Planes::Window(_) => Order::ByGroup,
         };
+        // An odd number.
+        let lines = match (shown.div_euclid(line) + 1) | 1 {
+            lines if order == Order::ByRow => sets::spread(lines),
+            lines => lines,
+        };
+        let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
+        let pitch = mul(lines, line)?;
+        let all = wide(Axis::MIDDLE)?;
+        let in_group = i64::from(rows.max(1));
+        let group = mul(pitch, in_group)?;
         let (row_stride, middle_stride) = match order {
             Order::ByGroup => (pitch, group),
             // An odd number of cache lines again, so that rows of a group do not collide in cache sets.
-            Order::ByComponent => (mul(mul(lines | 1, all)? | 1, line)?, pitch),
+            Order::ByComponent => (mul(mul(lines, all)? | 1, line)?, pitch),
             Order::ByRow => {
                 let groups = mul(all, wide(Axis::OUTER)?)?;
-                (mul(mul(lines | 1, groups)? | 1, line)?, pitch)
+                (mul(mul(lines, groups)? | 1, line)?, pitch)
             }
         };
         let mut lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
