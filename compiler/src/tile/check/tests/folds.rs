@@ -97,12 +97,38 @@ fn folded_case(seed: u64) -> (Scheme, TileProgram) {
     (scheme, program)
 }
 
-/// Parts on two sides of a fold that are not joined are ordered by nothing else, and need no other order.
-#[test]
-fn parts_far_from_the_ends_of_a_fold_run_apart() {
-    let (mut passed, mut apart, mut joined, mut needed) = (0, [0; 5], 0, 0);
-    let mut races = 0;
-    for seed in seeds().step_by(12) {
+/// Counts of random cases with folds.
+#[derive(Default)]
+struct FoldCounts {
+    tried: usize,
+    passed: usize,
+    /// Tiles by their number of sets of parts that run apart.
+    apart: [usize; 5],
+    /// Tiles with parts that are joined.
+    joined: usize,
+    /// Cases in which a fault is found where no parts are joined, and those in which the fault is a race.
+    needed: usize,
+    races: usize,
+}
+
+impl FoldCounts {
+    fn add(&mut self, other: &FoldCounts) {
+        self.tried += other.tried;
+        self.passed += other.passed;
+        for (sum, n) in self.apart.iter_mut().zip(other.apart) {
+            *sum += n;
+        }
+        self.joined += other.joined;
+        self.needed += other.needed;
+        self.races += other.races;
+    }
+}
+
+/// Checks the random cases of some seeds.
+fn count_folds(seeds: impl Iterator<Item = u64>) -> FoldCounts {
+    let mut counts = FoldCounts::default();
+    for seed in seeds {
+        counts.tried += 1;
         let (scheme, program) = folded_case(seed);
         let steps = 1 + seed % 5;
         let report = match check(&scheme, &program, steps).map_err(|fault| *fault) {
@@ -110,16 +136,16 @@ fn parts_far_from_the_ends_of_a_fold_run_apart() {
             Err(TileFault::TooLarge) => continue,
             Err(fault) => panic!("seed {seed}: {fault}\n{program}{scheme}"),
         };
-        passed += 1;
+        counts.passed += 1;
         assert_eq!(report.events, events(&scheme, steps), "seed {seed}");
         let strips = Strips::new(&program, steps);
         let sheets = program.sheets();
-        let before = apart;
+        let before = counts.apart;
         for strip in 0..strips.len() {
             for tile in strips.of_strip(&program, strip) {
                 let sets = tile.joint.sets(sheets).count();
-                apart[sets] += 1;
-                joined += usize::from(sets < sheets);
+                counts.apart[sets] += 1;
+                counts.joined += usize::from(sets < sheets);
             }
         }
         // Where no parts were joined, something would go wrong.
@@ -129,13 +155,42 @@ fn parts_far_from_the_ends_of_a_fold_run_apart() {
         };
         match check_with(&scheme, &program, steps, &order).map_err(|fault| *fault) {
             Ok(_) | Err(TileFault::TooLarge) => {}
-            Err(TileFault::Race { .. }) => (needed, races) = (needed + 1, races + 1),
-            Err(TileFault::WrongVersion { .. } | TileFault::WrongTurn { .. }) => needed += 1,
+            Err(TileFault::Race { .. }) => {
+                counts.needed += 1;
+                counts.races += 1;
+            }
+            Err(TileFault::WrongVersion { .. } | TileFault::WrongTurn { .. }) => counts.needed += 1,
             Err(fault) => panic!("seed {seed}: {fault}"),
         }
-        assert!(sheets == 1 || apart != before, "seed {seed}");
+        assert!(sheets == 1 || counts.apart != before, "seed {seed}");
     }
-    let tried = seeds().step_by(12).count();
+    counts
+}
+
+/// Parts on two sides of a fold that are not joined are ordered by nothing else, and need no other order. It is the
+/// longest test of tiles, so two threads share its cases.
+#[test]
+fn parts_far_from_the_ends_of_a_fold_run_apart() {
+    let mut counts = FoldCounts::default();
+    std::thread::scope(|scope| {
+        let halves = [0, 1].map(|half| {
+            scope.spawn(move || count_folds(seeds().step_by(12).skip(half).step_by(2)))
+        });
+        for half in halves {
+            match half.join() {
+                Ok(half) => counts.add(&half),
+                Err(fault) => std::panic::resume_unwind(fault),
+            }
+        }
+    });
+    let FoldCounts {
+        tried,
+        passed,
+        apart,
+        joined,
+        needed,
+        races,
+    } = counts;
     assert!(10 * passed > 8 * tried, "{passed}");
     assert!(apart[2] > 10 * tried && apart[4] > 2 * tried, "{apart:?}");
     assert!(joined > 10 * tried, "{joined}");
