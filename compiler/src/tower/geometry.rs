@@ -83,7 +83,7 @@ impl Geometry {
 
     /// The displacement, in cells, along which both forms grow by these; `None` if it is no lattice vector.
     fn solve(&self, by: PerFace<i64>) -> Option<Group> {
-        let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
+        let [[a, b], [c, d]] = self.wide_forms();
         let [u, v] = by.map(i128::from);
         let cells = |n: i128| {
             let unit = 2 * i128::from(self.det);
@@ -99,11 +99,18 @@ impl Geometry {
         self.solve(self.slopes.map(|s| s.saturating_mul(stages)))
     }
 
+    /// The forms of both faces. Written out, since `array::map` is not inlined across code generation units.
+    #[inline]
+    fn wide_forms(&self) -> PerFace<[i128; 2]> {
+        let wide = |[x, y]: [i64; 2]| [i128::from(x), i128::from(y)];
+        [wide(self.forms[0]), wide(self.forms[1])]
+    }
+
     /// The cell near which a tower lies that starts at these depths, and the depths at which one lies in the same way
     /// near cell 0.
     pub fn reduce(&self, start: PerFace<i64>) -> (PerFace<i64>, Group) {
-        let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
-        let [u, v] = start.map(|depth| -i128::from(depth));
+        let [[a, b], [c, d]] = self.wide_forms();
+        let [u, v] = [-i128::from(start[0]), -i128::from(start[1])];
         let unit = 2 * i128::from(self.det);
         let cell = |n: i128| {
             let n = n * unit.signum();
@@ -193,7 +200,8 @@ impl Geometry {
 
     /// How deep an event lies in a tower that starts at these depths.
     pub fn within(&self, start: PerFace<i64>, event: Event<'_>) -> PerFace<i64> {
-        [0, 1].map(|face| self.depth(face, event) - start[face])
+        let depth = |face: usize| self.depth(face, event) - start[face];
+        [depth(0), depth(1)]
     }
 
     fn depth(&self, face: usize, Event { stage, class, at }: Event<'_>) -> i64 {
@@ -245,7 +253,7 @@ impl Geometry {
             let top = self.slopes[cut] * stage + lead - start[cut];
             [top - self.pitches[cut] + 1, top]
         });
-        let [[a, b], [c, d]] = self.forms.map(|f| f.map(i128::from));
+        let [[a, b], [c, d]] = self.wide_forms();
         // A corner of the tile, in half cells times the determinant.
         let corner = |i: usize, j: usize| {
             let [u, v] = [range[0][i], range[1][j]].map(i128::from);

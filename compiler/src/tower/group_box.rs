@@ -22,6 +22,7 @@ impl GroupBox {
         y: EVERYWHERE,
     };
 
+    #[inline]
     pub fn contains(&self, at: Group) -> bool {
         self.x.contains(at.x) && self.y.contains(at.y)
     }
@@ -55,6 +56,7 @@ impl GroupBox {
         }
     }
 
+    #[inline]
     pub fn intersect(self, other: GroupBox) -> GroupBox {
         GroupBox {
             x: self.x.intersect(other.x),
@@ -62,6 +64,7 @@ impl GroupBox {
         }
     }
 
+    #[inline]
     pub fn hull(self, other: GroupBox) -> GroupBox {
         GroupBox {
             x: self.x.hull(other.x),
@@ -70,6 +73,7 @@ impl GroupBox {
     }
 
     /// As seen from a group.
+    #[inline]
     pub fn seen_from(self, at: Group) -> GroupBox {
         let moved = |range: Interval, by: i64| Interval::new(range.lo - by, range.hi - by);
         GroupBox {

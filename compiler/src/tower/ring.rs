@@ -33,11 +33,13 @@ impl Spacing {
     }
 
     /// Tiles around the ring.
+    #[inline]
     pub fn count(&self) -> Option<i64> {
         self.around.map(|around| div_ceil(around, self.pitch))
     }
 
     /// Where a tile starts.
+    #[inline]
     pub fn start(&self, index: i64) -> i64 {
         match (self.around, self.count()) {
             (Some(around), Some(count)) => {
@@ -48,6 +50,7 @@ impl Spacing {
     }
 
     /// The tile of a depth.
+    #[inline]
     fn index(&self, depth: i64) -> i64 {
         match (self.around, self.count()) {
             (Some(around), Some(count)) => {
@@ -79,6 +82,7 @@ impl Spacing {
     }
 
     /// The width of a tile, if it is narrow.
+    #[inline]
     fn narrow(&self, index: i64) -> Option<i64> {
         let (around, count) = (self.around?, self.count()?);
         let rest = around % self.pitch;
@@ -167,12 +171,14 @@ impl Rings {
 
     /// Where a tile starts along both cuts.
     pub(super) fn start(&self, tile: PerFace<i64>) -> PerFace<i64> {
-        [0, 1].map(|cut| self.spacings[cut].start(tile[cut]))
+        let start = |cut: usize| self.spacings[cut].start(tile[cut]);
+        [start(0), start(1)]
     }
 
     /// Below which depths of a tower, counted from where it starts, events belong to a tile; `None`: all of them.
     pub(super) fn limits(&self, tile: PerFace<i64>) -> PerFace<Option<i64>> {
-        [0, 1].map(|cut| self.spacings[cut].narrow(tile[cut]))
+        let narrow = |cut: usize| self.spacings[cut].narrow(tile[cut]);
+        [narrow(0), narrow(1)]
     }
 
     /// By how many cells the contents of the array may appear moved, counted on around periodic axes. The rotation is
