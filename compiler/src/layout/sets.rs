@@ -15,8 +15,8 @@ const GOOD: u16 = 3;
 /// A row grows by at most this part of its length.
 const PART: i64 = 16;
 
-/// The least odd number of lines, from an odd number on, with which rows are spread; where none is within the bound, the
-/// number with the least load.
+/// The least odd number of lines, from an odd number on, with which rows are spread; where none is within the bound,
+/// the number with the least load.
 pub(super) fn spread(lines: i64) -> i64 {
     // Distances repeat their loads after as many lines as there are sets.
     let most = lines.saturating_add((lines / PART).min(SETS as i64));

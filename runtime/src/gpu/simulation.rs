@@ -6,13 +6,12 @@
 //! memory, or in a copy on the device.
 
 use super::code::{DeviceCode, DeviceProgram};
-use super::device::{Address, Device, DeviceError, Mark, Reading};
+use super::device::{Address, Device, DeviceError, Mark};
 use super::ghost_kernel::GhostKernel;
 use super::interruptions::Interruptions;
 use super::lookout::{self, Lookout};
 use super::no_time_blocks::NoTimeBlocks;
 use super::records::Records;
-use super::runs;
 use super::step_tables::slice_place;
 use super::time_blocks::TimeBlocks;
 use super::transfer;
@@ -34,6 +33,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 
+mod fetching;
 mod recording;
 mod sequence;
 
@@ -358,89 +358,6 @@ impl<'a, T: Value> OnDevice<'a, T> {
         self.probes.has_room(steps * self.probe_bytes())
             && self.planes.has_room(slices)
             && lookout.is_none_or(|lookout| lookout.has_room(self.scheme()))
-    }
-
-    /// Begins to read a copy of runs of the array as they are now; `None` where there is no room for one.
-    fn begin_copy(&mut self, runs: &[Range<usize>]) -> Result<Option<Reading>, DeviceError> {
-        let bytes = runs::bytes(runs);
-        let shadow = match self.shadow {
-            Some((shadow, size)) if size >= bytes => shadow,
-            smaller => {
-                if let Some((shadow, _)) = smaller {
-                    self.shadow = None;
-                    self.device.give_back(shadow)?;
-                }
-                // Some memory is left for later uses.
-                if bytes > self.device.free_memory()? / 4 * 3 {
-                    return Ok(None);
-                }
-                match self.device.take(bytes) {
-                    Err(DeviceError::Memory { .. }) => return Ok(None),
-                    taken => taken?,
-                }
-            }
-        };
-        self.shadow = self.shadow.or(Some((shadow, bytes)));
-        let mut to = shadow;
-        for run in runs {
-            let bytes = run.len() as u64;
-            self.device
-                .copy(self.array.offset(run.start as i64), to, bytes)?;
-            to = to.offset(bytes as i64);
-        }
-        self.device.begin_read(shadow, bytes).map(Some)
-    }
-
-    /// Ends to read them.
-    fn end_copy(&mut self, copy: Reading, runs: &[Range<usize>]) -> Result<(), DeviceError> {
-        let array = self.calculation.array_mut();
-        if let [run] = runs {
-            return self.device.end_read(copy, &mut array[run.clone()]);
-        }
-        let mut bytes = vec![0; runs::bytes(runs) as usize];
-        self.device.end_read(copy, &mut bytes)?;
-        let mut rest = &bytes[..];
-        for run in runs {
-            let (own, after) = rest.split_at(run.len());
-            array[run.clone()].copy_from_slice(own);
-            rest = after;
-        }
-        Ok(())
-    }
-
-    /// The runs of the array that the host lacks of some values.
-    fn lacking(&self, values: &Values) -> Vec<Range<usize>> {
-        let calculation = &self.calculation;
-        match values {
-            _ if calculation.is_after(self.steps) => Vec::new(),
-            Values::All => std::iter::once(0..calculation.array().len()).collect(),
-            Values::Parts(parts) => {
-                let (scheme, layout) = (calculation.scheme, &calculation.layout);
-                runs::runs(scheme, layout, self.steps, parts)
-            }
-        }
-    }
-
-    /// Brings runs of the array back, when nothing has begun after them.
-    fn fetch_runs(&mut self, runs: &[Range<usize>]) -> Result<(), DeviceError> {
-        if !runs.is_empty() && self.asked != self.steps {
-            return Err(too_late("reading values"));
-        }
-        for run in runs {
-            let from = self.array.offset(run.start as i64);
-            let to = &mut self.calculation.array_mut()[run.clone()];
-            self.device.read(from, to)?;
-        }
-        Ok(())
-    }
-
-    /// Notes that the host has some values.
-    fn note(&mut self, values: &Values) {
-        match values {
-            Values::All => self.calculation.set_steps(self.steps),
-            Values::Parts(parts) if parts.is_empty() => {}
-            Values::Parts(_) => self.calculation.set_steps_of_parts(self.steps),
-        }
     }
 
     /// Whether the device has the waves of the next step.

@@ -108,7 +108,8 @@ impl fmt::Display for NoSlabs {
             NoSlabs::Devices => f.write_str("overlapped slabs over files are for one GPU"),
             NoSlabs::Height { height, block } => write!(
                 f,
-                "slabs advance by whole time blocks, which have {block} steps, and a pass of {height} steps is none of up to 64 of them, or not of as many as `--in-flight` says"
+                "slabs advance by whole time blocks, which have {block} steps, and a pass of {height} steps \
+                 is none of up to 64 of them, or not of as many as `--in-flight` says"
             ),
             NoSlabs::Narrow { base, needed } => write!(
                 f,
@@ -127,10 +128,12 @@ impl fmt::Display for NoWindow {
         match self {
             NoWindow::Layerwise => f.write_str("a calculation window advances by towers only"),
             NoWindow::Ring => {
-                f.write_str("only a calculation window over the host's memory, or over files, goes around the first axis, which is periodic")
+                f.write_str("only a calculation window over the host's memory, or over files, \
+                 goes around the first axis, which is periodic")
             }
             NoWindow::ShortRing => {
-                f.write_str("the first axis, which is periodic, is too short for a calculation window: the planes with which it begins come back at its end, when it has left them")
+                f.write_str("the first axis, which is periodic, is too short for a calculation window: \
+                 the planes with which it begins come back at its end, when it has left them")
             }
             NoWindow::Way => f.write_str(
                 "a calculation window needs towers that move along the first axis, one group of planes after the other",
@@ -182,7 +185,8 @@ impl fmt::Display for NoDevices {
             NoDevices::Points(reason) => f.write_str(reason),
             NoDevices::Stripes(reason) => reason.fmt(f),
             NoDevices::Window => f.write_str(
-                "several devices hold all values together, with several time blocks in flight, or go over the host's memory or over files in turns, with `--window host` or `--window DIR`",
+                "several devices hold all values together, with several time blocks in flight, \
+                 or go over the host's memory or over files in turns, with `--window host` or `--window DIR`",
             ),
             NoDevices::Memory { needed, available } => write!(
                 f,
@@ -222,7 +226,8 @@ impl fmt::Display for Refusal {
             ),
             Refusal::Line { values } => write!(
                 f,
-                "a tower needs a thread for each of the {values} values of a line, and a block has {MOST_THREADS}, of which some serve the others"
+                "a tower needs a thread for each of the {values} values of a line, \
+                 and a block has {MOST_THREADS}, of which some serve the others"
             ),
             Refusal::Rows { rows } => write!(
                 f,
@@ -239,7 +244,8 @@ impl fmt::Display for Refusal {
                 most,
             } => write!(
                 f,
-                "each thread keeps {kept} values, for which it needs {needed} registers, and a thread of {threads} has {most}"
+                "each thread keeps {kept} values, for which it needs {needed} registers, \
+                 and a thread of {threads} has {most}"
             ),
             Refusal::Ring { steps } => write!(
                 f,

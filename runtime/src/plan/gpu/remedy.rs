@@ -33,7 +33,8 @@ impl DevicePlanner<'_> {
                     _ => "fewer steps",
                 };
                 format!(
-                    "with three axes pyramids stay on the chip, which small grids do: use {other}, towers as in `torre(D = 2)`, or `auto`"
+                    "with three axes pyramids stay on the chip, which small grids do: \
+                     use {other}, towers as in `torre(D = 2)`, or `auto`"
                 )
             }
             Refusal::Patches(_) => {
@@ -69,7 +70,8 @@ impl DevicePlanner<'_> {
                 "allow more with `--memory`, or make the last two axes shorter"
             }
             NoWindow::Slabs(NoSlabs::Devices) => {
-                "use `--window DIR`, with which several GPUs go over files, or `--window slabs`, with which they go over the host's memory"
+                "use `--window DIR`, with which several GPUs go over files, \
+                 or `--window slabs`, with which they go over the host's memory"
             }
             NoWindow::Slabs(NoSlabs::Memory { .. }) => {
                 "use a smaller base or fewer steps, as in `--window \"slabs(base = 256, height = 16)\"`, allow more with `--memory`, or use `--window host`, which takes less"
