@@ -81,3 +81,57 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four cores, of which the slowest has this rate while all are at work.
+    fn machine(threads: usize, slowest: f64) -> Machine {
+        Machine {
+            threads,
+            cores: 4,
+            l1: 32 << 10,
+            l2: 1 << 20,
+            l3: 32 << 20,
+            l2_rate: 1e11,
+            l3_rate: 5e10,
+            l3_rate_all: 1e11,
+            memory_rate: 2e10,
+            memory_rate_all: 5e10,
+            vector_rate: 4e9,
+            vector_rate_all: 12e9,
+            vector_rate_slowest: slowest,
+            vector_bytes: 64,
+        }
+    }
+
+    #[test]
+    fn speeds_are_spread_around_their_mean() {
+        assert_eq!(machine(1, 2e9).speeds(), [1.0]);
+        assert_eq!(machine(4, 3e9).speeds(), [0.75; 4]);
+        assert_eq!(machine(3, 2e9).speeds(), [0.5, 0.75, 1.0]);
+        // More threads than cores, and a core that was disturbed.
+        let speeds = machine(8, 1e7).speeds();
+        assert_eq!(speeds.len(), 8);
+        assert!((speeds[0] - SLOWEST * 0.75).abs() < 1e-9, "{speeds:?}");
+        assert!((machine(8, 1e7).mean_speed() - 0.75).abs() < 1e-9);
+        // A core alone that was measured while others used the machine.
+        let doubtful = Machine {
+            vector_rate: 1e9,
+            ..machine(4, 2e9)
+        };
+        assert_eq!(doubtful.speeds(), [1.0; 4]);
+    }
+
+    #[test]
+    fn threads_share_what_all_cores_have() {
+        let rates = |threads| {
+            let machine = machine(threads, 3e9);
+            (machine.shared_cache(), machine.memory())
+        };
+        assert_eq!(rates(1), (5e10, 2e10));
+        assert_eq!(rates(2), (5e10, 4e10));
+        assert_eq!(rates(4), (2.5e10, 5e10));
+    }
+}

@@ -1,7 +1,7 @@
 //! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
 //!
-//! Time per cell-step is the root of the sum of squares of three times, each of which goes on beside the others but does
-//! not hide them wholly:
+//! Time per cell-step is the cube root of the sum of the cubes of three times, each of which goes on beside the others but
+//! does not hide them wholly:
 //! - a core's own time: its operations, as many multiply-adds of vectors; and the lines that come from its level-2 cache
 //!   and go back to it, since a level-1 cache holds little more than the rows around one index,
 //! - bytes between a core and the shared cache,
@@ -11,10 +11,12 @@
 //! middle of the grid for two steps: the rows that the first step touches, and the rows that each further step adds at
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
-//! Two factors are fitted, [`OPERATION`] and [`SWEPT`], to some 350 measured schedules of seven schemes, on a Zen 4 with
+//! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on a Zen 4 with
 //! one and two threads and on Xeons with 1, 4 and 16.
 
 pub mod machine;
+#[cfg(test)]
+mod measured;
 mod pyramids;
 mod threads;
 
@@ -47,11 +49,13 @@ const WORTHWHILE: f64 = 1.2;
 const OPERATION: f64 = 0.8;
 /// The cost of the start and the end of a row, in vectors.
 const ROW_ENDS: f64 = 2.5;
+/// Seconds for a run of groups.
+const RUN: f64 = 15e-9;
 /// Share of the traffic of an outermost tile that still comes from main memory where the shared cache holds the rows
 /// that its neighbour left.
 const BESIDE: f64 = 0.75;
 /// The time of a sweep for bytes from main memory, relative to that of a copy, which has one stream of addresses.
-const SWEPT: f64 = 1.6;
+const SWEPT: f64 = 1.7;
 
 /// The prediction for a schedule.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,13 +152,14 @@ fn compute_time(scheme: &Scheme, machine: &Machine, length: f64, runs: f64) -> f
         let lines = once + (each - once) * (gone + runs * length).min(1.0);
         OPERATION * ends * operations as f64 / lanes / machine.vector_rate
             + lines * bytes / machine.l2_rate
+            + runs * RUN
     };
     scheme.stage_ids().map(stage_time).sum()
 }
 
 /// The time of transfers and computing that go on at the same time: they hide each other in part.
 fn together(times: [f64; 3]) -> f64 {
-    times.iter().map(|time| time * time).sum::<f64>().sqrt()
+    times.iter().map(|time| time.powi(3)).sum::<f64>().cbrt()
 }
 
 /// How far a level of memory is from holding `bytes`: 0, all stays; 1, all is gone before it is wanted again.
