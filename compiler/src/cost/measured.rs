@@ -46,19 +46,25 @@ fn xeon(threads: usize) -> Machine {
     }
 }
 
-/// A tower's sizes: W, G and TH; and the measured rate, in 1e9 cell-steps per second.
-type Row = ([i64; 3], f64);
+/// Rates in 1e9 cell-steps per second, of 32 to 250 steps.
+struct Case {
+    name: &'static str,
+    machine: Machine,
+    scheme: Scheme,
+    layerwise: f64,
+    /// By W, G and TH.
+    towers: Vec<([i64; 3], f64)>,
+}
 
-/// Rates of 32 to 250 steps, or of layerwise runs where no size is given.
-fn cases() -> Vec<(&'static str, Machine, Scheme, f64, Vec<Row>)> {
+fn cases() -> Vec<Case> {
     let cube = |n: i64| [n; 3];
     vec![
-        (
-            "FDTD(4,2) on 16 cores",
-            xeon(16),
-            maxwell(4, Precision::F32, cube(256)),
-            1.83,
-            vec![
+        Case {
+            name: "FDTD(4,2) on 16 cores",
+            machine: xeon(16),
+            scheme: maxwell(4, Precision::F32, cube(256)),
+            layerwise: 1.83,
+            towers: vec![
                 ([16, 1, 16], 6.09),
                 ([16, 2, 8], 5.93),
                 ([24, 1, 16], 5.74),
@@ -68,13 +74,13 @@ fn cases() -> Vec<(&'static str, Machine, Scheme, f64, Vec<Row>)> {
                 ([8, 3, 16], 5.05),
                 ([16, 2, 32], 3.94),
             ],
-        ),
-        (
-            "FDTD(2,2) on 16 cores",
-            xeon(16),
-            maxwell(2, Precision::F32, cube(256)),
-            1.90,
-            vec![
+        },
+        Case {
+            name: "FDTD(2,2) on 16 cores",
+            machine: xeon(16),
+            scheme: maxwell(2, Precision::F32, cube(256)),
+            layerwise: 1.90,
+            towers: vec![
                 ([8, 3, 16], 10.27),
                 ([16, 1, 16], 9.46),
                 ([12, 1, 32], 9.18),
@@ -84,13 +90,13 @@ fn cases() -> Vec<(&'static str, Machine, Scheme, f64, Vec<Row>)> {
                 ([12, 1, 8], 7.83),
                 ([24, 1, 16], 6.93),
             ],
-        ),
-        (
-            "FDTD(4,2), f64, on 16 cores",
-            xeon(16),
-            maxwell(4, Precision::F64, cube(256)),
-            0.70,
-            vec![
+        },
+        Case {
+            name: "FDTD(4,2), f64, on 16 cores",
+            machine: xeon(16),
+            scheme: maxwell(4, Precision::F64, cube(256)),
+            layerwise: 0.70,
+            towers: vec![
                 ([12, 1, 8], 2.49),
                 ([8, 1, 16], 2.46),
                 ([12, 2, 8], 2.31),
@@ -98,38 +104,38 @@ fn cases() -> Vec<(&'static str, Machine, Scheme, f64, Vec<Row>)> {
                 ([16, 1, 16], 2.11),
                 ([24, 1, 16], 1.39),
             ],
-        ),
-        (
-            "elastic waves on 16 cores",
-            xeon(16),
-            elasticity(Precision::F32, cube(256)),
-            0.66,
-            vec![
+        },
+        Case {
+            name: "elastic waves on 16 cores",
+            machine: xeon(16),
+            scheme: elasticity(Precision::F32, cube(256)),
+            layerwise: 0.66,
+            towers: vec![
                 ([8, 1, 16], 2.40),
                 ([12, 1, 16], 1.96),
                 ([16, 1, 16], 1.91),
                 ([12, 2, 8], 1.84),
                 ([24, 1, 16], 1.47),
             ],
-        ),
-        (
-            "FDTD(4,2), f64, on one core of 16",
-            xeon(1),
-            maxwell(4, Precision::F64, [96, 96, 256]),
-            0.111,
-            vec![
+        },
+        Case {
+            name: "FDTD(4,2), f64, on one core of 16",
+            machine: xeon(1),
+            scheme: maxwell(4, Precision::F64, [96, 96, 256]),
+            layerwise: 0.111,
+            towers: vec![
                 ([12, 1, 8], 0.201),
                 ([12, 2, 8], 0.200),
                 ([8, 3, 16], 0.190),
                 ([24, 1, 16], 0.160),
             ],
-        ),
-        (
-            "FDTD(4,2) on two cores",
-            zen(2),
-            maxwell(4, Precision::F32, cube(256)),
-            0.652,
-            vec![
+        },
+        Case {
+            name: "FDTD(4,2) on two cores",
+            machine: zen(2),
+            scheme: maxwell(4, Precision::F32, cube(256)),
+            layerwise: 0.652,
+            towers: vec![
                 ([24, 1, 8], 1.309),
                 ([20, 1, 8], 1.269),
                 ([16, 2, 8], 1.269),
@@ -138,27 +144,34 @@ fn cases() -> Vec<(&'static str, Machine, Scheme, f64, Vec<Row>)> {
                 ([12, 1, 8], 1.170),
                 ([8, 1, 8], 1.038),
             ],
-        ),
-        (
-            "elastic waves on one core of two",
-            zen(1),
-            elasticity(Precision::F32, cube(128)),
-            0.136,
-            vec![
+        },
+        Case {
+            name: "elastic waves on one core of two",
+            machine: zen(1),
+            scheme: elasticity(Precision::F32, cube(128)),
+            layerwise: 0.136,
+            towers: vec![
                 ([24, 1, 16], 0.295),
                 ([16, 2, 8], 0.290),
                 ([12, 2, 8], 0.274),
                 ([12, 1, 16], 0.250),
                 ([8, 1, 8], 0.238),
             ],
-        ),
+        },
     ]
 }
 
 #[test]
 fn choices_are_near_the_best_and_rates_near_measured_ones() {
     let (mut near, mut all) = (0, 0);
-    for (name, machine, scheme, layerwise, rows) in cases() {
+    for case in cases() {
+        let Case {
+            name,
+            machine,
+            scheme,
+            layerwise,
+            towers,
+        } = case;
         let layout = Layout::new(&scheme).expect("a small size");
         let frame = Frame::new(&scheme, &cones(&scheme));
         let rate = |[w, g, th]: [i64; 3]| {
@@ -168,12 +181,12 @@ fn choices_are_near_the_best_and_rates_near_measured_ones() {
             predict(&scheme, &layout, &frame, &schedule, &machine).rate * 1e-9
         };
         let sweep = predict_layerwise(&scheme, &layout, &machine).rate * 1e-9;
-        let expected: Vec<f64> = rows.iter().map(|(sizes, _)| rate(*sizes)).collect();
-        let chosen = (0..rows.len()).max_by(|&a, &b| expected[a].total_cmp(&expected[b]));
-        let (sizes, chosen) = rows[chosen.expect("some rows")];
-        let best = rows.iter().map(|row| row.1).fold(0.0, f64::max);
+        let expected: Vec<f64> = towers.iter().map(|(sizes, _)| rate(*sizes)).collect();
+        let chosen = (0..towers.len()).max_by(|&a, &b| expected[a].total_cmp(&expected[b]));
+        let (sizes, chosen) = towers[chosen.expect("some towers")];
+        let best = towers.iter().map(|tower| tower.1).fold(0.0, f64::max);
         assert!(chosen >= 0.8 * best, "{name}: {sizes:?} {chosen} of {best}");
-        let measured = rows.iter().map(|row| row.1).zip(expected);
+        let measured = towers.iter().map(|tower| tower.1).zip(expected);
         for (measured, expected) in measured.chain([(layerwise, sweep)]) {
             let off = (measured / expected).ln().abs();
             assert!(off < 1.5f64.ln(), "{name}: {measured} beside {expected}");
