@@ -62,13 +62,17 @@ pub fn json(machine: &Machine) -> Value {
     json!({
         "cpu": cpu_name(),
         "threads": machine.threads,
+        "l1_bytes": machine.l1,
         "l2_bytes": machine.l2,
         "l3_bytes": machine.l3,
         "l2_gb_per_s": machine.l2_rate * 1e-9,
         "l3_gb_per_s": machine.l3_rate * 1e-9,
+        "l3_gb_per_s_of_all": machine.l3_rate_all * 1e-9,
         "memory_gb_per_s_of_one_core": machine.memory_rate * 1e-9,
         "memory_gb_per_s": machine.memory_rate_all * 1e-9,
         "vector_operations_per_s": machine.vector_rate,
+        "vector_operations_per_s_of_all": machine.vector_rate_all,
+        "vector_operations_per_s_of_slowest": machine.vector_rate_slowest,
         "vector_bytes": machine.vector_bytes,
     })
 }

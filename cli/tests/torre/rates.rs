@@ -11,13 +11,17 @@ const LARGE: &str = "domain=3000x2500";
 const SMALL: &str = "domain=600x500";
 
 /// Measurements of an undisturbed machine.
-const MACHINE: &str = "l2 1048576
+const MACHINE: &str = "l1 32768
+l2 1048576
 l3 33554432
 l2_rate 2e11
 l3_rate 1.96e11
+l3_rate_all 3.92e11
 memory_rate 5.5e10
 memory_rate_all 1.1e11
 vector_rate 9e9
+vector_rate_all 1.8e10
+vector_rate_slowest 9e9
 vector_bytes 64
 ";
 

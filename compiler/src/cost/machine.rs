@@ -1,37 +1,73 @@
 //! The data of a computer for the compiler, measured by the runtime.
 
 /// How many times as fast as main memory a shared cache is, for one core, where values that a sweep reads again may
-/// come from it: measured are 2.8 on a Zen 4, where they may, and less than 2 on Xeons, where they should not.
+/// come from it: measured are 4 on a Zen 4, where they may, and less than 2 on Xeons, where they should not.
 const FASTER: f64 = 2.0;
+
+/// The least speed of a core, relative to the mean of all, that a model reckons with: a core that was slower was
+/// disturbed while it was measured.
+const SLOWEST: f64 = 0.4;
 
 /// A computer, as the model of [`super`] sees it. Rates are for reading and writing together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// Cores that a run uses.
+    /// Cores that a run uses, and all cores.
     pub threads: usize,
-    /// Bytes of a core's level-2 cache.
+    pub cores: usize,
+    /// Bytes of a core's level-1 cache for data, and of its level-2 cache.
+    pub l1: u64,
     pub l2: u64,
     /// Bytes of the cache that all cores share.
     pub l3: u64,
-    /// Bytes per second of one core, from its level-2 cache and from the shared one.
+    /// Bytes per second of one core from its level-2 cache.
     pub l2_rate: f64,
+    /// Bytes per second from the shared cache: one core alone, and all cores together.
     pub l3_rate: f64,
+    pub l3_rate_all: f64,
     /// Bytes per second from main memory: one core alone, and all cores together.
     pub memory_rate: f64,
     pub memory_rate_all: f64,
-    /// Fused multiply-adds of vectors per second of one core, and bytes of a vector.
+    /// Fused multiply-adds of vectors per second: one core alone, all cores together, and the slowest one of them then.
     pub vector_rate: f64,
+    pub vector_rate_all: f64,
+    pub vector_rate_slowest: f64,
+    /// Bytes of a vector.
     pub vector_bytes: usize,
 }
 
 impl Machine {
     /// Main memory's bytes per second with all threads of a run.
     pub fn memory(&self) -> f64 {
-        if self.threads == 1 {
-            self.memory_rate
-        } else {
-            self.memory_rate_all
+        let threads = self.threads.max(1) as f64;
+        (threads * self.memory_rate).min(self.memory_rate_all.max(self.memory_rate))
+    }
+
+    /// Bytes per second of each of a run's threads from the shared cache.
+    pub fn shared_cache(&self) -> f64 {
+        let threads = self.threads.max(1) as f64;
+        self.l3_rate
+            .min(self.l3_rate_all.max(self.l3_rate) / threads)
+    }
+
+    /// The speed of each thread of a run, relative to that of one core alone. Cores that are at work at the same time
+    /// are slower, and not equally so: their clock falls, and on a host of virtual machines some share a core with
+    /// others. Speeds are spread evenly around their mean from the slowest one on.
+    pub fn speeds(&self) -> Vec<f64> {
+        let threads = self.threads.max(1);
+        if threads == 1 || self.cores <= 1 {
+            return vec![1.0; threads];
         }
+        let mean = (self.vector_rate_all / self.cores as f64 / self.vector_rate).min(1.0);
+        let slowest = self.vector_rate_slowest / self.vector_rate;
+        let slowest = slowest.max(SLOWEST * mean).min(mean);
+        let step = 2.0 * (mean - slowest) / (threads - 1) as f64;
+        (0..threads).map(|n| slowest + n as f64 * step).collect()
+    }
+
+    /// The mean speed of a run's threads.
+    pub fn mean_speed(&self) -> f64 {
+        let speeds = self.speeds();
+        speeds.iter().sum::<f64>() / speeds.len() as f64
     }
 
     /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid: half of its
@@ -43,5 +79,59 @@ impl Machine {
             true => own.max(self.l3 / self.threads.max(1) as u64 / 2),
             false => own,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four cores, of which the slowest has this rate while all are at work.
+    fn machine(threads: usize, slowest: f64) -> Machine {
+        Machine {
+            threads,
+            cores: 4,
+            l1: 32 << 10,
+            l2: 1 << 20,
+            l3: 32 << 20,
+            l2_rate: 1e11,
+            l3_rate: 5e10,
+            l3_rate_all: 1e11,
+            memory_rate: 2e10,
+            memory_rate_all: 5e10,
+            vector_rate: 4e9,
+            vector_rate_all: 12e9,
+            vector_rate_slowest: slowest,
+            vector_bytes: 64,
+        }
+    }
+
+    #[test]
+    fn speeds_are_spread_around_their_mean() {
+        assert_eq!(machine(1, 2e9).speeds(), [1.0]);
+        assert_eq!(machine(4, 3e9).speeds(), [0.75; 4]);
+        assert_eq!(machine(3, 2e9).speeds(), [0.5, 0.75, 1.0]);
+        // More threads than cores, and a core that was disturbed.
+        let speeds = machine(8, 1e7).speeds();
+        assert_eq!(speeds.len(), 8);
+        assert!((speeds[0] - SLOWEST * 0.75).abs() < 1e-9, "{speeds:?}");
+        assert!((machine(8, 1e7).mean_speed() - 0.75).abs() < 1e-9);
+        // A core alone that was measured while others used the machine.
+        let doubtful = Machine {
+            vector_rate: 1e9,
+            ..machine(4, 2e9)
+        };
+        assert_eq!(doubtful.speeds(), [1.0; 4]);
+    }
+
+    #[test]
+    fn threads_share_what_all_cores_have() {
+        let rates = |threads| {
+            let machine = machine(threads, 3e9);
+            (machine.shared_cache(), machine.memory())
+        };
+        assert_eq!(rates(1), (5e10, 2e10));
+        assert_eq!(rates(2), (5e10, 4e10));
+        assert_eq!(rates(4), (2.5e10, 5e10));
     }
 }

@@ -1,25 +1,34 @@
 //! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
 //!
-//! Time per cell-step = computing + runs of rows + the part that is not hidden of the time for bytes between caches and
-//! from main memory. The parts are added, since a tile's loads come in bursts at its front, where less is computed
-//! meanwhile. The factors are fitted to some 400 measured schedules of five schemes on a Zen 5 with two threads: 7 %
-//! off on average, 32 % at most. Bytes follow from walking a tile in the middle of the grid for two steps: the rows
-//! that the first step touches, and the rows that each further step adds at the tile's front. A tile whose rows fit a
-//! cache loads each of them once.
+//! Time per cell-step is the cube root of the sum of the cubes of three times, each of which goes on beside the others but
+//! does not hide them wholly:
+//! - a core's own time: its operations, as many multiply-adds of vectors; and the lines that come from its level-2 cache
+//!   and go back to it, since a level-1 cache holds little more than the rows around one index,
+//! - bytes between a core and the shared cache,
+//! - bytes from and to main memory.
+//!
+//! Threads share the first two as far as strips keep them busy ([`threads`]). Bytes follow from walking a tile in the
+//! middle of the grid for two steps: the rows that the first step touches, and the rows that each further step adds at
+//! the tile's front. A tile whose rows fit a cache loads each of them once.
+//!
+//! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on a Zen 4 with
+//! one and two threads and on Xeons with 1, 4 and 16.
 
 pub mod machine;
+#[cfg(test)]
+mod measured;
 mod pyramids;
 mod threads;
 
 pub use machine::Machine;
 
 use crate::distinct::distinct;
-use crate::kernel::UpdateSet;
+use crate::kernel::{UpdateSet, run_axis};
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::Layout;
 use crate::schedule::tiling::Tiling;
 use crate::schedule::{Frame, Schedule, Template, TiledTemplate, template};
-use crate::scheme::{Scheme, StageId};
+use crate::scheme::{Read, Scheme, StageId};
 use crate::tile::{Tile, TileProgram, in_integers, stage_blocks};
 use pyramids::{predict_boxes, predict_pyramids};
 use std::collections::BTreeMap;
@@ -27,35 +36,26 @@ use std::fmt;
 
 /// Share of a core's cache that a tile's rows may fill before they push each other out, and the share from which on
 /// they are gone when they are wanted again. Between the two the bytes are taken in proportion.
-const OWN: [f64; 2] = [0.6, 2.0];
+const OWN: [f64; 2] = [0.6, 1.6];
+/// The same for a level-1 cache and the rows around an index, when the kernel comes to the next index.
+const NEAREST: [f64; 2] = [0.4, 1.2];
 /// The same for the cache that all cores share.
 const SHARED: [f64; 2] = [0.4, 1.0];
 /// Share of the shared cache that a whole grid may fill to stay there.
 const USABLE: f64 = 0.6;
 /// Tiles are chosen if they are expected to be this much faster; less is within the model's error.
 const WORTHWHILE: f64 = 1.2;
-/// Operations in the time of a vector multiply-add.
-const EFFICIENCY: f64 = 1.1;
-/// The same, relative to it, where few rows are read, and a level-1 cache holds the rows that neighbours share: on two
-/// axes, or by a stage of one short update.
-const FEW_ROWS: f64 = 1.2;
-/// The cost of one long chain of operations, which leaves the processor waiting.
-const CHAIN: f64 = 1.3;
-/// Operations from which a chain is long.
-const LONG: usize = 12;
+/// The time of an operation, in vector multiply-adds: sums and products go to more units than these.
+const OPERATION: f64 = 0.8;
 /// The cost of the start and the end of a row, in vectors.
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
-const RUN: f64 = 21e-9;
-/// Share of the time for bytes between caches, and of that for bytes from main memory, that tiles do not hide behind
-/// computing.
-const CACHE_SHOWS: f64 = 0.58;
-const MEMORY_SHOWS: f64 = 0.68;
+const RUN: f64 = 15e-9;
 /// Share of the traffic of an outermost tile that still comes from main memory where the shared cache holds the rows
 /// that its neighbour left.
 const BESIDE: f64 = 0.75;
-/// Share of the time for bytes between caches that sweeps, where loads run ahead, do not hide behind computing.
-const NOT_HIDDEN: f64 = 0.6;
+/// The time of a sweep for bytes from main memory, relative to that of a copy, which has one stream of addresses.
+const SWEPT: f64 = 1.7;
 
 /// The prediction for a schedule.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,31 +134,32 @@ impl Touched {
     }
 }
 
-/// Seconds per cell-step that the arithmetic and the loads and stores of all stages take where nothing misses a cache:
-/// an operation takes the time of a vector multiply-add.
-fn compute_time(scheme: &Scheme, machine: &Machine, length: f64) -> f64 {
-    let lanes = (machine.vector_bytes / scheme.precision.bytes()) as f64;
+/// Seconds per cell-step of all stages where a core's own cache holds all values. Loads of what a level-1 cache holds
+/// are done meanwhile, by units of their own.
+///
+/// `runs` is the number of runs of a stage for each cell, at whose ends rows of neighbours come that no other index of
+/// the run needs.
+fn compute_time(scheme: &Scheme, machine: &Machine, length: f64, runs: f64) -> f64 {
+    let bytes = scheme.precision.bytes() as f64;
+    let lanes = machine.vector_bytes as f64 / bytes;
     let vectors = (length / lanes).max(1.0);
-    let mut operations = 0.0;
-    for stage in &scheme.stages {
-        let (mut own, mut arithmetic, mut longest) = (0, 0, 0);
-        for update in &stage.updates {
-            let reads = update.body.reads().count() + update.body.coefs().count();
-            own += update.body.arithmetic() + reads + 2;
-            arithmetic += update.body.arithmetic();
-            longest = longest.max(update.body.arithmetic());
-        }
-        let waits = longest >= LONG && arithmetic < 2 * longest;
-        let few = scheme.grid.axes[Axis::MIDDLE].is_none() || stage.updates.len() == 1;
-        operations += own as f64
-            * match (waits, few) {
-                (true, _) => CHAIN,
-                (false, true) => 1.0 / FEW_ROWS,
-                (false, false) => 1.0,
-            };
-    }
-    let cell = operations / lanes / (machine.vector_rate * EFFICIENCY);
-    cell * (vectors + ROW_ENDS) / vectors
+    let ends = (vectors + ROW_ENDS) / vectors;
+    let stage_time = |stage: StageId| {
+        let updates = &scheme.stages[stage.index()].updates;
+        let operations: usize = updates.iter().map(|u| u.body.arithmetic()).sum();
+        let Lines { once, each } = lines_of(scheme, stage);
+        let gone = lost(each * length * bytes, machine.l1, NEAREST);
+        let lines = once + (each - once) * (gone + runs * length).min(1.0);
+        OPERATION * ends * operations as f64 / lanes / machine.vector_rate
+            + lines * bytes / machine.l2_rate
+            + runs * RUN
+    };
+    scheme.stage_ids().map(stage_time).sum()
+}
+
+/// The time of transfers and computing that go on at the same time: they hide each other in part.
+fn together(times: [f64; 3]) -> f64 {
+    times.iter().map(|time| time.powi(3)).sum::<f64>().cbrt()
 }
 
 /// How far a level of memory is from holding `bytes`: 0, all stays; 1, all is gone before it is wanted again.
@@ -178,11 +179,17 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
     }
     let bytes = elements * scheme.precision.bytes() as f64;
     let length = scheme.grid.cells[Axis::INNER] as f64;
-    let compute = compute_time(scheme, machine, length);
+    let compute = compute_time(scheme, machine, length, 0.0);
     let threads = machine.threads as f64;
     let whole = layout.bytes() as f64;
-    let cached = whole < USABLE * machine.l3 as f64;
-    let (memory_bytes, cache_bytes) = if cached { (0.0, bytes) } else { (bytes, bytes) };
+    let memory_bytes = match whole < USABLE * machine.l3 as f64 {
+        true => 0.0,
+        false => bytes,
+    };
+    // Planes are larger than a core's cache, unless it holds a thread's part of the grid.
+    let cache_bytes = line_elements(scheme)
+        * scheme.precision.bytes() as f64
+        * lost(whole / threads, machine.l2, OWN);
     let prediction = Prediction {
         rate: 0.0,
         compute,
@@ -193,19 +200,59 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
     with_computing(prediction, compute, threads, machine)
 }
 
-/// A sweep with another time for computing. A sweep goes through many rows at once, and moves fewer bytes per second
-/// than plain copies; added to the time for computing, the times for copies come near.
+/// A sweep with another time for computing, by some of a run's threads.
 fn with_computing(
     mut sweep: Prediction,
     compute: f64,
     threads: f64,
     machine: &Machine,
 ) -> Prediction {
-    let cores = (compute + NOT_HIDDEN * sweep.cache_bytes / machine.l3_rate) / threads;
-    let memory = sweep.memory_bytes / machine.memory();
+    let busy = threads * machine.mean_speed();
     sweep.compute = compute;
-    sweep.rate = 1.0 / (cores + memory);
+    sweep.rate = 1.0
+        / together([
+            compute / busy,
+            sweep.cache_bytes / machine.shared_cache() / busy,
+            SWEPT * sweep.memory_bytes / machine.memory(),
+        ]);
     sweep
+}
+
+/// Elements that come from a core's cache and go back to it for each cell of a stage.
+struct Lines {
+    /// Where a level-1 cache holds the rows of neighbours along the axis of the kernel's runs: each row comes once for
+    /// each offset along the outermost axis that is another one.
+    once: f64,
+    /// Where it does not: once for each offset.
+    each: f64,
+}
+
+fn lines_of(scheme: &Scheme, stage: StageId) -> Lines {
+    let updates = &scheme.stages[stage.index()].updates;
+    let along = run_axis(scheme);
+    let elements = |held: bool| {
+        let offset = |read: &Read, axis: Axis| match held && axis == along {
+            true => 0,
+            false => read.offset[axis],
+        };
+        let reads = updates.iter().flat_map(|u| u.body.reads());
+        let read = distinct(reads.map(|r| {
+            let [x, y] = [Axis::OUTER, Axis::MIDDLE].map(|axis| offset(r, axis));
+            (r.component, r.age, x, y)
+        }));
+        let coefs = updates.iter().flat_map(|u| u.body.coefs().chain(u.mask));
+        (read.len() + distinct(coefs).len() + updates.len()) as f64
+    };
+    Lines {
+        once: elements(true),
+        each: elements(false),
+    }
+}
+
+/// Elements per cell-step that come from a core's cache and go back to it, where rows of neighbours stay in a level-1
+/// cache.
+fn line_elements(scheme: &Scheme) -> f64 {
+    scheme.stage_ids().map(|s| lines_of(scheme, s).once).sum()
 }
 
 /// Rows that a stage's updates move per cell: read, and written back.
@@ -221,11 +268,12 @@ fn grid_cells(scheme: &Scheme) -> f64 {
     scheme.grid.cells.0.iter().map(|&n| n as f64).product()
 }
 
-/// Elements that tiles touch, and threads that they keep busy, by the cuts that make them; heights share both.
+/// Elements that tiles touch, by the cuts that make them, which heights share; and threads that they keep busy, by the
+/// outermost cuts and the height.
 #[derive(Debug, Default)]
 struct Measured {
     touched: BTreeMap<String, Touched>,
-    busy: BTreeMap<String, f64>,
+    busy: BTreeMap<(String, u64), f64>,
 }
 
 fn predict_tiling(
@@ -260,14 +308,15 @@ fn predict_tiling(
     let macro_tile = measure(&outer, outermost);
     let micro_tile = measure(&inner, tiling.levels.len());
     let threads = machine.threads as f64;
-    let compute = compute_time(scheme, machine, micro_tile.length)
-        + micro_tile.runs / micro_tile.cells.max(1.0) * RUN;
+    let runs = micro_tile.runs / micro_tile.cells.max(1.0) / scheme.stages.len().max(1) as f64;
+    let compute = compute_time(scheme, machine, micro_tile.length, runs);
     let footprint = macro_tile.footprint(height) * bytes;
     let layerwise = layerwise_elements(scheme) * bytes;
+    let lines = line_elements(scheme) * bytes;
     // A core's cache holds the rows of a step of an inner tile, or they come from the shared cache stage by stage.
     let (own, towers) = (micro_tile.first * bytes, micro_tile.traffic(height) * bytes);
     let gone = lost(own, machine.l2, OWN);
-    let cache_bytes = towers + gone * (layerwise - towers).max(0.0);
+    let cache_bytes = towers + gone * (lines - towers).max(0.0);
     // Inner tiles run one after the other through the whole height, so each finds the rows that its neighbours left
     // only if all rows of the outer tile are still there; else it loads them for itself, if at least the rows of a step
     // stay.
@@ -284,10 +333,13 @@ fn predict_tiling(
     };
     let busy = *measured
         .busy
-        .entry(cuts(outermost))
-        .or_insert_with(|| threads::busy(&program, machine.threads));
-    let cores = (compute + CACHE_SHOWS * cache_bytes / machine.l3_rate) / busy;
-    let time = cores + MEMORY_SHOWS * memory_bytes / machine.memory();
+        .entry((cuts(outermost), tiling.height))
+        .or_insert_with(|| threads::busy(&program, &machine.speeds()));
+    let time = together([
+        compute / busy,
+        cache_bytes / machine.shared_cache() / busy,
+        memory_bytes / machine.memory(),
+    ]);
     Prediction {
         rate: 1.0 / time,
         compute,

@@ -4,8 +4,8 @@
 //! fewer bytes and the more work. A box moves as many bytes as a sweep; only its rows may be shorter.
 
 use super::{
-    CACHE_SHOWS, MEMORY_SHOWS, Machine, OWN, Prediction, RUN, SHARED, USABLE, compute_time,
-    grid_cells, layerwise_elements, lost, predict_layerwise, with_computing,
+    Machine, OWN, Prediction, SHARED, USABLE, compute_time, grid_cells, layerwise_elements, lost,
+    predict_layerwise, together, with_computing,
 };
 use crate::kernel::run_axis;
 use crate::lattice::{Axis, Interval, PerAxis};
@@ -52,7 +52,8 @@ pub(super) fn predict_pyramids(
     let done = (base * height).max(1.0);
     // Work per cell-step that is kept.
     let redundant = work / done;
-    let compute = compute_time(scheme, machine, length) * redundant + runs / done * RUN;
+    let runs = runs / work.max(1.0) / scheme.stages.len().max(1) as f64;
+    let compute = compute_time(scheme, machine, length, runs) * redundant;
     let bytes = scheme.precision.bytes() as f64;
     let time_levels: f64 = scheme
         .components
@@ -71,9 +72,12 @@ pub(super) fn predict_pyramids(
     } else {
         moved + lost(own * threads, machine.l3, SHARED) * swept
     };
-    let busy = threads.min(program.count() as f64).max(1.0);
-    let cores = (compute + CACHE_SHOWS * cache_bytes / machine.l3_rate) / busy;
-    let time = cores + MEMORY_SHOWS * memory_bytes / machine.memory();
+    let busy = threads.min(program.count() as f64).max(1.0) * machine.mean_speed();
+    let time = together([
+        compute / busy,
+        cache_bytes / machine.shared_cache() / busy,
+        memory_bytes / machine.memory(),
+    ]);
     Some(Prediction {
         rate: 1.0 / time,
         compute,
@@ -100,8 +104,7 @@ pub(super) fn predict_boxes(
         _ => smallest[Axis::OUTER],
     };
     let length = smallest[Axis::INNER];
-    let runs = scheme.stages.len() as f64 / (rows * length).max(1.0);
-    let compute = compute_time(scheme, machine, length) + runs * RUN;
+    let compute = compute_time(scheme, machine, length, 1.0 / (rows * length).max(1.0));
     let largest: f64 = match boxes.levels.first() {
         Some(level) => Axis::ALL
             .iter()
@@ -129,13 +132,18 @@ mod tests {
     fn pyramids_have_a_best_height() {
         let machine = Machine {
             threads: 2,
+            cores: 2,
+            l1: 32 << 10,
             l2: 1 << 20,
             l3: 32 << 20,
             l2_rate: 130e9,
             l3_rate: 100e9,
+            l3_rate_all: 200e9,
             memory_rate: 20e9,
             memory_rate_all: 30e9,
             vector_rate: 9e9,
+            vector_rate_all: 18e9,
+            vector_rate_slowest: 9e9,
             vector_bytes: 64,
         };
         let scheme = maxwell(2, Precision::F32, [256, 256, 256]);

@@ -3,18 +3,20 @@
 //! A thread that is free takes the lowest tile that may run: of the first time block, and there of the first strip. A
 //! tile, or a part of it on one side of a fold, waits for the one before in its strip and for the strips of
 //! [`crate::tile::Strips::waits`]. So grids with few strips fill and drain slowly, and strips near the corners of a
-//! grid are short. Time is counted in cells, as if all threads were equally fast and nothing else made them wait.
+//! grid are short. Where threads are not equally fast, the ones that follow a slow one wait for it, unless there are
+//! other strips to take.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::lattice::Interval;
 use crate::tile::{Outermost, SheetSet, Strips, TileProgram, members};
 
 /// Strips of a time block for each thread, with which all threads are taken to be busy.
 const ENOUGH: usize = 8;
-/// Time blocks that are simulated.
-const TIME_BLOCKS: usize = 6;
+/// Steps that are simulated, as of a run between two pauses, and the most time blocks.
+const STEPS: u64 = 128;
+const TIME_BLOCKS: u64 = 6;
 /// About how many tiles of a time block are simulated, and the least number of a strip. Longer strips are cut to their
 /// first tiles.
 const SIMULATED: usize = 4096;
@@ -44,15 +46,20 @@ struct Block {
     shift: usize,
 }
 
-/// The mean number of `threads` that are at work.
-pub(super) fn busy(program: &TileProgram, threads: usize) -> f64 {
+/// Units of time in which a thread of speed 1 advances a cell.
+const CELL: f64 = 256.0;
+
+/// The mean number of threads of speed 1 that would do as much as threads of these speeds.
+pub(super) fn busy(program: &TileProgram, speeds: &[f64]) -> f64 {
+    let threads = speeds.len();
+    let all = speeds.iter().sum();
     let strips = Strips::new(program, program.height.max(1).saturating_mul(2));
     let [first, second] = strips.time_blocks.as_slice() else {
-        return threads.max(1) as f64;
+        return all;
     };
     let count = first.strips.len() as usize;
     if threads <= 1 || count >= ENOUGH.saturating_mul(threads) {
-        return threads.max(1) as f64;
+        return all;
     }
     let most = (SIMULATED / count.max(1)).max(OF_STRIP);
     let of = |strip| strips.first_of_strip(program, strip, most);
@@ -67,7 +74,8 @@ pub(super) fn busy(program: &TileProgram, threads: usize) -> f64 {
         sheets: program.sheets(),
         shift: (second.strips.lo - first.strips.lo).max(0) as usize,
     };
-    simulate(&block, threads)
+    let time_blocks = (STEPS / program.height.max(1)).clamp(1, TIME_BLOCKS);
+    simulate(&block, time_blocks, speeds)
 }
 
 /// Tiles of a strip of the first time block, measured in the middle of it.
@@ -109,11 +117,11 @@ struct Tasks {
 }
 
 impl Tasks {
-    fn new(block: &Block) -> Tasks {
+    fn new(block: &Block, time_blocks: u64) -> Tasks {
         let mut tasks = Tasks::default();
         // The task of each tile on each sheet, by strip, for this time block and the one before.
         let mut before: Vec<Vec<Vec<usize>>> = Vec::new();
-        for _ in 0..TIME_BLOCKS {
+        for _ in 0..time_blocks {
             let mut own: Vec<Vec<Vec<usize>>> = Vec::new();
             for (index, strip) in block.strips.iter().enumerate() {
                 own.push(Vec::new());
@@ -160,25 +168,29 @@ impl Tasks {
     }
 }
 
-/// The same for the tiles of each strip of a time block, in time blocks that follow each other.
-fn simulate(block: &Block, threads: usize) -> f64 {
-    let mut tasks = Tasks::new(block);
+/// The same for the tiles of each strip of a time block, in some time blocks that follow each other. A task goes to the
+/// thread that has been free for longest.
+fn simulate(block: &Block, time_blocks: u64, speeds: &[f64]) -> f64 {
+    let mut tasks = Tasks::new(block, time_blocks);
     let first = (0..tasks.cells.len()).filter(|task| tasks.waits[*task] == 0);
     let mut ready: BinaryHeap<Reverse<usize>> = first.map(Reverse).collect();
-    // The running tasks, by their ends.
-    let mut running: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let (mut now, mut free) = (0, threads);
+    // The running tasks, by their ends, with their threads.
+    let mut running: BinaryHeap<Reverse<(u64, usize, usize)>> = BinaryHeap::new();
+    let mut free: VecDeque<usize> = mixed(speeds.len()).collect();
+    let mut now = 0;
     loop {
-        while free > 0
+        while !free.is_empty()
             && let Some(Reverse(task)) = ready.pop()
+            && let Some(thread) = free.pop_front()
         {
-            free -= 1;
-            running.push(Reverse((now + tasks.cells[task], task)));
+            let time = tasks.cells[task] as f64 * CELL / speeds[thread];
+            running.push(Reverse((now + time as u64, task, thread)));
         }
-        let Some(Reverse((end, task))) = running.pop() else {
+        let Some(Reverse((end, task, thread))) = running.pop() else {
             break;
         };
-        (now, free) = (end, free + 1);
+        now = end;
+        free.push_back(thread);
         for follower in std::mem::take(&mut tasks.followers[task]) {
             tasks.waits[follower] -= 1;
             if tasks.waits[follower] == 0 {
@@ -187,12 +199,24 @@ fn simulate(block: &Block, threads: usize) -> f64 {
         }
     }
     let done: u64 = tasks.cells.iter().sum();
-    (done as f64 / now.max(1) as f64).max(1.0)
+    done as f64 * CELL / now.max(1) as f64
+}
+
+/// The numbers below `count`, in turns from both ends, so that slow and fast threads begin side by side.
+fn mixed(count: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |n| match n % 2 {
+        0 => n / 2,
+        _ => count - 1 - n / 2,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn even(threads: usize) -> Vec<f64> {
+        vec![1.0; threads]
+    }
 
     fn strip(cells: &[u64]) -> Vec<Work> {
         let places = (0..).zip(cells);
@@ -218,31 +242,41 @@ mod tests {
 
     #[test]
     fn one_strip_of_one_tile_keeps_one_thread_busy() {
-        assert_eq!(simulate(&block(vec![strip(&[7])]), 4), 1.0);
+        assert_eq!(
+            simulate(&block(vec![strip(&[7])]), TIME_BLOCKS, &even(4)),
+            1.0
+        );
     }
 
     #[test]
     fn strips_follow_each_other_by_a_tile() {
         // Three tiles each, one after the other: a diagonal of tiles runs at a time, across time blocks as well.
         let mut all = block(vec![strip(&[1, 1, 1]); 3]);
-        let tiles = 3 * 3 * TIME_BLOCKS;
+        let tiles = 3 * 3 * TIME_BLOCKS as usize;
         // The last strip begins when its neighbours have passed its first place: two diagonals and one per time block.
         let end = 2 + (TIME_BLOCKS - 1) + 3;
-        assert_eq!(simulate(&all, 99), tiles as f64 / end as f64);
-        assert_eq!(simulate(&all, 1), 1.0);
+        assert_eq!(
+            simulate(&all, TIME_BLOCKS, &even(99)),
+            tiles as f64 / end as f64
+        );
+        assert_eq!(simulate(&all, TIME_BLOCKS, &even(1)), 1.0);
         // Where indices rise, the first strip waits for the second one of the time block before.
         all.shift = 1;
         let end = 2 + 2 * (TIME_BLOCKS - 1) + 3;
-        assert_eq!(simulate(&all, 99), tiles as f64 / end as f64);
+        assert_eq!(
+            simulate(&all, TIME_BLOCKS, &even(99)),
+            tiles as f64 / end as f64
+        );
     }
 
     #[test]
     fn threads_beyond_the_longest_diagonal_add_nothing() {
         let all = block(vec![strip(&[2; 4]); 6]);
-        let [few, many, more] = [2, 8, 64].map(|threads| simulate(&all, threads));
+        let [few, many, more] =
+            [2, 8, 64].map(|threads| simulate(&all, TIME_BLOCKS, &even(threads)));
         assert!(few > 1.8 && few <= 2.0, "{few}");
         assert!(many > few && more >= many, "{few} {many} {more}");
-        assert_eq!(simulate(&all, 1000), more);
+        assert_eq!(simulate(&all, TIME_BLOCKS, &even(1000)), more);
     }
 
     #[test]
@@ -272,7 +306,28 @@ mod tests {
         };
         // A time block begins when the joined tile of the one before is done.
         let end = 4 * TIME_BLOCKS + 8;
-        assert_eq!(simulate(&all, 99), (16 * TIME_BLOCKS) as f64 / end as f64);
-        assert_eq!(simulate(&all, 1), 1.0);
+        assert_eq!(
+            simulate(&all, TIME_BLOCKS, &even(99)),
+            (16 * TIME_BLOCKS) as f64 / end as f64
+        );
+        assert_eq!(simulate(&all, TIME_BLOCKS, &even(1)), 1.0);
+    }
+
+    #[test]
+    fn slow_threads_keep_the_others_waiting_where_tiles_are_few() {
+        let of = |strips: usize, tiles: usize, speeds: &[f64]| {
+            let all = block(vec![strip(&vec![64; tiles]); strips]);
+            simulate(&all, TIME_BLOCKS, speeds)
+        };
+        assert_eq!(of(3, 24, &[0.5]), 0.5);
+        // The slower half of the threads does a third of the work, unless others wait for its tiles.
+        let [equal, unequal] = [[0.75; 8], [0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0]];
+        for (strips, tiles, least, most) in
+            [(1, 1, 0.88, 0.9), (4, 4, 0.75, 0.85), (64, 24, 0.97, 1.0)]
+        {
+            let kept = of(strips, tiles, &unequal) / of(strips, tiles, &equal);
+            assert!((least..=most).contains(&kept), "{strips} {tiles}: {kept}");
+        }
+        assert_eq!(mixed(5).collect::<Vec<_>>(), [0, 4, 1, 3, 2]);
     }
 }

@@ -132,13 +132,18 @@ fn parts_hold_the_values_of_their_groups() {
 fn sweeps_use_a_shared_cache_that_is_fast() {
     let machine = |l3_rate: f64, threads: usize| Machine {
         threads,
+        cores: 64,
+        l1: 32 << 10,
         l2: 1 << 20,
         l3: 32 << 20,
         l2_rate: 117e9,
         l3_rate,
+        l3_rate_all: 64.0 * l3_rate,
         memory_rate: 42e9,
         memory_rate_all: 85e9,
         vector_rate: 4e9,
+        vector_rate_all: 64.0 * 4e9,
+        vector_rate_slowest: 4e9,
         vector_bytes: 64,
     };
     assert_eq!(machine(117e9, 2).kept(), 8 << 20);

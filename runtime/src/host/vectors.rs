@@ -13,6 +13,25 @@ pub(super) struct Vectors {
     pub bytes: usize,
     /// Takes a number of times [`TOGETHER`] multiply-adds of vectors of that length.
     multiply_adds: Option<unsafe fn(u64)>,
+    /// Multiplies values in place and adds to them, by vectors of that length.
+    in_place: Option<unsafe fn(&mut [Block])>,
+}
+
+/// Values that a loop takes at a time.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Block([f32; 64]);
+
+impl Block {
+    pub const ONES: Block = Block([1.0; 64]);
+
+    /// Whether one sweep has made these values of ones.
+    #[cfg(test)]
+    pub fn is_swept(&self) -> bool {
+        self.0
+            .iter()
+            .all(|v| *v == FACTOR.mul_add(1.0, SUMMAND) || *v == FACTOR + SUMMAND)
+    }
 }
 
 impl Vectors {
@@ -22,16 +41,19 @@ impl Vectors {
             Vectors {
                 bytes: 64,
                 multiply_adds: Some(x86::of_512_bits),
+                in_place: Some(x86::in_place_of_512_bits),
             }
         } else if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
             Vectors {
                 bytes: 32,
                 multiply_adds: Some(x86::of_256_bits),
+                in_place: Some(x86::in_place_of_256_bits),
             }
         } else {
             Vectors {
                 bytes: 16,
                 multiply_adds: None,
+                in_place: None,
             }
         }
     }
@@ -41,10 +63,24 @@ impl Vectors {
         Vectors {
             bytes: 16,
             multiply_adds: None,
+            in_place: None,
         }
     }
 
-    /// Multiply-adds of vectors per second of one core.
+    /// Reads and writes all values, as fast as vectors do.
+    pub fn sweep(&self, data: &mut [Block]) {
+        if let Some(in_place) = self.in_place {
+            // SAFETY: this processor's features were looked at when the function was chosen.
+            unsafe { in_place(data) };
+            return;
+        }
+        let [a, b] = black_box([FACTOR, SUMMAND]);
+        for v in data.iter_mut().flat_map(|block| &mut block.0) {
+            *v = *v * a + b;
+        }
+    }
+
+    /// Multiply-adds of vectors per second of the core of the calling thread.
     pub fn rate(&self) -> f64 {
         let Some(multiply_adds) = self.multiply_adds else {
             return 2.0 * clock();
@@ -66,8 +102,13 @@ impl Vectors {
 /// Multiply-adds that do not depend on each other: more than hide the latency of four cycles on two units.
 const TOGETHER: u64 = 12;
 
+/// Values stay near 1 for as long as they are measured.
+const FACTOR: f32 = 1.000_001;
+const SUMMAND: f32 = 1e-9;
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::Block;
     use std::arch::asm;
 
     /// Zeros, which are no slower than other numbers.
@@ -111,6 +152,54 @@ mod x86 {
                 )
             }
         };
+    }
+
+    /// Four vectors at a time.
+    macro_rules! in_place {
+        ($data:expr, $vector:literal, $bytes:literal) => {
+            if !$data.is_empty() {
+                let factors = [super::FACTOR, super::SUMMAND];
+                // SAFETY: the instructions read the two factors, read and write the blocks, each of which is a whole
+                // number of four vectors, and change registers alone.
+                unsafe {
+                    asm!(
+                        concat!("vbroadcastss ", $vector, "4, [{factors}]"),
+                        concat!("vbroadcastss ", $vector, "5, [{factors} + 4]"),
+                        "2:",
+                        concat!("vmovups ", $vector, "0, [{at}]"),
+                        concat!("vmovups ", $vector, "1, [{at} + ", $bytes, "]"),
+                        concat!("vmovups ", $vector, "2, [{at} + 2 * ", $bytes, "]"),
+                        concat!("vmovups ", $vector, "3, [{at} + 3 * ", $bytes, "]"),
+                        concat!("vfmadd132ps ", $vector, "0, ", $vector, "5, ", $vector, "4"),
+                        concat!("vfmadd132ps ", $vector, "1, ", $vector, "5, ", $vector, "4"),
+                        concat!("vfmadd132ps ", $vector, "2, ", $vector, "5, ", $vector, "4"),
+                        concat!("vfmadd132ps ", $vector, "3, ", $vector, "5, ", $vector, "4"),
+                        concat!("vmovups [{at}], ", $vector, "0"),
+                        concat!("vmovups [{at} + ", $bytes, "], ", $vector, "1"),
+                        concat!("vmovups [{at} + 2 * ", $bytes, "], ", $vector, "2"),
+                        concat!("vmovups [{at} + 3 * ", $bytes, "], ", $vector, "3"),
+                        concat!("add {at}, 4 * ", $bytes),
+                        "dec {left}",
+                        "jnz 2b",
+                        factors = in(reg) factors.as_ptr(),
+                        at = inout(reg) $data.as_mut_ptr() => _,
+                        left = inout(reg) size_of_val($data) / (4 * $bytes) => _,
+                        out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
+                        options(nostack),
+                    )
+                }
+            }
+        };
+    }
+
+    #[target_feature(enable = "avx512f")]
+    pub fn in_place_of_512_bits(data: &mut [Block]) {
+        in_place!(data, "zmm", 64);
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub fn in_place_of_256_bits(data: &mut [Block]) {
+        in_place!(data, "ymm", 32);
     }
 
     #[target_feature(enable = "avx512f")]

@@ -7,13 +7,18 @@ use torre_compiler::cost::Machine;
 fn computer() -> Computer {
     let machine = Machine {
         threads: 16,
+        cores: 16,
+        l1: 32 << 10,
         l2: 2 << 20,
         l3: 300 << 20,
         l2_rate: 1e11,
         l3_rate: 5e10,
+        l3_rate_all: 4e11,
         memory_rate: 1e10,
         memory_rate_all: 1e11,
         vector_rate: 4e9,
+        vector_rate_all: 6.4e10,
+        vector_rate_slowest: 4e9,
         vector_bytes: 64,
     };
     let measured = Measured {
