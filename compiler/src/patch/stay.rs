@@ -100,6 +100,18 @@ impl PatchProgram {
                 }
             }
         }
+        // With up to two axes rows exchange cells of the widest halo of all: conditions are the same for all rows then,
+        // and take longer than the cells that are moved without need.
+        if !self.three {
+            let rows = self.needs.iter().zip(&self.held);
+            let held = rows.filter(|(_, held)| **held);
+            let widest = held.fold([[0; 2]; 3], |widest, (row, _)| {
+                [0, 1, 2].map(|n| [0, 1].map(|end| row[n][end].max(widest[n][end])))
+            });
+            let rows = self.needs.iter_mut().zip(&self.held);
+            let held = rows.filter(|(_, held)| **held);
+            held.for_each(|(row, _)| *row = widest);
+        }
         // Whole pieces, as they are stored.
         let whole = |n: usize, cells: i64| {
             let piece = self.shape.piece(n);

@@ -302,10 +302,11 @@ impl DevicePlanner<'_> {
             base[n] = match (whole, asked[n]) {
                 (true, _) => extent,
                 (false, Some(base)) => base.min(extent),
-                // Bases of equal width, from a patch on; with three axes from the cells that are accessed together on.
+                // Bases of equal width, from a patch on; with three axes, and around rings, from the cells that are
+                // accessed together on. As many cells as bases are longer than a ring make all rims wider.
                 (false, None) if room > 0 => {
                     let tiles = div_ceil(extent, room);
-                    let from = match (three, axis) {
+                    let from = match (three || ring, axis) {
                         (false, _) => shape.patch[n],
                         (true, Axis::INNER) => line,
                         (true, _) => 1,

@@ -437,6 +437,26 @@ fn slots_are_used_again_where_tiles_stay_only_then() {
     }
 }
 
+/// Around a ring the last base goes on beyond the ring's end, and other tiles need what lies there of the bases below: rims
+/// are wider by as much in all tiles. Bases of 74 lines would have rims of 39.
+#[test]
+fn bases_around_a_ring_make_rims_hardly_wider() {
+    let (case, _) = Case::of("elastic4,periodic f32 1000x1008");
+    let model = h200();
+    let planner = DevicePlanner::new(&case.scheme, &case.problem, &model);
+    let planner = planner.expect("it can be addressed");
+    let shape = Shape {
+        reuses_slots: true,
+        ..Shape::of_lines(8, [10, 4], CoefPlace::Shared)
+    };
+    let (plan, _) = planner.shaped(shape, 1).expect("pyramids");
+    let [outer, _, inner] = plan.program.along.each_ref().map(|along| along.base);
+    assert_eq!([outer, inner], [72, 112], "{}", plan.program);
+    let staying = plan.program.stays.as_ref().expect("tiles that stay");
+    let widest = staying.rims.iter().flat_map(|rim| rim[0]).max();
+    assert!(widest.is_some_and(|cells| cells <= 8 + 3), "{widest:?}");
+}
+
 /// Towers: the same with their size and the height of time blocks.
 const TOWERS: &str = "
 fdtd2,periodic f32 64x64x64 2 16 23.0
