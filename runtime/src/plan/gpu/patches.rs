@@ -20,6 +20,8 @@ const MADE: usize = 6;
 
 /// The most registers of a thread, and the bytes of shared memory that are reserved for each block.
 const MOST_REGISTERS: u64 = 255;
+/// Registers by which a thread may need more than the most: the assembler keeps few values in memory then, in a cache.
+const BEYOND: u64 = 4;
 const PER_BLOCK: u64 = 1 << 10;
 
 /// Warps of a block whose rows have the same slots one after the other, at least: others wait longer for code.
@@ -66,6 +68,14 @@ fn room_bytes(scheme: &Scheme, program: &PatchProgram) -> u64 {
 fn registers_of(shape: &Shape, registers: u32) -> u64 {
     let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
     (u64::from(registers) / threads / 8 * 8).min(MOST_REGISTERS)
+}
+
+/// Registers that a thread may need where it can have `most`.
+fn may_need(most: u64) -> u64 {
+    match most {
+        MOST_REGISTERS => most + BEYOND,
+        _ => most,
+    }
 }
 
 /// The sizes of pyramids that are given.
@@ -437,7 +447,7 @@ impl DevicePlanner<'_> {
         let tiles = tiles.iter().product::<i64>();
         let shape = self.on_chip(work, shape, tiles);
         let needed = work.registers(&shape, work.words_of(&shape));
-        if needed > MOST_REGISTERS as f64 {
+        if needed > may_need(MOST_REGISTERS) as f64 {
             return None;
         }
         let shared = self.shared_of(work, &shape);
@@ -447,7 +457,7 @@ impl DevicePlanner<'_> {
             let each = shared as u64 + PER_BLOCK;
             let stays = self.has_patches() || tiles <= self.most_at_once(blocks);
             stays
-                && needed <= registers_of(&shape, model.gpu.registers) as f64
+                && needed <= may_need(registers_of(&shape, model.gpu.registers)) as f64
                 && each * u64::from(blocks) <= most
                 && threads as u32 * blocks <= model.gpu.threads
         };
@@ -477,13 +487,13 @@ impl DevicePlanner<'_> {
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let blocks = u64::from(sketch.shape.blocks.max(1));
         let most = registers_of(&sketch.shape, self.model.gpu.registers);
-        if registers > most {
+        if registers > may_need(most) {
             let needed = registers;
             return Err(Refusal::Patches(Misfit::Registers { needed, most }));
         }
-        let most = (u64::from(self.model.gpu.shared_per_block) + PER_BLOCK) / blocks - PER_BLOCK;
-        if shared_bytes > most {
-            let bytes = shared_bytes;
+        let room = (u64::from(self.model.gpu.shared_per_block) + PER_BLOCK) / blocks - PER_BLOCK;
+        if shared_bytes > room {
+            let (bytes, most) = (shared_bytes, room);
             return Err(Refusal::Patches(Misfit::Shared { bytes, most }));
         }
         let memory = self.model.facts.memory;
@@ -497,7 +507,7 @@ impl DevicePlanner<'_> {
         let plan = PatchPlan {
             pyramid: pyramid.clone(),
             program,
-            registers,
+            registers: registers.min(most),
             shared_bytes,
             room_bytes: rooms,
         };
