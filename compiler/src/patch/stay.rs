@@ -101,8 +101,9 @@ impl PatchProgram {
             }
         }
         // With up to two axes rows exchange cells of the widest halo of all: conditions are the same for all rows then,
-        // and take longer than the cells that are moved without need.
-        if !self.three {
+        // and take longer than the cells that are moved without need. Blocks that share a multiprocessor, whose threads
+        // have half of the registers, were slower by a third with it.
+        if !self.three && self.shape.blocks == 1 {
             let rows = self.needs.iter().zip(&self.held);
             let held = rows.filter(|(_, held)| **held);
             let widest = held.fold([[0; 2]; 3], |widest, (row, _)| {
