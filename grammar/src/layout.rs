@@ -65,7 +65,7 @@ pub struct Layout {
     pub chunks: Vec<Chunk>,
 }
 
-/// Scans a source. `None` if it is too large to look at.
+/// Scans a source. `None` if it is too large to look at, or if its lines end by carriage returns.
 pub fn layout(source: &Source, diagnostics: &mut Diagnostics) -> Option<Layout> {
     if source.text().len() > MAX_BYTES {
         diagnostics.push(
@@ -80,6 +80,19 @@ pub fn layout(source: &Source, diagnostics: &mut Diagnostics) -> Option<Layout> 
         );
         return None;
     }
+    if let Some(line) = lone_return(source.text()) {
+        diagnostics.push(
+            Diagnostic::error(
+                codes::UNEXPECTED_CHARACTER,
+                format!(
+                    "line {line} of `{}` has a carriage return without a line feed",
+                    source.name()
+                ),
+            )
+            .hint("lines end with a line feed, with or without a carriage return before it"),
+        );
+        return None;
+    }
     let mut first = Diagnostics::default();
     let scan = Scan::new(source, &mut first).run();
     if !scan.open_at_end {
@@ -89,6 +102,21 @@ pub fn layout(source: &Source, diagnostics: &mut Diagnostics) -> Option<Layout> 
     // A bracket is missing. Items that begin at the left margin show where.
     let scan = Scan::new(source, diagnostics).with_items_at_margin();
     Some(scan.run().layout)
+}
+
+/// The line, counted from 1, with a carriage return that neither a line feed nor the end of the text follows. If it
+/// ended no line, a comment would hide all that follows.
+fn lone_return(text: &str) -> Option<usize> {
+    let mut bytes = text.bytes().peekable();
+    let mut line = 1;
+    while let Some(byte) = bytes.next() {
+        match (byte, bytes.peek()) {
+            (b'\r', Some(next)) if !matches!(next, b'\r' | b'\n') => return Some(line),
+            (b'\n', _) => line += 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A text short enough for a message.

@@ -52,6 +52,26 @@ fn of_each(texts: &[&str]) -> String {
 }
 
 #[test]
+fn carriage_returns_alone_end_no_line() {
+    for text in ["// A comment.\rconst a = 1\r", "const a = 1\n\n// b\rc"] {
+        let found = of(text);
+        assert!(found.starts_with("E0006: line "), "{found}");
+        assert!(
+            found.contains("of `test` has a carriage return without a line feed"),
+            "{found}"
+        );
+    }
+    assert!(of("const a = 1\n\n// b\rc").contains("line 3"));
+    for text in [
+        "// A comment.\r\nconst a = 1\r\n",
+        "const a = 1\r\r\n// b\r",
+    ] {
+        let tree = parse(&Source::new("test", text));
+        assert!(tree.is_ok(), "{text:?}");
+    }
+}
+
+#[test]
 fn indices_on_the_left_and_lists_of_parameters_are_explained() {
     let found = of("scheme s {
   axes x
