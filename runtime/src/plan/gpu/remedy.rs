@@ -74,13 +74,16 @@ impl DevicePlanner<'_> {
                  or `--window slabs`, with which they go over the host's memory"
             }
             NoWindow::Slabs(NoSlabs::Memory { .. }) => {
-                "use a smaller base or fewer steps, as in `--window \"slabs(base = 256, height = 16)\"`, allow more with `--memory`, or use `--window host`, which takes less"
+                "use a smaller base or fewer steps, as in `--window \"slabs(base = 256, height = 16)\"`, \
+                 allow more with `--memory`, or use `--window host`, which takes less"
             }
             NoWindow::Slabs(_) => {
-                "use a larger base or another height, leave both to the model with `--window slabs`, or use `--window host`"
+                "use a larger base or another height, leave both to the model with `--window slabs`, or use \
+                 `--window host`"
             }
             NoWindow::Ring => {
-                "use `--window host`, which goes around it, let the second or the last axis be the periodic one, or make the domain smaller and use `--window none`"
+                "use `--window host`, which goes around it, let the second or the last axis be the periodic \
+                 one, or make the domain smaller and use `--window none`"
             }
             NoWindow::Layerwise
             | NoWindow::ShortRing
