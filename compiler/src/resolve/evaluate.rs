@@ -170,16 +170,17 @@ impl Resolver<'_> {
     /// A whole number that is known now; `hint`: another meaning where it is not whole.
     pub fn counted(&mut self, scope: &Scope, expr: &Expr, hint: Option<&str>) -> Outcome<i64> {
         let n = self.number(scope, expr)?;
-        if n == n.trunc() && n.abs() <= 9e15 {
+        let whole = n.is_finite() && n == n.trunc();
+        if whole && n.abs() <= 9e15 {
             return Ok(n as i64);
         }
-        let mut d = self.error(
-            codes::NOT_A_NUMBER,
-            "a whole number is needed here",
-            &scope.place(expr.span),
-        );
+        let message = match whole {
+            true => "whole numbers go to 9e15 here",
+            false => "a whole number is needed here",
+        };
+        let mut d = self.error(codes::NOT_A_NUMBER, message, &scope.place(expr.span));
         d.labels[0].text = format!("this is {}", short(n));
-        d.hint = hint.map(str::to_string);
+        d.hint = hint.filter(|_| !whole).map(str::to_string);
         self.fail(d)
     }
 

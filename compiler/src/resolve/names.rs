@@ -188,7 +188,11 @@ impl Resolver<'_> {
                 "dt" => "the time step",
                 _ => "the cell size",
             };
-            let message = format!("{kind} `{name}` must be a positive number");
+            let message = match n > 0.0 {
+                true if n.is_infinite() => format!("{kind} `{name}` must be finite"),
+                true => format!("{kind} `{name}` must be at least 2.3e-308"),
+                false => format!("{kind} `{name}` must be a positive number"),
+            };
             let at = self.frame.names.place(name).unwrap_or(place.clone());
             let mut d = self.error(codes::CELL_SIZE, message, &at);
             d.labels[0].text = format!("this is {}", short(n));

@@ -18,6 +18,9 @@ use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, ItemKind, ProblemStmt};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 
+/// Numbers of steps are exact in double precision up to there.
+const TOO_MANY_STEPS: &str = "there may be 2^52 steps at most";
+
 type Schedules = Vec<(String, ast::Schedule)>;
 
 /// A problem with its scheme.
@@ -403,14 +406,15 @@ impl Resolver<'_> {
         if (0.0..=(1u64 << 52) as f64).contains(&steps) {
             return Ok(steps as u64);
         }
-        let mut d = self.error(
-            codes::COUNT,
-            "a run lasts until a time from 0 up",
-            &scope.place(e.span),
-        );
-        d.labels[0].text = match steps.is_finite() && steps > 0.0 {
-            true => format!("these are {steps:.3e} steps of {}", self.frame.dt),
-            false => format!("this is {}", short(time)),
+        let message = match time > 0.0 {
+            true => TOO_MANY_STEPS,
+            false => "a run lasts until a time from 0 up",
+        };
+        let mut d = self.error(codes::COUNT, message, &scope.place(e.span));
+        d.labels[0].text = match (steps.is_finite(), time > 0.0) {
+            (true, true) => format!("these are {steps:.3e} steps of {}", self.frame.dt),
+            (false, true) => format!("this is {}, with steps of {}", short(time), self.frame.dt),
+            (_, false) => format!("this is {}", short(time)),
         };
         self.fail(d)
     }
@@ -422,11 +426,11 @@ impl Resolver<'_> {
         if n >= least && n <= 1 << 52 {
             return Ok(n as u64);
         }
-        let mut d = self.error(
-            codes::COUNT,
-            format!("a number of steps from {least} up is needed"),
-            &scope.place(e.span),
-        );
+        let message = match n < least {
+            true => format!("a number of steps from {least} up is needed"),
+            false => TOO_MANY_STEPS.to_string(),
+        };
+        let mut d = self.error(codes::COUNT, message, &scope.place(e.span));
         d.labels[0].text = format!("this is {n}");
         self.fail(d)
     }

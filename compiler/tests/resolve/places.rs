@@ -309,8 +309,54 @@ fn runs_last_until_a_time() {
         message.contains("error E0512: a run lasts until a time from 0 up"),
         "{message}"
     );
-    assert!(refused("steps until 1e300").contains("error E0512"));
-    assert!(refused("steps until 1/0").contains("error E0512"));
+    for text in ["steps until 1e300", "steps until 1e308 * 10", "steps 8e15"] {
+        let message = refused(text);
+        let found = message.contains("error E0512: there may be 2^52 steps at most");
+        assert!(found, "{text}: {message}");
+    }
+}
+
+#[test]
+fn numbers_of_steps_are_whole_and_bounded() {
+    let message = refused("steps 2.5");
+    assert!(
+        message.contains("error E0402: a whole number is needed here"),
+        "{message}"
+    );
+    assert!(message.contains("`steps until 2.5`"), "{message}");
+    let message = refused("steps 1e30");
+    assert!(
+        message.contains("error E0402: whole numbers go to 9e15 here"),
+        "{message}"
+    );
+    assert!(!message.contains("steps until"), "{message}");
+    let message = refused("steps 0 - 1");
+    assert!(
+        message.contains("error E0512: a number of steps from 0 up is needed"),
+        "{message}"
+    );
+}
+
+#[test]
+fn cell_sizes_and_time_steps_are_positive_and_normal() {
+    for (dt, reason) in [
+        ("0", "must be a positive number"),
+        ("-1", "must be a positive number"),
+        ("1e-310", "must be at least 2.3e-308"),
+        ("1e308 * 10", "must be finite"),
+    ] {
+        let text = format!(
+            "scheme s {{\n  axes x\n  param dt = {dt}\n  field u : scalar on nodes\n  step {{ u += dt * d2(u, x) }}\n}}
+problem p {{ scheme s; domain 8; steps 1 }}"
+        );
+        let message = show(&refused_with(
+            &TestWorld::default(),
+            &text,
+            &Options::default(),
+        ));
+        let expected = format!("E0412: the time step `dt` {reason}");
+        assert!(message.contains(&expected), "{dt}: {message}");
+    }
 }
 
 /// An update in a small part of the grid is computed there alone.
