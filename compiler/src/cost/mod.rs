@@ -1,9 +1,9 @@
 //! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
 //!
-//! Time per cell-step is the cube root of the sum of the cubes of three times, each of which goes on beside the others but
-//! does not hide them wholly:
-//! - a core's own time: its operations, as many multiply-adds of vectors; and the lines that come from its level-2 cache
-//!   and go back to it, since a level-1 cache holds little more than the rows around one index,
+//! Time per cell-step is the cube root of the sum of the cubes of three times, each of which goes on beside the others
+//! but does not hide them wholly:
+//! - a core's own time: its operations, as many multiply-adds of vectors; and the lines that come from its level-2
+//!   cache and go back to it, since a level-1 cache holds little more than the rows around one index,
 //! - bytes between a core and the shared cache,
 //! - bytes from and to main memory.
 //!
@@ -11,8 +11,8 @@
 //! middle of the grid for two steps: the rows that the first step touches, and the rows that each further step adds at
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
-//! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on a Zen 4 with
-//! one and two threads and on Xeons with 1, 4 and 16.
+//! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on a
+//! Zen 4 with one and two threads and on Xeons with 1, 4 and 16.
 
 pub mod machine;
 #[cfg(test)]

@@ -315,8 +315,8 @@ fn vector_rates(count: usize, waiting: &Waiting) -> Vec<f64> {
 }
 
 /// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, in place and by
-/// vectors as long as the ones of kernels; by one core where `count` threads cannot be started. The memory asks for huge
-/// pages, as the one of calculations does.
+/// vectors as long as the ones of kernels; by one core where `count` threads cannot be started. The memory asks for
+/// huge pages, as the one of calculations does.
 fn sweep_rate(count: usize, bytes: u64, waiting: &Waiting) -> f64 {
     let each = (bytes as usize / count / size_of::<Block>()).max(16);
     let each_bytes = each * size_of::<Block>();

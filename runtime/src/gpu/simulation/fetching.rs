@@ -1,4 +1,4 @@
-//! Values that come back to the host: the runs of the array that it lacks, at once, or as a copy while the device goes on.
+//! Values that come back to the host: runs of the array that it lacks, at once, or as a copy while the device goes on.
 
 use super::{OnDevice, too_late};
 use crate::gpu::device::{DeviceError, Reading};

@@ -456,8 +456,8 @@ fn few_values_of_a_thread_may_be_kept_in_memory() {
     assert_eq!([plan.pyramid.height, plan.registers], [4, 255]);
 }
 
-/// Around a ring the last base goes on beyond the ring's end, and other tiles need what lies there of the bases below: rims
-/// are wider by as much in all tiles. Bases of 74 lines would have rims of 39.
+/// Around a ring the last base goes on beyond the ring's end, and other tiles need cells there of the bases below: rims are
+/// wider by as much in all tiles. Bases of 74 lines would have rims of 39.
 #[test]
 fn bases_around_a_ring_make_rims_hardly_wider() {
     let (case, _) = Case::of("elastic4,periodic f32 1000x1008");
