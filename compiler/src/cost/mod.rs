@@ -11,8 +11,8 @@
 //! middle of the grid for two steps: the rows that the first step touches, and the rows that each further step adds at
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
-//! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on a
-//! Zen 4 with one and two threads and on Xeons with 1, 4 and 16.
+//! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on
+//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16.
 
 pub mod machine;
 #[cfg(test)]

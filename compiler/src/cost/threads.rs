@@ -202,7 +202,7 @@ fn simulate(block: &Block, time_blocks: u64, speeds: &[f64]) -> f64 {
     done as f64 * CELL / now.max(1) as f64
 }
 
-/// The numbers below `count`, in turns from both ends, so that slow and fast threads begin side by side.
+/// The numbers below `count`, alternately from both ends, so that slow and fast threads begin side by side.
 fn mixed(count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |n| match n % 2 {
         0 => n / 2,

@@ -2,8 +2,8 @@
 //!
 //! A tile on two axes has a part of each of some dozen rows, and walks through all of them stage by stage. Lines of a
 //! cache whose addresses differ by a multiple of [`SETS`] lines share a set, which holds 8 to 16 of them. Rows of 8192
-//! values of four bytes are 513 lines apart, so that every fourth one begins four lines behind the same set: three
-//! components need 47 lines of a set then, where 6 would do.
+//! values of four bytes have a distance of 513 lines, so that every fourth row begins four lines behind the same set:
+//! three components need 47 lines of a set then, where 6 would do.
 
 /// Sets of a level-2 cache: 1 MB of 8 ways, or 2 MB of 16. In caches with half of them, rows are spread as well.
 const SETS: usize = 2048;
@@ -33,14 +33,14 @@ pub(super) fn spread(lines: i64) -> i64 {
     best.1
 }
 
-/// The most lines of a tile that share a set where rows are some lines apart.
+/// The most lines of a tile that share a set, for a distance between rows in lines.
 fn load(lines: i64) -> u16 {
-    let apart = lines.rem_euclid(SETS as i64) as usize;
+    let distance = lines.rem_euclid(SETS as i64) as usize;
     let each = usize::try_from(lines).map_or(LINES, |lines| lines.min(LINES));
     let mut sets = [0u16; SETS];
     for row in 0..ROWS {
         for line in 0..each {
-            sets[(row * apart + line) % SETS] += 1;
+            sets[(row * distance + line) % SETS] += 1;
         }
     }
     sets.into_iter().max().unwrap_or(0)

@@ -229,8 +229,8 @@ fn cache_bytes(level: u32) -> Option<u64> {
     found
 }
 
-/// What takes some hundredths of a second. Where the host of a virtual machine lets others share its cores, these are
-/// slow at times: the best moment counts for one core alone, and the mean for cores side by side.
+/// Measurements that take some hundredths of a second. Where the host of a virtual machine lets others share its cores,
+/// cores are slow at times: the best round counts for one core alone, and the mean for cores side by side.
 struct Round {
     l2_rate: f64,
     l3_rate: f64,
@@ -268,7 +268,7 @@ fn measure(threads: usize) -> (Machine, bool) {
         alone: vector_rates(1, &waiting)[0],
         together: vector_rates(cores, &waiting),
     };
-    // In the time of the others, some moments go by.
+    // Rounds lie between the longer measurements, so that they meet the machine at different moments.
     let first = round();
     let memory_rate = sweep_rate(1, far, &waiting);
     let second = round();
@@ -315,8 +315,8 @@ fn vector_rates(count: usize, waiting: &Waiting) -> Vec<f64> {
 }
 
 /// Bytes read and written per second by `count` cores that each sweep over their part of `bytes`, in place and by
-/// vectors as long as the ones of kernels; by one core where `count` threads cannot be started. The memory asks for
-/// huge pages, as the one of calculations does.
+/// vectors as long as the ones of kernels; by one core where `count` threads cannot be started, and a guess where
+/// not even one can. The memory asks for huge pages, as the one of calculations does.
 fn sweep_rate(count: usize, bytes: u64, waiting: &Waiting) -> f64 {
     let each = (bytes as usize / count / size_of::<Block>()).max(16);
     let each_bytes = each * size_of::<Block>();

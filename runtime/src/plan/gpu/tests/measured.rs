@@ -25,6 +25,10 @@ struct Case {
 }
 
 impl Case {
+    fn planner<'a>(&'a self, model: &'a DeviceModel) -> DevicePlanner<'a> {
+        DevicePlanner::new(&self.scheme, &self.problem, model).expect("it can be addressed")
+    }
+
     /// The case of a line of [`LAYERWISE`], [`PYRAMIDS`], [`TOWERS`] or [`MEDIA`], and the words behind it.
     fn of(line: &str) -> (Case, Vec<&str>) {
         let mut words = line.split_whitespace();
@@ -395,8 +399,7 @@ fn pyramids_take_the_time_that_is_expected() {
             reuses_slots,
             ..Shape::of_lines(warps, [lines, cells], place)
         };
-        let planner = DevicePlanner::new(&case.scheme, &case.problem, model);
-        let planner = planner.expect("it can be addressed");
+        let planner = case.planner(model);
         let (_, prediction) = planner.shaped(shape, height as u64).expect("pyramids");
         prediction.rate
     });
@@ -406,28 +409,23 @@ fn pyramids_take_the_time_that_is_expected() {
 /// have enough shared memory without, and larger grids do not stay.
 #[test]
 fn slots_are_used_again_where_tiles_stay_only_then() {
-    let (model, expected) = (
-        h200(),
-        [
-            (512, [true, false]),
-            (1024, [true, true]),
-            (2048, [false; 2]),
-        ],
-    );
+    let model = h200();
+    let expected = [
+        (512, [true, false]),
+        (1024, [true, true]),
+        (2048, [false; 2]),
+    ];
     for (cells, [stays, again]) in expected {
         let (case, _) = Case::of(&format!("elastic4 f32 {cells}x{cells}"));
-        let planner = DevicePlanner::new(&case.scheme, &case.problem, &model);
-        let planner = planner.expect("it can be addressed");
+        let planner = case.planner(&model);
         let best = &planner.usual_patches()[0];
         let Schedule::Pyramids(pyramid) = &best.schedule else {
             panic!("pyramids");
         };
         let (plan, _) = planner.patch_plan(pyramid).expect("pyramids");
-        let found = [
-            plan.program.stays.is_some(),
-            plan.program.shape.reuses_slots,
-        ];
-        assert_eq!(found, [stays, again], "{cells}: {}", plan.program);
+        let program = &plan.program;
+        let found = [program.stays.is_some(), program.shape.reuses_slots];
+        assert_eq!(found, [stays, again], "{cells}: {program}");
         let most = u64::from(model.gpu.shared_per_block);
         assert!(plan.shared_bytes <= most, "{}", plan.shared_bytes);
         // Slots of their own would not do.
@@ -445,8 +443,7 @@ fn slots_are_used_again_where_tiles_stay_only_then() {
 fn few_values_of_a_thread_may_be_kept_in_memory() {
     let (case, _) = Case::of("te4 f32 1024x1024");
     let model = h200();
-    let planner = DevicePlanner::new(&case.scheme, &case.problem, &model);
-    let planner = planner.expect("it can be addressed");
+    let planner = case.planner(&model);
     let Schedule::Pyramids(pyramid) = &planner.usual_patches()[0].schedule else {
         panic!("pyramids");
     };
@@ -456,14 +453,13 @@ fn few_values_of_a_thread_may_be_kept_in_memory() {
     assert_eq!([plan.pyramid.height, plan.registers], [4, 255]);
 }
 
-/// Around a ring the last base goes on beyond the ring's end, and other tiles need cells there of the bases below: rims are
-/// wider by as much in all tiles. Bases of 74 lines would have rims of 39.
+/// Around a ring the last base goes on beyond the ring's end, and other tiles need cells there of the bases below: rims
+/// are wider by as much in all tiles. Bases of 74 lines would have rims of 39.
 #[test]
 fn bases_around_a_ring_make_rims_hardly_wider() {
     let (case, _) = Case::of("elastic4,periodic f32 1000x1008");
     let model = h200();
-    let planner = DevicePlanner::new(&case.scheme, &case.problem, &model);
-    let planner = planner.expect("it can be addressed");
+    let planner = case.planner(&model);
     let shape = Shape {
         reuses_slots: true,
         ..Shape::of_lines(8, [10, 4], CoefPlace::Shared)
@@ -524,8 +520,7 @@ fn towers(
     unit: impl Fn(&DevicePlanner) -> Rational,
     words: &[&str],
 ) -> f64 {
-    let planner = DevicePlanner::new(&case.scheme, &case.problem, model);
-    let planner = planner.expect("it can be addressed");
+    let planner = case.planner(model);
     let [size, height] = [("D", words[0]), ("TH", words[1])]
         .map(|(name, n)| Size::of(name, &[n.parse().expect("a number")]));
     let family = Template::Tiled(template::towers(size, unit(&planner), height));
