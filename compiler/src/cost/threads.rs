@@ -8,9 +8,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::ControlFlow;
 
 use crate::lattice::Interval;
-use crate::tile::{Outermost, SheetSet, Strips, TileProgram, members};
+use crate::tile::{SheetSet, Strips, Tile, TileProgram, members};
 
 /// Strips of a time block for each thread, with which all threads are taken to be busy.
 const ENOUGH: usize = 8;
@@ -62,15 +63,29 @@ pub(super) fn busy(program: &TileProgram, speeds: &[f64]) -> f64 {
         return all;
     }
     let most = (SIMULATED / count.max(1)).max(OF_STRIP);
-    let of = |strip| strips.first_of_strip(program, strip, most);
+    let of = |strip| first_tiles(program, &strips, strip, most);
+    let tiles: Vec<Vec<Placed>> = (0..count).map(of).collect();
     let later = |strip: usize| match strip < second.strips.len() as usize {
         true => of(second.first + strip),
         false => Vec::new(),
     };
+    let parts = filled(
+        count,
+        &|strip| strip_parts(program, first.numbers, &tiles[strip]),
+        &|parts| parts.iter().flatten().all(|part| part.cells == 0),
+    );
+    let works = tiles.iter().zip(parts).enumerate();
+    let works = works.map(|(strip, (tiles, parts))| {
+        let later = later(strip);
+        let work = |(number, (own, parts)): (usize, (&Placed, Vec<Part>))| Work {
+            place: own.place,
+            later: later.get(number).map_or(own.place, |tile| tile.place),
+            parts,
+        };
+        tiles.iter().zip(parts).enumerate().map(work).collect()
+    });
     let block = Block {
-        strips: (0..count)
-            .map(|strip| tiles(program, &strips, &of(strip), &later(strip)))
-            .collect(),
+        strips: works.collect(),
         sheets: program.sheets(),
         shift: (second.strips.lo - first.strips.lo).max(0) as usize,
     };
@@ -78,104 +93,232 @@ pub(super) fn busy(program: &TileProgram, speeds: &[f64]) -> f64 {
     simulate(&block, time_blocks, speeds)
 }
 
-/// Tiles of a strip of the first time block, measured in the middle of it.
-fn tiles(
-    program: &TileProgram,
-    strips: &Strips,
-    all: &[Outermost],
-    later: &[Outermost],
-) -> Vec<Work> {
-    let numbers = strips.time_blocks[0].numbers;
+/// An outermost tile of a strip.
+struct Placed {
+    place: i64,
+    tile: Tile,
+    /// The number of tiles right before it from which it differs along the last cut only.
+    along: usize,
+}
+
+/// The first outermost tiles of a strip, `most` of them at most.
+fn first_tiles(program: &TileProgram, strips: &Strips, strip: usize, most: usize) -> Vec<Placed> {
+    let mut all: Vec<Placed> = Vec::new();
+    let mut line = Vec::new();
+    let _ = strips.visit(program, strip, &mut |place, indices, tile| {
+        if all.len() >= most {
+            return ControlFlow::Break(());
+        }
+        let others = indices.split_last().map_or(&[][..], |(_, others)| others);
+        let along = match all.last() {
+            Some(before) if line == others => before.along + 1,
+            _ => 0,
+        };
+        line.clear();
+        line.extend_from_slice(others);
+        all.push(Placed {
+            place,
+            tile: tile.clone(),
+            along,
+        });
+        ControlFlow::Continue(())
+    });
+    all
+}
+
+/// The parts of the tiles of a strip.
+fn strip_parts(program: &TileProgram, numbers: Interval, tiles: &[Placed]) -> Vec<Vec<Part>> {
+    let lines = tiles.chunk_by(|_, next| next.along > 0);
+    let of_line = |line: &[Placed]| {
+        filled(
+            line.len(),
+            &|n| tile_parts(program, numbers, &line[n].tile),
+            &|parts| parts.iter().all(|part| part.cells == 0),
+        )
+    };
+    lines.flat_map(of_line).collect()
+}
+
+/// The parts of a tile, measured in the middle of its time block.
+fn tile_parts(program: &TileProgram, numbers: Interval, tile: &Tile) -> Vec<Part> {
     let middle = numbers.lo + numbers.len() / 2;
-    let part = |tile, sheets| {
+    let part = |sheets| {
         let mut cells = 0;
-        let numbers = Interval::new(middle, middle + 1);
-        program.walk_on(tile, numbers, sheets, &mut |segment| {
+        let stage = Interval::new(middle, middle + 1);
+        program.walk_on(tile, stage, sheets, &mut |segment| {
             cells += segment.rows.volume();
         });
         Part { sheets, cells }
     };
-    let own = all.iter().enumerate().map(|(number, own)| Work {
-        place: own.place,
-        later: later.get(number).map_or(own.place, |tile| tile.place),
-        parts: own
-            .joint
-            .sets(program.sheets())
-            .map(|sheets| part(&own.tile, sheets))
-            .collect(),
-    });
-    own.collect()
+    let joint = program.joint(tile, numbers);
+    joint.sets(program.sheets()).map(part).collect()
 }
 
-/// Parts of tiles, in the order in which they are taken.
-#[derive(Default)]
-struct Tasks {
-    cells: Vec<u64>,
-    /// For how many others each still waits, and which ones wait for it.
-    waits: Vec<usize>,
-    followers: Vec<Vec<usize>>,
-}
-
-impl Tasks {
-    fn new(block: &Block, time_blocks: u64) -> Tasks {
-        let mut tasks = Tasks::default();
-        // The task of each tile on each sheet, by strip, for this time block and the one before.
-        let mut before: Vec<Vec<Vec<usize>>> = Vec::new();
-        for _ in 0..time_blocks {
-            let mut own: Vec<Vec<Vec<usize>>> = Vec::new();
-            for (index, strip) in block.strips.iter().enumerate() {
-                own.push(Vec::new());
-                for (number, work) in strip.iter().enumerate() {
-                    let mut of_sheets = vec![0; block.sheets];
-                    for part in &work.parts {
-                        let passed = |strip: &[Work], place| {
-                            strip.partition_point(|other| other.place <= place)
-                        };
-                        let mut needed: Vec<&Vec<usize>> = Vec::new();
-                        if number > 0 {
-                            needed.push(&own[index][number - 1]);
-                        }
-                        if let Some(left) = index.checked_sub(1) {
-                            let count = passed(&block.strips[left], work.place);
-                            needed.extend(count.checked_sub(1).map(|n| &own[left][n]));
-                        }
-                        let same = (index + block.shift).min(block.strips.len() - 1);
-                        if let Some(other) = before.get(same) {
-                            let count = passed(&block.strips[same], work.later);
-                            needed.extend(count.checked_sub(1).map(|n| &other[n]));
-                        }
-                        let mut others: Vec<usize> = needed
-                            .iter()
-                            .flat_map(|tile| members(part.sheets).map(|sheet| tile[sheet]))
-                            .collect();
-                        others.sort_unstable();
-                        others.dedup();
-                        let task = tasks.cells.len();
-                        tasks.cells.push(part.cells);
-                        tasks.waits.push(others.len());
-                        tasks.followers.push(Vec::new());
-                        for other in others {
-                            tasks.followers[other].push(task);
-                        }
-                        members(part.sheets).for_each(|sheet| of_sheets[sheet] = task);
-                    }
-                    own[index].push(of_sheets);
-                }
+/// The first values of a sequence, few of which are computed. The size of a convex tile that moves through a convex
+/// grid rises, stays, and falls, so it is taken to be constant between two places where it is the same as half way
+/// between them, and not zero.
+fn filled<T: Clone + PartialEq>(
+    count: usize,
+    value: &impl Fn(usize) -> T,
+    is_zero: &impl Fn(&T) -> bool,
+) -> Vec<T> {
+    let mut values = vec![None; count];
+    let mut spans = Vec::new();
+    spans.extend(count.checked_sub(1).map(|last| (0, last)));
+    while let Some((first, last)) = spans.pop() {
+        let middle = first + (last - first) / 2;
+        for place in [first, middle, last] {
+            if values[place].is_none() {
+                values[place] = Some(value(place));
             }
-            before = own;
         }
-        tasks
+        let same = values[first] == values[middle] && values[middle] == values[last];
+        if same && !values[first].as_ref().is_none_or(is_zero) {
+            let all = values[first].clone();
+            values[first..last].fill(all);
+        } else if last - first > 2 {
+            spans.extend([(first, middle), (middle, last)]);
+        }
+    }
+    values.into_iter().flatten().collect()
+}
+
+/// How many tiles of two other strips each track has to pass before a tile runs.
+#[derive(Clone, Copy)]
+struct Needed {
+    left: usize,
+    before: usize,
+}
+
+/// A part of a tile, in the order in which parts are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Task {
+    time_block: usize,
+    strip: usize,
+    tile: usize,
+    part: usize,
+}
+
+/// The state of a simulation.
+struct Progress<'a> {
+    block: &'a Block,
+    /// For each tile of each strip.
+    needed: Vec<Vec<Needed>>,
+    /// The tiles that each track of each strip has passed, and begun, by time blocks.
+    passed: Vec<usize>,
+    begun: Vec<usize>,
+}
+
+impl<'a> Progress<'a> {
+    fn new(block: &'a Block, time_blocks: usize) -> Self {
+        let until = |strip: Option<usize>, place: i64| {
+            strip.map_or(0, |strip| {
+                block.strips[strip].partition_point(|other| other.place <= place)
+            })
+        };
+        let needed = block.strips.iter().enumerate().map(|(strip, tiles)| {
+            let of = |work: &Work| Needed {
+                left: until(strip.checked_sub(1), work.place),
+                before: until(Some(block.same(strip)), work.later),
+            };
+            tiles.iter().map(of).collect()
+        });
+        let tracks = time_blocks * block.strips.len() * block.sheets;
+        Progress {
+            block,
+            needed: needed.collect(),
+            passed: vec![0; tracks],
+            begun: vec![0; tracks],
+        }
+    }
+
+    fn track(&self, time_block: usize, strip: usize, sheet: usize) -> usize {
+        (time_block * self.block.strips.len() + strip) * self.block.sheets + sheet
+    }
+
+    fn part(&self, task: Task) -> Part {
+        self.block.strips[task.strip][task.tile].parts[task.part]
+    }
+
+    /// Puts the next part of a track to the ready ones, if it waits for nothing.
+    fn ready(
+        &mut self,
+        time_block: usize,
+        strip: usize,
+        sheet: usize,
+        ready: &mut BinaryHeap<Reverse<Task>>,
+    ) {
+        let track = self.track(time_block, strip, sheet);
+        let tile = self.passed[track];
+        let Some(work) = self.block.strips[strip].get(tile) else {
+            return;
+        };
+        let own = |part: &Part| part.sheets >> sheet & 1 == 1;
+        let Some(part) = work.parts.iter().position(own) else {
+            return;
+        };
+        let Needed { left, before } = self.needed[strip][tile];
+        let same = self.block.same(strip);
+        let is_ready = |sheet: usize| {
+            let track = self.track(time_block, strip, sheet);
+            let passed = |time_block, strip| self.passed[self.track(time_block, strip, sheet)];
+            self.passed[track] == tile
+                && self.begun[track] == tile
+                && (strip == 0 || passed(time_block, strip - 1) >= left)
+                && (time_block == 0 || passed(time_block - 1, same) >= before)
+        };
+        let sheets = work.parts[part].sheets;
+        if members(sheets).all(is_ready) {
+            for sheet in members(sheets) {
+                let track = self.track(time_block, strip, sheet);
+                self.begun[track] = tile + 1;
+            }
+            ready.push(Reverse(Task {
+                time_block,
+                strip,
+                tile,
+                part,
+            }));
+        }
+    }
+}
+
+impl Block {
+    /// The strip of the time block before for which a strip waits.
+    fn same(&self, strip: usize) -> usize {
+        (strip + self.shift).min(self.strips.len().saturating_sub(1))
+    }
+
+    /// The strips of the next time block that wait for a strip.
+    fn followers(&self, strip: usize) -> std::ops::Range<usize> {
+        let first = strip.saturating_sub(self.shift);
+        let all = self.strips.len();
+        match strip + 1 == all {
+            true => first..all,
+            false if strip < self.shift => 0..0,
+            false => first..first + 1,
+        }
     }
 }
 
 /// The same for the tiles of each strip of a time block, in some time blocks that follow each other. A task goes to the
 /// thread that has been free for longest.
 fn simulate(block: &Block, time_blocks: u64, speeds: &[f64]) -> f64 {
-    let mut tasks = Tasks::new(block, time_blocks);
-    let first = (0..tasks.cells.len()).filter(|task| tasks.waits[*task] == 0);
-    let mut ready: BinaryHeap<Reverse<usize>> = first.map(Reverse).collect();
+    let time_blocks = time_blocks as usize;
+    let mut progress = Progress::new(block, time_blocks);
+    let mut ready = BinaryHeap::new();
+    let mut done = 0;
+    for time_block in 0..time_blocks {
+        for (strip, tiles) in block.strips.iter().enumerate() {
+            let parts = tiles.iter().flat_map(|work| &work.parts);
+            done += parts.map(|part| part.cells).sum::<u64>();
+            for sheet in 0..block.sheets {
+                progress.ready(time_block, strip, sheet, &mut ready);
+            }
+        }
+    }
     // The running tasks, by their ends, with their threads.
-    let mut running: BinaryHeap<Reverse<(u64, usize, usize)>> = BinaryHeap::new();
+    let mut running: BinaryHeap<Reverse<(u64, Task, usize)>> = BinaryHeap::new();
     let mut free: VecDeque<usize> = mixed(speeds.len()).collect();
     let mut now = 0;
     loop {
@@ -183,7 +326,7 @@ fn simulate(block: &Block, time_blocks: u64, speeds: &[f64]) -> f64 {
             && let Some(Reverse(task)) = ready.pop()
             && let Some(thread) = free.pop_front()
         {
-            let time = tasks.cells[task] as f64 * CELL / speeds[thread];
+            let time = progress.part(task).cells as f64 * CELL / speeds[thread];
             running.push(Reverse((now + time as u64, task, thread)));
         }
         let Some(Reverse((end, task, thread))) = running.pop() else {
@@ -191,14 +334,26 @@ fn simulate(block: &Block, time_blocks: u64, speeds: &[f64]) -> f64 {
         };
         now = end;
         free.push_back(thread);
-        for follower in std::mem::take(&mut tasks.followers[task]) {
-            tasks.waits[follower] -= 1;
-            if tasks.waits[follower] == 0 {
-                ready.push(Reverse(follower));
+        let Task {
+            time_block, strip, ..
+        } = task;
+        let sheets = progress.part(task).sheets;
+        for sheet in members(sheets) {
+            let track = progress.track(time_block, strip, sheet);
+            progress.passed[track] = task.tile + 1;
+        }
+        for sheet in members(sheets) {
+            progress.ready(time_block, strip, sheet, &mut ready);
+            if strip + 1 < block.strips.len() {
+                progress.ready(time_block, strip + 1, sheet, &mut ready);
+            }
+            if time_block + 1 < time_blocks {
+                for other in block.followers(strip) {
+                    progress.ready(time_block + 1, other, sheet, &mut ready);
+                }
             }
         }
     }
-    let done: u64 = tasks.cells.iter().sum();
     done as f64 * CELL / now.max(1) as f64
 }
 
@@ -237,6 +392,35 @@ mod tests {
             strips,
             sheets: 1,
             shift: 0,
+        }
+    }
+
+    #[test]
+    fn few_sizes_are_asked_for_where_most_are_equal() {
+        let asked = std::cell::Cell::new(0);
+        let of = |sizes: &[u64]| {
+            asked.set(0);
+            let value = |n: usize| {
+                asked.set(asked.get() + 1);
+                sizes[n]
+            };
+            filled(sizes.len(), &value, &|size| *size == 0)
+        };
+        let mut sizes = vec![9; 1000];
+        sizes[0] = 3;
+        sizes[998] = 5;
+        sizes[999] = 1;
+        assert_eq!(of(&sizes), sizes);
+        assert!(asked.get() < 50, "{}", asked.get());
+        // Nothing is concluded from tiles that are empty.
+        for sizes in [
+            &[0, 0, 0, 0, 0, 7, 0, 0, 0][..],
+            &[4],
+            &[],
+            &[1, 2],
+            &[0, 1, 1, 0],
+        ] {
+            assert_eq!(of(sizes), sizes);
         }
     }
 

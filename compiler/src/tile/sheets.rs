@@ -37,9 +37,14 @@ impl Joint {
     }
 }
 
-/// The sheets of a set.
+/// The sheets of a set, in ascending order.
 pub fn members(set: SheetSet) -> impl Iterator<Item = usize> {
-    (0..SheetSet::BITS as usize).filter(move |sheet| set >> sheet & 1 == 1)
+    let mut rest = set;
+    std::iter::from_fn(move || {
+        let sheet = (rest != 0).then(|| rest.trailing_zeros() as usize);
+        rest &= rest.wrapping_sub(1);
+        sheet
+    })
 }
 
 impl TileProgram {

@@ -199,7 +199,7 @@ impl Strips {
     }
 
     /// The same, until a visit breaks.
-    fn visit(
+    pub(crate) fn visit(
         &self,
         program: &TileProgram,
         strip: usize,
