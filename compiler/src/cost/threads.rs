@@ -105,7 +105,8 @@ struct Placed {
 fn first_tiles(program: &TileProgram, strips: &Strips, strip: usize, most: usize) -> Vec<Placed> {
     let mut all: Vec<Placed> = Vec::new();
     let mut line = Vec::new();
-    let _ = strips.visit(program, strip, &mut |place, indices, tile| {
+    let occupied = TileProgram::occupied;
+    let _ = strips.visit(program, strip, occupied, &mut |place, indices, tile| {
         if all.len() >= most {
             return ControlFlow::Break(());
         }

@@ -43,6 +43,18 @@ pub struct Strips {
     ranges: Vec<Interval>,
 }
 
+/// The indices that tiles inside of a tile have along a cut: all of them, by [`TileProgram::indices`], as strips wait for
+/// each other's tiles without rows as well; or fewer, by [`TileProgram::occupied`].
+pub(crate) type Indices = fn(&TileProgram, &Tile, PlaneCut, Interval) -> Interval;
+
+/// How the tiles inside of a tile are found.
+#[derive(Clone, Copy)]
+struct Inside<'a> {
+    program: &'a TileProgram,
+    numbers: Interval,
+    indices: Indices,
+}
+
 /// An outermost tile of a strip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outermost {
@@ -111,22 +123,10 @@ impl Strips {
 
     /// The outermost tiles of a strip, in running order.
     pub fn of_strip(&self, program: &TileProgram, strip: usize) -> Vec<Outermost> {
-        self.first_of_strip(program, strip, usize::MAX)
-    }
-
-    /// The first outermost tiles of a strip, `most` of them at most, without a look at the others.
-    pub fn first_of_strip(
-        &self,
-        program: &TileProgram,
-        strip: usize,
-        most: usize,
-    ) -> Vec<Outermost> {
         let numbers = self.time_blocks[self.time_block(strip)].numbers;
         let mut all = Vec::new();
-        let _ = self.visit(program, strip, &mut |place, indices, tile| {
-            if all.len() >= most {
-                return ControlFlow::Break(());
-            }
+        let own = TileProgram::indices;
+        let _ = self.visit(program, strip, own, &mut |place, indices, tile| {
             all.push(Outermost {
                 place,
                 indices: indices.to_vec(),
@@ -192,31 +192,36 @@ impl Strips {
         strip: usize,
         visit: &mut impl FnMut(i64, &[i64], &Tile),
     ) {
-        let _ = self.visit(program, strip, &mut |place, indices, tile| {
+        let own = TileProgram::indices;
+        let _ = self.visit(program, strip, own, &mut |place, indices, tile| {
             visit(place, indices, tile);
             ControlFlow::Continue(())
         });
     }
 
-    /// The same, until a visit breaks.
+    /// The same for some indices, until a visit breaks.
     pub(crate) fn visit(
         &self,
         program: &TileProgram,
         strip: usize,
+        indices: Indices,
         visit: &mut impl FnMut(i64, &[i64], &Tile) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut tile = program.whole();
         if let Some(cut) = self.first_cut {
             program.narrow(&mut tile, cut, self.index(strip));
         }
-        let numbers = self.time_blocks[self.time_block(strip)].numbers;
-        self.visit_inside(program, numbers, &tile, &mut Vec::new(), visit)
+        let inside = Inside {
+            program,
+            numbers: self.time_blocks[self.time_block(strip)].numbers,
+            indices,
+        };
+        self.visit_inside(inside, &tile, &mut Vec::new(), visit)
     }
 
     fn visit_inside(
         &self,
-        program: &TileProgram,
-        numbers: Interval,
+        inside: Inside<'_>,
         tile: &Tile,
         indices: &mut Vec<i64>,
         visit: &mut impl FnMut(i64, &[i64], &Tile) -> ControlFlow<()>,
@@ -224,12 +229,12 @@ impl Strips {
         let Some(&cut) = self.other_cuts.get(indices.len()) else {
             return visit(self.place(indices), indices, tile);
         };
-        let range = program.indices(tile, cut, numbers);
+        let range = (inside.indices)(inside.program, tile, cut, inside.numbers);
         for index in range.lo..range.hi {
             let mut part = tile.clone();
-            program.narrow(&mut part, cut, index);
+            inside.program.narrow(&mut part, cut, index);
             indices.push(index);
-            let flow = self.visit_inside(program, numbers, &part, indices, visit);
+            let flow = self.visit_inside(inside, &part, indices, visit);
             indices.pop();
             flow?;
         }

@@ -120,6 +120,82 @@ impl TileProgram {
         )
     }
 
+    /// The same without some indices at which a tile has no rows, as it lies between two faces along which positions
+    /// fall as they rise along the cut.
+    pub(crate) fn occupied(&self, tile: &Tile, cut: PlaneCut, numbers: Interval) -> Interval {
+        let mut range = self.indices(tile, cut, numbers);
+        for (plane, depths) in tile.depths.iter().enumerate() {
+            let (Some(depths), Some(pair)) = (depths, self.opposite([cut.plane, plane])) else {
+                continue;
+            };
+            let [a, b] = pair.factors;
+            let [first, last] = pair.sums(numbers);
+            let ends = [
+                first - b * i128::from(depths.hi - 1),
+                last - b * i128::from(depths.lo),
+            ];
+            let [lo, hi] = ends.map(|end| end.div_euclid(a * i128::from(cut.pitch)));
+            let within = |n: i128| n.clamp(range.lo.into(), range.hi.into()) as i64;
+            range = Interval::new(within(lo), within(hi + 1));
+        }
+        range
+    }
+
+    /// The part of some stages beyond which a tile has no rows, as it lies between faces along which positions rise and
+    /// faces along which they fall.
+    fn alive(&self, tile: &Tile, mut numbers: Interval) -> Interval {
+        let cut = tile.depths.iter().enumerate();
+        let cut = cut.filter_map(|(plane, depths)| Some((plane, (*depths)?)));
+        for (plane, own) in cut.clone() {
+            for (before, other) in cut.clone().take_while(|(before, _)| *before < plane) {
+                let Some(pair) = self.opposite([plane, before]) else {
+                    continue;
+                };
+                let [a, b] = pair.factors;
+                let sum = |n: i64, m: i64| a * i128::from(n) + b * i128::from(m);
+                let [lo, hi] = [sum(own.lo, other.lo), sum(own.hi - 1, other.hi - 1)];
+                // lo <= slope k + lead <= hi, for some lead.
+                let [least, most] = pair.leads;
+                let [first, last] = match pair.slope {
+                    0 if lo <= most && least <= hi => continue,
+                    0 => return Interval::default(),
+                    slope if slope > 0 => [
+                        -(most - lo).div_euclid(slope),
+                        (hi - least).div_euclid(slope),
+                    ],
+                    slope => [
+                        -(hi - least).div_euclid(-slope),
+                        (most - lo).div_euclid(-slope),
+                    ],
+                };
+                let within = |n: i128| n.clamp(numbers.lo.into(), numbers.hi.into()) as i64;
+                numbers = Interval::new(within(first), within(last + 1));
+            }
+        }
+        numbers
+    }
+
+    /// Two planes whose forms have opposite directions.
+    fn opposite(&self, planes: [usize; 2]) -> Option<Opposite> {
+        let [first, second] = planes.map(|plane| self.planes[plane]);
+        let size = |plane: Plane| plane.form.0.iter().map(|n| i128::from(n.abs())).max();
+        let [b, a] = [size(first)?, size(second)?];
+        let sum = |n: i64, m: i64| a * i128::from(n) + b * i128::from(m);
+        let mut forms = first.form.0.iter().zip(&second.form.0);
+        if a == 0 || b == 0 || forms.any(|(n, m)| sum(*n, *m) != 0) {
+            return None;
+        }
+        let classes = self.stages.iter().flatten();
+        let leads = classes.map(|class| sum(class.leads[planes[0]], class.leads[planes[1]]));
+        let none = (i128::MAX, i128::MIN);
+        let (least, most) = leads.fold(none, |(lo, hi), lead| (lo.min(lead), hi.max(lead)));
+        (least <= most).then_some(Opposite {
+            factors: [a, b],
+            slope: sum(first.slope, second.slope),
+            leads: [least, most],
+        })
+    }
+
     /// The part of a tile with an index along a cut.
     pub fn narrow(&self, tile: &mut Tile, cut: PlaneCut, index: i64) {
         let own = Interval::new(index * cut.pitch, (index + 1) * cut.pitch);
@@ -231,7 +307,8 @@ impl TileProgram {
         visit: &mut impl FnMut(&Segment),
     ) {
         let mut scratch = Scratch::default();
-        for number in numbers.lo..numbers.hi {
+        let alive = self.alive(tile, numbers);
+        for number in alive.lo..alive.hi {
             self.walk_stage(tile, number, sheets, &mut scratch, visit);
         }
     }
@@ -287,6 +364,24 @@ impl TileProgram {
                 rows.run_segments(scratch, None, visit);
             }
         }
+    }
+}
+
+/// Two planes whose forms cancel out when they are multiplied by two positive numbers: so the sum of depths along them
+/// does not depend on positions.
+struct Opposite {
+    factors: [i128; 2],
+    slope: i128,
+    /// The least lead of an event, and the most.
+    leads: [i128; 2],
+}
+
+impl Opposite {
+    /// The least sum of depths in some stages, and the most.
+    fn sums(&self, numbers: Interval) -> [i128; 2] {
+        let ends = [numbers.lo, numbers.hi - 1].map(|number| self.slope * i128::from(number));
+        let [least, most] = self.leads;
+        [ends[0].min(ends[1]) + least, ends[0].max(ends[1]) + most]
     }
 }
 
