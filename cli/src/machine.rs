@@ -68,6 +68,7 @@ pub fn json(machine: &Machine) -> Value {
         "l2_gb_per_s": machine.l2_rate * 1e-9,
         "l3_gb_per_s": machine.l3_rate * 1e-9,
         "l3_gb_per_s_of_all": machine.l3_rate_all * 1e-9,
+        "l3_gb_per_s_from_a_quarter": machine.l3_rate_far * 1e-9,
         "memory_gb_per_s_of_one_core": machine.memory_rate * 1e-9,
         "memory_gb_per_s": machine.memory_rate_all * 1e-9,
         "vector_operations_per_s": machine.vector_rate,

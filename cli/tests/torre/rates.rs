@@ -17,6 +17,7 @@ l3 33554432
 l2_rate 2e11
 l3_rate 1.96e11
 l3_rate_all 3.92e11
+l3_rate_far 1.9e11
 memory_rate 5.5e10
 memory_rate_all 1.1e11
 vector_rate 9e9

@@ -21,9 +21,11 @@ pub struct Machine {
     pub l3: u64,
     /// Bytes per second of one core from its level-2 cache.
     pub l2_rate: f64,
-    /// Bytes per second from the shared cache: one core alone, and all cores together.
+    /// Bytes per second from the shared cache: one core alone, and all cores together, that sweep over a few times as
+    /// much as their own caches hold; and one core alone that sweeps over a quarter of the shared one.
     pub l3_rate: f64,
     pub l3_rate_all: f64,
+    pub l3_rate_far: f64,
     /// Bytes per second from main memory: one core alone, and all cores together.
     pub memory_rate: f64,
     pub memory_rate_all: f64,
@@ -75,7 +77,7 @@ impl Machine {
     /// bytes, streams of addresses are longer; but values that updates read again come from the slower cache.
     pub fn kept(&self) -> u64 {
         let own = self.l2 / 2;
-        match self.l3_rate >= FASTER * self.memory_rate {
+        match self.l3_rate_far >= FASTER * self.memory_rate {
             true => own.max(self.l3 / self.threads.max(1) as u64 / 2),
             false => own,
         }
@@ -97,6 +99,7 @@ mod tests {
             l2_rate: 1e11,
             l3_rate: 5e10,
             l3_rate_all: 1e11,
+            l3_rate_far: 4e10,
             memory_rate: 2e10,
             memory_rate_all: 5e10,
             vector_rate: 4e9,

@@ -139,6 +139,7 @@ mod tests {
             l2_rate: 130e9,
             l3_rate: 100e9,
             l3_rate_all: 200e9,
+            l3_rate_far: 100e9,
             memory_rate: 20e9,
             memory_rate_all: 30e9,
             vector_rate: 9e9,

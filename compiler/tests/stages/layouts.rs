@@ -130,15 +130,16 @@ fn parts_hold_the_values_of_their_groups() {
 
 #[test]
 fn sweeps_use_a_shared_cache_that_is_fast() {
-    let machine = |l3_rate: f64, threads: usize| Machine {
+    let machine = |l3_rate_far: f64, threads: usize| Machine {
         threads,
         cores: 64,
         l1: 32 << 10,
         l2: 1 << 20,
         l3: 32 << 20,
         l2_rate: 117e9,
-        l3_rate,
-        l3_rate_all: 64.0 * l3_rate,
+        l3_rate: 117e9,
+        l3_rate_all: 64.0 * 117e9,
+        l3_rate_far,
         memory_rate: 42e9,
         memory_rate_all: 85e9,
         vector_rate: 4e9,

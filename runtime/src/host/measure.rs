@@ -14,7 +14,7 @@ use torre_compiler::cost::Machine;
 use torre_trust::{Fault, Folder, Refusal};
 
 /// Changes when the measured quantities, or the ways of measuring, change.
-const VERSION: &str = "torre-machine 4";
+const VERSION: &str = "torre-machine 5";
 
 /// The file of measurements in the user's cache folder.
 const FILE: &str = "machine.txt";
@@ -27,6 +27,9 @@ const LOCK: &str = "machine.lock";
 
 /// How long another process is waited for. A measurement takes about a second.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many times as much as its own cache a core sweeps over in the shared cache.
+const NEAR: u64 = 4;
 
 /// Longer files are not read.
 const MAX_BYTES: u64 = 1 << 16;
@@ -154,6 +157,7 @@ fn write(m: &Machine, doubtful_since: Option<f64>) -> String {
         ("l2_rate", m.l2_rate),
         ("l3_rate", m.l3_rate),
         ("l3_rate_all", m.l3_rate_all),
+        ("l3_rate_far", m.l3_rate_far),
         ("memory_rate", m.memory_rate),
         ("memory_rate_all", m.memory_rate_all),
         ("vector_rate", m.vector_rate),
@@ -198,6 +202,7 @@ fn read(folder: &Folder, threads: usize) -> Option<Measured> {
         l2_rate: rate("l2_rate")?,
         l3_rate: rate("l3_rate")?,
         l3_rate_all: rate("l3_rate_all")?,
+        l3_rate_far: rate("l3_rate_far")?,
         memory_rate: rate("memory_rate")?,
         memory_rate_all: rate("memory_rate_all")?,
         vector_rate: rate("vector_rate")?,
@@ -235,6 +240,7 @@ struct Round {
     l2_rate: f64,
     l3_rate: f64,
     l3_rate_all: f64,
+    l3_rate_far: f64,
     /// Vector operations of one core alone, and of each of all cores at the same time.
     alone: f64,
     together: Vec<f64>,
@@ -258,13 +264,16 @@ fn measure(threads: usize) -> (Machine, bool) {
     // Far more than the shared cache, which may be larger than this machine can see, but a small part of free memory.
     let free = crate::budget::available().map_or(1 << 30, |a| a.bytes / 4);
     let far = (16 * l3).clamp(256 << 20, 1 << 30).min(free);
-    let near_l3 = |cores: u64| (l3 / 4).max(2 * l2 * cores).min(l3);
+    // A few times as much as the cores' own caches hold, as tiles of which some rows do not stay there; a quarter of the
+    // shared cache is more where many cores have it in common, and others of the same host as well.
+    let near_l3 = |cores: u64| (NEAR * l2 * cores).min(l3 / 2).max(2 * l2 * cores).min(l3);
     let cores = threads::available();
     let waiting = Waiting::default();
     let round = || Round {
         l2_rate: sweep_rate(1, l2 / 2, &waiting),
         l3_rate: sweep_rate(1, near_l3(1), &waiting),
         l3_rate_all: sweep_rate(cores, near_l3(cores as u64), &waiting),
+        l3_rate_far: sweep_rate(1, (l3 / 4).max(2 * l2).min(l3), &waiting),
         alone: vector_rates(1, &waiting)[0],
         together: vector_rates(cores, &waiting),
     };
@@ -285,6 +294,7 @@ fn measure(threads: usize) -> (Machine, bool) {
         l2_rate: most(|round| round.l2_rate),
         l3_rate: most(|round| round.l3_rate),
         l3_rate_all: most(|round| round.l3_rate_all),
+        l3_rate_far: most(|round| round.l3_rate_far),
         memory_rate,
         memory_rate_all,
         vector_rate: most(|round| round.alone),
@@ -389,6 +399,7 @@ pub(crate) fn usual(threads: usize) -> Machine {
         l2_rate: 1.5e11,
         l3_rate: 7.25e10,
         l3_rate_all: 1.45e11,
+        l3_rate_far: 7e10,
         memory_rate: 3e10,
         memory_rate_all: 6e10,
         vector_rate: 8.9e9,

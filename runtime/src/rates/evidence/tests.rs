@@ -14,6 +14,7 @@ fn computer() -> Computer {
         l2_rate: 1e11,
         l3_rate: 5e10,
         l3_rate_all: 4e11,
+        l3_rate_far: 4e10,
         memory_rate: 1e10,
         memory_rate_all: 1e11,
         vector_rate: 4e9,
