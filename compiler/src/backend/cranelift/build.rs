@@ -7,7 +7,9 @@ use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I32, I32X4, I64, I64X2, Type};
-use cranelift_codegen::ir::{AbiParam, Endianness, Function, InstBuilder, MemFlagsData, Value};
+use cranelift_codegen::ir::{
+    AbiParam, Block, Endianness, Function, InstBuilder, MemFlagsData, Value,
+};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::mem::offset_of;
@@ -53,6 +55,53 @@ impl Comparison {
     }
 }
 
+/// The parts of a kernel's code.
+struct Blocks {
+    /// Values that all runs share.
+    start: Block,
+    run: Block,
+    /// One group of a run.
+    row: Block,
+    vectors: Block,
+    rest: Block,
+    scalars: Block,
+    next: Block,
+    next_run: Block,
+    done: Block,
+}
+
+impl Blocks {
+    fn new(b: &mut FunctionBuilder<'_>) -> Blocks {
+        let mut new = || b.create_block();
+        Blocks {
+            start: new(),
+            run: new(),
+            row: new(),
+            vectors: new(),
+            rest: new(),
+            scalars: new(),
+            next: new(),
+            next_run: new(),
+            done: new(),
+        }
+    }
+}
+
+/// Bytes from the start of a group to the first value of a row and behind the last one.
+#[derive(Clone, Copy)]
+struct Range {
+    lo: Value,
+    hi: Value,
+}
+
+/// The addresses of a loop over a row's values.
+#[derive(Clone, Copy)]
+struct Loop {
+    end: Value,
+    /// The last place where a whole vector fits.
+    full: Value,
+}
+
 impl Kernel<'_> {
     /// Fills an empty function; its signature gets the parameters of [`crate::kernel::RowFn`].
     pub fn build(
@@ -65,104 +114,100 @@ impl Kernel<'_> {
             function.signature.params.push(AbiParam::new(I64));
         }
         let element = self.bytes();
-        let vector = i64::from(self.ty(Form::Vector).bytes());
         let mut b = FunctionBuilder::new(function, scratch);
         let entry = b.create_block();
-        let start = b.create_block();
-        let run = b.create_block();
-        let row = b.create_block();
-        let vectors = b.create_block();
-        let rest = b.create_block();
-        let scalars = b.create_block();
-        let next = b.create_block();
-        let next_run = b.create_block();
-        let done = b.create_block();
+        let blocks = Blocks::new(&mut b);
 
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
-        let (base, runs, count, lo, hi) = {
-            let params = b.block_params(entry);
-            (params[0], params[1], params[2], params[3], params[4])
-        };
+        let params = b.block_params(entry).try_into();
+        let [base, runs, count, lo, hi]: [Value; 5] = params.expect("five parameters");
         let some = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, count, 0);
         let wide = b.ins().icmp(IntCC::SignedLessThan, lo, hi);
         let work = b.ins().band(some, wide);
-        b.ins().brif(work, start, &[], done, &[]);
+        b.ins().brif(work, blocks.start, &[], blocks.done, &[]);
 
-        b.switch_to_block(start);
-        let lo = b.ins().imul_imm_s(lo, element);
-        let hi = b.ins().imul_imm_s(hi, element);
+        b.switch_to_block(blocks.start);
+        let range = Range {
+            lo: b.ins().imul_imm_s(lo, element),
+            hi: b.ins().imul_imm_s(hi, element),
+        };
         let constants = self.constants(&mut b);
-        b.ins().jump(run, &[runs.into(), count.into()]);
+        b.ins().jump(blocks.run, &[runs.into(), count.into()]);
 
-        b.append_block_param(run, I64);
-        b.append_block_param(run, I64);
-        b.switch_to_block(run);
-        let (at_run, runs_left) = (b.block_params(run)[0], b.block_params(run)[1]);
+        self.run(&mut b, &blocks, base);
+        self.row(&mut b, &blocks, range, &constants);
+
+        b.switch_to_block(blocks.next_run);
+        let [at_run, runs_left] = [0, 1].map(|n| b.block_params(blocks.run)[n]);
+        let at_run = b.ins().iadd_imm_s(at_run, self.program.record);
+        let left = b.ins().iadd_imm_s(runs_left, -1);
+        let more = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, left, 0);
+        let again = [at_run.into(), left.into()];
+        b.ins().brif(more, blocks.run, &again, blocks.done, &[]);
+
+        b.switch_to_block(blocks.done);
+        b.ins().return_(&[]);
+        b.seal_all_blocks();
+        b.finalize(target);
+    }
+
+    /// The beginning of a run, whose place and the number of runs that are left are the block's parameters.
+    fn run(&self, b: &mut FunctionBuilder<'_>, blocks: &Blocks, base: Value) {
+        b.append_block_param(blocks.run, I64);
+        b.append_block_param(blocks.run, I64);
+        b.switch_to_block(blocks.run);
+        let at_run = b.block_params(blocks.run)[0];
         let plain = MemFlagsData::new().with_notrap();
-        let offset = b
-            .ins()
-            .load(I64, plain, at_run, offset_of!(Run, offset) as i32);
-        let groups = b
-            .ins()
-            .load(I64, plain, at_run, offset_of!(Run, groups) as i32);
+        let field = |b: &mut FunctionBuilder<'_>, at: i32| b.ins().load(I64, plain, at_run, at);
+        let offset = field(b, offset_of!(Run, offset) as i32);
+        let groups = field(b, offset_of!(Run, groups) as i32);
         let group = b.ins().iadd(base, offset);
         let mut begin = vec![group.into(), groups.into()];
         for used in &self.program.streams {
-            let offset = b.ins().load(I64, plain, at_run, used.record as i32);
+            let offset = field(b, used.record as i32);
             begin.push(b.ins().iadd(base, offset).into());
         }
         let any = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, groups, 0);
-        b.ins().brif(any, row, &begin, next_run, &[]);
-
+        b.ins().brif(any, blocks.row, &begin, blocks.next_run, &[]);
         for _ in &begin {
-            b.append_block_param(row, I64);
+            b.append_block_param(blocks.row, I64);
         }
-        b.switch_to_block(row);
-        let (group, left) = (b.block_params(row)[0], b.block_params(row)[1]);
-        let streams = b.block_params(row)[2..].to_vec();
-        // From an address in the group to the one at the same index of a stream.
+    }
+
+    /// One group of a run after the other. The block's parameters are the group's place, the number of groups that are
+    /// left, and the places of the streams.
+    fn row(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        blocks: &Blocks,
+        range: Range,
+        constants: &[Option<Value>],
+    ) {
+        let element = self.bytes();
+        b.switch_to_block(blocks.row);
+        let (group, left) = (b.block_params(blocks.row)[0], b.block_params(blocks.row)[1]);
+        let streams = b.block_params(blocks.row)[2..].to_vec();
         let bases: Vec<Value> = streams.iter().map(|s| b.ins().isub(*s, group)).collect();
         let frame = Frame {
             streams: &streams,
             bases: &bases,
         };
-        let first = b.ins().iadd(group, lo);
-        let end = b.ins().iadd(group, hi);
-        // The last place where a whole vector fits.
+        let first = b.ins().iadd(group, range.lo);
+        let end = b.ins().iadd(group, range.hi);
+        let vector = i64::from(self.ty(Form::Vector).bytes());
         let full = b.ins().iadd_imm_s(end, -vector);
         let fits = if self.vectorised() {
             b.ins().icmp(IntCC::UnsignedLessThanOrEqual, first, full)
         } else {
             b.ins().iconst(I8, 0)
         };
+        let first = [first.into()];
         b.ins()
-            .brif(fits, vectors, &[first.into()], scalars, &[first.into()]);
+            .brif(fits, blocks.vectors, &first, blocks.scalars, &first);
+        self.values(b, blocks, Loop { end, full }, &frame, constants);
 
-        b.append_block_param(vectors, I64);
-        b.switch_to_block(vectors);
-        let at = b.block_params(vectors)[0];
-        self.cell(&mut b, Form::Vector, at, &frame, &constants);
-        let at = b.ins().iadd_imm_s(at, vector);
-        let fits = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, at, full);
-        b.ins()
-            .brif(fits, vectors, &[at.into()], rest, &[at.into()]);
-
-        b.append_block_param(rest, I64);
-        b.switch_to_block(rest);
-        let at = b.block_params(rest)[0];
-        let more = b.ins().icmp(IntCC::UnsignedLessThan, at, end);
-        b.ins().brif(more, scalars, &[at.into()], next, &[]);
-
-        b.append_block_param(scalars, I64);
-        b.switch_to_block(scalars);
-        let at = b.block_params(scalars)[0];
-        self.cell(&mut b, Form::Scalar, at, &frame, &[]);
-        let at = b.ins().iadd_imm_s(at, element);
-        let more = b.ins().icmp(IntCC::UnsignedLessThan, at, end);
-        b.ins().brif(more, scalars, &[at.into()], next, &[]);
-
-        b.switch_to_block(next);
+        b.switch_to_block(blocks.next);
         let group = b.ins().iadd_imm_s(group, self.stride);
         let left = b.ins().iadd_imm_s(left, -1);
         let more = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, left, 0);
@@ -170,19 +215,42 @@ impl Kernel<'_> {
         for (used, at) in self.program.streams.iter().zip(&streams) {
             again.push(b.ins().iadd_imm_s(*at, used.stride * element).into());
         }
-        b.ins().brif(more, row, &again, next_run, &[]);
+        b.ins().brif(more, blocks.row, &again, blocks.next_run, &[]);
+    }
 
-        b.switch_to_block(next_run);
-        let at_run = b.ins().iadd_imm_s(at_run, self.program.record);
-        let left = b.ins().iadd_imm_s(runs_left, -1);
-        let more = b.ins().icmp_imm_s(IntCC::SignedGreaterThan, left, 0);
+    /// The loops over the vectors of a row and over the values that are left; both have the place as their parameter.
+    fn values(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        blocks: &Blocks,
+        Loop { end, full }: Loop,
+        frame: &Frame<'_>,
+        constants: &[Option<Value>],
+    ) {
+        let begin = |b: &mut FunctionBuilder<'_>, block| {
+            b.append_block_param(block, I64);
+            b.switch_to_block(block);
+            b.block_params(block)[0]
+        };
+        let at = begin(b, blocks.vectors);
+        self.cell(b, Form::Vector, at, frame, constants);
+        let vector = i64::from(self.ty(Form::Vector).bytes());
+        let at = b.ins().iadd_imm_s(at, vector);
+        let fits = b.ins().icmp(IntCC::UnsignedLessThanOrEqual, at, full);
+        let at = [at.into()];
+        b.ins().brif(fits, blocks.vectors, &at, blocks.rest, &at);
+
+        let at = begin(b, blocks.rest);
+        let more = b.ins().icmp(IntCC::UnsignedLessThan, at, end);
         b.ins()
-            .brif(more, run, &[at_run.into(), left.into()], done, &[]);
+            .brif(more, blocks.scalars, &[at.into()], blocks.next, &[]);
 
-        b.switch_to_block(done);
-        b.ins().return_(&[]);
-        b.seal_all_blocks();
-        b.finalize(target);
+        let at = begin(b, blocks.scalars);
+        self.cell(b, Form::Scalar, at, frame, &[]);
+        let at = b.ins().iadd_imm_s(at, self.bytes());
+        let more = b.ins().icmp(IntCC::UnsignedLessThan, at, end);
+        b.ins()
+            .brif(more, blocks.scalars, &[at.into()], blocks.next, &[]);
     }
 
     /// Cranelift 0.135 lets a packed comparison of SSE take an operand from memory that is not aligned, which faults
