@@ -59,8 +59,8 @@ const WALKED: f64 = 0.5e-6;
 /// Seconds in which a thread takes an outermost tile there and leaves it, whether the tile has rows or not: alone, and
 /// beside others, which look at the same counters.
 const HANDOVER: [f64; 2] = [1e-6, 4e-6];
-/// Seconds that a thread loses at an outermost tile beside others: it waits for a neighbour that ends a little later, and
-/// its first rows come from the cache of another core.
+/// Seconds that a thread loses at an outermost tile beside others: it waits for a neighbour that ends a little later,
+/// and its first rows come from the cache of another core.
 const BEGIN: f64 = 15e-6;
 /// Share of the traffic of an outermost tile that still comes from main memory where the shared cache holds the rows
 /// that its neighbour left.

@@ -95,8 +95,8 @@ pub(super) fn end(program: &TileProgram, levels: usize) -> bool {
     !cuts.all(|cut| motion.solves(&program.planes[cut.plane]))
 }
 
-/// The tiles around the middle of the grid in some stages, cut by the first `levels` levels: one, or all that follow each
-/// other there.
+/// The tiles around the middle of the grid in some stages, cut by the first `levels` levels: one, or all that follow
+/// each other there.
 fn middle_tiles(program: &TileProgram, levels: usize, numbers: Interval) -> Vec<Tile> {
     let mut motion = Motion::default();
     let mut tiles = vec![program.whole()];
