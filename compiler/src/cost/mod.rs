@@ -12,7 +12,8 @@
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
 //! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on
-//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16.
+//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16. [`WALKED`], [`HANDOVER`] and [`BEGIN`] are measured
+//! on them.
 
 pub mod machine;
 #[cfg(test)]

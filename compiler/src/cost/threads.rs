@@ -392,6 +392,12 @@ fn mixed(count: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cone::cones;
+    use crate::schedule::template::{Size, diamond, skewed};
+    use crate::schedule::{Frame, Schedule, TiledTemplate};
+    use crate::scheme::Precision;
+    use crate::testing::maxwell_te;
+    use crate::tile::in_integers;
 
     fn even(threads: usize) -> Vec<f64> {
         vec![1.0; threads]
@@ -446,6 +452,26 @@ mod tests {
         ] {
             assert_eq!(of(sizes), sizes);
         }
+    }
+
+    #[test]
+    fn strips_of_one_tile_follow_each_other_and_diamonds_do_not() {
+        let scheme = maxwell_te(2, Precision::F32, [256, 64]);
+        let frame = Frame::new(&scheme, &cones(&scheme));
+        let of = |family: TiledTemplate, threads: usize| {
+            let Schedule::Tiled(tiling) = family.members(&frame).remove(0).1 else {
+                panic!("a tiling");
+            };
+            busy(&in_integers(&scheme, &frame, &tiling), &even(threads))
+        };
+        let size = |value| Size::of("N", &[value]);
+        let skew = |threads| of(skewed(size(4), size(8), size(0)), threads);
+        assert!((2.5..3.95).contains(&skew(4)), "{}", skew(4));
+        assert_eq!(skew(1), 1.0);
+        assert_eq!(of(diamond(size(8), size(8), size(0)), 4), 4.0);
+        // Two rows of four diamonds each.
+        let few = of(diamond(size(64), size(64), size(0)), 16);
+        assert!((2.0..8.0).contains(&few), "{few}");
     }
 
     #[test]

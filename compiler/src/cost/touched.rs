@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts a step, with what was touched before.
+    /// Counts a step after all that were counted before.
     fn step(&mut self, step: u64) -> Counts {
         let Walk {
             scheme,
