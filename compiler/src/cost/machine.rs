@@ -44,16 +44,18 @@ impl Machine {
         (threads * self.memory_rate).min(self.memory_rate_all.max(self.memory_rate))
     }
 
-    /// Bytes per second of each of a run's threads from the shared cache.
+    /// Bytes per second from the shared cache of each of a run's threads that is as fast as one core alone.
     pub fn shared_cache(&self) -> f64 {
-        let threads = self.threads.max(1) as f64;
+        // All cores together were measured at the speeds that they have then.
+        let threads = self.threads.max(1) as f64 * self.mean_speed();
         self.l3_rate
             .min(self.l3_rate_all.max(self.l3_rate) / threads)
     }
 
     /// The speed of each thread of a run, relative to that of one core alone. Cores that are at work at the same time
     /// are slower, and not equally so: their clock falls, and on a host of virtual machines some share a core with
-    /// others. Speeds are spread evenly around their mean from the slowest one on.
+    /// others. Speeds are spread evenly around their mean, from the speed on that the slowest of as many cores has on
+    /// average where those of all cores are spread evenly from the slowest one on.
     pub fn speeds(&self) -> Vec<f64> {
         let threads = self.threads.max(1);
         if threads == 1 || self.cores <= 1 {
@@ -62,6 +64,9 @@ impl Machine {
         let mean = (self.vector_rate_all / self.cores as f64 / self.vector_rate).min(1.0);
         let slowest = self.vector_rate_slowest / self.vector_rate;
         let slowest = slowest.max(SLOWEST * mean).min(mean);
+        let range = |count: usize| (count as f64 - 1.0) / (count as f64 + 1.0);
+        let part = (range(threads) / range(self.cores)).min(1.0);
+        let slowest = mean - (mean - slowest) * part;
         let step = 2.0 * (mean - slowest) / (threads - 1) as f64;
         (0..threads).map(|n| slowest + n as f64 * step).collect()
     }
@@ -70,6 +75,11 @@ impl Machine {
     pub fn mean_speed(&self) -> f64 {
         let speeds = self.speeds();
         speeds.iter().sum::<f64>() / speeds.len() as f64
+    }
+
+    /// The speed of the slowest of a run's threads, for which the others wait where all have equal shares of the work.
+    pub fn least_speed(&self) -> f64 {
+        self.speeds().into_iter().fold(f64::INFINITY, f64::min)
     }
 
     /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid: half of its
@@ -113,12 +123,21 @@ mod tests {
     fn speeds_are_spread_around_their_mean() {
         assert_eq!(machine(1, 2e9).speeds(), [1.0]);
         assert_eq!(machine(4, 3e9).speeds(), [0.75; 4]);
-        assert_eq!(machine(3, 2e9).speeds(), [0.5, 0.75, 1.0]);
+        assert_eq!(machine(4, 1.5e9).speeds()[0], 0.375);
+        // The slowest of three cores is not always among two of them.
+        let few = machine(2, 1.5e9).speeds();
+        assert!(
+            (few[0] - (0.75 - 0.375 * 5.0 / 9.0)).abs() < 1e-9,
+            "{few:?}"
+        );
+        assert_eq!(few[0] + few[1], 1.5);
         // More threads than cores, and a core that was disturbed.
         let speeds = machine(8, 1e7).speeds();
         assert_eq!(speeds.len(), 8);
         assert!((speeds[0] - SLOWEST * 0.75).abs() < 1e-9, "{speeds:?}");
         assert!((machine(8, 1e7).mean_speed() - 0.75).abs() < 1e-9);
+        assert_eq!(machine(8, 2e9).least_speed(), 0.5);
+        assert_eq!(machine(1, 2e9).least_speed(), 1.0);
         // A core alone that was measured while others used the machine.
         let doubtful = Machine {
             vector_rate: 1e9,
@@ -135,6 +154,6 @@ mod tests {
         };
         assert_eq!(rates(1), (5e10, 2e10));
         assert_eq!(rates(2), (5e10, 4e10));
-        assert_eq!(rates(4), (2.5e10, 5e10));
+        assert_eq!(rates(4), (1e11 / 3.0, 5e10));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::cone::cones;
-use crate::schedule::template::{Size, torre};
+use crate::schedule::template::{Size, diamond, skewed, torre};
 use crate::scheme::Precision;
-use crate::testing::{elasticity, maxwell};
+use crate::testing::{elasticity, maxwell, maxwell_te};
 
 /// A Zen 4 with two cores.
 fn zen(threads: usize) -> Machine {
@@ -48,14 +48,68 @@ fn xeon(threads: usize) -> Machine {
     }
 }
 
-/// Rates in 1e9 cell-steps per second, of 32 to 250 steps.
+/// Another one, whose cores are more alike.
+fn even_xeon(threads: usize) -> Machine {
+    Machine {
+        l2_rate: 8.6e10,
+        l3_rate: 4.6e10,
+        l3_rate_all: 6.4e11,
+        l3_rate_far: 4.3e10,
+        memory_rate_all: 1.69e11,
+        vector_rate: 4.6e9,
+        vector_rate_all: 7.0e10,
+        vector_rate_slowest: 3.4e9,
+        ..xeon(threads)
+    }
+}
+
+/// A third one.
+fn usual_xeon(threads: usize) -> Machine {
+    Machine {
+        l2_rate: 7.9e10,
+        l3_rate: 4.1e10,
+        l3_rate_all: 5.2e11,
+        l3_rate_far: 3.8e10,
+        memory_rate: 2.4e10,
+        memory_rate_all: 1.74e11,
+        vector_rate: 4.46e9,
+        vector_rate_all: 6.7e10,
+        vector_rate_slowest: 3.8e9,
+        ..xeon(threads)
+    }
+}
+
+/// The family of a schedule, with its sizes: W, G and TH, or P, TH and Z.
+#[derive(Clone, Copy, Debug)]
+enum Sizes {
+    Torre([i64; 3]),
+    Skewed([i64; 3]),
+    Diamond([i64; 3]),
+}
+
+impl Sizes {
+    fn family(self) -> TiledTemplate {
+        let size = |value| Size::of("N", &[value]);
+        match self {
+            Sizes::Torre([w, g, th]) => torre(size(w), size(g), size(th), size(0)),
+            Sizes::Skewed([p, th, z]) => skewed(size(p), size(th), size(z)),
+            Sizes::Diamond([p, th, z]) => diamond(size(p), size(th), size(z)),
+        }
+    }
+}
+
+fn towers(rates: &[([i64; 3], f64)]) -> Vec<(Sizes, f64)> {
+    let of = |(sizes, rate): &([i64; 3], f64)| (Sizes::Torre(*sizes), *rate);
+    rates.iter().map(of).collect()
+}
+
+/// Rates in 1e9 cell-steps per second, of 32 to 3000 steps.
 struct Case {
     name: &'static str,
     machine: Machine,
     scheme: Scheme,
     layerwise: f64,
-    /// By W, G and TH.
-    towers: Vec<([i64; 3], f64)>,
+    tiled: Vec<(Sizes, f64)>,
 }
 
 fn cases() -> Vec<Case> {
@@ -66,7 +120,7 @@ fn cases() -> Vec<Case> {
             machine: xeon(16),
             scheme: maxwell(4, Precision::F32, cube(256)),
             layerwise: 1.83,
-            towers: vec![
+            tiled: towers(&[
                 ([16, 1, 16], 6.09),
                 ([16, 2, 8], 5.93),
                 ([24, 1, 16], 5.74),
@@ -75,14 +129,14 @@ fn cases() -> Vec<Case> {
                 ([12, 1, 8], 5.37),
                 ([8, 3, 16], 5.05),
                 ([16, 2, 32], 3.94),
-            ],
+            ]),
         },
         Case {
             name: "FDTD(2,2) on 16 cores",
             machine: xeon(16),
             scheme: maxwell(2, Precision::F32, cube(256)),
             layerwise: 1.90,
-            towers: vec![
+            tiled: towers(&[
                 ([8, 3, 16], 10.27),
                 ([16, 1, 16], 9.46),
                 ([12, 1, 32], 9.18),
@@ -91,53 +145,53 @@ fn cases() -> Vec<Case> {
                 ([16, 2, 32], 7.84),
                 ([12, 1, 8], 7.83),
                 ([24, 1, 16], 6.93),
-            ],
+            ]),
         },
         Case {
             name: "FDTD(4,2), f64, on 16 cores",
             machine: xeon(16),
             scheme: maxwell(4, Precision::F64, cube(256)),
             layerwise: 0.70,
-            towers: vec![
+            tiled: towers(&[
                 ([12, 1, 8], 2.49),
                 ([8, 1, 16], 2.46),
                 ([12, 2, 8], 2.31),
                 ([12, 1, 32], 2.20),
                 ([16, 1, 16], 2.11),
                 ([24, 1, 16], 1.39),
-            ],
+            ]),
         },
         Case {
             name: "elastic waves on 16 cores",
             machine: xeon(16),
             scheme: elasticity(Precision::F32, cube(256)),
             layerwise: 0.66,
-            towers: vec![
+            tiled: towers(&[
                 ([8, 1, 16], 2.40),
                 ([12, 1, 16], 1.96),
                 ([16, 1, 16], 1.91),
                 ([12, 2, 8], 1.84),
                 ([24, 1, 16], 1.47),
-            ],
+            ]),
         },
         Case {
             name: "FDTD(4,2), f64, on one core of 16",
             machine: xeon(1),
             scheme: maxwell(4, Precision::F64, [96, 96, 256]),
             layerwise: 0.111,
-            towers: vec![
+            tiled: towers(&[
                 ([12, 1, 8], 0.201),
                 ([12, 2, 8], 0.200),
                 ([8, 3, 16], 0.190),
                 ([24, 1, 16], 0.160),
-            ],
+            ]),
         },
         Case {
             name: "FDTD(4,2) on two cores",
             machine: zen(2),
             scheme: maxwell(4, Precision::F32, cube(256)),
             layerwise: 0.652,
-            towers: vec![
+            tiled: towers(&[
                 ([24, 1, 8], 1.309),
                 ([20, 1, 8], 1.269),
                 ([16, 2, 8], 1.269),
@@ -145,19 +199,63 @@ fn cases() -> Vec<Case> {
                 ([16, 1, 16], 1.219),
                 ([12, 1, 8], 1.170),
                 ([8, 1, 8], 1.038),
-            ],
+            ]),
         },
         Case {
             name: "elastic waves on one core of two",
             machine: zen(1),
             scheme: elasticity(Precision::F32, cube(128)),
             layerwise: 0.136,
-            towers: vec![
+            tiled: towers(&[
                 ([24, 1, 16], 0.295),
                 ([16, 2, 8], 0.290),
                 ([12, 2, 8], 0.274),
                 ([12, 1, 16], 0.250),
                 ([8, 1, 8], 0.238),
+            ]),
+        },
+        Case {
+            name: "TE on 16 cores",
+            machine: even_xeon(16),
+            scheme: maxwell_te(2, Precision::F32, [8192; 2]),
+            layerwise: 3.68,
+            tiled: vec![
+                (Sizes::Skewed([32, 32, 512]), 30.3),
+                (Sizes::Skewed([32, 32, 1024]), 28.6),
+                (Sizes::Skewed([32, 32, 256]), 24.8),
+                (Sizes::Skewed([32, 16, 256]), 21.7),
+            ],
+        },
+        Case {
+            name: "TE on 16 other cores, with diamonds",
+            machine: usual_xeon(16),
+            scheme: maxwell_te(2, Precision::F32, [8192; 2]),
+            layerwise: 3.06,
+            tiled: vec![
+                (Sizes::Skewed([32, 32, 512]), 20.2),
+                (Sizes::Skewed([32, 16, 512]), 19.4),
+                (Sizes::Diamond([64, 32, 1024]), 18.1),
+                (Sizes::Diamond([64, 32, 512]), 12.3),
+            ],
+        },
+        Case {
+            name: "TE of order 4 on 16 cores",
+            machine: even_xeon(16),
+            scheme: maxwell_te(4, Precision::F32, [8192; 2]),
+            layerwise: 3.48,
+            tiled: vec![
+                (Sizes::Skewed([32, 32, 512]), 18.0),
+                (Sizes::Skewed([32, 16, 256]), 13.8),
+            ],
+        },
+        Case {
+            name: "TE of order 4 on one core of two",
+            machine: zen(1),
+            scheme: maxwell_te(4, Precision::F32, [1024, 8192]),
+            layerwise: 0.754,
+            tiled: vec![
+                (Sizes::Skewed([32, 32, 1024]), 1.91),
+                (Sizes::Diamond([64, 32, 0]), 1.83),
             ],
         },
     ]
@@ -172,23 +270,21 @@ fn choices_are_near_the_best_and_rates_near_measured_ones() {
             machine,
             scheme,
             layerwise,
-            towers,
+            tiled,
         } = case;
         let layout = Layout::new(&scheme).expect("a small size");
         let frame = Frame::new(&scheme, &cones(&scheme));
-        let rate = |[w, g, th]: [i64; 3]| {
-            let size = |name, value| Size::of(name, &[value]);
-            let family = torre(size("W", w), size("G", g), size("TH", th), size("Z", 0));
-            let (_, schedule) = family.members(&frame).remove(0);
+        let rate = |sizes: Sizes| {
+            let (_, schedule) = sizes.family().members(&frame).remove(0);
             predict(&scheme, &layout, &frame, &schedule, &machine).rate * 1e-9
         };
         let sweep = predict_layerwise(&scheme, &layout, &machine).rate * 1e-9;
-        let expected: Vec<f64> = towers.iter().map(|(sizes, _)| rate(*sizes)).collect();
-        let chosen = (0..towers.len()).max_by(|&a, &b| expected[a].total_cmp(&expected[b]));
-        let (sizes, chosen) = towers[chosen.expect("some towers")];
-        let best = towers.iter().map(|tower| tower.1).fold(0.0, f64::max);
+        let expected: Vec<f64> = tiled.iter().map(|(sizes, _)| rate(*sizes)).collect();
+        let chosen = (0..tiled.len()).max_by(|&a, &b| expected[a].total_cmp(&expected[b]));
+        let (sizes, chosen) = tiled[chosen.expect("some schedules")];
+        let best = tiled.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         assert!(chosen >= 0.8 * best, "{name}: {sizes:?} {chosen} of {best}");
-        let measured = towers.iter().map(|tower| tower.1).zip(expected);
+        let measured = tiled.iter().map(|(_, rate)| *rate).zip(expected);
         for (measured, expected) in measured.chain([(layerwise, sweep)]) {
             let off = (measured / expected).ln().abs();
             assert!(off < 1.5f64.ln(), "{name}: {measured} beside {expected}");

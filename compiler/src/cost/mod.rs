@@ -8,31 +8,34 @@
 //! - bytes from and to main memory.
 //!
 //! Threads share the first two as far as strips keep them busy ([`threads`]). Bytes follow from walking a tile in the
-//! middle of the grid for two steps: the rows that the first step touches, and the rows that each further step adds at
+//! middle of the grid ([`touched`]): the rows that the first step touches, and the rows that each further step adds at
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
 //! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on
-//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16.
+//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16. [`WALKED`], [`HANDOVER`] and [`BEGIN`] are measured
+//! on them.
 
 pub mod machine;
 #[cfg(test)]
 mod measured;
 mod pyramids;
 mod threads;
+mod touched;
 
 pub use machine::Machine;
 
 use crate::distinct::distinct;
 use crate::kernel::{UpdateSet, run_axis};
-use crate::lattice::{Axis, Interval, PerAxis};
+use crate::lattice::Axis;
 use crate::layout::Layout;
 use crate::schedule::tiling::Tiling;
 use crate::schedule::{Frame, Schedule, Template, TiledTemplate, template};
 use crate::scheme::{Read, Scheme, StageId};
-use crate::tile::{Tile, TileProgram, in_integers, stage_blocks};
+use crate::tile::{Strips, in_integers, stage_blocks};
 use pyramids::{predict_boxes, predict_pyramids};
 use std::collections::BTreeMap;
 use std::fmt;
+use touched::{Touched, touched};
 
 /// Share of a core's cache that a tile's rows may fill before they push each other out, and the share from which on
 /// they are gone when they are wanted again. Between the two the bytes are taken in proportion.
@@ -52,6 +55,14 @@ const OPERATION: f64 = 0.8;
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
 const RUN: f64 = 15e-9;
+/// Seconds for a run of groups where each tile is walked anew, as on grids with one axis or two.
+const WALKED: f64 = 0.5e-6;
+/// Seconds in which a thread takes an outermost tile there and leaves it, whether the tile has rows or not: alone, and
+/// beside others, which look at the same counters.
+const HANDOVER: [f64; 2] = [1e-6, 4e-6];
+/// Seconds that a thread loses at an outermost tile beside others: it waits for a neighbour that ends a little later,
+/// and its first rows come from the cache of another core.
+const BEGIN: f64 = 15e-6;
 /// Share of the traffic of an outermost tile that still comes from main memory where the shared cache holds the rows
 /// that its neighbour left.
 const BESIDE: f64 = 0.75;
@@ -103,35 +114,6 @@ impl fmt::Display for Prediction {
             self.memory_bytes
         )?;
         writeln!(f, "  tile      {:8.2} MB", self.footprint * 1e-6)
-    }
-}
-
-/// The elements that a tile touches.
-#[derive(Clone, Copy, Debug, Default)]
-struct Touched {
-    /// By the first step, and by each further step anew.
-    first: f64,
-    further: f64,
-    /// Values written, which go back to where they came from.
-    first_stored: f64,
-    further_stored: f64,
-    /// Cell-steps of a step.
-    cells: f64,
-    /// Runs of groups in a step, and elements along the inner axis of one.
-    runs: f64,
-    length: f64,
-}
-
-impl Touched {
-    /// Elements moved per cell-step, if each touched row is moved once.
-    fn traffic(&self, height: f64) -> f64 {
-        let loads = self.first + self.further * (height - 1.0);
-        let stores = self.first_stored + self.further_stored * (height - 1.0);
-        (loads + stores) / (self.cells * height).max(1.0)
-    }
-
-    fn footprint(&self, height: f64) -> f64 {
-        self.first + self.further * (height - 1.0)
     }
 }
 
@@ -198,17 +180,17 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
         memory_bytes,
         footprint: whole,
     };
-    with_computing(prediction, compute, threads, machine)
+    // Each thread has an equal part of the grid, and waits for the slowest one after each stage.
+    with_computing(
+        prediction,
+        compute,
+        threads * machine.least_speed(),
+        machine,
+    )
 }
 
-/// A sweep with another time for computing, by some of a run's threads.
-fn with_computing(
-    mut sweep: Prediction,
-    compute: f64,
-    threads: f64,
-    machine: &Machine,
-) -> Prediction {
-    let busy = threads * machine.mean_speed();
+/// A sweep with another time for computing, by as many threads of full speed.
+fn with_computing(mut sweep: Prediction, compute: f64, busy: f64, machine: &Machine) -> Prediction {
     sweep.compute = compute;
     sweep.rate = 1.0
         / together([
@@ -269,11 +251,11 @@ fn grid_cells(scheme: &Scheme) -> f64 {
     scheme.grid.cells.0.iter().map(|&n| n as f64).product()
 }
 
-/// Elements that tiles touch, by the cuts that make them, which heights share; and threads that they keep busy, by the
-/// outermost cuts and the height.
+/// Elements that tiles touch, by the cuts that make them, and by heights where they count; and threads that tiles keep
+/// busy, by the outermost cuts and the height.
 #[derive(Debug, Default)]
 struct Measured {
-    touched: BTreeMap<String, Touched>,
+    touched: BTreeMap<(String, Option<u64>), Touched>,
     busy: BTreeMap<(String, u64), f64>,
 }
 
@@ -287,9 +269,6 @@ fn predict_tiling(
 ) -> Prediction {
     let program = in_integers(scheme, frame, tiling);
     let height = tiling.height as f64;
-    let numbers = Interval::new(0, 2 * program.stages_per_step());
-    let outer = middle_tile(&program, 1, numbers);
-    let inner = middle_tile(&program, program.levels.len(), numbers);
     let bytes = scheme.precision.bytes() as f64;
     let cuts = |levels: usize| {
         let levels = tiling.levels[..levels].iter();
@@ -300,22 +279,36 @@ fn predict_tiling(
         cuts.join("; ")
     };
     let outermost = tiling.levels.len().min(1);
-    let mut measure = |tile: &Tile, levels: usize| {
+    let mut measure = |levels: usize| {
+        let height = touched::end(&program, levels).then_some(tiling.height);
         *measured
             .touched
-            .entry(cuts(levels))
-            .or_insert_with(|| touched(scheme, layout, &program, tile))
+            .entry((cuts(levels), height))
+            .or_insert_with(|| touched(scheme, layout, &program, levels))
     };
-    let macro_tile = measure(&outer, outermost);
-    let micro_tile = measure(&inner, tiling.levels.len());
+    let [macro_tile, micro_tile] = [outermost, tiling.levels.len()].map(&mut measure);
     let threads = machine.threads as f64;
-    let runs = micro_tile.runs / micro_tile.cells.max(1.0) / scheme.stages.len().max(1) as f64;
-    let compute = compute_time(scheme, machine, micro_tile.length, runs);
+    let runs = micro_tile.runs() / scheme.stages.len().max(1) as f64;
+    // On grids with three axes, tiles of the same shape share their rows, and few are without any.
+    let walked = match program.three_axes {
+        true => 0.0,
+        false => {
+            let tiles = Strips::new(&program, tiling.height).most_tiles() as f64;
+            let cell_steps = grid_cells(scheme) * height;
+            let handover = HANDOVER[usize::from(machine.threads > 1)];
+            micro_tile.runs() * WALKED + tiles * handover / cell_steps.max(1.0)
+        }
+    };
+    let begun = match machine.threads {
+        0 | 1 => 0.0,
+        _ => macro_tile.tiles(height) * BEGIN,
+    };
+    let compute = compute_time(scheme, machine, micro_tile.length, runs) + walked + begun;
     let footprint = macro_tile.footprint(height) * bytes;
     let layerwise = layerwise_elements(scheme) * bytes;
     let lines = line_elements(scheme) * bytes;
     // A core's cache holds the rows of a step of an inner tile, or they come from the shared cache stage by stage.
-    let (own, towers) = (micro_tile.first * bytes, micro_tile.traffic(height) * bytes);
+    let (own, towers) = (micro_tile.step * bytes, micro_tile.traffic(height) * bytes);
     let gone = lost(own, machine.l2, OWN);
     let cache_bytes = towers + gone * (lines - towers).max(0.0);
     // Inner tiles run one after the other through the whole height, so each finds the rows that its neighbours left
@@ -361,119 +354,6 @@ fn layerwise_elements(scheme: &Scheme) -> f64 {
             )
         })
         .sum()
-}
-
-/// The tile around the middle of the grid, cut by the first `levels` levels.
-fn middle_tile(program: &TileProgram, levels: usize, numbers: Interval) -> Tile {
-    let mut tile = program.whole();
-    for cut in program.levels.iter().take(levels).flatten() {
-        // The depth of the grid's middle, half way in time, so that the tiles of all planes meet there.
-        let range = program.depth_range(cut.plane, numbers);
-        let middle = range.lo + (range.hi - range.lo) / 2;
-        program.narrow(
-            &mut tile,
-            *cut,
-            crate::lattice::div_floor(middle, cut.pitch),
-        );
-    }
-    tile
-}
-
-/// For each row of the layout and (x, y) in a box, the range along the inner axis that was touched.
-struct Seen {
-    lean: Interval,
-    diamond: Interval,
-    ranges: Vec<Interval>,
-}
-
-impl Seen {
-    /// Room for all that a tile touches in `numbers`.
-    fn new(layout: &Layout, program: &TileProgram, tile: &Tile, numbers: Interval) -> Seen {
-        let (mut lean, mut diamond) = (Interval::default(), Interval::default());
-        program.walk(tile, numbers, &mut |segment| {
-            lean = lean.hull(segment.rows[Axis::OUTER]);
-            diamond = diamond.hull(segment.rows[Axis::MIDDLE]);
-        });
-        let grown = |range: Interval, axis: Axis| {
-            let [below, above] = layout.reach[axis].map(i64::from);
-            Interval::new(range.lo - below, range.hi + above)
-        };
-        let (lean, diamond) = (grown(lean, Axis::OUTER), grown(diamond, Axis::MIDDLE));
-        let rows = layout.rows as usize * (lean.len() * diamond.len()) as usize;
-        Seen {
-            lean,
-            diamond,
-            ranges: vec![Interval::default(); rows],
-        }
-    }
-
-    /// Touches rows; returns how many elements are new.
-    fn touch(&mut self, row: u32, offset: PerAxis<i32>, rows: crate::lattice::Region) -> i64 {
-        let [xs, ys, zs] = rows.0;
-        let (dx, dy) = (
-            i64::from(offset[Axis::OUTER]),
-            i64::from(offset[Axis::MIDDLE]),
-        );
-        let mut fresh = 0;
-        for x in xs.lo + dx..xs.hi + dx {
-            let line = (i64::from(row) * self.lean.len() + x - self.lean.lo) * self.diamond.len();
-            for y in ys.lo + dy..ys.hi + dy {
-                let own = &mut self.ranges[(line + y - self.diamond.lo) as usize];
-                let all = own.hull(zs);
-                fresh += all.len() - own.len();
-                *own = all;
-            }
-        }
-        fresh
-    }
-}
-
-/// Counts the elements that a tile touches in two steps.
-fn touched(scheme: &Scheme, layout: &Layout, program: &TileProgram, tile: &Tile) -> Touched {
-    let per_step = program.stages_per_step();
-    let numbers = Interval::new(0, 2 * per_step);
-    let mut seen = Seen::new(layout, program, tile, numbers);
-    let mut written = Seen::new(layout, program, tile, numbers);
-    let mut counts = Touched::default();
-    let per_cell: usize = scheme.stages.iter().map(|s| s.updates.len()).sum();
-    for step in 0..2 {
-        let (mut fresh, mut stored, mut advanced) = (0, 0, 0.0);
-        let (mut runs, mut length) = (0.0, 0.0);
-        let numbers = Interval::new(step * per_step, (step + 1) * per_step);
-        program.walk(tile, numbers, &mut |segment| {
-            let phase = (step as u32) % scheme.phases();
-            let updates = program.updates(segment.stage, segment.classes);
-            let all = &scheme.stages[segment.stage.index()].updates;
-            runs += 1.0;
-            length += segment.rows[Axis::INNER].len() as f64;
-            advanced += segment.rows.volume() as f64 * updates.iter().count() as f64;
-            for update in updates.iter().map(|i| &all[i]) {
-                let mut touch = |row: u32, offset| fresh += seen.touch(row, offset, segment.rows);
-                let none = PerAxis::splat(0);
-                let target = layout.target_row(scheme, segment.stage, phase, update.target);
-                stored += written.touch(target.0, none, segment.rows);
-                touch(target.0, none);
-                for read in update.body.reads() {
-                    let row = layout.read_row(scheme, segment.stage, phase, read);
-                    touch(row.0, read.offset);
-                }
-                for coef in update.body.coefs().chain(update.mask) {
-                    touch(layout.coef_row(coef).0, none);
-                }
-            }
-        });
-        if step == 0 {
-            counts.first = fresh as f64;
-            counts.first_stored = stored as f64;
-            counts.cells = advanced / per_cell.max(1) as f64;
-            counts.runs = runs;
-            counts.length = length / f64::max(runs, 1.0);
-        } else {
-            counts.further = fresh as f64;
-            counts.further_stored = stored as f64;
-        }
-    }
-    counts
 }
 
 /// Predicts any schedule.

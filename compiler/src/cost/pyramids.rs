@@ -113,11 +113,12 @@ pub(super) fn predict_boxes(
         None => grid_cells(scheme),
     };
     let count = (grid_cells(scheme) / largest.max(1.0)).max(1.0);
-    let threads = (machine.threads as f64).min(count);
+    // A thread that is free takes the next box.
+    let busy = (machine.threads as f64).min(count) * machine.mean_speed();
     with_computing(
         predict_layerwise(scheme, layout, machine),
         compute,
-        threads,
+        busy,
         machine,
     )
 }

@@ -10,13 +10,16 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 
+use super::touched;
 use crate::lattice::Interval;
 use crate::tile::{SheetSet, Strips, Tile, TileProgram, members};
 
 /// Strips of a time block for each thread, with which all threads are taken to be busy.
 const ENOUGH: usize = 8;
-/// Steps that are simulated, as of a run between two pauses, and the most time blocks.
-const STEPS: u64 = 128;
+/// Tiles for each thread, or time blocks, with which all threads are taken to be busy where these run side by side.
+const AT_ONCE: usize = 2;
+/// Steps that are simulated, as of a run between two pauses, and the most time blocks where strips are long.
+const STEPS: u64 = 1024;
 const TIME_BLOCKS: u64 = 6;
 /// About how many tiles of a time block are simulated, and the least number of a strip. Longer strips are cut to their
 /// first tiles.
@@ -59,24 +62,36 @@ pub(super) fn busy(program: &TileProgram, speeds: &[f64]) -> f64 {
         return all;
     };
     let count = first.strips.len() as usize;
-    if threads <= 1 || count >= ENOUGH.saturating_mul(threads) {
+    if threads <= 1 {
         return all;
     }
-    let most = (SIMULATED / count.max(1)).max(OF_STRIP);
+    let enough = ENOUGH.saturating_mul(threads);
+    // Strips follow each other by a tile: no more run side by side than one of them has tiles, if all begin at the same
+    // place.
+    let wide = first_tiles(program, &strips, count / 2, threads.max(OF_STRIP)).len();
+    // Tiles that end within a time block do not follow each other by much.
+    let ends = touched::end(program, 1) && count >= AT_ONCE.saturating_mul(threads);
+    if ends || count >= enough && wide >= threads {
+        return all;
+    }
+    // The strips in the middle stand for all.
+    let taken = count.min(enough);
+    let begin = (count - taken) / 2;
+    let most = (SIMULATED / taken.max(1)).max(OF_STRIP);
     let of = |strip| first_tiles(program, &strips, strip, most);
-    let tiles: Vec<Vec<Placed>> = (0..count).map(of).collect();
+    let tiles: Vec<Vec<Placed>> = (begin..begin + taken).map(of).collect();
     let later = |strip: usize| match strip < second.strips.len() as usize {
         true => of(second.first + strip),
         false => Vec::new(),
     };
     let parts = filled(
-        count,
+        taken,
         &|strip| strip_parts(program, first.numbers, &tiles[strip]),
         &|parts| parts.iter().flatten().all(|part| part.cells == 0),
     );
     let works = tiles.iter().zip(parts).enumerate();
     let works = works.map(|(strip, (tiles, parts))| {
-        let later = later(strip);
+        let later = later(begin + strip);
         let work = |(number, (own, parts)): (usize, (&Placed, Vec<Part>))| Work {
             place: own.place,
             later: later.get(number).map_or(own.place, |tile| tile.place),
@@ -89,7 +104,12 @@ pub(super) fn busy(program: &TileProgram, speeds: &[f64]) -> f64 {
         sheets: program.sheets(),
         shift: (second.strips.lo - first.strips.lo).max(0) as usize,
     };
-    let time_blocks = (STEPS / program.height.max(1)).clamp(1, TIME_BLOCKS);
+    // Short strips keep threads busy only in many time blocks.
+    let most = match wide < OF_STRIP {
+        true => TIME_BLOCKS.max(AT_ONCE.saturating_mul(threads) as u64),
+        false => TIME_BLOCKS,
+    };
+    let time_blocks = (STEPS / program.height.max(1)).clamp(1, most);
     simulate(&block, time_blocks, speeds)
 }
 
@@ -140,13 +160,16 @@ fn strip_parts(program: &TileProgram, numbers: Interval, tiles: &[Placed]) -> Ve
     lines.flat_map(of_line).collect()
 }
 
-/// The parts of a tile, measured in the middle of its time block.
+/// The parts of a tile, measured in the middle of its time block, or as a whole where tiles end before it does.
 fn tile_parts(program: &TileProgram, numbers: Interval, tile: &Tile) -> Vec<Part> {
     let middle = numbers.lo + numbers.len() / 2;
+    let measured = match touched::end(program, 1) {
+        true => numbers,
+        false => Interval::new(middle, middle + 1),
+    };
     let part = |sheets| {
         let mut cells = 0;
-        let stage = Interval::new(middle, middle + 1);
-        program.walk_on(tile, stage, sheets, &mut |segment| {
+        program.walk_on(tile, measured, sheets, &mut |segment| {
             cells += segment.rows.volume();
         });
         Part { sheets, cells }
@@ -369,6 +392,12 @@ fn mixed(count: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cone::cones;
+    use crate::schedule::template::{Size, diamond, skewed};
+    use crate::schedule::{Frame, Schedule, TiledTemplate};
+    use crate::scheme::Precision;
+    use crate::testing::maxwell_te;
+    use crate::tile::in_integers;
 
     fn even(threads: usize) -> Vec<f64> {
         vec![1.0; threads]
@@ -423,6 +452,26 @@ mod tests {
         ] {
             assert_eq!(of(sizes), sizes);
         }
+    }
+
+    #[test]
+    fn strips_of_one_tile_follow_each_other_and_diamonds_do_not() {
+        let scheme = maxwell_te(2, Precision::F32, [256, 64]);
+        let frame = Frame::new(&scheme, &cones(&scheme));
+        let of = |family: TiledTemplate, threads: usize| {
+            let Schedule::Tiled(tiling) = family.members(&frame).remove(0).1 else {
+                panic!("a tiling");
+            };
+            busy(&in_integers(&scheme, &frame, &tiling), &even(threads))
+        };
+        let size = |value| Size::of("N", &[value]);
+        let skew = |threads| of(skewed(size(4), size(8), size(0)), threads);
+        assert!((2.5..3.95).contains(&skew(4)), "{}", skew(4));
+        assert_eq!(skew(1), 1.0);
+        assert_eq!(of(diamond(size(8), size(8), size(0)), 4), 4.0);
+        // Two rows of four diamonds each.
+        let few = of(diamond(size(64), size(64), size(0)), 16);
+        assert!((2.0..8.0).contains(&few), "{few}");
     }
 
     #[test]

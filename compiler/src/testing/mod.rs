@@ -21,6 +21,8 @@ pub use random::{
     random_scheme,
 };
 pub use room::{lengthen, make_room_for_towers, random_folded_scheme, tower_pitch, tower_pitches};
-pub use schemes::{bounded, elasticity, everywhere, maxwell, one_update_per_stage, star};
+pub use schemes::{
+    bounded, elasticity, everywhere, maxwell, maxwell_te, one_update_per_stage, star,
+};
 pub use stagewise::Stagewise;
 pub use tilings::{diamonds, random_pyramid, random_tiling};

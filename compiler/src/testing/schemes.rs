@@ -153,28 +153,60 @@ pub fn maxwell(order: u32, precision: Precision, cells: [i64; 3]) -> Scheme {
             .map(|i| {
                 let (j, k) = ((i + 1) % 3, (i + 2) % 3);
                 let id = ComponentId(target + i as u32);
-                let at = scheme.component(id).position;
-                let side = |component: usize, axis: usize, factor: f64| {
-                    let from = ComponentId(source + component as u32);
-                    taps(&scheme, at, from, Axis::ALL[axis], order, factor * 0.4)
-                };
+                let from = |component: usize| ComponentId(source + component as u32);
                 // The curl: d_j F_k - d_k F_j.
-                let mut all = side(k, j, sign);
-                all.extend(side(j, k, -sign));
-                sort(&scheme, at, &mut all);
-                let mut ops = vec![Op::Read(own(id))];
-                let result = chain(&mut ops, Some(Value(0)), &all);
-                Update {
-                    target: id,
-                    region: scheme.grid.live(at),
-                    mask: None,
-                    body: Body { ops, result },
-                    amendments: Vec::new(),
-                }
+                let terms = [
+                    (from(k), Axis::ALL[j], sign),
+                    (from(j), Axis::ALL[k], -sign),
+                ];
+                curl_update(&scheme, id, &terms, order)
             })
             .collect();
         scheme.stages.push(Stage { updates });
     }
+    scheme
+}
+
+/// The update that adds some derivatives to a component: of components, along axes, with signs.
+fn curl_update(
+    scheme: &Scheme,
+    target: ComponentId,
+    terms: &[(ComponentId, Axis, f64)],
+    order: u32,
+) -> Update {
+    let at = scheme.component(target).position;
+    let of = |(from, axis, sign): &(ComponentId, Axis, f64)| {
+        taps(scheme, at, *from, *axis, order, sign * 0.4)
+    };
+    let mut all: Vec<(Read, f64)> = terms.iter().flat_map(of).collect();
+    sort(scheme, at, &mut all);
+    let mut ops = vec![Op::Read(own(target))];
+    let result = chain(&mut ops, Some(Value(0)), &all);
+    Update {
+        target,
+        region: scheme.grid.live(at),
+        mask: None,
+        body: Body { ops, result },
+        amendments: Vec::new(),
+    }
+}
+
+/// The same with two axes and three components, the electric field in their plane.
+pub fn maxwell_te(order: u32, precision: Precision, cells: [i64; 2]) -> Scheme {
+    let mut scheme = empty("maxwell_te", precision, [cells[0], 1, cells[1]]);
+    scheme.grid.axes[Axis::MIDDLE] = None;
+    let (x, y) = (Axis::OUTER, Axis::INNER);
+    let of = |name: &str, halves: &[Axis], time| component(name.to_string(), half_at(halves), time);
+    scheme.components = vec![
+        of("E.x", &[x], HalfIndex::ZERO),
+        of("E.y", &[y], HalfIndex::ZERO),
+        of("H.z", &[x, y], HalfIndex::HALF),
+    ];
+    let [ex, ey, hz] = [0, 1, 2].map(ComponentId);
+    let curl = |target, terms: &[_]| curl_update(&scheme, target, terms, order);
+    let magnetic = vec![curl(hz, &[(ex, y, 1.0), (ey, x, -1.0)])];
+    let electric = vec![curl(ex, &[(hz, y, 1.0)]), curl(ey, &[(hz, x, -1.0)])];
+    scheme.stages = [magnetic, electric].map(|updates| Stage { updates }).into();
     scheme
 }
 

@@ -43,8 +43,8 @@ pub struct Strips {
     ranges: Vec<Interval>,
 }
 
-/// The indices that tiles inside of a tile have along a cut: all of them, by [`TileProgram::indices`], as strips wait for
-/// each other's tiles without rows as well; or fewer, by [`TileProgram::occupied`].
+/// The indices that tiles inside of a tile have along a cut: all of them, by [`TileProgram::indices`], as strips wait
+/// for each other's tiles without rows as well; or fewer, by [`TileProgram::occupied`].
 pub(crate) type Indices = fn(&TileProgram, &Tile, PlaneCut, Interval) -> Interval;
 
 /// How the tiles inside of a tile are found.

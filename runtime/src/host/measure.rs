@@ -264,8 +264,8 @@ fn measure(threads: usize) -> (Machine, bool) {
     // Far more than the shared cache, which may be larger than this machine can see, but a small part of free memory.
     let free = crate::budget::available().map_or(1 << 30, |a| a.bytes / 4);
     let far = (16 * l3).clamp(256 << 20, 1 << 30).min(free);
-    // A few times as much as the cores' own caches hold, as tiles of which some rows do not stay there; a quarter of the
-    // shared cache is more where many cores have it in common, and others of the same host as well.
+    // A few times as much as the cores' own caches hold, as tiles have of which some rows do not stay there; a quarter
+    // of the shared cache is more where many cores have it in common, and others of the same host as well.
     let near_l3 = |cores: u64| (NEAR * l2 * cores).min(l3 / 2).max(2 * l2 * cores).min(l3);
     let cores = threads::available();
     let waiting = Waiting::default();

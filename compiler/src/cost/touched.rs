@@ -1,0 +1,410 @@
+//! The elements that tiles touch: some tiles in the middle of the grid are walked.
+
+use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+use crate::tile::{Plane, Tile, TileProgram};
+
+/// The most steps in which tiles that end are walked.
+const STEPS: u64 = 256;
+/// The least part of a plane that is not the sum of others, relative to its numbers.
+const LEAST: f64 = 1e-9;
+
+/// The elements that a tile touches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Touched {
+    /// By the first step, and by each further step anew.
+    first: f64,
+    further: f64,
+    /// Values written, which go back to where they came from.
+    first_stored: f64,
+    further_stored: f64,
+    /// Cell-steps of a step.
+    cells: f64,
+    /// Runs of groups in a step, and elements along the inner axis of one.
+    runs: f64,
+    pub length: f64,
+    /// By the largest step.
+    pub step: f64,
+    /// Where tiles end before the time block does: by all steps of the largest one.
+    whole: Option<f64>,
+    /// How many tiles the cells of all steps belong to.
+    tiles: f64,
+}
+
+impl Touched {
+    /// Elements moved per cell-step, if each touched row is moved once.
+    pub fn traffic(&self, height: f64) -> f64 {
+        let loads = self.first + self.further * (height - 1.0);
+        let stores = self.first_stored + self.further_stored * (height - 1.0);
+        (loads + stores) / (self.cells * height).max(1.0)
+    }
+
+    pub fn footprint(&self, height: f64) -> f64 {
+        let all = self.first + self.further * (height - 1.0);
+        self.whole.unwrap_or(all)
+    }
+
+    /// Tiles for each cell-step.
+    pub fn tiles(&self, height: f64) -> f64 {
+        self.tiles / (self.cells * height).max(1.0)
+    }
+
+    /// Runs of groups for each cell-step.
+    pub fn runs(&self) -> f64 {
+        self.runs / self.cells.max(1.0)
+    }
+}
+
+/// Velocities at which tiles can move so that they look alike in each step: the ones that solve all equations, each of
+/// which says that the events on a plane move along with it.
+#[derive(Default)]
+struct Motion {
+    /// Forms and slopes; each has a component, of some index, that later ones lack.
+    equations: Vec<([f64; 4], usize)>,
+}
+
+impl Motion {
+    /// Adds a plane's equation; `false` if no velocity solves it as well as the others, so that the plane ends tiles.
+    fn solves(&mut self, plane: &Plane) -> bool {
+        let [x, y, z] = plane.form.0.map(|n| n as f64);
+        let mut own = [x, y, z, plane.slope as f64];
+        let least = LEAST * own.iter().fold(0.0, |most: f64, n| most.max(n.abs()));
+        for (other, at) in &self.equations {
+            let factor = own[*at] / other[*at];
+            own.iter_mut()
+                .zip(other)
+                .for_each(|(n, m)| *n -= factor * m);
+        }
+        let largest = (0..3).max_by(|&a, &b| own[a].abs().total_cmp(&own[b].abs()));
+        match largest.filter(|at| own[*at].abs() > least) {
+            Some(at) => {
+                self.equations.push((own, at));
+                true
+            }
+            None => own[3].abs() <= least,
+        }
+    }
+}
+
+/// Whether the tiles of the first levels end before their time block does, if it is high enough: diamonds do, towers
+/// that lean go on.
+pub(super) fn end(program: &TileProgram, levels: usize) -> bool {
+    let mut motion = Motion::default();
+    let mut cuts = program.levels.iter().take(levels).flatten();
+    !cuts.all(|cut| motion.solves(&program.planes[cut.plane]))
+}
+
+/// The tiles around the middle of the grid in some stages, cut by the first `levels` levels: one, or all that follow
+/// each other there.
+fn middle_tiles(program: &TileProgram, levels: usize, numbers: Interval) -> Vec<Tile> {
+    let mut motion = Motion::default();
+    let mut tiles = vec![program.whole()];
+    for cut in program.levels.iter().take(levels).flatten() {
+        if motion.solves(&program.planes[cut.plane]) {
+            // The depth of the grid's middle, half way in time, so that the tiles of all planes meet there.
+            let range = program.depth_range(cut.plane, numbers);
+            let middle = div_floor(range.lo + range.len() / 2, cut.pitch);
+            let narrow = |tile: &mut Tile| program.narrow(tile, *cut, middle);
+            tiles.iter_mut().for_each(narrow);
+            continue;
+        }
+        let parts = tiles.iter().flat_map(|tile| {
+            let indices = program.occupied(tile, *cut, numbers);
+            (indices.lo..indices.hi).map(|index| {
+                let mut part = tile.clone();
+                program.narrow(&mut part, *cut, index);
+                part
+            })
+        });
+        tiles = parts.collect();
+    }
+    tiles
+}
+
+/// For each row of the layout and (x, y) in a box, the range along the inner axis that was touched.
+struct Seen {
+    lean: Interval,
+    diamond: Interval,
+    ranges: Vec<Interval>,
+}
+
+impl Seen {
+    /// Room for all that a tile touches in `numbers`.
+    fn new(layout: &Layout, program: &TileProgram, tile: &Tile, numbers: Interval) -> Seen {
+        let (mut lean, mut diamond) = (Interval::default(), Interval::default());
+        program.walk(tile, numbers, &mut |segment| {
+            lean = lean.hull(segment.rows[Axis::OUTER]);
+            diamond = diamond.hull(segment.rows[Axis::MIDDLE]);
+        });
+        let grown = |range: Interval, axis: Axis| {
+            let [below, above] = layout.reach[axis].map(i64::from);
+            Interval::new(range.lo - below, range.hi + above)
+        };
+        let (lean, diamond) = (grown(lean, Axis::OUTER), grown(diamond, Axis::MIDDLE));
+        let rows = layout.rows as usize * (lean.len() * diamond.len()) as usize;
+        Seen {
+            lean,
+            diamond,
+            ranges: vec![Interval::default(); rows],
+        }
+    }
+
+    /// Touches rows; returns how many elements are new.
+    fn touch(&mut self, row: u32, offset: PerAxis<i32>, rows: Region) -> i64 {
+        let [xs, ys, zs] = rows.0;
+        let (dx, dy) = (
+            i64::from(offset[Axis::OUTER]),
+            i64::from(offset[Axis::MIDDLE]),
+        );
+        let mut fresh = 0;
+        for x in xs.lo + dx..xs.hi + dx {
+            let line = (i64::from(row) * self.lean.len() + x - self.lean.lo) * self.diamond.len();
+            for y in ys.lo + dy..ys.hi + dy {
+                let own = &mut self.ranges[(line + y - self.diamond.lo) as usize];
+                let all = own.hull(zs);
+                fresh += all.len() - own.len();
+                *own = all;
+            }
+        }
+        fresh
+    }
+}
+
+/// Counts of some stages of a tile.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// Elements touched, and values written, that were not before.
+    fresh: f64,
+    stored: f64,
+    cells: f64,
+    runs: f64,
+    /// Elements along the inner axis, all runs together.
+    lengths: f64,
+}
+
+impl Counts {
+    fn plus(self, other: Counts) -> Counts {
+        Counts {
+            fresh: self.fresh + other.fresh,
+            stored: self.stored + other.stored,
+            cells: self.cells + other.cells,
+            runs: self.runs + other.runs,
+            lengths: self.lengths + other.lengths,
+        }
+    }
+}
+
+/// A tile that is walked.
+struct Walk<'a> {
+    scheme: &'a Scheme,
+    layout: &'a Layout,
+    program: &'a TileProgram,
+    tile: Tile,
+    seen: Seen,
+    written: Seen,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        scheme: &'a Scheme,
+        layout: &'a Layout,
+        program: &'a TileProgram,
+        tile: Tile,
+        numbers: Interval,
+    ) -> Self {
+        let seen = || Seen::new(layout, program, &tile, numbers);
+        Walk {
+            scheme,
+            layout,
+            program,
+            seen: seen(),
+            written: seen(),
+            tile,
+        }
+    }
+
+    /// Counts a step after all that were counted before.
+    fn step(&mut self, step: u64) -> Counts {
+        let Walk {
+            scheme,
+            layout,
+            program,
+            tile,
+            seen,
+            written,
+        } = self;
+        let per_step = program.stages_per_step();
+        let per_cell: usize = scheme.stages.iter().map(|s| s.updates.len()).sum();
+        let phase = (step % u64::from(scheme.phases().max(1))) as u32;
+        let (mut fresh, mut stored) = (0, 0);
+        let mut counts = Counts::default();
+        let numbers = Interval::new(step as i64 * per_step, (step as i64 + 1) * per_step);
+        program.walk(tile, numbers, &mut |segment| {
+            let updates = program.updates(segment.stage, segment.classes);
+            let all = &scheme.stages[segment.stage.index()].updates;
+            counts.runs += 1.0;
+            counts.lengths += segment.rows[Axis::INNER].len() as f64;
+            counts.cells += segment.rows.volume() as f64 * updates.iter().count() as f64;
+            for update in updates.iter().map(|i| &all[i]) {
+                let mut touch = |row: u32, offset| fresh += seen.touch(row, offset, segment.rows);
+                let none = PerAxis::splat(0);
+                let target = layout.target_row(scheme, segment.stage, phase, update.target);
+                stored += written.touch(target.0, none, segment.rows);
+                touch(target.0, none);
+                for read in update.body.reads() {
+                    let row = layout.read_row(scheme, segment.stage, phase, read);
+                    touch(row.0, read.offset);
+                }
+                for coef in update.body.coefs().chain(update.mask) {
+                    touch(layout.coef_row(coef).0, none);
+                }
+            }
+        });
+        Counts {
+            fresh: fresh as f64,
+            stored: stored as f64,
+            cells: counts.cells / per_cell.max(1) as f64,
+            ..counts
+        }
+    }
+}
+
+/// Counts the elements that the tiles of the first `levels` levels touch.
+pub(super) fn touched(
+    scheme: &Scheme,
+    layout: &Layout,
+    program: &TileProgram,
+    levels: usize,
+) -> Touched {
+    let steps = match end(program, levels) {
+        true => program.height.clamp(1, STEPS),
+        false => 2,
+    };
+    let numbers = Interval::new(0, steps as i64 * program.stages_per_step());
+    let tiles = middle_tiles(program, levels, numbers).into_iter();
+    let mut walks = tiles.map(|tile| Walk::new(scheme, layout, program, tile, numbers));
+    if !end(program, levels) {
+        let Some(mut walk) = walks.next() else {
+            return Touched::default();
+        };
+        let [first, further] = [0, 1].map(|step| walk.step(step));
+        return Touched {
+            first: first.fresh,
+            further: further.fresh,
+            first_stored: first.stored,
+            further_stored: further.stored,
+            cells: first.cells,
+            runs: first.runs,
+            length: first.lengths / first.runs.max(1.0),
+            step: first.fresh,
+            whole: None,
+            tiles: 1.0,
+        };
+    }
+    let mut all = Counts::default();
+    let (mut whole, mut tiles): (f64, f64) = (0.0, 0.0);
+    let mut largest: Option<(f64, Tile, u64)> = None;
+    for mut walk in walks {
+        let mut own = 0.0;
+        for step in 0..steps {
+            let counts = walk.step(step);
+            own += counts.fresh;
+            all = all.plus(counts);
+            if largest
+                .as_ref()
+                .is_none_or(|(most, _, _)| *most < counts.cells)
+            {
+                largest = Some((counts.cells, walk.tile.clone(), step));
+            }
+        }
+        whole = whole.max(own);
+        tiles += f64::from(u8::from(own > 0.0));
+    }
+    let step = largest.map_or(0.0, |(_, tile, step)| {
+        Walk::new(scheme, layout, program, tile, numbers)
+            .step(step)
+            .fresh
+    });
+    let mean = |sum: f64| sum / steps as f64;
+    Touched {
+        first: mean(all.fresh),
+        further: mean(all.fresh),
+        first_stored: mean(all.stored),
+        further_stored: mean(all.stored),
+        cells: mean(all.cells),
+        runs: mean(all.runs),
+        length: all.lengths / all.runs.max(1.0),
+        step,
+        whole: Some(whole),
+        tiles,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cone::cones;
+    use crate::schedule::template::{Size, diamond, skewed, torre};
+    use crate::schedule::{Frame, Schedule, TiledTemplate};
+    use crate::scheme::Precision;
+    use crate::testing::{maxwell, maxwell_te};
+    use crate::tile::in_integers;
+
+    /// The only member of a family for a scheme, and its innermost tiles.
+    fn of(scheme: &Scheme, family: &TiledTemplate) -> (TileProgram, Touched) {
+        let layout = Layout::new(scheme).expect("a small size");
+        let frame = Frame::new(scheme, &cones(scheme));
+        let Schedule::Tiled(tiling) = family.members(&frame).remove(0).1 else {
+            panic!("a tiling");
+        };
+        let program = in_integers(scheme, &frame, &tiling);
+        let touched = touched(scheme, &layout, &program, tiling.levels.len());
+        (program, touched)
+    }
+
+    fn size(value: i64) -> Size {
+        Size::of("N", &[value])
+    }
+
+    #[test]
+    fn diamonds_end_and_towers_go_on() {
+        let scheme = maxwell_te(2, Precision::F32, [256, 512]);
+        for inner in [0, 64] {
+            let (program, _) = of(&scheme, &diamond(size(16), size(16), size(inner)));
+            assert!(end(&program, 1));
+            let (program, _) = of(&scheme, &skewed(size(16), size(16), size(inner)));
+            assert!(!end(&program, 1));
+        }
+        let scheme = maxwell(2, Precision::F32, [64; 3]);
+        let (program, _) = of(&scheme, &torre(size(8), size(2), size(8), size(32)));
+        assert!(!end(&program, 2));
+    }
+
+    #[test]
+    fn each_row_of_a_diamond_counts_once() {
+        let cells = [1024, 512];
+        let scheme = maxwell_te(2, Precision::F32, cells);
+        for (pitch, height) in [(16, 16), (32, 32), (64, 64), (64, 32), (16, 64)] {
+            let (_, own) = of(&scheme, &diamond(size(pitch), size(height), size(0)));
+            let pitch = pitch as f64;
+            let row = cells[1] as f64;
+            // The diamonds that follow each other are as wide together as one is at most.
+            assert!((own.cells / (pitch * row) - 1.0).abs() < 0.02, "{own:?}");
+            assert!((own.step / (3.0 * row) - pitch).abs() <= 1.5, "{own:?}");
+            let whole = own.footprint(height as f64) / (3.0 * row);
+            assert!((whole - pitch).abs() <= 1.5, "{own:?}");
+        }
+        // Strips of a row of half diamonds, one of whole ones and another one of halves.
+        let (_, own) = of(&scheme, &diamond(size(64), size(64), size(0)));
+        assert!((3.0..=5.0).contains(&own.tiles), "{own:?}");
+        // A diamond lasts for as many steps as its pitch. Tiles that a time block cuts in two move as many rows.
+        let traffic = |pitch, height| {
+            let (_, own) = of(&scheme, &diamond(size(pitch), size(height), size(0)));
+            own.traffic(height as f64)
+        };
+        let [low, high] = [traffic(16, 64), traffic(64, 64)];
+        assert!((2.5..4.5).contains(&(low / high)), "{low} {high}");
+        assert!(traffic(64, 32) > 1.2 * high, "{high}");
+    }
+}
