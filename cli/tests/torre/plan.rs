@@ -149,6 +149,30 @@ fn refusals_of_pyramids_have_true_numbers_and_name_pyramids_that_fit() {
     assert!(needs[1] < needs[2] && needs[3] < needs[4], "{needs:?}");
 }
 
+/// Where the model chooses the schedule and no window fits, the message names the window that takes least, also where
+/// pyramids would be fastest.
+#[test]
+fn refusals_of_windows_name_the_window_that_takes_least() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bare.torre");
+    let text = "use std::maxwell::maxwell\n\
+        problem bare {\n  scheme maxwell\n  domain 32 x 32 x 32\n  steps 960\n}\n";
+    std::fs::write(&file, text).unwrap();
+    let gpu = "plan {0} --backend cuda --target sm_90";
+    let fastest = succeed(gpu, &[&file]);
+    assert!(fastest.contains("pyramid"), "{fastest}");
+    for domain in ["32x32x32", "64x64x64", "256x128x64"] {
+        let plan = format!("{gpu} --set domain={domain} --window host");
+        let errors = unwrapped(&fail(1, &format!("{plan} --memory 10kB"), &[&file]));
+        let least = errors.split("least calculation window takes ").nth(1);
+        let least = least.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+        let least = least.unwrap_or_else(|| panic!("{errors}")).div_ceil(1000);
+        let window = succeed(&format!("{plan} --memory {least}kB"), &[&file]);
+        assert!(window.contains("  window "), "{window}");
+        fail(1, &format!("{plan} --memory {}kB", least - 1), &[&file]);
+    }
+}
+
 #[test]
 fn plans_are_written_for_people_and_for_programs() {
     // Both plan for the same machine, which another test may measure again meanwhile.
