@@ -165,11 +165,15 @@ impl Question<'_> {
         let mut others: Vec<_> = others.map(|other| (bound(&other), other)).collect();
         others.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (bound, other) in others {
-            if bound <= rate(&best) {
+            if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
                 break;
             }
             let window = planned(&planner, &other, wanted, asked(&other));
-            if rate(&window) > rate(&best) {
+            let better = match (&window, &best) {
+                (Err(other), Err(refusal)) => plan.towers.is_none() || takes_less(other, refusal),
+                _ => rate(&window) > rate(&best),
+            };
+            if better {
                 best = window;
                 *plan = other;
             }
@@ -178,6 +182,15 @@ impl Question<'_> {
         let window = best.map_err(|refusal| refused(planner.refused(name, refusal)))?;
         plan.arrange_for_window(scheme).map_err(SetupError::from)?;
         Ok(Some(Held::Window(Box::new(window))))
+    }
+}
+
+/// Whether a window that does not fit takes less memory than another one.
+fn takes_less(one: &Refusal, other: &Refusal) -> bool {
+    match (one.lacking_memory(), other.lacking_memory()) {
+        (Some(one), Some(other)) => one < other,
+        (one, None) => one.is_some(),
+        (None, _) => false,
     }
 }
 

@@ -51,6 +51,7 @@ fn instances_for<T: Value>() -> Vec<Code> {
         execute::<T> as Code,
         verify::compare::<T> as Code,
         verify::compare_pictures::<T> as Code,
+        verify::find_missing_pictures::<T> as Code,
     ]
 }
 

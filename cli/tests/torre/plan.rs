@@ -115,6 +115,64 @@ fn refusals_of_open_pyramids_name_what_was_given() {
     );
 }
 
+/// A refusal of pyramids has the room that they need and may have, and names pyramids that the GPU runs.
+#[test]
+fn refusals_of_pyramids_have_true_numbers_and_name_pyramids_that_fit() {
+    let elastic = "plan examples/11-elastic2d.torre --set domain=4096x4096 --precision f64";
+    let wave = "plan examples/02-wave2d.torre --set domain=4096x4096";
+    let gpu = "--backend cuda --target sm_90 --schedule";
+    let mut needs = Vec::new();
+    for (plan, base, room) in [
+        (elastic, 32, "bytes of shared memory"),
+        (elastic, 60, "registers"),
+        (elastic, 90, "registers"),
+        (wave, 150, "registers"),
+        (wave, 200, "registers"),
+    ] {
+        let schedule = format!("pyramid(B={base},TH=4,Z={base})");
+        let errors = unwrapped(&fail(1, &format!("{plan} {gpu} {schedule}"), &[]));
+        let reason = errors.split("`: ").nth(1).unwrap_or_default();
+        let reason = reason.lines().next().unwrap_or_default();
+        let words = reason.split(|c: char| !c.is_ascii_digit());
+        let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        assert!(reason.contains(room), "{errors}");
+        assert!(numbers.len() == 2 && numbers[0] > numbers[1], "{errors}");
+        needs.push(numbers[0]);
+        let fits = errors.split("as in `").nth(1);
+        let fits = fits.and_then(|text| text.split('`').next());
+        let fits = fits.unwrap_or_else(|| panic!("{errors}")).replace(' ', "");
+        let planned = succeed(&format!("{plan} {gpu} {fits}"), &[]);
+        let first = planned.lines().next().map(|line| line.replace(' ', ""));
+        assert_eq!(first, Some(fits));
+    }
+    // Larger bases need more.
+    assert!(needs[1] < needs[2] && needs[3] < needs[4], "{needs:?}");
+}
+
+/// Where the model chooses the schedule and no window fits, the message names the window that takes least, also where
+/// pyramids would be fastest.
+#[test]
+fn refusals_of_windows_name_the_window_that_takes_least() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bare.torre");
+    let text = "use std::maxwell::maxwell\n\
+        problem bare {\n  scheme maxwell\n  domain 32 x 32 x 32\n  steps 960\n}\n";
+    std::fs::write(&file, text).unwrap();
+    let gpu = "plan {0} --backend cuda --target sm_90";
+    let fastest = succeed(gpu, &[&file]);
+    assert!(fastest.contains("pyramid"), "{fastest}");
+    for domain in ["32x32x32", "64x64x64", "256x128x64"] {
+        let plan = format!("{gpu} --set domain={domain} --window host");
+        let errors = unwrapped(&fail(1, &format!("{plan} --memory 10kB"), &[&file]));
+        let least = errors.split("least calculation window takes ").nth(1);
+        let least = least.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+        let least = least.unwrap_or_else(|| panic!("{errors}")).div_ceil(1000);
+        let window = succeed(&format!("{plan} --memory {least}kB"), &[&file]);
+        assert!(window.contains("  window "), "{window}");
+        fail(1, &format!("{plan} --memory {}kB", least - 1), &[&file]);
+    }
+}
+
 #[test]
 fn plans_are_written_for_people_and_for_programs() {
     // Both plan for the same machine, which another test may measure again meanwhile.

@@ -351,3 +351,36 @@ fn notes_take_a_line() {
     let quiet = run("check {0} --quiet", &[&source]);
     assert!(quiet.stderr.is_empty());
 }
+
+/// Planes in which the boundary holds all values at 0 have slices like all others, by every back end and schedule.
+#[test]
+fn slices_of_walls_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("walls.torre");
+    let text = PROGRAM
+        .replace("p, k y = 2 in x = 2..6 every 5", "v.x x = 0 every 2")
+        .replace("volume v in body every 10", "slice v.y y = 0 every 3");
+    std::fs::write(&path, text).unwrap();
+    let expected = folder.path().join("reference");
+    succeed("run {0} --out {1} --backend reference", &[&path, &expected]);
+    let expected = results(&expected);
+    let slices = expected.keys().filter(|name| name.starts_with("slices/"));
+    assert_eq!(slices.filter(|name| name.ends_with(".npy")).count(), 5 + 3);
+    let window = folder.path().join("window");
+    for (n, options) in [
+        "--backend interp --verify",
+        "--backend cranelift --schedule diamond(P=8,TH=4) --verify",
+        "--backend cranelift --schedule pyramid(B=4,TH=4,Z=4)",
+        "--backend cranelift --window {2}",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = folder.path().join(n.to_string());
+        succeed(
+            &format!("run {{0}} --out {{1}} {options}"),
+            &[&path, &out, &window],
+        );
+        assert_same_files(&expected, &results(&out), options);
+    }
+}

@@ -89,8 +89,11 @@ pub enum Misfit {
     },
     Registers {
         needed: u64,
-        most: u64,
+        /// Registers that a thread may need: few more than it can have are values in memory.
+        may: u64,
     },
+    /// Blocks are wide enough for a base with its halo along each axis, but none along all of them.
+    Wide,
 }
 
 impl fmt::Display for Misfit {
@@ -119,9 +122,12 @@ impl fmt::Display for Misfit {
                 f,
                 "a pyramid needs {bytes} bytes of shared memory, and a block has {most}"
             ),
-            Misfit::Registers { needed, most } => write!(
+            Misfit::Registers { needed, may } => write!(
                 f,
-                "a thread needs about {needed} registers for the values of a pyramid, and has {most}"
+                "a thread needs about {needed} registers for the values of a pyramid, and may need {may} at most"
+            ),
+            Misfit::Wide => f.write_str(
+                "no block of threads holds a base with what it is computed from along all axes together",
             ),
         }
     }

@@ -196,16 +196,21 @@ impl SliceRecord {
         if output.state.is_some() {
             return None;
         }
-        Some(SliceRecord {
+        let component = output.component;
+        let slice = SliceRecord {
             output: number,
-            component: output.component,
-            stage: whole_stage(scheme, output.component)?,
+            component,
+            stage: whole_stage(scheme, component)?,
             axis,
             index,
             every: output.every,
-            extent: scheme.extent(output.component).map(|range| range.hi),
+            extent: scheme.extent(component).map(|range| range.hi),
             pictures: RwLock::new(BTreeMap::new()),
-        })
+        };
+        // No row of a plane advances in which the boundary holds all values at 0.
+        let live = scheme.grid.live(scheme.component(component).position);
+        let advances = !slice.recorded().region.intersect(live).is_empty();
+        advances.then_some(slice)
     }
 
     fn recorded(&self) -> RecordedSlice {

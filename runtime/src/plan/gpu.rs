@@ -7,6 +7,7 @@ mod layers;
 mod layerwise;
 mod order;
 mod patch_rates;
+mod patch_room;
 mod patches;
 mod predict;
 mod refusal;

@@ -118,14 +118,47 @@ pub fn compare_pictures<T: Value>(
         let mut finder = Finder { found: None };
         for (i, (x, y)) in a.values.iter().zip(&b.values).enumerate() {
             let name = || {
-                let output = &run.problem().outputs[a.output];
-                (format!("value {i} of the slice `{}`", output.name), vec![])
+                (
+                    format!("value {i} of the slice `{}`", slice_name(run, a)),
+                    vec![],
+                )
             };
             finder.compare(*x, *y, a.step, name);
         }
         finder.end()?;
     }
     Ok(())
+}
+
+/// Looks whether a run whose slices are written has recorded all that its check has.
+#[inline(never)]
+pub fn find_missing_pictures<T: Value>(
+    run: &dyn Simulation<T>,
+    ours: &[Picture],
+    theirs: &[Picture],
+) -> Result<(), Difference> {
+    let is_missing = |b: &&Picture| {
+        let mut ours = ours.iter();
+        !ours.any(|a| (a.output, a.step) == (b.output, b.step))
+    };
+    match theirs.iter().find(is_missing) {
+        None => Ok(()),
+        Some(missing) => Err(Difference {
+            holder: format!(
+                "the slice `{}`, which was not recorded,",
+                slice_name(run, missing)
+            ),
+            at: Vec::new(),
+            step: missing.step,
+            values: [f64::NAN, missing.values.first().copied().unwrap_or(0.0)],
+            count: missing.values.len() as u64,
+        }),
+    }
+}
+
+/// The name of a slice.
+fn slice_name<'a, T: Value>(run: &'a dyn Simulation<T>, picture: &Picture) -> &'a str {
+    &run.problem().outputs[picture.output].name
 }
 
 /// Whether the reference can check a run in reasonable time and memory, or compiled code for another machine has to.

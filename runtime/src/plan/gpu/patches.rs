@@ -14,12 +14,12 @@ use torre_compiler::scheme::Scheme;
 /// Steps of time blocks that `auto` tries.
 const HEIGHTS: [u64; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128];
 /// Blocks that a multiprocessor may hold.
-const RESIDENT: [u32; 4] = [4, 3, 2, 1];
+pub(super) const RESIDENT: [u32; 4] = [4, 3, 2, 1];
 /// Programs that are made for `auto`, and for bases that are given.
 const MADE: usize = 6;
 
 /// The most registers of a thread, and the bytes of shared memory that are reserved for each block.
-const MOST_REGISTERS: u64 = 255;
+pub(super) const MOST_REGISTERS: u64 = 255;
 /// Registers by which a thread may need more than the most: the assembler keeps few values in memory then, in a cache.
 const BEYOND: u64 = 4;
 const PER_BLOCK: u64 = 1 << 10;
@@ -28,7 +28,7 @@ const PER_BLOCK: u64 = 1 << 10;
 const FEWEST_WARPS: i64 = 8;
 
 /// Blocks that a multiprocessor holds with three axes, at most.
-const MOST_BLOCKS_IN_SPACE: u32 = 4;
+pub(super) const MOST_BLOCKS_IN_SPACE: u32 = 4;
 
 /// The pyramids of a schedule.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ fn registers_of(shape: &Shape, registers: u32) -> u64 {
 }
 
 /// Registers that a thread may need where it can have `most`.
-fn may_need(most: u64) -> u64 {
+pub(super) fn may_need(most: u64) -> u64 {
     match most {
         MOST_REGISTERS => most + BEYOND,
         _ => most,
@@ -285,7 +285,7 @@ impl DevicePlanner<'_> {
 
     /// The base of a tile whose halo is known, as wide as it allows where nothing is asked for; `None` if there is
     /// none.
-    fn base_of(
+    pub(super) fn base_of(
         &self,
         shape: &Shape,
         halo: [[i64; 2]; 3],
@@ -339,12 +339,12 @@ impl DevicePlanner<'_> {
     }
 
     /// Tiles that run at the same time where a multiprocessor holds `blocks` of them.
-    fn most_at_once(&self, blocks: u32) -> i64 {
+    pub(super) fn most_at_once(&self, blocks: u32) -> i64 {
         i64::from(self.model.facts.multiprocessors) * i64::from(blocks.max(1))
     }
 
     /// How far wrong values come in time blocks of some height.
-    fn halo(&self, height: u64) -> [[i64; 2]; 3] {
+    pub(super) fn halo(&self, height: u64) -> [[i64; 2]; 3] {
         let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
         AXES.map(|axis| match scheme.grid.axes[axis] {
             Some(_) => creep(scheme, layout, axis, height),
@@ -401,7 +401,7 @@ impl DevicePlanner<'_> {
     }
 
     /// Bytes of shared memory of a block, about.
-    fn shared_of(&self, work: &Work, shape: &Shape) -> f64 {
+    pub(super) fn shared_of(&self, work: &Work, shape: &Shape) -> f64 {
         let [px, py, pz] = shape.patch;
         let across = match shape.reuses_slots {
             false => &work.across,
@@ -429,7 +429,7 @@ impl DevicePlanner<'_> {
 
     /// A shape whose rows have the same slots one after the other, if all tiles run at the same time and a block has
     /// enough shared memory only then.
-    fn on_chip(&self, work: &Work, shape: Shape, tiles: i64) -> Shape {
+    pub(super) fn on_chip(&self, work: &Work, shape: Shape, tiles: i64) -> Shape {
         let most = f64::from(self.model.gpu.shared_per_block);
         let may_stay = self.has_patches() && tiles <= self.most_at_once(1);
         let again = may_stay && shape.warps() >= FEWEST_WARPS;
@@ -441,25 +441,16 @@ impl DevicePlanner<'_> {
 
     /// A shape for pyramids of some base and height, with as many blocks at a time as are expected to be best.
     fn sketch(&self, work: &Work, shape: Shape, base: [i64; 3], height: u64) -> Option<Sketch> {
-        let model = self.model;
-        let threads = shape.all_threads() as f64;
-        let tiles = [0, 1, 2].map(|n| div_ceil(self.planner.layout.extent[AXES[n]], base[n]));
-        let tiles = tiles.iter().product::<i64>();
+        let tiles = self.tiles(base);
         let shape = self.on_chip(work, shape, tiles);
         let needed = work.registers(&shape, work.words_of(&shape));
         if needed > may_need(MOST_REGISTERS) as f64 {
             return None;
         }
-        let shared = self.shared_of(work, &shape);
+        let shared = self.shared_of(work, &shape) as u64;
         let fits = |blocks: u32| {
-            let shape = Shape { blocks, ..shape };
-            let most = u64::from(model.gpu.shared_per_block) + PER_BLOCK;
-            let each = shared as u64 + PER_BLOCK;
             let stays = self.has_patches() || tiles <= self.most_at_once(blocks);
-            stays
-                && needed <= may_need(registers_of(&shape, model.gpu.registers)) as f64
-                && each * u64::from(blocks) <= most
-                && threads as u32 * blocks <= model.gpu.threads
+            stays && self.holds(&shape, blocks, needed, shared)
         };
         // Of equally good ones, the last one is taken: the one with most blocks.
         let blocks = RESIDENT.into_iter().rev();
@@ -487,9 +478,10 @@ impl DevicePlanner<'_> {
         let shared_bytes = program.shared_bytes(scheme.precision.bytes());
         let blocks = u64::from(sketch.shape.blocks.max(1));
         let most = registers_of(&sketch.shape, self.model.gpu.registers);
-        if registers > may_need(most) {
+        let may = may_need(most);
+        if registers > may {
             let needed = registers;
-            return Err(Refusal::Patches(Misfit::Registers { needed, most }));
+            return Err(Refusal::Patches(Misfit::Registers { needed, may }));
         }
         let room = (u64::from(self.model.gpu.shared_per_block) + PER_BLOCK) / blocks - PER_BLOCK;
         if shared_bytes > room {
@@ -514,42 +506,21 @@ impl DevicePlanner<'_> {
         Ok((plan, sketch.prediction.clone()))
     }
 
-    /// Why no shape holds pyramids of this base.
-    fn too_wide(&self, pyramid: &Pyramid, base: [Option<i64>; 3]) -> Refusal {
-        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
-        let shapes = shapes::all(scheme);
-        for (n, axis) in AXES.into_iter().enumerate() {
-            if scheme.grid.axes[axis].is_none() {
-                continue;
-            }
-            let halo = creep(scheme, layout, axis, pyramid.height);
-            let needed = base[n].unwrap_or(1) + halo.iter().sum::<i64>();
-            let most = shapes.iter().map(|s| s.tile()[n]).max().unwrap_or(0);
-            if needed > most {
-                let axis = scheme.grid.axis_name(axis).to_owned();
-                return Refusal::Patches(Misfit::Base { axis, needed, most });
-            }
-        }
-        let halo = self.halo(pyramid.height);
-        let tiles = shapes.iter().filter_map(|shape| {
-            let along = [0, 1, 2].map(|n| {
-                let room = shape.tile()[n] - halo[n].iter().sum::<i64>();
-                let own = base[n].unwrap_or(room);
-                (own >= 1).then(|| div_ceil(layout.extent[AXES[n]], own))
-            });
-            let [x, y, z] = along;
-            Some(x?.saturating_mul(y?).saturating_mul(z?))
-        });
-        let (tiles, most) = (
-            tiles.min().unwrap_or(0),
-            self.most_at_once(MOST_BLOCKS_IN_SPACE),
-        );
-        if !self.has_patches() && tiles > most {
-            return Refusal::Patches(Misfit::Many { tiles, most });
-        }
-        let most = MOST_REGISTERS;
-        let needed = most + 1;
-        Refusal::Patches(Misfit::Registers { needed, most })
+    /// Tiles of a base.
+    pub(super) fn tiles(&self, base: [i64; 3]) -> i64 {
+        let extent = &self.planner.layout.extent;
+        let along = [0, 1, 2].map(|n| div_ceil(extent[AXES[n]], base[n]));
+        along.iter().product()
+    }
+
+    /// Whether a multiprocessor holds so many blocks, whose threads need `registers` registers, at the same time.
+    pub(super) fn holds(&self, shape: &Shape, blocks: u32, registers: f64, shared: u64) -> bool {
+        let gpu = &self.model.gpu;
+        let shape = Shape { blocks, ..*shape };
+        registers <= may_need(registers_of(&shape, gpu.registers)) as f64
+            && (shared + PER_BLOCK) * u64::from(blocks)
+                <= u64::from(gpu.shared_per_block) + PER_BLOCK
+            && shape.all_threads() as u32 * blocks <= gpu.threads
     }
 }
 

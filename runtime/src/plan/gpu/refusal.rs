@@ -197,6 +197,16 @@ impl fmt::Display for NoDevices {
 }
 
 impl Refusal {
+    /// The bytes of a GPU's memory that a window takes at least, where they are too many.
+    pub fn lacking_memory(&self) -> Option<u64> {
+        match self {
+            Refusal::Window(
+                NoWindow::Memory { needed, .. } | NoWindow::Slabs(NoSlabs::Memory { needed, .. }),
+            ) => Some(*needed),
+            _ => None,
+        }
+    }
+
     pub fn from_misfit(misfit: Misfit, layout: &Layout) -> Refusal {
         match misfit {
             Misfit::Line => Refusal::Line {

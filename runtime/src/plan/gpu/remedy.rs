@@ -7,6 +7,9 @@ use torre_compiler::patch::Misfit;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::tower::Unfit;
 
+/// Towers that most schemes can have.
+const USUAL: &str = "`torre(D = 2)`";
+
 impl DevicePlanner<'_> {
     pub fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
         NoPlan::Refused {
@@ -32,25 +35,31 @@ impl DevicePlanner<'_> {
                     Misfit::Many { .. } => "larger bases",
                     _ => "fewer steps",
                 };
+                let fitting = self.fitting();
+                let usual = fitting.iter().find(|name| *name == USUAL);
+                let towers = match usual.or(fitting.first()) {
+                    Some(name) => format!(", towers as in {name},"),
+                    None => String::new(),
+                };
                 format!(
-                    "with three axes pyramids stay on the chip, which small grids do: \
-                     use {other}, towers as in `torre(D = 2)`, or `auto`"
+                    "with three axes pyramids stay on the chip, which small grids do: use {other}{towers} or `auto`"
                 )
             }
-            Refusal::Patches(_) => {
-                "use a smaller base or fewer steps, as in `pyramid(B = 32, TH = 4)`, or use `auto`"
-                    .to_owned()
-            }
-            Refusal::Rooms { .. } => {
-                "use a larger base or fewer steps, as in `pyramid(B = 48, TH = 2)`, or use `layerwise`"
-                    .to_owned()
+            Refusal::Patches(_) | Refusal::Rooms { .. } => {
+                let base = match refusal {
+                    Refusal::Rooms { .. } => "larger",
+                    _ => "smaller",
+                };
+                match self.usual_patches().first() {
+                    Some(choice) => {
+                        let name = &choice.name;
+                        format!("use a {base} base or fewer steps, as in `{name}`, or use `auto`")
+                    }
+                    None => "use `layerwise` or `auto`".to_owned(),
+                }
             }
             _ if self.has_patches() => {
-                "towers are for calculations on three axes: use `pyramid`, `layerwise` or `auto`"
-                    .to_owned()
-            }
-            _ if !self.has_towers() => {
-                "towers are for calculations on three axes: use `layerwise` or `auto`".to_owned()
+                "calculations on one or two axes run as `pyramid`, `layerwise` or `auto`".to_owned()
             }
             Refusal::Shape(_) => {
                 "use one level of towers that leaves the last axis whole, such as `torre(D = 2)`"

@@ -162,9 +162,8 @@ impl DevicePlanner<'_> {
 
     /// Rates of windows that are considered, with the planes that they have about.
     fn window_candidates(&self, plan: &TowerPlan, wanted: Wanted) -> Vec<(f64, InFlight, i64)> {
-        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let layout = &self.window_layout;
         let towers = plan.fit.towers();
-        let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let mapping = self.model.facts.mapping;
         let blocks = match wanted.disk {
             Some(_) => &BLOCKS_OVER_FILES[..],
@@ -182,22 +181,13 @@ impl DevicePlanner<'_> {
                     slabs: None,
                     circular: mapping,
                 };
-                let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
-                let tables = self.tables(plan, blocks);
-                let fixed = fixed.saturating_add(tables);
-                let left = wanted.available.saturating_sub(fixed);
-                let places = (left / plane_bytes.max(1)) as i64;
-                let mut how = InFlight {
-                    places: Some(places.min(2 * layout.visible(Axis::OUTER).len())),
+                // A circular buffer has a whole number of pieces of memory.
+                let fits = |places| self.window_bytes(plan, how, places) <= wanted.available;
+                let places = most_that_fit(2 * layout.visible(Axis::OUTER).len(), fits);
+                let how = InFlight {
+                    places: Some(places),
                     ..how
                 };
-                // A circular buffer has a whole number of pieces of memory.
-                let bytes_of = |how| device_bytes(scheme, self.problem, layout, plan.height(), how);
-                while let Some(places) = how.places.filter(|places| *places > 0)
-                    && bytes_of(how).saturating_add(tables) > wanted.available
-                {
-                    how.places = Some(places - 1);
-                }
                 let about = about_planes(towers, plan.height(), how);
                 let rate = self.window_rate(plan, wanted, how, about);
                 let close = about as f64 <= CLOSE * how.places.unwrap_or(0) as f64;
@@ -299,13 +289,14 @@ impl DevicePlanner<'_> {
         let Some(plan) = plan else {
             return refuse(NoWindow::Layerwise);
         };
-        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let layout = &self.window_layout;
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let candidates = self.window_candidates(plan, wanted);
         // By planes of a group: towers are looked at once.
         let mut known: BTreeMap<i64, Footprints> = BTreeMap::new();
         let mut all = None::<Footprints>;
         let mut needed = None::<u64>;
+        let fewest = candidates.iter().map(|(_, how, _)| how.blocks).min();
         let (mut best, mut timed) = (None::<WindowPlan>, 0);
         for (most, how, about) in candidates {
             let enough = |best: &WindowPlan| most <= best.rate.cells || timed >= MOST_TIMED;
@@ -313,8 +304,9 @@ impl DevicePlanner<'_> {
                 break;
             }
             let places = how.places.unwrap_or(0);
-            let tables = self.tables(plan, how.blocks);
-            let least = match about as f64 <= CLOSE * places as f64 {
+            // Where no other one fits, the smallest ones are looked at, too.
+            let closely = about as f64 <= CLOSE * places as f64 || Some(how.blocks) == fewest;
+            let least = match closely {
                 true => {
                     let all = all.get_or_insert_with(|| self.footprints(plan, how));
                     let new = || all.regrouped(how.group, plan.height());
@@ -323,7 +315,11 @@ impl DevicePlanner<'_> {
                         self.least_places(footprints, plan, how),
                         self.ring_refusal(),
                     ) {
-                        (Some(least), _) => least,
+                        (Some(least), _) => {
+                            let own = self.window_bytes(plan, how, least);
+                            needed = needed.into_iter().chain([own]).min();
+                            least
+                        }
                         // The ring is shorter than this window.
                         (None, Some(_)) => continue,
                         (None, None) => return refuse(NoWindow::Way),
@@ -331,18 +327,6 @@ impl DevicePlanner<'_> {
                 }
                 false => about,
             };
-            let fixed = device_bytes(
-                scheme,
-                self.problem,
-                layout,
-                plan.height(),
-                InFlight {
-                    places: Some(least),
-                    ..how
-                },
-            );
-            let own = fixed.saturating_add(tables);
-            needed = Some(needed.map_or(own, |least: u64| least.min(own)));
             if least > places {
                 continue;
             }
@@ -373,8 +357,7 @@ impl DevicePlanner<'_> {
                 steps,
                 planes,
                 least,
-                bytes: device_bytes(scheme, self.problem, layout, plan.height(), how)
-                    .saturating_add(tables),
+                bytes: self.window_bytes(plan, how, how.places.unwrap_or(0)),
                 plane_bytes,
                 cells_of_plane: self.cells_of_a_plane() as u64,
                 rate,
@@ -392,6 +375,17 @@ impl DevicePlanner<'_> {
             },
         };
         best.ok_or(Refusal::Window(refusal))
+    }
+
+    /// Bytes of a device's memory for a window of `places` planes, with tables.
+    fn window_bytes(&self, plan: &TowerPlan, how: InFlight, places: i64) -> u64 {
+        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
+        let how = InFlight {
+            places: Some(places),
+            ..how
+        };
+        device_bytes(scheme, self.problem, layout, plan.height(), how)
+            .saturating_add(self.tables(plan, how.blocks))
     }
 
     /// The planes that a run loads into a window and stores again.
@@ -562,6 +556,19 @@ struct CopiedPlanes {
     again: i64,
     /// Of all passes.
     planes: u64,
+}
+
+/// The largest number up to `most` that fits, where all smaller ones do; 0 if none does.
+fn most_that_fit(most: i64, fits: impl Fn(i64) -> bool) -> i64 {
+    let (mut fitting, mut most) = (0, most.max(0));
+    while fitting < most {
+        let middle = fitting + (most - fitting + 1) / 2;
+        match fits(middle) {
+            true => fitting = middle,
+            false => most = middle - 1,
+        }
+    }
+    fitting
 }
 
 /// Bytes of the tables of time blocks.
