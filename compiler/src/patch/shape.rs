@@ -96,6 +96,12 @@ impl Shape {
         }
     }
 
+    /// The threads along an axis whose cell of a patch is one of some cells of the tile.
+    pub fn threads_with(&self, n: usize, cell: i64, own: Interval) -> Interval {
+        let first = |bound: i64| div_ceil(bound - cell, self.patch[n]).clamp(0, self.threads[n]);
+        Interval::new(first(own.lo), first(own.hi))
+    }
+
     /// Cells of a tile along the axes.
     pub fn tile(&self) -> [i64; 3] {
         [0, 1, 2].map(|n| self.threads[n] * self.patch[n])
@@ -142,4 +148,29 @@ pub struct Read {
     pub row: usize,
     /// Cells along the axes.
     pub offset: [i64; 3],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads whose cell of a patch lies in an interval are those that a look at each one finds.
+    #[test]
+    fn threads_with_a_cell_follow_each_other() {
+        let shape = Shape::of_lines(8, [10, 4], CoefPlace::Registers);
+        let tile = shape.tile();
+        for n in [0, 2] {
+            for cell in 0..shape.patch[n] {
+                for (lo, hi) in [(0, 3), (3, 77), (74, 77), (-5, 1), (4, 4), (0, 999)] {
+                    let own = Interval::new(lo, hi);
+                    let threads = shape.threads_with(n, cell, own);
+                    for thread in 0..tile[n] / shape.patch[n] {
+                        let inside = own.contains(thread * shape.patch[n] + cell);
+                        assert_eq!(threads.contains(thread), inside, "{n} {cell} {lo} {hi}");
+                    }
+                }
+            }
+        }
+        assert!(shape.threads_with(0, 0, Interval::new(3, 9)).is_empty());
+    }
 }

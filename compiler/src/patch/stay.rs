@@ -147,6 +147,12 @@ impl PatchProgram {
         (0..xs).flat_map(plane)
     }
 
+    /// Whether tiles of a scheme with one axis or two stay, and exchange after each round. Tiles with three axes were
+    /// not measured with what follows from it.
+    pub fn exchanges_each_round(&self) -> bool {
+        self.stays.is_some() && !self.three && self.height == self.round
+    }
+
     /// Steps of a launch, at most.
     pub fn launch_steps(&self) -> u64 {
         match self.stays {

@@ -4,7 +4,7 @@
 use super::context::{Context, within};
 use super::place::Patch;
 use crate::backend::gpu::ir::{Operand, Type};
-use crate::backend::gpu::kernel::{IntOp, Kernel};
+use crate::backend::gpu::kernel::{IntCmp, IntOp, Kernel};
 use crate::lattice::Interval;
 use crate::patch::{Along, Shape};
 
@@ -65,6 +65,9 @@ pub(super) struct InTile<'a> {
     along: &'a [Along; 3],
     /// The patch's first cell, found anew: there are no registers to keep the places of all cells.
     local: [Operand; 3],
+    /// Whether conditions ask for the thread: cells that the same threads have in an interval share theirs, which takes
+    /// fewer registers. Where there are enough of them the code is slower, as the assembler makes jumps of it.
+    by_threads: bool,
 }
 
 impl<'a> InTile<'a> {
@@ -73,6 +76,7 @@ impl<'a> InTile<'a> {
             shape: &context.program.shape,
             along: &context.program.along,
             local: context.local(k, patch),
+            by_threads: context.program.exchanges_each_round(),
         }
     }
 
@@ -84,8 +88,28 @@ impl<'a> InTile<'a> {
                 false => Known::Never,
             };
         }
+        if self.by_threads {
+            return self.of_threads(k, n, self.shape.threads_with(n, cell, own));
+        }
         let local = k.int(IntOp::Add, self.local[n], Operand::i32(cell as i32));
         Known::Where(within(k, local, own))
+    }
+
+    /// Whether the thread is one of some along an axis.
+    fn of_threads(&self, k: &mut Kernel<'_>, n: usize, own: Interval) -> Known {
+        if own.is_empty() {
+            return Known::Never;
+        }
+        let mut beside = |is_needed: bool, cmp: IntCmp, thread: i64| match is_needed {
+            false => Known::Always,
+            true => {
+                let cell = Operand::i32((thread * self.shape.patch[n]) as i32);
+                Known::Where(k.compare(cmp, self.local[n], cell))
+            }
+        };
+        let begun = beside(own.lo > 0, IntCmp::Ge, own.lo);
+        let before = beside(own.hi < self.shape.threads[n], IntCmp::Lt, own.hi);
+        begun.and(k, before)
     }
 
     fn base_of(&self, n: usize) -> Interval {

@@ -9,7 +9,7 @@ use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};
 use crate::lattice::PerAxis;
 use crate::layout::RowId;
-use crate::patch::Staying;
+use crate::patch::{StagePlan, Staying};
 use std::collections::BTreeMap;
 
 /// The progress of the tile, and of the neighbour for which the lane waits.
@@ -85,20 +85,11 @@ impl Context<'_> {
         values: &mut Values,
     ) {
         let held = || (0..self.program.held.len()).filter(|row| self.program.held[*row]);
-        // Two arrays, one after the other.
-        let odd = k.int(IntOp::And, number, Operand::i32(1));
-        let odd = k.resize(odd, Type::I64);
-        let bytes = Operand::i64(self.layout.bytes() as i64);
-        let by = k.int(IntOp::Mul, odd, bytes);
-        let array = k.advance(k.param(Patches::RIMS), by, 1);
-        for row in held() {
-            let to = Store {
-                array,
-                rims: Some(halo.staying.rims[row]),
-                surroundings: halo.surroundings,
-            };
-            self.store(k, patch, row, &values.rows[row], to);
-        }
+        let array = self.rims(k, number);
+        let early = self.final_early();
+        let late = held().filter(|row| !early.iter().any(|(_, own)| own == row));
+        let late: Vec<usize> = late.collect();
+        self.store_rims(k, patch, halo, array, &late, values);
         if halo.surroundings == Surroundings::Ends {
             let rims = Some(halo.staying.of_states);
             let surroundings = halo.surroundings;
@@ -130,6 +121,65 @@ impl Context<'_> {
             .for_each(|row| self.publish(k, patch, *row, values));
         if self.program.slots.count() > 0 {
             k.barrier();
+        }
+    }
+
+    /// The rims of an exchange of a launch: in two arrays, one after the other.
+    fn rims(&self, k: &mut Kernel<'_>, number: Operand) -> Operand {
+        let odd = k.int(IntOp::And, number, Operand::i32(1));
+        let odd = k.resize(odd, Type::I64);
+        let bytes = Operand::i64(self.layout.bytes() as i64);
+        let by = k.int(IntOp::Mul, odd, bytes);
+        k.advance(k.param(Patches::RIMS), by, 1)
+    }
+
+    /// Rows that are held and final in a time block before its last stage, each with the stage that writes it last;
+    /// none where the last round of a time block is not known.
+    pub(super) fn final_early(&self) -> Vec<(usize, usize)> {
+        let program = self.program;
+        if !program.exchanges_each_round() {
+            return Vec::new();
+        }
+        let held = (0..program.held.len()).filter(|row| program.held[*row]);
+        let last = held.filter_map(|row| {
+            let writes = |own: &StagePlan| own.updates.iter().any(|u| u.target == row);
+            Some((program.stages.iter().rposition(writes)?, row))
+        });
+        last.filter(|(stage, _)| stage + 1 < program.stages.len())
+            .collect()
+    }
+
+    /// Stores rims of rows before the exchange of a time block, so that they are under way while other rows are
+    /// updated.
+    pub(super) fn store_early(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        halo: Halo<'_>,
+        number: Operand,
+        rows: &[usize],
+        values: &Values,
+    ) {
+        let array = self.rims(k, number);
+        self.store_rims(k, patch, halo, array, rows, values);
+    }
+
+    fn store_rims(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        halo: Halo<'_>,
+        array: Operand,
+        rows: &[usize],
+        values: &Values,
+    ) {
+        for row in rows {
+            let to = Store {
+                array,
+                rims: Some(halo.staying.rims[*row]),
+                surroundings: halo.surroundings,
+            };
+            self.store(k, patch, *row, &values.rows[*row], to);
         }
     }
 

@@ -35,6 +35,7 @@ use context::{Context, Surroundings, Values};
 use exchange::{Halo, Waiting};
 use memory::Store;
 use place::Patch;
+use stage::After;
 
 /// The kernel's name.
 pub const PATCHES: &str = "torre_patches";
@@ -64,6 +65,16 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &Pat
         |k| context.tile(k, &patch, Surroundings::Ends),
     );
     k.finish();
+}
+
+/// An exchange that follows a time block.
+#[derive(Clone, Copy)]
+struct Rims<'a> {
+    halo: Halo<'a>,
+    /// Its number in the launch.
+    number: Operand,
+    /// Whether it follows.
+    more: Operand,
 }
 
 /// Reads rows that are kept from round to round.
@@ -116,33 +127,55 @@ impl Context<'_> {
         let all = k.compare(IntCmp::Ne, all, Operand::i32(0));
         let kept: Vec<(usize, Vec<Variable>)> = held.into_iter().zip(variables).collect();
         let (zero, one) = (Operand::i32(0), Operand::i32(1));
-        let round = |k: &mut Kernel<'_>, values: &mut Values, round: Operand| {
-            get(k, &kept, values);
-            let at_end = k.compare(IntCmp::Eq, round, last);
-            let leaves = k.int(IntOp::And, at_end, all);
-            for stage in &self.program.stages {
-                self.stage(k, patch, stage, ends.then_some(round), leaves, values);
-            }
-            set(k, &kept, values);
-        };
+        let each_round = self.program.exchanges_each_round();
+        let early = self.final_early();
+        let round =
+            |k: &mut Kernel<'_>, values: &mut Values, round: Operand, rims: Option<Rims<'_>>| {
+                get(k, &kept, values);
+                let at_end = k.compare(IntCmp::Eq, round, last);
+                let leaves = k.int(IntOp::And, at_end, all);
+                for (number, stage) in self.program.stages.iter().enumerate() {
+                    // An exchange publishes all that the next round reads.
+                    let is_read = !each_round || number + 1 < self.program.stages.len();
+                    let after = After { leaves, is_read };
+                    self.stage(k, patch, stage, ends.then_some(round), after, values);
+                    let rows = early.iter().filter(|(stage, _)| *stage == number);
+                    let rows: Vec<usize> = rows.map(|(_, row)| *row).collect();
+                    if let Some(Rims { halo, number, more }) = rims.filter(|_| !rows.is_empty()) {
+                        k.when(more, |k| {
+                            self.store_early(k, patch, halo, number, &rows, values);
+                        });
+                    }
+                }
+                set(k, &kept, values);
+            };
         match &self.program.stays {
-            None => k.repeat(zero, rounds, one, Some(1), |k, n| round(k, &mut values, n)),
+            None => k.repeat(zero, rounds, one, Some(1), |k, n| {
+                round(k, &mut values, n, None);
+            }),
             Some(staying) => {
                 let waiting = Waiting::new(k, staying, patch.tile);
                 let height = Operand::i32((self.program.height / self.program.round) as i32);
                 k.repeat(zero, rounds, height, Some(1), |k, first| {
                     let end = k.int(IntOp::Add, first, height);
                     let end = k.int(IntOp::Min, end, rounds);
-                    k.repeat(first, end, one, Some(1), |k, n| round(k, &mut values, n));
                     let more = k.compare(IntCmp::Lt, end, rounds);
+                    let number = k.int(IntOp::Div, first, height);
+                    let halo = Halo {
+                        waiting: &waiting,
+                        staying,
+                        surroundings,
+                    };
+                    if each_round {
+                        let rims = Rims { halo, number, more };
+                        round(k, &mut values, first, Some(rims));
+                    } else {
+                        k.repeat(first, end, one, Some(1), |k, n| {
+                            round(k, &mut values, n, None);
+                        });
+                    }
                     k.when(more, |k| {
                         get(k, &kept, &mut values);
-                        let number = k.int(IntOp::Div, first, height);
-                        let halo = Halo {
-                            waiting: &waiting,
-                            staying,
-                            surroundings,
-                        };
                         self.exchange(k, patch, halo, number, &mut values);
                         set(k, &kept, &values);
                     });

@@ -58,18 +58,27 @@ impl Reader {
     }
 }
 
+/// What follows a stage.
+#[derive(Clone, Copy)]
+pub(super) struct After {
+    /// Whether rows that are not held are stored.
+    pub leaves: Operand,
+    /// Whether another stage reads values that it publishes before they are published anew.
+    pub is_read: bool,
+}
+
 impl Context<'_> {
-    /// `round`: where the tile may meet ends of the grid, sources and probes, which one it is; `leaves`: whether rows
-    /// that are not held are stored.
+    /// `round`: where the tile may meet ends of the grid, sources and probes, which one it is.
     pub(super) fn stage(
         &self,
         k: &mut Kernel<'_>,
         patch: &Patch,
         plan: &StagePlan,
         round: Option<Operand>,
-        leaves: Operand,
+        after: After,
         values: &mut Values,
     ) {
+        let After { leaves, is_read } = after;
         let mut at = round.map(|_| self.coordinates(k, patch));
         let updates = &self.scheme.stages[plan.stage.index()].updates;
         let mut reader = Reader::default();
@@ -133,6 +142,9 @@ impl Context<'_> {
                 },
             };
             k.when(leaves, |k| self.store(k, patch, *row, own, to));
+        }
+        if !is_read {
+            return;
         }
         if plan.frees {
             k.barrier();
