@@ -178,11 +178,11 @@ impl TileProgram {
     /// Two planes whose forms have opposite directions.
     fn opposite(&self, planes: [usize; 2]) -> Option<Opposite> {
         let [first, second] = planes.map(|plane| self.planes[plane]);
-        let size = |plane: Plane| plane.form.0.iter().map(|n| i128::from(n.abs())).max();
-        let [b, a] = [size(first)?, size(second)?];
+        let (n, m) = (first.form.0, second.form.0);
+        let axis = (0..n.len()).find(|&axis| n[axis].signum() * m[axis].signum() < 0)?;
+        let [b, a] = [n[axis], m[axis]].map(|of| i128::from(of.abs()));
         let sum = |n: i64, m: i64| a * i128::from(n) + b * i128::from(m);
-        let mut forms = first.form.0.iter().zip(&second.form.0);
-        if a == 0 || b == 0 || forms.any(|(n, m)| sum(*n, *m) != 0) {
+        if (0..n.len()).any(|axis| sum(n[axis], m[axis]) != 0) {
             return None;
         }
         let classes = self.stages.iter().flatten();
@@ -307,7 +307,11 @@ impl TileProgram {
         visit: &mut impl FnMut(&Segment),
     ) {
         let mut scratch = Scratch::default();
-        let alive = self.alive(tile, numbers);
+        // A stage without rows is found as fast as the stages that have some.
+        let alive = match numbers.len() {
+            0 | 1 => numbers,
+            _ => self.alive(tile, numbers),
+        };
         for number in alive.lo..alive.hi {
             self.walk_stage(tile, number, sheets, &mut scratch, visit);
         }
