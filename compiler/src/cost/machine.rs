@@ -55,7 +55,7 @@ impl Machine {
     /// The speed of each thread of a run, relative to that of one core alone. Cores that are at work at the same time
     /// are slower, and not equally so: their clock falls, and on a host of virtual machines some share a core with
     /// others. Speeds are spread evenly around their mean, from the speed on that the slowest of as many cores has on
-    /// average where those of all cores are spread evenly from the slowest one on.
+    /// average where the speeds of all cores are spread evenly from the slowest one on.
     pub fn speeds(&self) -> Vec<f64> {
         let threads = self.threads.max(1);
         if threads == 1 || self.cores <= 1 {

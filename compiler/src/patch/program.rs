@@ -110,8 +110,8 @@ impl fmt::Display for Misfit {
             Misfit::Length => write!(f, "the grid is longer than {LONGEST} cells along an axis"),
             Misfit::Base { axis, needed, most } => write!(
                 f,
-                "a base with what it is computed from is {needed} cells wide along {axis}, and a block of threads \
-                 holds {most}"
+                "a base with the cells that it is computed from is {needed} cells wide along {axis}, and a block of \
+                 threads holds {most}"
             ),
             Misfit::Size => f.write_str("a base has at least one cell"),
             Misfit::Tiles { tiles, most } => write!(
@@ -127,7 +127,7 @@ impl fmt::Display for Misfit {
                 "a thread needs about {needed} registers for the values of a pyramid, and may need {may} at most"
             ),
             Misfit::Wide => f.write_str(
-                "no block of threads holds a base with what it is computed from along all axes together",
+                "no block of threads holds a base with the cells that it is computed from along all axes together",
             ),
         }
     }

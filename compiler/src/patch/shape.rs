@@ -154,7 +154,7 @@ pub struct Read {
 mod tests {
     use super::*;
 
-    /// Threads whose cell of a patch lies in an interval are those that a look at each one finds.
+    /// Threads whose cell of a patch lies in an interval are the same ones that a look at each one finds.
     #[test]
     fn threads_with_a_cell_follow_each_other() {
         let shape = Shape::of_lines(8, [10, 4], CoefPlace::Registers);

@@ -147,8 +147,8 @@ impl PatchProgram {
         (0..xs).flat_map(plane)
     }
 
-    /// Whether tiles of a scheme with one axis or two stay, and exchange after each round. Tiles with three axes were
-    /// not measured with what follows from it.
+    /// Whether tiles of a scheme with one axis or two stay, and exchange after each round. Tiles with three axes
+    /// that publish and store in the same way were not measured.
     pub fn exchanges_each_round(&self) -> bool {
         self.stays.is_some() && !self.three && self.height == self.round
     }

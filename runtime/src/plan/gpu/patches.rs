@@ -513,7 +513,7 @@ impl DevicePlanner<'_> {
         along.iter().product()
     }
 
-    /// Whether a multiprocessor holds so many blocks, whose threads need `registers` registers, at the same time.
+    /// Whether a multiprocessor holds `blocks` blocks, whose threads need `registers` registers, at the same time.
     pub(super) fn holds(&self, shape: &Shape, blocks: u32, registers: f64, shared: u64) -> bool {
         let gpu = &self.model.gpu;
         let shape = Shape { blocks, ..*shape };

@@ -58,7 +58,7 @@ impl Reader {
     }
 }
 
-/// What follows a stage.
+/// The conditions after a stage.
 #[derive(Clone, Copy)]
 pub(super) struct After {
     /// Whether rows that are not held are stored.
