@@ -325,8 +325,8 @@ impl Block {
     }
 }
 
-/// The same for the tiles of each strip of a time block, in some time blocks that follow each other. A task goes to the
-/// thread that has been free for longest.
+/// The mean number of threads of speed 1 that would do as much as threads of these speeds, by the order in which they
+/// take the tiles of some time blocks that follow each other. A task goes to the thread that has been free for longest.
 fn simulate(block: &Block, time_blocks: u64, speeds: &[f64]) -> f64 {
     let time_blocks = time_blocks as usize;
     let mut progress = Progress::new(block, time_blocks);

@@ -125,7 +125,7 @@ impl Context<'_> {
     }
 
     /// The rims of an exchange of a launch: in two arrays, one after the other.
-    fn rims(&self, k: &mut Kernel<'_>, number: Operand) -> Operand {
+    pub(super) fn rims(&self, k: &mut Kernel<'_>, number: Operand) -> Operand {
         let odd = k.int(IntOp::And, number, Operand::i32(1));
         let odd = k.resize(odd, Type::I64);
         let bytes = Operand::i64(self.layout.bytes() as i64);
@@ -149,22 +149,9 @@ impl Context<'_> {
             .collect()
     }
 
-    /// Stores rims of rows before the exchange of a time block, so that they are under way while other rows are
-    /// updated.
-    pub(super) fn store_early(
-        &self,
-        k: &mut Kernel<'_>,
-        patch: &Patch,
-        halo: Halo<'_>,
-        number: Operand,
-        rows: &[usize],
-        values: &Values,
-    ) {
-        let array = self.rims(k, number);
-        self.store_rims(k, patch, halo, array, rows, values);
-    }
-
-    fn store_rims(
+    /// Stores rims of some rows: of the ones that are final early before the exchange of a time block, so that they are
+    /// under way while other rows are updated.
+    pub(super) fn store_rims(
         &self,
         k: &mut Kernel<'_>,
         patch: &Patch,

@@ -143,7 +143,8 @@ impl Context<'_> {
                     let rows: Vec<usize> = rows.map(|(_, row)| *row).collect();
                     if let Some(Rims { halo, number, more }) = rims.filter(|_| !rows.is_empty()) {
                         k.when(more, |k| {
-                            self.store_early(k, patch, halo, number, &rows, values);
+                            let array = self.rims(k, number);
+                            self.store_rims(k, patch, halo, array, &rows, values);
                         });
                     }
                 }
