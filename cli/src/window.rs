@@ -149,7 +149,7 @@ impl Question<'_> {
         // Transfers bound a window, too, so another schedule may be the best one.
         let mut best = planned(&planner, plan, wanted, asked(plan));
         let rate = |window: &Result<WindowPlan, Refusal>| {
-            window.as_ref().map_or(0.0, |window| window.rate.cells)
+            window.as_ref().map_or(0.0, |window| window.rate.weighed)
         };
         // The most that each could do is known at once, and the cost of a window only when its towers are known.
         let bound = |other: &DevicePlan| {
@@ -165,7 +165,7 @@ impl Question<'_> {
         let mut others: Vec<_> = others.map(|other| (bound(&other), other)).collect();
         others.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (bound, other) in others {
-            if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
+            if best.as_ref().is_ok_and(|best| bound <= best.rate.weighed) {
                 break;
             }
             let window = planned(&planner, &other, wanted, asked(&other));

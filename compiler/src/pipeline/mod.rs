@@ -59,6 +59,7 @@ pub use footprint::{Footprints, Height};
 pub use laid_out::{LaidOut, NoLayout};
 pub use predict::{
     LaunchTowers, Rates, SlabWork, SlabsRate, StripeWork, StripesRate, WindowRate, WindowWork,
+    mean_time,
 };
 pub use print::Printed;
 pub use slabs::{BUFFERS, LaidOutSlabs, PrintedSlabs, Slab, SlabBuilder, check_slabs, wide_enough};

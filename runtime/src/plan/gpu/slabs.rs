@@ -276,6 +276,7 @@ impl DevicePlanner<'_> {
                 computing: rate.computing,
                 slides: 0.0,
                 cells: rate.cells,
+                weighed: rate.cells,
             },
             copied: passes
                 .saturating_mul(planes as u64)

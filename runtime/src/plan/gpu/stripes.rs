@@ -1,6 +1,7 @@
 //! Several devices: where the grid is cut, and the prediction.
 
-use super::window::{MOST_LAUNCHES, SIGNALS, TAIL, group_planes};
+use super::window::group_planes;
+use super::window_times::{MOST_LAUNCHES, SIGNALS, TAIL};
 use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};

@@ -8,7 +8,7 @@ use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{
-    Footprints, LaidOut, LaunchTowers, Rates, WindowRate, WindowSeconds, WindowWork,
+    Footprints, LaidOut, LaunchTowers, Rates, WindowRate, WindowWork, mean_time,
 };
 use torre_compiler::problem::OutputKind;
 use torre_compiler::tower::Towers;
@@ -75,16 +75,8 @@ const AHEAD: [i64; 2] = [2, 1];
 /// A window is looked at closely whose planes are about as many as there are places, or a little more.
 const CLOSE: f64 = 1.2;
 
-/// Windows whose operations are timed for a schedule, and launches of the passes that are timed, at most.
+/// Windows whose operations are timed for a schedule, at most.
 const MOST_TIMED: usize = 6;
-pub(super) const MOST_LAUNCHES: usize = 1 << 15;
-
-/// Share of the time of a tower from the time at which a device could go on with another launch to the end of a launch,
-/// whose last towers wait for each other: 33 of 54 microseconds were measured on an H100.
-pub(super) const TAIL: f64 = 0.6;
-
-/// Seconds from the end of an operation to the beginning of another one that waits for it.
-pub(super) const SIGNALS: f64 = 10e-6;
 
 /// Time blocks have as many heights, about, for which there are tables.
 pub(super) const HEIGHTS: u64 = 3;
@@ -191,7 +183,7 @@ impl DevicePlanner<'_> {
                 let about = about_planes(towers, plan.height(), how);
                 let rate = self.window_rate(plan, wanted, how, about);
                 let close = about as f64 <= CLOSE * how.places.unwrap_or(0) as f64;
-                candidates.push((if close { rate.cells } else { 0.0 }, how, about));
+                candidates.push((if close { rate.weighed } else { 0.0 }, how, about));
             }
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -255,7 +247,7 @@ impl DevicePlanner<'_> {
         rate.in_turns(devices, passes, planes, behind)
     }
 
-    fn window_rates(&self, wanted: Wanted) -> Rates {
+    pub(super) fn window_rates(&self, wanted: Wanted) -> Rates {
         let link = self.model.link_rate();
         Rates {
             cells: wanted.cells,
@@ -299,7 +291,7 @@ impl DevicePlanner<'_> {
         let fewest = candidates.iter().map(|(_, how, _)| how.blocks).min();
         let (mut best, mut timed) = (None::<WindowPlan>, 0);
         for (most, how, about) in candidates {
-            let enough = |best: &WindowPlan| most <= best.rate.cells || timed >= MOST_TIMED;
+            let enough = |best: &WindowPlan| most <= best.rate.weighed || timed >= MOST_TIMED;
             if best.as_ref().is_some_and(enough) {
                 break;
             }
@@ -340,14 +332,15 @@ impl DevicePlanner<'_> {
             let copied = self.copied_planes(known.get_mut(&how.group), plan, wanted, how);
             let mut rate = self.window_rate(plan, wanted, how, least);
             if let Some(footprints) = known.get_mut(&how.group)
-                && let Some(cells) = self.window_time(footprints, plan, wanted, how)
+                && let Some([expected, doubted]) = self.window_times(footprints, plan, wanted, how)
             {
-                rate.cells = cells;
+                rate.cells = expected;
+                rate.weighed = mean_time(expected, doubted);
             }
             timed += 1;
             if best
                 .as_ref()
-                .is_some_and(|best| best.rate.cells >= rate.cells)
+                .is_some_and(|best| best.rate.weighed >= rate.weighed)
             {
                 continue;
             }
@@ -415,79 +408,6 @@ impl DevicePlanner<'_> {
             again,
             planes: through.saturating_mul(planes as u64),
         }
-    }
-
-    /// The cell-steps per second of the operations of a run over the host's memory, timed by their list; `None` if they
-    /// are too many, or over files.
-    fn window_time(
-        &self,
-        footprints: &mut Footprints,
-        plan: &TowerPlan,
-        wanted: Wanted,
-        how: InFlight,
-    ) -> Option<f64> {
-        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let (height, steps) = (plan.height(), self.problem.steps);
-        let devices = wanted.devices.max(1);
-        let period = plan.fit.towers().steps.max(1);
-        let blocks = steps.div_ceil(height.max(1));
-        let count = blocks.div_ceil(how.blocks.max(1) as u64) as usize;
-        // Beyond these each pass takes as long as the one before.
-        let [few, many] = [2, 4].map(|n| n * devices);
-        let groups = footprints.height(scheme, layout, height)?.groups.len();
-        let operations = groups.saturating_mul(how.blocks).saturating_mul(many);
-        if wanted.disk.is_some() || operations > MOST_LAUNCHES {
-            return None;
-        }
-        let window = how.window(footprints, scheme, layout, height, devices)?;
-        let cells = scheme.grid.cells.0.iter().map(|n| *n as f64);
-        let all = cells.product::<f64>();
-        let mut lay_out = |count: usize, left: u64| {
-            let whole = vec![height; how.blocks];
-            let mut passes = vec![footprints.pass(scheme, layout, &whole)?; count];
-            if left > 0 {
-                // The last blocks of a run are lower than the others, all about alike.
-                let own = left.div_ceil(height);
-                let each = (left / period).div_ceil(own) * period;
-                let mut heights = vec![each; own as usize - 1];
-                heights.push(left - each * (own - 1));
-                passes.push(footprints.pass(scheme, layout, &heights)?);
-            }
-            LaidOut::new(window.clone(), passes, footprints.way()).ok()
-        };
-        let pass = how.blocks as u64 * height;
-        let exact = count <= many;
-        let laid_out = match exact {
-            true => lay_out((steps / pass) as usize, steps % pass)?,
-            false => lay_out(many, 0)?,
-        };
-        let before = (!exact).then(|| lay_out(few, 0)).flatten();
-        // Seconds of a tower, on a device that does nothing else.
-        let each =
-            |steps: u64, towers: usize| all * steps as f64 / wanted.cells / towers.max(1) as f64;
-        let together = self.launch_towers(plan, how.group).together;
-        let launch = |steps: u64, group: i64| {
-            let Some(height) = footprints.known(steps) else {
-                return 0.0;
-            };
-            let own = height.towers_of(group) as f64;
-            (own + LaunchTowers::ENDS * together) * each(steps, height.all)
-        };
-        let plane = layout.stride[Axis::OUTER] as f64 * layout.element_bytes as f64;
-        let of = WindowSeconds {
-            launch: &launch,
-            tail: TAIL * together * each(height, plan.count),
-            plane: plane / self.window_rates(wanted).link,
-            moved: 2.0 * plane / self.model.copy_rate,
-            signal: SIGNALS,
-        };
-        let own = laid_out.time(&of);
-        let Some(before) = before else {
-            return exact.then(|| all * steps as f64 / own);
-        };
-        let more = (own - before.time(&of)) / (many - few) as f64;
-        let passes = steps as f64 / pass as f64;
-        Some(all * steps as f64 / (own + (passes - many as f64) * more))
     }
 
     /// Bytes of the tables of time blocks; around a ring two passes may have tasks for each of theirs.
