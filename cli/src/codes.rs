@@ -50,3 +50,29 @@ pub const DEVICE_SCHEDULE: Code = Code("E0853");
 pub const BACKEND: Code = Code("E0902");
 
 /// All of them.
+#[cfg(test)]
+pub const ALL: [Code; 23] = [
+    UNREADABLE,
+    UNWRITABLE,
+    CHECKPOINT,
+    MISSING,
+    TARGET,
+    MEMORY,
+    NOT_FINITE,
+    DIFFERENCE,
+    OPTIONS,
+    LAYOUT,
+    IN_USE,
+    OTHER_RESULTS,
+    THREADS,
+    OVERWRITES,
+    UNSTABLE,
+    NOT_ANALYSED,
+    BLOW_UP,
+    DEVICES,
+    DISK,
+    RANGE,
+    SLOPE,
+    DEVICE_SCHEDULE,
+    BACKEND,
+];
