@@ -62,7 +62,7 @@ pub struct Wanted {
 /// cannot have too many.
 const BLOCKS: [usize; 10] = [12, 10, 8, 7, 6, 5, 4, 3, 2, 1];
 const BLOCKS_OVER_FILES: [usize; 14] = [64, 48, 40, 32, 24, 20, 16, 12, 8, 6, 4, 3, 2, 1];
-pub(super) const COLUMNS: [i64; 9] = [32, 24, 16, 12, 8, 6, 4, 2, 1];
+pub(super) const COLUMNS: [i64; 11] = [64, 48, 32, 24, 16, 12, 8, 6, 4, 2, 1];
 
 /// The same where the whole array is on the device.
 const RESIDENT: (usize, i64) = (4, 16);
