@@ -131,6 +131,61 @@ fn schedules_of_the_chapter_are_legal_but_for_the_one_that_is_not() {
     assert!(count >= 6, "{count}");
 }
 
+/// Towers and tiles in plans for GPUs that are named. Expected rates are left out: they come from fits that may be
+/// renewed.
+#[test]
+fn plans_for_gpus_have_the_shapes_of_the_book() {
+    const SHAPES: [&str; 7] = [
+        "tower ",
+        "threads ",
+        "shared ",
+        "kept ",
+        "variant ",
+        "pyramids ",
+        "zones ",
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let fdtd = |boundary: &str, domain: &str| {
+        format!(
+            "use std::maxwell::maxwell42
+problem pulse {{ scheme maxwell42; domain {domain}; boundary all: {boundary}; steps 1000 }}
+"
+        )
+    };
+    let waves = std::fs::read_to_string(root().join("bench/planar/layers.torre")).unwrap();
+    let cases = [
+        (
+            "gpu.md",
+            fdtd("zero", "1536 x 1536 x 256"),
+            "--schedule torre(D=2,TH=16)",
+        ),
+        (
+            "layers.md",
+            fdtd("cpml(10)", "768 x 768 x 256"),
+            "--schedule torre(W=4,TH=12)",
+        ),
+        ("planar.md", waves, "--set domain=4096x4096"),
+    ];
+    for (name, program, options) in cases {
+        let source = written(folder.path(), &program);
+        let arguments = format!("plan {{0}} --backend cuda --target sm_90 {options}");
+        let plan = succeed(&arguments, &[&source]);
+        let plans = blocks(name, "text");
+        let plans = plans.iter().filter(|block| block.contains("$ torre plan"));
+        let lines = plans.flat_map(|block| block.lines());
+        let shapes: Vec<_> = lines
+            .filter(|line| SHAPES.iter().any(|s| line.trim_start().starts_with(s)))
+            .collect();
+        assert!(shapes.len() >= 2, "{name}");
+        for line in shapes {
+            assert!(
+                plan.lines().any(|l| l == line),
+                "{name}: `{line}` is not in\n{plan}"
+            );
+        }
+    }
+}
+
 /// The C program of the chapter on running, with the README's problem, by compilers that look closely.
 #[test]
 fn the_c_program_of_the_book_compiles_and_runs() {
