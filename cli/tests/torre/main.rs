@@ -6,6 +6,7 @@ mod blow_up;
 mod book;
 mod checkpoint;
 mod cone;
+mod defects;
 mod examples;
 mod folders;
 mod gpu;
