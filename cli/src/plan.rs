@@ -164,6 +164,7 @@ fn plan_on_device(
         device::plan(&args.schedule, source, resolved, &model, &learned_rates)?;
     let question = Question {
         holding: &args.holding,
+        schedule: &args.schedule,
         resolved,
         model: &model,
         devices: numbers.len(),
