@@ -17,6 +17,7 @@ mod pictures;
 mod plan;
 mod provenance;
 mod rates;
+mod reports;
 mod results;
 mod soak;
 mod states;
