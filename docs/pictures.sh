@@ -1,9 +1,11 @@
 #!/bin/sh
-# Draws the pictures of the book again. It runs the examples, some with more frames than they ask for, and copies the pictures of
-# their results to docs/src/pictures. Needs a few minutes and 2 GB of memory; the program is $TORRE, `torre` without it.
+# Draws the pictures of the book again. It runs the examples, some with more frames than they ask for, and the programs of the
+# tutorial, and copies the pictures of their results to docs/src/pictures. Needs a few minutes and 2 GB of memory; the program is
+# $TORRE, `torre` without it.
 #
 #     docs/pictures.sh              all of them
-#     docs/pictures.sh 06 11        those of some examples
+#     docs/pictures.sh 06 11        the pictures of some examples
+#     docs/pictures.sh tutorial     the pictures of the tutorial
 #
 # The drawings of cones and tiles (`.svg`) come from a test: UPDATE_PICTURES=1 cargo test -p torre-compiler pictures
 set -eu
@@ -35,6 +37,24 @@ setup() {
     echo "setup-$name.png"
 }
 
+# tutorial NAME PICTURE [OPTION...]: runs a program of the tutorial and copies one of its pictures.
+tutorial() {
+    name=$1 picture=$2
+    shift 2
+    case " $chosen " in *" all "* | *" tutorial "*) ;; *) return 0 ;; esac
+    (cd "$work/tutorial" && "$torre" run "$name.torre" --quiet --out "$name" "$@")
+    cp "$work/tutorial/$name/$picture" "$book/src/pictures/tutorial-$name.png"
+    echo "tutorial-$name.png"
+}
+
+# The programs of the tutorial; the first line of each names its file.
+mkdir "$work/tutorial"
+awk -v folder="$work/tutorial" '
+    /^```/ { file = ""; begins = /^```torre/; next }
+    begins { file = folder "/" substr($0, 4); begins = 0 }
+    file   { print > file }
+' "$book/src/tutorial.md"
+
 chosen=${*:-all}
 draw 01 wave1d volumes/u.png 'every 40' 'every 2'
 draw 02 wave2d volumes/u-00000300.png '' ''
@@ -56,3 +76,7 @@ draw 17 scattering volumes/Ez-00000300.png '' ''
 draw 18 own-layer volumes/Ez-00000240.png '' ''
 setup 06 maxwell-tm2d
 setup 08 maxwell42
+tutorial pluck probes.png
+tutorial heavy volumes/u.png
+tutorial lens volumes/p-00000300.png
+tutorial dipole slices/E.z-z32-00000125.png --range E.z=-0.006..0.006

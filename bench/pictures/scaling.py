@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/src/pictures/scaling.svg from the table of several GPUs in docs/src/window.md.
+"""Draws docs/src/pictures/scaling.svg from the table of several GPUs in docs/src/devices.md.
 
 Usage: bench/pictures/scaling.py, from any folder. Needs Python's standard library alone.
 """
@@ -8,7 +8,7 @@ import pathlib
 import re
 
 BOOK = pathlib.Path(__file__).resolve().parents[2] / "docs" / "src"
-# Rates of one GPU, 1e9 cell-steps/s, as the text above the table gives them.
+# Rates of one GPU, Gcells/s, as the text above the table gives them.
 ALONE = {"f32": 163.1, "f64": 82.1}
 COLOURS = {"f32": "#2f6fb0", "f64": "#b0642f"}
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 560, 380, 70, 24, 150, 50
@@ -53,7 +53,7 @@ def picture(points):
         out.append(text((x(gpus), HEIGHT - BOTTOM + 18), gpus))
     out.append(text(((x(0) + x(MOST_GPUS)) / 2, HEIGHT - 12), "GPUs"))
     middle = (TOP + HEIGHT - BOTTOM) / 2
-    out.append(f'<g transform="rotate(-90 18 {middle})">' + text((18, middle), "1e9 cell-steps/s") + "</g>")
+    out.append(f'<g transform="rotate(-90 18 {middle})">' + text((18, middle), "Gcells/s") + "</g>")
     for precision, alone in ALONE.items():
         colour = COLOURS[precision]
         line = f'M{x(0):.1f} {y(0):.1f}L{x(4):.1f} {y(4 * alone):.1f}'
@@ -75,9 +75,9 @@ def picture(points):
 
 
 def main():
-    points = list(rows((BOOK / "window.md").read_text()))
+    points = list(rows((BOOK / "devices.md").read_text()))
     if len(points) != 8:
-        raise SystemExit(f"window.md has {len(points)} rows of 1536 planes, not 8")
+        raise SystemExit(f"devices.md has {len(points)} rows of 1536 planes, not 8")
     (BOOK / "pictures" / "scaling.svg").write_text(picture(points))
 
 

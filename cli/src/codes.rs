@@ -76,16 +76,3 @@ pub const ALL: [Code; 23] = [
     DEVICE_SCHEDULE,
     BACKEND,
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::ALL;
-
-    #[test]
-    fn the_book_explains_every_code() {
-        let book = include_str!("../../docs/src/running.md");
-        for code in ALL {
-            assert!(book.contains(&format!("| {} |", code.0)), "{}", code.0);
-        }
-    }
-}

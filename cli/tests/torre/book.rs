@@ -148,8 +148,7 @@ fn the_c_program_of_the_book_compiles_and_runs() {
         .split("```")
         .next()
         .unwrap();
-    // Problems with layers are for `torre run`.
-    let source = written(folder.path(), &program.replace("cpml(10)", "pec"));
+    let source = written(folder.path(), program);
     let built = folder.path().join("built");
     succeed(
         "build {0} --set steps=2 --out {1} --quiet",

@@ -35,7 +35,7 @@ codes! {
 
     NO_PREVIOUS = "E0301", "no earlier value is kept";
     CYCLE = "E0302", "dependence cycle within a step";
-    LEVEL_OF = "E0303", "a time level of what has none";
+    LEVEL_OF = "E0303", "a time level of a value that has none";
     NEVER_NEXT = "E0304", "no next value is computed";
     TIME_IN_STEP = "E0305", "time in a static expression";
     FIELD_TIME = "E0306", "a time offset that is not 0 or 1/2";

@@ -40,7 +40,7 @@ pub enum Measure {
     Line([f64; 2]),
 }
 
-/// A frame of an output.
+/// A frame of an output: its step, and the time of its values in units of the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct When {
     pub step: u64,
