@@ -554,6 +554,7 @@ fn accuracy_json(found: &Dispersion) -> Value {
     json!({
         "order_in_space": order(found.in_space),
         "order_in_time": order(found.in_time),
+        "order_in_both_together": found.higher_together().map(order),
         "compared_with": match found.reference {
             Reference::Refined => "refined lattices",
             Reference::LongWaves => "long waves",

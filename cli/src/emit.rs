@@ -259,6 +259,7 @@ fn pipeline(
 ) -> Result<String, Failure> {
     let question = Question {
         holding: &args.holding,
+        schedule: &args.schedule,
         resolved,
         model,
         share: 1.0,

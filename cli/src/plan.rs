@@ -106,7 +106,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
         file_bytes: LoadedFiles::bytes(&resolved.scheme),
         available: budget::available().map(|a| a.bytes),
     };
-    if !write::report(args.report.as_deref(), &shown.json())? {
+    if !write::report(args.report.as_deref(), &format!("{:#}\n", shown.json()))? {
         write::result(&shown.text())?;
     }
     Ok(())
@@ -124,8 +124,23 @@ fn plan_sweep(
     let rates = Rates::modelled();
     let in_memory = schedule::plan(sweep::SCHEDULE, source, resolved, threads, &rates)?;
     let rate = in_memory.expected.modelled;
-    let json = format!("{:#}\n", sweep::json(&plan, resolved));
-    if !write::report(args.report.as_deref(), &json)? {
+    let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
+    let shown = Shown {
+        problem: &resolved.problem,
+        planner: &planner,
+        planned: &in_memory,
+        file_bytes: LoadedFiles::bytes(&resolved.scheme),
+        available: budget::available().map(|a| a.bytes),
+    };
+    let mut json = shown.json();
+    let expected = sweep::expected_rate(&plan, resolved, rate);
+    let more = json!({
+        "predicted_gcells_per_s": expected * 1e-9,
+        "in_memory_gcells_per_s": rate * 1e-9,
+        "window": sweep::json(&plan, resolved),
+    });
+    report::extend(&mut json, more);
+    if !write::report(args.report.as_deref(), &format!("{json:#}\n"))? {
         write::result(&sweep::text(&plan, resolved, rate))?;
     }
     Ok(())
@@ -164,6 +179,7 @@ fn plan_on_device(
         device::plan(&args.schedule, source, resolved, &model, &learned_rates)?;
     let question = Question {
         holding: &args.holding,
+        schedule: &args.schedule,
         resolved,
         model: &model,
         devices: numbers.len(),
@@ -312,11 +328,13 @@ impl ShownOnDevice<'_> {
             "device_memory_bytes": self.needed(),
             "incident": incoming_json(&self.sizes()),
             "available_memory_bytes": self.available,
+            "predicted_gcells_per_s": self.expected.modelled * 1e-9,
+            "in_memory_gcells_per_s": self.plan.choice.prediction.rate * 1e-9,
             "learned_gcells_per_s": learned.map(|rate| rate * 1e-9),
             "learned": self.expected.json(),
             "alternatives": alternatives(&self.plan.choice, self.choices, self.learned_rates),
         });
-        crate::report::extend(&mut value, more);
+        report::extend(&mut value, more);
         format!("{value:#}\n")
     }
 }
@@ -553,7 +571,7 @@ impl Shown<'_> {
         out
     }
 
-    fn json(&self) -> String {
+    fn json(&self) -> Value {
         let scheme = self.planner.scheme;
         let Planned {
             machine,
@@ -576,11 +594,12 @@ impl Shown<'_> {
             "incident": incoming_json(&self.sizes()),
             "available_memory_bytes": self.available,
             "machine": machine::json(machine),
+            "in_memory_gcells_per_s": plan.choice.prediction.rate * 1e-9,
             "learned_gcells_per_s": expected.learned().map(|rate| rate * 1e-9),
             "learned": expected.json(),
             "alternatives": alternatives(&plan.choice, choices, learned_rates),
         });
-        crate::report::extend(&mut value, more);
-        format!("{value:#}\n")
+        report::extend(&mut value, more);
+        value
     }
 }

@@ -188,6 +188,9 @@ impl<'a, T: Value> Run<'a, T> {
             }) => (Some(plan), Some((expected, learned_rates.computer))),
             None => (None, None),
         };
+        if let (Some(sweep), Some((expected, _))) = (&sweep, &mut expected) {
+            expected.modelled = sweep::expected_rate(sweep, resolved, expected.modelled);
+        }
         timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
         if let Some(gpu) = &mut gpu {
             // How much of a resumed run is left is not known yet.

@@ -90,6 +90,11 @@ fn rate(plan: &SweepPlan, resolved: &Resolved) -> f64 {
     plan.steps as f64 * cells * crate::window::DISK / moved
 }
 
+/// Cell-steps per second that are expected, where the processor reaches some rate in memory.
+pub fn expected_rate(plan: &SweepPlan, resolved: &Resolved, in_memory: f64) -> f64 {
+    rate(plan, resolved).min(in_memory)
+}
+
 /// How the files are gone over, in a sentence.
 pub fn note(plan: &SweepPlan, resolved: &Resolved, holding: &Holding) -> String {
     let steps = resolved.problem.steps;
@@ -115,7 +120,7 @@ pub fn text(plan: &SweepPlan, resolved: &Resolved, in_memory: f64) -> String {
         bytes(plan.bytes),
         bytes(files),
         bytes(plan.written(resolved.problem.steps)),
-        gcells(allowed.min(in_memory)),
+        gcells(expected_rate(plan, resolved, in_memory)),
         gcells(allowed),
     )
 }

@@ -156,6 +156,7 @@ impl Asked<'_> {
         }
         let question = Question {
             holding: self.holding,
+            schedule: self.schedule,
             resolved: self.resolved,
             model: &model,
             devices: numbers.len(),

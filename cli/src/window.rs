@@ -77,12 +77,17 @@ pub fn expected(
 /// Bytes per second that a disk reads and writes, both together, as plans expect it: one solid-state disk.
 pub const DISK: f64 = 2.75e9;
 
+/// The schedule that the model chooses.
+const AUTO: &str = "auto";
+
 /// Schedules for which a window is planned.
 const CONSIDERED: usize = 8;
 
 /// The data of the decision.
 pub struct Question<'a> {
     pub holding: &'a Holding,
+    /// The schedule, as it was asked for.
+    pub schedule: &'a str,
     pub resolved: &'a Resolved,
     pub model: &'a DeviceModel,
     /// How many GPUs compute together.
@@ -96,6 +101,15 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
+    /// The schedule for which a message says that no window advances by it: the choice of the model is not the user's
+    /// where it has no towers.
+    fn refused_schedule<'b>(&'b self, plan: &'b DevicePlan) -> &'b str {
+        match self.schedule.trim() {
+            AUTO if plan.towers.is_none() => AUTO,
+            _ => &plan.choice.name,
+        }
+    }
+
     /// Decides which values the GPU holds. A window needs towers: the plan becomes one by towers, the best of the plans
     /// that were considered for a window, if it was chosen by the model. `None`: all values, with one time block at a
     /// time.
@@ -143,7 +157,8 @@ impl Question<'_> {
                 return Err(DeviceError::Memory { needed, available }.into());
             }
             let resident = planner.resident(plan.towers.as_ref(), asked(plan));
-            let held = resident.map_err(|r| refused(planner.refused(&plan.choice.name, r)))?;
+            let name = self.refused_schedule(plan);
+            let held = resident.map_err(|r| refused(planner.refused(name, r)))?;
             return Ok(Some(Held::All(held)));
         }
         // Transfers bound a window, too, so another schedule may be the best one.
@@ -178,7 +193,7 @@ impl Question<'_> {
                 *plan = other;
             }
         }
-        let name = &plan.choice.name;
+        let name = self.refused_schedule(plan);
         let window = best.map_err(|refusal| refused(planner.refused(name, refusal)))?;
         plan.arrange_for_window(scheme).map_err(SetupError::from)?;
         Ok(Some(Held::Window(Box::new(window))))
@@ -277,7 +292,7 @@ impl Question<'_> {
         if elsewhere && self.holding.window == WindowArg::Auto {
             return Ok(None);
         }
-        let name = &plan.choice.name;
+        let name = self.refused_schedule(plan);
         let refused =
             |refusal| device::refused(planner.refused(name, refusal), &planner, self.model);
         Ok(Some(Held::Stripes(Box::new(best.map_err(refused)?))))

@@ -150,6 +150,22 @@ fn windows_are_planned_without_a_gpu() {
         "{error}"
     );
     refused("--memory 1.2GB --window none");
+    // Where the model chooses, and there are no towers to choose from, the message does not name its choice.
+    for (more, hint) in [
+        ("--window host", "only schemes with three axes have towers"),
+        ("--window slabs", "only schemes with three axes have towers"),
+        ("--devices 0,1", "use one GPU"),
+    ] {
+        let plan = format!("plan examples/02-wave2d.torre --backend cuda --target sm_90 {more}");
+        let error = fail(1, &plan, &[]);
+        assert!(error.contains("cannot run `auto`: "), "{error}");
+        assert!(error.contains(hint), "{error}");
+        let error = fail(1, &format!("{plan} --schedule pyramid(B=16,TH=4)"), &[]);
+        assert!(
+            error.contains("cannot run `pyramid(B = 16, TH = 4"),
+            "{error}"
+        );
+    }
     // A window over the host's memory goes around the first axis, one over the device's does not.
     std::fs::write(&file, QUIET.replace("x: pec", "x: periodic")).unwrap();
     let around = plan("--memory 1.2GB");

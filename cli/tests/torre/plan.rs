@@ -246,6 +246,48 @@ fn a_plan_of_a_schedule_without_open_sizes_has_no_alternatives() {
     assert!(error.contains("E0852"), "{error}");
 }
 
+/// A schedule that is written out is named by its text, with the sizes that were chosen.
+#[test]
+fn schedules_that_are_written_out_are_named_by_their_text() {
+    let wave = "examples/02-wave2d.torre";
+    let own = "x: diamond(P=8)  height 4; y: skewed(W = 2*32)";
+    let plan = |schedule: &str, gpu: &[&str]| {
+        let words = [&["plan", wave, "--schedule", schedule], gpu].concat();
+        let (_, text, errors) = command(&words);
+        format!("{text}{errors}")
+    };
+    assert!(plan(own, &[]).starts_with(&format!("{own}\n")));
+    let gpu = ["--backend", "cuda", "--target", "sm_90"];
+    let refused = plan(own, &gpu);
+    assert!(
+        refused.contains(&format!("cannot run `{own}`")),
+        "{refused}"
+    );
+    let refused = plan("(x, y): pyramid(base = 150)", &gpu);
+    assert!(
+        refused.contains("cannot run `(x, y): pyramid(base = 150)`"),
+        "{refused}"
+    );
+    let open = plan("x: diamond(P = 7..8)\ny: skewed(64)", &[]);
+    for (size, height) in [(7, 4), (8, 4), (8, 32)] {
+        let member = format!("x: diamond(P = {size}) height {height}; y: skewed(64)\n");
+        assert!(open.contains(&member), "{member} in {open}");
+    }
+    let run = [
+        "run",
+        wave,
+        "--schedule",
+        own,
+        "--set",
+        "steps=4",
+        "--report",
+        "json",
+    ];
+    let (_, text, _) = command(&run);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["schedule"], own);
+}
+
 /// With a source, records, and an end of each kind.
 const SMALL: &str = "
 use std::maxwell::maxwell42

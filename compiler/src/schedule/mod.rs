@@ -7,5 +7,5 @@ pub mod template;
 pub mod tiling;
 
 pub use frame::Frame;
-pub use template::{Parts, Template, TiledTemplate};
+pub use template::{Parts, Template, TiledTemplate, Title};
 pub use tiling::{Boxes, Cut, Illegal, Level, Pyramid, Schedule, Tiling, check_tiling};

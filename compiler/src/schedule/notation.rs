@@ -18,11 +18,12 @@
 //! that is named again starts an inner level. Sizes are numbers, `auto`, or ranges `a..b` to choose from.
 
 mod named;
+mod title;
 mod write;
 
 pub use write::write;
 
-use super::template::{OpenCut, Parts, Size, Template, TiledTemplate};
+use super::template::{OpenCut, Parts, Size, Template, TiledTemplate, Title};
 use crate::cone::{Form, Rational, axis_form};
 use crate::lattice::{Axis, PerAxis};
 use crate::schedule::Frame;
@@ -55,6 +56,8 @@ struct Draft {
     sizes: Vec<Size>,
     height: Option<usize>,
     levels: Vec<DraftLevel>,
+    /// Where the text leaves sizes open, with their indices.
+    open: Vec<(Span, usize)>,
 }
 
 #[derive(Default)]
@@ -167,9 +170,9 @@ impl Reader<'_> {
         }
         Ok(Template::Tiled(TiledTemplate {
             // A schedule of the command line is named after the option.
-            name: match schedule.name.node.strip_prefix("--") {
-                Some(_) => "tiles".to_string(),
-                None => schedule.name.node.clone(),
+            title: match schedule.name.node.starts_with("--") {
+                true => self.written_out(schedule, &out),
+                false => Title::Name(schedule.name.node.clone()),
             },
             sizes: out.sizes,
             height: out.height,
@@ -422,7 +425,7 @@ impl Reader<'_> {
         }
         let size = self.steps("height", value, span)?;
         out.height = Some(out.sizes.len());
-        out.sizes.push(size);
+        self.add(size, value, span, out);
         Ok(())
     }
 
@@ -496,8 +499,7 @@ impl Reader<'_> {
                 ));
             }
         };
-        let index = out.sizes.len();
-        out.sizes.push(size);
+        let index = self.add(size, &arg.value, span, out);
         if let Some(level) = out.levels.last_mut() {
             level.cuts.extend(forms.into_iter().map(|form| OpenCut {
                 form,
@@ -570,8 +572,7 @@ impl Reader<'_> {
         if size.values.iter().any(|v| *v < Rational::ONE) {
             return Err(self.error(span, format!("`{name}` must be positive"), "here"));
         }
-        let index = out.sizes.len();
-        out.sizes.push(size);
+        let index = self.add(size, &arg.value, span, out);
         if let Some(draft) = out.levels.last_mut() {
             let (sizes, first) = match pyramid {
                 true => (&mut draft.pyramids, &mut draft.first_pyramid),

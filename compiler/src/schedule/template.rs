@@ -19,12 +19,31 @@ pub enum Template {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TiledTemplate {
-    /// The name that reports use: `torre`, or that of a schedule block.
-    pub name: String,
+    pub title: Title,
     pub sizes: Vec<Size>,
     /// Index into the sizes: steps per time block. Boxes have none.
     pub height: Option<usize>,
     pub parts: Parts,
+}
+
+/// How messages and reports call the members of a family.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Title {
+    /// `torre`, or the name of a schedule block; the sizes follow in parentheses.
+    Name(String),
+    /// Levels as they are written out, with the chosen sizes in the gaps, and the text behind the last gap.
+    Levels { gaps: Vec<Gap>, behind: String },
+}
+
+/// A size that a text leaves open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gap {
+    /// The text between the gap before and this one.
+    pub before: String,
+    /// A word that the text leaves out together with the size.
+    pub word: &'static str,
+    /// Index into the sizes.
+    pub size: usize,
 }
 
 /// The parts into which a family cuts the grid.
@@ -90,11 +109,40 @@ impl TiledTemplate {
             if members.iter().any(|(_, known)| *known == schedule) {
                 continue;
             }
-            let sizes = self.sizes.iter().zip(&values);
-            let sizes: Vec<String> = sizes.map(|(s, v)| format!("{} = {v}", s.name)).collect();
-            members.push((format!("{}({})", self.name, sizes.join(", ")), schedule));
+            let name = self.called(|index| Some(values[index]));
+            members.push((name, schedule));
         }
         members
+    }
+
+    /// The name of the family with the sizes that are given, the first one of several.
+    pub fn given(&self) -> String {
+        self.called(|index| {
+            let size = &self.sizes[index];
+            size.values.first().filter(|_| size.is_given).copied()
+        })
+    }
+
+    /// The name with some of the sizes, by index.
+    fn called(&self, value: impl Fn(usize) -> Option<Rational>) -> String {
+        match &self.title {
+            Title::Name(name) => {
+                let sizes = self.sizes.iter().enumerate();
+                let known = sizes.filter_map(|(n, size)| Some((&size.name, value(n)?)));
+                let known: Vec<String> = known.map(|(name, v)| format!("{name} = {v}")).collect();
+                match known.is_empty() {
+                    true => name.clone(),
+                    false => format!("{name}({})", known.join(", ")),
+                }
+            }
+            Title::Levels { gaps, behind } => {
+                let filled = |gap: &Gap| match value(gap.size) {
+                    Some(value) => format!("{}{}{value}", gap.before, gap.word),
+                    None => gap.before.clone(),
+                };
+                gaps.iter().map(filled).chain([behind.clone()]).collect()
+            }
+        }
     }
 
     /// All combinations of values, the last size fastest.
@@ -206,7 +254,7 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
 /// lines).
 pub fn torre(w: Size, g: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
-        name: "torre".to_string(),
+        title: Title::Name("torre".to_owned()),
         sizes: vec![w, g, th, z],
         height: Some(2),
         parts: Parts::Tiles(vec![
@@ -238,7 +286,7 @@ pub fn towers(size: Size, unit: Rational, th: Size) -> TiledTemplate {
         sizes: vec![0],
     };
     TiledTemplate {
-        name: "torre".to_string(),
+        title: Title::Name("torre".to_owned()),
         sizes: vec![size, th],
         height: Some(1),
         parts: Parts::Tiles(vec![TOWER.map(open).to_vec()]),
@@ -248,7 +296,7 @@ pub fn towers(size: Size, unit: Rational, th: Size) -> TiledTemplate {
 /// Diamonds in x-t of pitch P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
 pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
-        name: "diamond".to_string(),
+        title: Title::Name("diamond".to_owned()),
         sizes: vec![p, th, z],
         height: Some(1),
         parts: Parts::Tiles(vec![vec![
@@ -262,7 +310,7 @@ pub fn diamond(p: Size, th: Size, z: Size) -> TiledTemplate {
 /// Parallelograms in x-t of pitch P cells, with skewed blocks of Z cells along the inner axis (0: whole lines).
 pub fn skewed(p: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
-        name: "skewed".to_string(),
+        title: Title::Name("skewed".to_owned()),
         sizes: vec![p, th, z],
         height: Some(1),
         parts: Parts::Tiles(vec![vec![cut([0, 0, 1], &[2]), cut([1, 0, 0], &[0])]]),
@@ -272,7 +320,7 @@ pub fn skewed(p: Size, th: Size, z: Size) -> TiledTemplate {
 /// Diamonds along the only axis of a 1-D scheme, of pitch P cells.
 pub fn line(p: Size, th: Size) -> TiledTemplate {
     TiledTemplate {
-        name: "diamond".to_string(),
+        title: Title::Name("diamond".to_owned()),
         sizes: vec![p, th],
         height: Some(1),
         parts: Parts::Tiles(vec![vec![cut([0, 0, 1], &[0]), cut([0, 0, -1], &[0])]]),
@@ -283,7 +331,7 @@ pub fn line(p: Size, th: Size) -> TiledTemplate {
 /// cells along the only axis.
 pub fn pyramid(scheme: &Scheme, b: Size, th: Size, z: Size) -> TiledTemplate {
     TiledTemplate {
-        name: "pyramid".to_string(),
+        title: Title::Name("pyramid".to_owned()),
         sizes: [b, th].into_iter().chain(lines(scheme, z)).collect(),
         height: Some(1),
         parts: Parts::Pyramids(block(scheme)),
@@ -295,7 +343,7 @@ pub fn pyramid(scheme: &Scheme, b: Size, th: Size, z: Size) -> TiledTemplate {
 pub fn boxes(scheme: &Scheme, b: Size, z: Size) -> TiledTemplate {
     let sizes = block(scheme).map(|size| size.map(|i| i.min(1)));
     TiledTemplate {
-        name: "box".to_string(),
+        title: Title::Name("box".to_owned()),
         sizes: [b].into_iter().chain(lines(scheme, z)).collect(),
         height: None,
         parts: Parts::Boxes(vec![sizes]),

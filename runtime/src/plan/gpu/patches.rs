@@ -173,14 +173,7 @@ impl DevicePlanner<'_> {
             });
             refused.unwrap_or_else(|| self.too_wide(&self.pyramid([1; 3], lowest), base))
         });
-        let sizes = family.sizes.iter().filter(|size| size.is_given);
-        let sizes = sizes.filter_map(|size| Some((&size.name, size.values.first()?)));
-        let sizes: Vec<String> = sizes.map(|(name, n)| format!("{name} = {n}")).collect();
-        let name = match sizes.is_empty() {
-            true => "pyramid".to_owned(),
-            false => format!("pyramid({})", sizes.join(", ")),
-        };
-        Some(self.refused(&name, refusal))
+        Some(self.refused(&family.given(), refusal))
     }
 
     /// Steps of time blocks that are tried where none are given.

@@ -75,6 +75,10 @@ impl DevicePlanner<'_> {
             NoWindow::Layerwise if self.has_towers() => {
                 "use towers, such as `torre(D = 2)`, or `--window none`, if the domain fits the GPU's memory"
             }
+            NoWindow::Layerwise => {
+                "only schemes with three axes have towers: make the domain smaller, so that it fits the GPU's memory, \
+                 and use `--window none`"
+            }
             NoWindow::Memory { .. } => {
                 "allow more with `--memory`, or make the last two axes shorter"
             }
@@ -94,11 +98,7 @@ impl DevicePlanner<'_> {
                 "use `--window host`, which goes around it, let the second or the last axis be the periodic \
                  one, or make the domain smaller and use `--window none`"
             }
-            NoWindow::Layerwise
-            | NoWindow::ShortRing
-            | NoWindow::Way
-            | NoWindow::Steps { .. }
-            | NoWindow::Points(_) => {
+            NoWindow::ShortRing | NoWindow::Way | NoWindow::Steps { .. } | NoWindow::Points(_) => {
                 "make the domain smaller, so that it fits the GPU's memory, or use `--window none`"
             }
         }

@@ -146,3 +146,51 @@ fn fractions_are_written_as_they_are_or_not_at_all() {
     });
     assert_eq!(write(&strange, &scheme, &frame), None);
 }
+
+/// The members of a schedule that is written out are named by their own text: it reads as that member.
+#[test]
+fn names_of_levels_are_their_text() {
+    let scheme = scheme(3, 4);
+    let frame = Frame::new(&scheme, &cones(&scheme));
+    let members = |text: &str| match read_back(text, &scheme, &frame) {
+        Template::Tiled(family) => (family.given(), family.members(&frame)),
+        other => panic!("{text}: {other:?}"),
+    };
+    for (text, given, number) in [
+        (
+            "(x, y): diamond(D = 2) lean -x height 16; z: skewed(W=32)",
+            "(x, y): diamond(D = 2) lean -x height 16; z: skewed(W=32)",
+            1,
+        ),
+        (
+            "(x,y): torre(\n D = 1..3\n) height auto\nz: skewed(2*16); z: box(auto)",
+            "(x,y): torre( D = 1 ) height 1; z: skewed(2*16); z: box(1)",
+            300,
+        ),
+        (
+            "z: span ;(x, y): diamond(12) slope 2",
+            "z: span; (x, y): diamond(12) slope 2",
+            4,
+        ),
+        (
+            "(x, y): pyramid( base = 8..9 )\n\n z: pyramid(base = 4)",
+            "(x, y): pyramid( base = 8 ); z: pyramid(base = 4)",
+            4,
+        ),
+        ("(x, y): box(16..20)", "(x, y): box(16)", 2),
+    ] {
+        let (name, all) = members(text);
+        assert_eq!(name, given);
+        assert_eq!(all.len(), number, "{text}");
+        for (name, schedule) in all {
+            let back = members(&name).1;
+            assert_eq!(back, [(name.clone(), schedule)], "{name}");
+        }
+    }
+    let (_, all) = members("(x, y): diamond(W = 8..9) height 4; z: box(7..8)");
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names[1], "(x, y): diamond(W = 8) height 4; z: box(8)",
+        "{names:?}"
+    );
+}
