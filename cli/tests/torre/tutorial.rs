@@ -17,7 +17,7 @@ fn blocks() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Runs a line of a shell, with this `torre` in front; the output, and whether it succeeded.
-fn shell(folder: &Path, line: &str) -> (String, bool) {
+pub fn shell(folder: &Path, line: &str) -> (String, bool) {
     let torre = Path::new(env!("CARGO_BIN_EXE_torre"));
     let path = format!(
         "{}:{}",
