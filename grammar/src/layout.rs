@@ -125,7 +125,14 @@ pub fn shorten(text: &str) -> String {
     if shown.len() < text.len() {
         shown.push_str("...");
     }
-    shown.escape_debug().collect()
+    let mut out = String::new();
+    for c in shown.chars() {
+        match c {
+            '\'' | '"' | '\\' => out.push(c),
+            c => out.extend(c.escape_debug()),
+        }
+    }
+    out
 }
 
 impl Layout {

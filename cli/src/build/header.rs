@@ -225,7 +225,10 @@ impl Header<'_> {
                 .collect();
             all.join(", ")
         };
-        let reach = pairs(&|a| layout.reach[a].map(i64::from));
+        let held = pairs(&|a| {
+            let held = layout.visible(a);
+            [held.lo, held.hi]
+        });
         let per_component = |f: &dyn Fn(ComponentId) -> String| {
             let all: Vec<String> = scheme.component_ids().map(f).collect();
             all.join(", ")
@@ -236,18 +239,19 @@ impl Header<'_> {
             "/* The ghosts of index i along an axis: other indices, beyond the ends, where its value appears, some \
              with the other sign.\n\
              \x20  Per component, axis and end: sign, by, negated. The value at i appears again at sign * i + by; \
-             nowhere if sign is 0. */\n\
-             static const int64_t {p}_reach[3][2] = {{{reach}}};\n\
+             nowhere if sign is 0.\n\
+             \x20  Indices that the array holds along x, y, z, half-open: larger components and ghosts are in it. */\n\
+             static const int64_t {p}_held[3][2] = {{{held}}};\n\
              static const int {p}_odd[{count}] = {{{odd}}}; /* values at z = 0 are 0 */\n\
              static inline int {p}_list(int axis, int component, int64_t i, int64_t index[2], int negated[2]) {{\n\
              \x20 static const int64_t folds[{count}][3][2][3] = {{{folds}}};\n\
              \x20 int64_t extent = {p}_extent[component][axis];\n\
-             \x20 int64_t below = {p}_reach[axis][0], above = {p}_reach[axis][1];\n\
+             \x20 const int64_t *held = {p}_held[axis];\n\
              \x20 int found = 0;\n\
              \x20 for (int end = 0; end < 2; ++end) {{\n\
              \x20   const int64_t *fold = folds[component][axis][end];\n\
              \x20   int64_t j = fold[0] * i + fold[1];\n\
-             \x20   if (fold[0] == 0 || (j >= 0 && j < extent) || j < -below || j >= extent + above) continue;\n\
+             \x20   if (fold[0] == 0 || (j >= 0 && j < extent) || j < held[0] || j >= held[1]) continue;\n\
              \x20   index[found] = j;\n\
              \x20   negated[found++] = (int)fold[2];\n\
              \x20 }}\n\
@@ -265,8 +269,8 @@ impl Header<'_> {
             "/* Brings the ghosts of a box of a row's values up to date. */\n\
              static inline void {p}_ghosts({p} *self, int component, int64_t row,\n\
              \x20   int64_t x0, int64_t x1, int64_t y0, int64_t y1, int64_t z0, int64_t z1) {{\n\
-             \x20 int64_t below = {p}_reach[2][0], above = {p}_reach[2][1], extent = {p}_extent[component][2];\n\
-             \x20 int64_t margin = below + above > 0 ? (below > above ? below : above) + 1 : 0;\n\
+             \x20 int64_t below = -{p}_held[2][0], extent = {p}_extent[component][2], above = {p}_held[2][1] - extent;\n\
+             \x20 int64_t margin = (below > above ? below : above) + 1; /* values farther inside have no ghosts */\n\
              \x20 for (int64_t x = x0; x < x1; ++x) {{\n\
              \x20   int64_t xs[3], ys[3], zs[2];\n\
              \x20   int xn[3], yn[3], zn[2];\n\

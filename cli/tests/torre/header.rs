@@ -244,6 +244,48 @@ problem string {
 }
 ";
 
+/// Mirrors at upper ends, beyond which a value on the plane reads half a cell: no ghosts lie there but in the place of
+/// a last value that other components have.
+#[test]
+fn mirrors_at_upper_ends_become_c() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        ("x", "[d(c, x)]", "12"),
+        ("x, z", "[d(c, x), d(c, z)]", "5 x 12"),
+        ("x, y, z", "[d(c, x), d(c, y), d(c, z)]", "5 x 4 x 11"),
+    ];
+    for (n, (axes, gradient, domain)) in cases.into_iter().enumerate() {
+        let name = format!("mirrors{n}");
+        let source = folder.path().join(format!("{name}.torre"));
+        let text = format!(
+            "scheme s {{
+  axes {axes}
+  field c : scalar on cells
+  field g : vector on faces at 1/2
+  step {{
+    c = 0.9 * c
+    g += 0.3 * {gradient}
+  }}
+}}
+problem {name} {{
+  scheme s
+  domain {domain}
+  boundary all: even
+  init c = sin(1 + 0.3 * x) + cos({last})
+  steps 7
+}}
+",
+            last = axes.split(", ").last().unwrap(),
+        );
+        std::fs::write(&source, text).unwrap();
+        compare(&name, &source, &name, folder.path(), "f32");
+        compare(&name, &source, &name, folder.path(), "f64");
+    }
+}
+
 #[test]
 fn layers_and_states_become_c() {
     if !has_cc() || !has_llvm() {

@@ -71,6 +71,19 @@ fn carriage_returns_alone_end_no_line() {
     }
 }
 
+/// Marks are shown as they stand in the text, and only invisible ones by their number.
+#[test]
+fn marks_are_shown_as_they_are() {
+    for (text, shown) in [
+        ("const a = 'x'", "`'` has no meaning here"),
+        ("const a = \\", "`\\` has no meaning here"),
+        ("const a = \u{7}", "`\\u{7}` has no meaning here"),
+    ] {
+        let found = of(text);
+        assert!(found.contains(shown), "{text}: {found}");
+    }
+}
+
 #[test]
 fn indices_on_the_left_and_lists_of_parameters_are_explained() {
     let found = of("scheme s {
