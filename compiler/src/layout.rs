@@ -22,6 +22,7 @@
 
 mod lines;
 mod sets;
+mod strides;
 mod zones;
 
 pub use zones::{BoxLayout, ZoneLayout};
@@ -29,6 +30,7 @@ pub use zones::{BoxLayout, ZoneLayout};
 use crate::lattice::{Axis, Interval, PerAxis, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
 use std::fmt;
+use strides::{Arranging, Strides, mul};
 
 /// Bytes; also the longest vector.
 pub const ALIGNMENT: usize = 64;
@@ -414,73 +416,30 @@ impl Layout {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
         let numbers = RowNumbers::of(scheme);
-        let rows = numbers.rows;
-        let wide = |axis: Axis| {
-            let [below, above] = reach[axis];
-            extent[axis]
-                .checked_add(i64::from(below) + i64::from(above))
-                .ok_or(TooLarge)
-        };
-        // The visible indices of a row, rounded to pieces on both sides, so that pieces belong to one row.
-        let piece = (PIECE / element_bytes) as i64;
-        let [below, above] = reach[Axis::INNER].map(i64::from);
-        let shown = extent[Axis::INNER].checked_add(above).ok_or(TooLarge)?;
-        let shown = div_ceil(below, piece) * piece + div_ceil(shown, piece).saturating_mul(piece);
         let order = match planes {
             Planes::Whole(order) => order,
             Planes::Stripe { .. } | Planes::Window(_) => Order::ByGroup,
         };
-        // An odd number.
-        let lines = match (shown.div_euclid(line) + 1) | 1 {
-            lines if order == Order::ByRow => sets::spread(lines),
-            lines => lines,
+        let arranging = Arranging {
+            extent,
+            reach,
+            element_bytes,
+            line,
+            in_group: i64::from(numbers.rows.max(1)),
         };
-        let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
-        let pitch = mul(lines, line)?;
-        let all = wide(Axis::MIDDLE)?;
-        let in_group = i64::from(rows.max(1));
-        let group = mul(pitch, in_group)?;
-        let (row_stride, middle_stride) = match order {
-            Order::ByGroup => (pitch, group),
-            // An odd number of cache lines again, so that rows of a group do not collide in cache sets.
-            Order::ByComponent => (mul(mul(lines, all)? | 1, line)?, pitch),
-            Order::ByRow => {
-                let groups = mul(all, wide(Axis::OUTER)?)?;
-                (mul(mul(lines, groups)? | 1, line)?, pitch)
-            }
-        };
-        let mut lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
-        let mut beyond = 0;
-        let plane = match planes {
-            Planes::Whole(Order::ByGroup) => mul(group, all)?,
-            Planes::Whole(Order::ByComponent) => mul(row_stride, in_group)?,
-            Planes::Whole(Order::ByRow) => mul(pitch, all)?,
-            Planes::Stripe { indices, gap } => {
-                let distance = indices.clamp(1, all).checked_add(gap.max(0));
-                let distance = distance.ok_or(TooLarge)?;
-                beyond = mul(group, (all - distance).max(0))?;
-                mul(group, distance)?
-            }
-            Planes::Window(more) => {
-                let page = (PAGE / element_bytes) as i64;
-                let below = div_ceil(i64::from(reach[Axis::INNER][0]), line) * line;
-                lead += (below - lead).rem_euclid(page);
-                // Kernels read up to two lines more than they need, and a plane begins up to a line before its rows.
-                let plane = mul(group, all)?.checked_add(more);
-                let plane = plane.and_then(|plane| plane.checked_add(3 * line));
-                mul(div_ceil(plane.ok_or(TooLarge)?, page), page)?
-            }
-        };
-        let total = match order {
-            Order::ByRow => mul(row_stride, in_group)?,
-            _ => mul(plane, wide(Axis::OUTER)?)?,
-        };
-        let total = total.checked_add(beyond).ok_or(TooLarge)?;
-        let stride = PerAxis([plane, middle_stride, 1]);
+        let pitch = arranging.pitch(order)?;
+        let Strides {
+            row,
+            middle,
+            plane,
+            lead,
+            total,
+        } = arranging.strides(planes, order, pitch)?;
+        let stride = PerAxis([plane, middle, 1]);
         let origin = total
             .checked_add(lead)
             .and_then(|_| mul(i64::from(reach[Axis::OUTER][0]), plane).ok())
-            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * middle_stride + lead))
+            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * middle + lead))
             .ok_or(TooLarge)?;
         let elements = total.checked_add(lead + 2 * line).ok_or(TooLarge)?;
         // Bytes must be addressable with room to spare for displacements.
@@ -494,9 +453,9 @@ impl Layout {
             order,
             reach,
             extent,
-            rows,
+            rows: numbers.rows,
             pitch,
-            row_stride,
+            row_stride: row,
             stride,
             origin,
             elements,
