@@ -1,7 +1,43 @@
 //! Distances between rows and planes.
 
-use super::{Order, PAGE, PIECE, Planes, TooLarge, sets};
+use super::sets;
 use crate::lattice::{Axis, PerAxis, div_ceil};
+
+/// Bytes that a GPU copies at a time; index 0 of a row begins a piece.
+pub const PIECE: usize = 16;
+
+/// For calculation windows, planes begin at multiples of this number of bytes, as blocks of files do.
+pub const PAGE: usize = 4096;
+
+/// How rows follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Group by group along the middle axis: a GPU's towers copy all rows of a group, and a pyramid's patch stays in a
+    /// cache.
+    ByGroup,
+    /// Component by component: the rows of one follow each other along the middle axis, so that each operand of a
+    /// kernel that walks along this axis is a stream of addresses which ends with the plane. The prefetchers of a CPU
+    /// follow such streams; they lose a row of a kilobyte between rows of other components.
+    ByComponent,
+    /// All planes of a row before the next row: on two axes, where kernels walk along the outer axis, each component
+    /// is one piece of memory.
+    ByRow,
+}
+
+/// How far planes across the outer axis are from each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Planes {
+    /// By their rows.
+    Whole(Order),
+    /// By the groups of a stripe of this number of indices, at most all of them, and a gap.
+    Stripe { indices: i64, gap: i64 },
+    /// By the groups of a plane and this number of elements, rounded up to pages.
+    Window(i64),
+}
+
+/// The sizes that were asked for are too large for addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge;
 
 /// An array whose rows are to be placed.
 pub(super) struct Arranging {
