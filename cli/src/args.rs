@@ -24,7 +24,7 @@ use torre_runtime::run::VolumeFormat;
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// Print nothing but errors and what was asked for
+    /// Print nothing but errors and results
     #[arg(long, short, global = true)]
     pub quiet: bool,
 }
@@ -37,7 +37,7 @@ pub enum Command {
     Check(Check),
     /// Compile and run a program
     Run(Run),
-    /// Show the schedule that a run would use, and what is expected of it
+    /// Show the schedule that a run would use, and its expected rate
     Plan(Plan),
     /// Draw the results of a run again, with other ranges or as animations
     Plot(Plot),
@@ -47,13 +47,13 @@ pub enum Command {
     Cone(Cone),
     /// Measure schedules side by side on this machine
     Bench(Bench),
-    /// Show what a program is turned into, at some stage
+    /// Show a program at some stage of its compilation
     Emit(Emit),
     /// Compile a program for use from C and other languages
     Build(Build),
     /// Lay out source files canonically, in place
     Fmt(Fmt),
-    /// Show what Torre finds on this machine
+    /// Show the processor, libraries, GPUs and rates of this machine
     Machine(Machine),
     /// Explain the code of a message
     Explain(Explain),
@@ -203,7 +203,7 @@ pub struct Run {
     /// The format of volumes and final fields
     #[arg(long, value_enum, default_value_t = FormatArg::Npy)]
     pub format: FormatArg,
-    /// Write slices and volumes of the start values too, as those of step 0
+    /// Write slices and volumes of the start values too, as step 0
     #[arg(long, requires = "out")]
     pub save_initial: bool,
     /// Write every field after the last step
@@ -244,7 +244,7 @@ pub struct Run {
 /// How pictures of results are drawn.
 #[derive(Debug, Args)]
 pub struct PictureArgs {
-    /// The range of the colours, or of a curve's axis, for an output or for what outputs show; may be repeated
+    /// The range of the colours, or of a curve's axis, for one output or all outputs of a component; may be repeated
     #[arg(
         long,
         value_name = "NAME=LOW..HIGH",
@@ -325,7 +325,7 @@ pub struct Bench {
     /// A schedule to measure besides `layerwise`, as for `run`; may be repeated [default: the best 3 of `auto`]
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Vec<String>,
-    /// How many members of each family, those that the model expects to be fastest [default: 1; of `auto` 3]
+    /// Number of members of each family, the ones that the model expects to be fastest [default: 1; of `auto` 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub count: Option<u32>,
     /// Measure all members of each family
@@ -392,10 +392,10 @@ pub struct Fmt {
 
 #[derive(Debug, Args)]
 pub struct Machine {
-    /// Measure again; without it, what was measured before is shown
+    /// Measure again; without it, earlier measurements are shown
     #[arg(long)]
     pub measure: bool,
-    /// Forget the rates that were learned from runs
+    /// Forget the rates of runs, and the distances of planes
     #[arg(long)]
     pub forget: bool,
     /// Write to stdout in this format
@@ -471,7 +471,7 @@ impl From<FormatArg> for VolumeFormat {
 pub enum ViewArg {
     /// One axis and time: the past of a value, its cone, and the tiles
     Section,
-    /// Two axes, stage by stage: what one tile computes
+    /// Two axes, stage by stage: the cells of a tile
     Footprint,
     /// Two axes and time: towers, or the cone of a value
     Solid,
@@ -491,7 +491,7 @@ pub enum StageArg {
     Tiles,
     /// The rows that a GPU's towers load, compute, publish and store, one operation per line
     Towers,
-    /// Copies and launches of time blocks in flight, with what each of them waits for
+    /// Copies and launches of time blocks in flight, with the waits of each
     Pipeline,
     /// What is run: the tiles, where values lie in memory, and the kernels
     Plan,

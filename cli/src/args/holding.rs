@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use torre_runtime::plan::gpu::SlabSizes;
 
-/// What a GPU holds while it computes.
+/// The values that are in memory while steps run.
 #[derive(Debug, Default, Args)]
 pub struct Holding {
-    /// What is in memory while steps run: `auto`, `none`, `device` and `host` say what a GPU holds, a folder is for a
+    /// The place of values while steps run: `auto`, `none`, `device` and `host` are for a GPU, a folder is for a
     /// calculation window over files, on the processor, too
     ///
     /// `auto`: all values if they fit, a calculation window over the host's memory otherwise; `none`: all values, one
@@ -18,10 +18,10 @@ pub struct Holding {
     /// host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's memory, with bases of
     /// B planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR; anything else: a
     /// window over two files in the folder of that name
-    #[arg(long, value_name = "WHAT", default_value = "auto", value_parser = OsStringValueParser::new().try_map(named))]
+    #[arg(long, value_name = "PLACE", default_value = "auto", value_parser = OsStringValueParser::new().try_map(named))]
     pub window: WindowArg,
     /// Memory of the GPU, or of the processor for a window over files, that is used at most, such as `20GB` or `16GiB`
-    /// [default: what is free]
+    /// [default: all free memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Time blocks in flight, with `--window host` or `device` [default: the model chooses]

@@ -13,8 +13,8 @@ pub struct RatesArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RatesArg {
-    /// What the model expects, corrected by what runs on this machine measured
+    /// The rates of the model, corrected by measurements of runs on this machine
     Learned,
-    /// What the model expects
+    /// The rates of the model
     Modelled,
 }

@@ -117,7 +117,7 @@ impl fmt::Display for Prediction {
     }
 }
 
-/// Seconds per cell-step of all stages where a core's own cache holds all values. Loads of what a level-1 cache holds
+/// Seconds per cell-step of all stages where a core's own cache holds all values. Loads from a level-1 cache
 /// are done meanwhile, by units of their own.
 ///
 /// `runs` is the number of runs of a stage for each cell, at whose ends rows of neighbours come that no other index of

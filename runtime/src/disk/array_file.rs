@@ -18,7 +18,7 @@ pub const BLOCK: u64 = 4096;
 /// Bytes that are read at a time to sum them up.
 const SUMMED: u64 = 4 << 20;
 
-/// The checksum of what is written.
+/// The checksum of the bytes that are written.
 #[derive(Debug, Default)]
 struct Tally {
     sum: AtomicU64,
@@ -50,7 +50,7 @@ pub struct ArrayFile {
     /// Direct accesses have not failed.
     works: AtomicBool,
     bytes: u64,
-    /// Of what [`ArrayFile::write_summed`] has written.
+    /// The checksum of all bytes of [`ArrayFile::write_summed`].
     tally: Tally,
 }
 

@@ -57,7 +57,7 @@ pub enum CheckpointFault {
 }
 
 impl CheckpointFault {
-    /// Whether the file is not what was written.
+    /// Whether the file differs from the one that was written.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,
