@@ -5,6 +5,7 @@ use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::render::Voice;
+use crate::shell;
 use std::path::Path;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::{parse, print};
@@ -35,7 +36,7 @@ pub fn format(args: &args::Fmt, voice: &Voice) -> Result<(), Failure> {
         let name = path.display();
         if args.check {
             let message = format!("`{name}` is not in canonical layout");
-            let hint = format!("run `torre fmt {name}`");
+            let hint = format!("run `torre fmt {}`", shell::word(path));
             wrong.push(Diagnostic::error(codes::LAYOUT, message).hint(hint));
             continue;
         }

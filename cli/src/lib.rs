@@ -30,6 +30,7 @@ mod render;
 mod report;
 mod run;
 mod schedule;
+mod shell;
 mod stability;
 mod sweep;
 mod target;

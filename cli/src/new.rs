@@ -4,8 +4,9 @@ use crate::args;
 use crate::codes;
 use crate::failure::Failure;
 use crate::render::Voice;
+use crate::shell;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use torre_grammar::diag::Diagnostic;
 
@@ -27,14 +28,18 @@ pub fn new(args: &args::New, voice: &Voice) -> Result<(), Failure> {
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| {
-        Diagnostic::error(
-            codes::UNWRITABLE,
-            format!("cannot create `{shown}`: {error}"),
-        )
-        .hint("`torre new NAME` writes NAME.torre, where there is no such file yet")
+        let message = format!("cannot create `{shown}`: {error}");
+        let refused = Diagnostic::error(codes::UNWRITABLE, message);
+        match error.kind() {
+            ErrorKind::AlreadyExists => {
+                refused.hint("`torre new NAME` writes NAME.torre, where there is no such file yet")
+            }
+            _ => refused,
+        }
     })?;
     voice.note(format_args!(
-        "{shown} is there. Try:\n  torre run {shown} --out out"
+        "{shown} is there. Try:\n  torre run {} --out out",
+        shell::word(&path)
     ));
     Ok(())
 }

@@ -9,6 +9,7 @@ mod learning;
 mod memory;
 mod on_device;
 mod options;
+mod planned;
 mod reference;
 mod timeline;
 
@@ -23,10 +24,10 @@ use crate::progress::{self, Extent};
 use crate::rates::{Expected, Rates};
 use crate::render::Voice;
 use crate::report::{self, Report};
-use crate::schedule::{self, Planned};
+use crate::schedule;
 use crate::stability::{Subject, Unstable};
 use crate::sweep;
-use crate::target::{Asked, OnGpu, Target};
+use crate::target::OnGpu;
 use crate::window::{self, Held};
 use crate::write;
 use clock::Clock;
@@ -39,12 +40,11 @@ use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
-use torre_compiler::resolve::Resolved;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::gpu::Device;
-use torre_runtime::host::{Calculation, Order, Progress, SetupError, contention, threads};
+use torre_runtime::host::{Calculation, Order, Progress, SetupError, contention};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::plan::{Plan, Planner};
@@ -52,7 +52,7 @@ use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetCh
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{
     Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, SweepPlan,
-    Value, Watch, cell_stages_per_step, checkpoint, execute, verify,
+    Value, Watch, cell_stages_per_step, checkpoint, execute,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -131,137 +131,6 @@ struct Made {
 }
 
 impl<'a, T: Value> Run<'a, T> {
-    fn new(
-        args: &'a args::Run,
-        voice: &'a Voice,
-        input: &'a Input,
-        mut clock: Clock,
-    ) -> Result<Self, Failure> {
-        let Input {
-            source, resolved, ..
-        } = input;
-        let threads = match args.how.backend {
-            BackendArg::Reference => 1,
-            _ => args.threads.map_or_else(threads::available, |n| n as usize),
-        };
-        // Sweeps over files wait for disks.
-        let rates = match args.holding.folder() {
-            Some(_) => Rates::modelled(),
-            None => Rates::asked(args.rates.rates, &args.how, voice)?,
-        };
-        let asked = Asked {
-            how: &args.how,
-            schedule: &args.schedule,
-            source,
-            resolved,
-            holding: &args.holding,
-            every: args.every,
-            rates: &rates,
-        };
-        let target = args.how.target(args.threads)?;
-        let sweep = match target {
-            Target::Gpu => None,
-            _ => Self::sweep_of(args, voice, resolved)?,
-        };
-        let order = match sweep {
-            Some(_) => sweep::SCHEDULE,
-            None => &args.schedule,
-        };
-        let planned = match (args.how.backend, target) {
-            (BackendArg::Reference, _) | (_, Target::Gpu) => None,
-            _ => Some(schedule::plan(order, source, resolved, threads, &rates)?),
-        };
-        let kept = planned.as_ref().map(|planned| planned.machine.kept());
-        let mut gpu = match (target, &planned) {
-            (Target::Gpu, _) => Some(asked.open()?),
-            (Target::Either, Some(planned)) if sweep.is_none() => {
-                asked.faster(planned.expected.rate(), voice)
-            }
-            (Target::Either | Target::Processor, _) => None,
-        };
-        let (mut plan, mut expected) = match planned {
-            Some(Planned {
-                plan,
-                expected,
-                learned_rates,
-                ..
-            }) => (Some(plan), Some((expected, learned_rates.computer))),
-            None => (None, None),
-        };
-        if let (Some(sweep), Some((expected, _))) = (&sweep, &mut expected) {
-            expected.modelled = sweep::expected_rate(sweep, resolved, expected.modelled);
-        }
-        timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
-        if let Some(gpu) = &mut gpu {
-            // How much of a resumed run is left is not known yet.
-            let share = if args.resume.is_some() { 0.0 } else { 1.0 };
-            gpu.space_planes(&asked, share, voice)?;
-        }
-        if let Some(gpu) = &gpu {
-            plan = None;
-            expected = Some((gpu.expected.clone(), gpu.learned_rates.computer.clone()));
-            let window = match &gpu.held {
-                Some(Held::Window(plan)) => Some(window::note(plan, &args.holding)),
-                _ => None,
-            };
-            let notes = gpu.plan.note.iter().chain(&window);
-            notes.for_each(|note| voice.note(note));
-        }
-        let chosen = plan.as_ref().map(|plan| &plan.choice);
-        let chosen = chosen.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
-        if let (Some((expected, _)), Some(chosen)) = (&expected, chosen) {
-            let changes = expected.change(chosen);
-            changes.iter().for_each(|text| voice.note(text));
-        }
-        let Resolved {
-            scheme, problem, ..
-        } = resolved;
-        let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
-        let check = match &gpu {
-            _ if small => Check::Reference,
-            Some(_) => Check::Processor,
-            None => Check::Interpreter,
-        };
-        clock.planning = clock.total() - clock.reading;
-        Ok(Self {
-            clock,
-            gpu,
-            args,
-            voice,
-            input,
-            scheme,
-            problem,
-            plan,
-            sweep,
-            rates,
-            expected,
-            threads,
-            kept,
-            check: args.verify.then_some(check),
-            precision: std::marker::PhantomData,
-        })
-    }
-
-    /// The passes over files of a run on the processor, if its values are in files.
-    fn sweep_of(
-        args: &args::Run,
-        voice: &Voice,
-        resolved: &Resolved,
-    ) -> Result<Option<SweepPlan>, Failure> {
-        let holding = &args.holding;
-        let reference = args.how.backend == BackendArg::Reference;
-        if !holding.is_window_in_files() || reference {
-            return match holding.is_given() {
-                true => Err(Failure::usage(window::ONLY_CUDA)),
-                false => Ok(None),
-            };
-        }
-        sweep::check_options(holding, &args.schedule)?;
-        let plan = sweep::plan(holding, resolved)?;
-        voice.note(sweep::note(&plan, resolved, holding));
-        Ok(Some(plan))
-    }
-
     fn run(&self) -> Result<(), Failure> {
         let set = match (&self.sweep, &self.plan, &self.gpu) {
             (Some(_), ..) => {

@@ -22,13 +22,16 @@
 
 mod lines;
 mod sets;
+mod strides;
 mod zones;
 
+pub use strides::{Order, PAGE, PIECE, TooLarge};
 pub use zones::{BoxLayout, ZoneLayout};
 
 use crate::lattice::{Axis, Interval, PerAxis, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
 use std::fmt;
+use strides::{Arranging, Planes, Strides, mul};
 
 /// Bytes; also the longest vector.
 pub const ALIGNMENT: usize = 64;
@@ -36,29 +39,8 @@ pub const ALIGNMENT: usize = 64;
 /// Bytes of a line of a GPU's caches.
 pub const GPU_ALIGNMENT: usize = 128;
 
-/// Bytes that a GPU copies at a time; index 0 of a row begins a piece.
-pub const PIECE: usize = 16;
-
-/// For calculation windows, planes begin at multiples of this number of bytes, as blocks of files do.
-pub const PAGE: usize = 4096;
-
 /// The states of a zone lie in planes if the longest of its boxes has this share of the outer axis, or more.
 const LONG: i64 = 8;
-
-/// How rows follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Group by group along the middle axis: a GPU's towers copy all rows of a group, and a pyramid's patch stays in a
-    /// cache.
-    ByGroup,
-    /// Component by component: the rows of one follow each other along the middle axis, so that each operand of a
-    /// kernel that walks along this axis is a stream of addresses which ends with the plane. The prefetchers of a CPU
-    /// follow such streams; they lose a row of a kilobyte between rows of other components.
-    ByComponent,
-    /// All planes of a row before the next row: on two axes, where kernels walk along the outer axis, each component
-    /// is one piece of memory.
-    ByRow,
-}
 
 /// A row of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,21 +120,6 @@ pub struct Lines {
     pub stride: i64,
     pub count: i64,
 }
-
-/// How far planes across the outer axis are from each other.
-#[derive(Clone, Copy, Debug)]
-enum Planes {
-    /// By their rows.
-    Whole(Order),
-    /// By the groups of a stripe of this number of indices, at most all of them, and a gap.
-    Stripe { indices: i64, gap: i64 },
-    /// By the groups of a plane and this number of elements, rounded up to pages.
-    Window(i64),
-}
-
-/// The sizes that were asked for are too large for addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLarge;
 
 /// The numbers of rows.
 struct RowNumbers {
@@ -414,73 +381,30 @@ impl Layout {
         let element_bytes = scheme.precision.bytes();
         let line = (alignment / element_bytes) as i64;
         let numbers = RowNumbers::of(scheme);
-        let rows = numbers.rows;
-        let wide = |axis: Axis| {
-            let [below, above] = reach[axis];
-            extent[axis]
-                .checked_add(i64::from(below) + i64::from(above))
-                .ok_or(TooLarge)
-        };
-        // The visible indices of a row, rounded to pieces on both sides, so that pieces belong to one row.
-        let piece = (PIECE / element_bytes) as i64;
-        let [below, above] = reach[Axis::INNER].map(i64::from);
-        let shown = extent[Axis::INNER].checked_add(above).ok_or(TooLarge)?;
-        let shown = div_ceil(below, piece) * piece + div_ceil(shown, piece).saturating_mul(piece);
         let order = match planes {
             Planes::Whole(order) => order,
             Planes::Stripe { .. } | Planes::Window(_) => Order::ByGroup,
         };
-        // An odd number.
-        let lines = match (shown.div_euclid(line) + 1) | 1 {
-            lines if order == Order::ByRow => sets::spread(lines),
-            lines => lines,
+        let arranging = Arranging {
+            extent,
+            reach,
+            element_bytes,
+            line,
+            in_group: i64::from(numbers.rows.max(1)),
         };
-        let mul = |a: i64, b: i64| a.checked_mul(b).ok_or(TooLarge);
-        let pitch = mul(lines, line)?;
-        let all = wide(Axis::MIDDLE)?;
-        let in_group = i64::from(rows.max(1));
-        let group = mul(pitch, in_group)?;
-        let (row_stride, middle_stride) = match order {
-            Order::ByGroup => (pitch, group),
-            // An odd number of cache lines again, so that rows of a group do not collide in cache sets.
-            Order::ByComponent => (mul(mul(lines, all)? | 1, line)?, pitch),
-            Order::ByRow => {
-                let groups = mul(all, wide(Axis::OUTER)?)?;
-                (mul(mul(lines, groups)? | 1, line)?, pitch)
-            }
-        };
-        let mut lead = i64::from(reach[Axis::INNER][0]).div_euclid(line) * line + line;
-        let mut beyond = 0;
-        let plane = match planes {
-            Planes::Whole(Order::ByGroup) => mul(group, all)?,
-            Planes::Whole(Order::ByComponent) => mul(row_stride, in_group)?,
-            Planes::Whole(Order::ByRow) => mul(pitch, all)?,
-            Planes::Stripe { indices, gap } => {
-                let distance = indices.clamp(1, all).checked_add(gap.max(0));
-                let distance = distance.ok_or(TooLarge)?;
-                beyond = mul(group, (all - distance).max(0))?;
-                mul(group, distance)?
-            }
-            Planes::Window(more) => {
-                let page = (PAGE / element_bytes) as i64;
-                let below = div_ceil(i64::from(reach[Axis::INNER][0]), line) * line;
-                lead += (below - lead).rem_euclid(page);
-                // Kernels read up to two lines more than they need, and a plane begins up to a line before its rows.
-                let plane = mul(group, all)?.checked_add(more);
-                let plane = plane.and_then(|plane| plane.checked_add(3 * line));
-                mul(div_ceil(plane.ok_or(TooLarge)?, page), page)?
-            }
-        };
-        let total = match order {
-            Order::ByRow => mul(row_stride, in_group)?,
-            _ => mul(plane, wide(Axis::OUTER)?)?,
-        };
-        let total = total.checked_add(beyond).ok_or(TooLarge)?;
-        let stride = PerAxis([plane, middle_stride, 1]);
+        let pitch = arranging.pitch(order)?;
+        let Strides {
+            row,
+            middle,
+            plane,
+            lead,
+            total,
+        } = arranging.strides(planes, order, pitch)?;
+        let stride = PerAxis([plane, middle, 1]);
         let origin = total
             .checked_add(lead)
             .and_then(|_| mul(i64::from(reach[Axis::OUTER][0]), plane).ok())
-            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * middle_stride + lead))
+            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * middle + lead))
             .ok_or(TooLarge)?;
         let elements = total.checked_add(lead + 2 * line).ok_or(TooLarge)?;
         // Bytes must be addressable with room to spare for displacements.
@@ -494,9 +418,9 @@ impl Layout {
             order,
             reach,
             extent,
-            rows,
+            rows: numbers.rows,
             pitch,
-            row_stride,
+            row_stride: row,
             stride,
             origin,
             elements,

@@ -1,5 +1,9 @@
 //! The cases on GPUs.
 
+use super::problems::{
+    BEAM, ELASTIC2D, HEAT2, HEAT4, LAYERS22, LAYERS42, MEDIA, PLANE, SLAB, TE2, TE4, TM2, WALLS22,
+    WALLS42, WAVE1D,
+};
 use crate::cases::{ELASTIC3D, MAXWELL22, MAXWELL42, WAVE3D_2, WAVE3D_8};
 use crate::program::messages;
 use std::borrow::Cow;
@@ -40,177 +44,11 @@ pub enum Text {
     },
 }
 
-const MEDIA: &str = "use std::curl::curl
-scheme media {
-  axes x, y, z
-  param h  = 1
-  param dt = 0.45 * h
-  coef inverse_eps : vector on edges = 0.75 + 0.0001 * x
-  field E : vector on edges
-  field H : vector on faces at 1/2
-  step {
-    H -= dt * curl(E, order = 4)
-    E += inverse_eps * curl(H, order = 4)
-  }
-}
-problem bench {
-  scheme media
-  domain 8 x 8 x 8
-  steps 1
-}
-";
-
-const HEAT2: &str = "use std::laplacian::laplacian
-scheme heat {
-  axes x, y
-  param order = 2
-  param h     = 1
-  param dt    = 0.15 * h^2
-  field T : scalar on nodes
-  step {
-    T += dt * laplacian(T, order)
-  }
-}
-problem bench {
-  scheme heat
-  domain 8 x 8
-  steps 1
-}
-";
-
-const HEAT4: &str = "use std::laplacian::laplacian
-scheme heat {
-  axes x, y
-  param order = 4
-  param h     = 1
-  param dt    = 0.1 * h^2
-  field T : scalar on nodes
-  step {
-    T += dt * laplacian(T, order)
-  }
-}
-problem bench {
-  scheme heat
-  domain 8 x 8
-  steps 1
-}
-";
-
-const TE2: &str = "use std::maxwell::maxwell_te
-problem bench {
-  scheme maxwell_te { order = 2 }
-  domain 8 x 8
-  coef eps = 1.5 + 0.0001 * x
-  steps 1
-}
-";
-
-const TE4: &str = "use std::maxwell::maxwell_te
-problem bench {
-  scheme maxwell_te { order = 4 }
-  domain 8 x 8
-  coef eps = 1.5 + 0.0001 * x
-  steps 1
-}
-";
-
-const TM2: &str = "use std::maxwell::maxwell_tm
-problem bench {
-  scheme maxwell_tm { order = 2 }
-  domain 8 x 8
-  coef eps = 1.5 + 0.0001 * x
-  steps 1
-}
-";
-
-const ELASTIC2D: &str = "use std::elastic::elastic_2d
-problem bench {
-  scheme elastic_2d { order = 4 }
-  domain 8 x 8
-  coef rho = 1 + 0.0005 * y
-  coef lambda = 0.5 + 0.0005 * x
-  coef mu = 0.5 + 0.0005 * x
-  steps 1
-}
-";
-
-const WAVE1D: &str = "use std::wave::wave_1d
-problem bench {
-  scheme wave_1d
-  domain 64
-  steps 1
-}
-";
-
 /// The grids of schemes with two axes: one that no cache holds, and two that stay on the chip.
 const PLANES: [(Precision, &[&[i64]]); 2] = [
     (Precision::F32, &[&[8192, 8192], &[1024, 1024], &[512, 512]]),
     (Precision::F64, &[&[8192, 8192], &[1024, 1024], &[512, 512]]),
 ];
-
-const PLANE: &str = "use std::maxwell::maxwell42
-problem bench {
-  scheme maxwell42
-  domain 8 x 8 x 32
-  steps 1
-  source E.x in z = 20..21 += 0.01 * sin(0.2 * t)
-}
-";
-
-const BEAM: &str = "use std::maxwell::maxwell42
-problem bench {
-  scheme maxwell42
-  domain 8 x 8 x 32
-  steps 1
-  source E.x in z = 20..21 += sin(0.2 * t) * 0.01 * cos(0.001 * x) * cos(0.002 * y)
-}
-";
-
-const SLAB: &str = "use std::maxwell::maxwell42
-problem bench {
-  scheme maxwell42
-  domain 8 x 8 x 32
-  steps 1
-  source E.x in z = 8..12 += sin(0.2 * t) * 0.01 * cos(0.001 * x) * cos(0.1 * z)
-}
-";
-
-const LAYERS42: &str = "use std::maxwell::maxwell42
-problem bench {
-  scheme maxwell42
-  domain 48 x 48 x 64
-  boundary x: cpml(10), y: cpml(10), z: cpml(10)
-  steps 1
-}
-";
-
-const LAYERS22: &str = "use std::maxwell::maxwell22
-problem bench {
-  scheme maxwell22
-  domain 48 x 48 x 64
-  boundary x: cpml(10), y: cpml(10), z: cpml(10)
-  steps 1
-}
-";
-
-/// The same with walls where layers end.
-const WALLS42: &str = "use std::maxwell::maxwell42
-problem bench {
-  scheme maxwell42
-  domain 48 x 48 x 64
-  boundary x: pec, y: pec, z: pec
-  steps 1
-}
-";
-
-const WALLS22: &str = "use std::maxwell::maxwell22
-problem bench {
-  scheme maxwell22
-  domain 48 x 48 x 64
-  boundary x: pec, y: pec, z: pec
-  steps 1
-}
-";
 
 /// The grids of layers on all sides.
 const LAYERED: [(Precision, &[&[i64]]); 2] = [

@@ -13,6 +13,7 @@ pub mod cases;
 pub mod fill;
 pub mod nvcc;
 pub mod points;
+pub mod problems;
 pub mod runs;
 
 pub use cases::{GPU_CASES, GpuCase};

@@ -103,6 +103,8 @@ fn places_for_files_are_tried_before_the_first_step() {
             &[&source, path],
         );
         assert!(error.contains("E0802"), "{place}: {error}");
+        let says = error.contains("/file` is a file and no folder");
+        assert_eq!(says, path.starts_with(&file), "{place}: {error}");
         assert!(start.elapsed() < Duration::from_secs(60));
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");

@@ -159,6 +159,27 @@ fn new_programs_are_laid_out_say_nothing_and_run() {
         text.contains("problem string {") && !text.contains("NAME"),
         "{text}"
     );
+    // Commands that are proposed take names as they are.
+    let odd = at.join("it's mine.torre");
+    let output = torre().arg("new").arg(&odd).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let proposed = format!("torre run '{}/it'\\''s mine.torre' --out out", at.display());
+    assert!(said.contains(&proposed), "{said}");
+    std::fs::write(&odd, "const  a = 1").unwrap();
+    let output = torre()
+        .arg("fmt")
+        .arg("--check")
+        .arg(&odd)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("`torre fmt '/"), "{said}");
+    let nowhere = at.join("nowhere/first");
+    let error = fail(1, "new {0}", &[&nowhere]);
+    assert!(
+        error.contains("E0802") && !error.contains("help: "),
+        "{error}"
+    );
     fail(2, "new {0} --dims 4", &[&at.join("four")]);
     assert!(!at.join("four.torre").exists());
 }

@@ -8,6 +8,7 @@
 //! The file that `state.checkpoint` names is not changed before a newer one names the other.
 
 use super::array_file::{ArrayFile, BLOCK};
+use crate::output::atomic::make_folder;
 use crate::output::checkpoint::{self, Checkpoint, CheckpointFault, Identity};
 use crate::output::checksum::Xxh64;
 use crate::output::{AnyRows, Attempt, Cause, FileError, View};
@@ -80,7 +81,7 @@ impl StateFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(FileError::io(&state, Attempt::Remove)(error)),
         }
-        fs::create_dir_all(path).map_err(FileError::io(path, Attempt::Create))?;
+        make_folder(path).map_err(FileError::io(path, Attempt::Create))?;
         let [one, other] = FIELDS.map(|name| ArrayFile::create(&path.join(name), layout.bytes()));
         Ok(StateFolder {
             path: path.to_owned(),

@@ -18,7 +18,7 @@ pub use folder::AtomicFolder;
 pub use leftovers::{remove_leftovers, remove_leftovers_of};
 pub use live::{abandon, try_abandon};
 pub(super) use live::{unwatch, watch};
-pub use name::SUFFIX;
+pub use name::{SUFFIX, make_folder};
 
 use super::error::{Attempt, Cause, FileError};
 use live::Live;

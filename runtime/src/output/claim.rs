@@ -4,7 +4,7 @@
 //! lock means the same in every container, and it ends with the process, however that ends. The file says which run
 //! it is; it is removed at the end, and a run that is killed leaves it without a lock.
 
-use super::atomic::{unwatch, watch};
+use super::atomic::{make_folder, unwatch, watch};
 use super::error::{Attempt, Cause, FileError};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -34,7 +34,7 @@ impl Claim {
     /// Makes a folder if need be and claims it. `run` says which run this is, in a few words.
     pub fn take(folder: &Path, run: &str) -> Result<Self, FileError> {
         let fail = || FileError::io(folder, Attempt::Claim);
-        fs::create_dir_all(folder).map_err(FileError::io(folder, Attempt::Create))?;
+        make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
         let path = folder.join(FILE);
         for _ in 0..ATTEMPTS {
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;

@@ -25,7 +25,7 @@ use super::places::vtk_grid;
 use super::record::{self, Begun, Others, REPORT, Record};
 use super::series::SeriesRecords;
 use crate::host::receivers::Picture;
-use crate::output::atomic::{remove_leftovers, write_file};
+use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::checksum::Xxh64;
 use crate::output::npy;
@@ -99,7 +99,7 @@ impl Outputs {
             keep_volumes,
             pictures,
         } = wanted;
-        std::fs::create_dir_all(folder).map_err(FileError::io(folder, Attempt::Create))?;
+        make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
         let outputs = Self {
             folder: folder.to_path_buf(),
             format,

@@ -45,7 +45,21 @@ pub fn parent(path: &Path) -> &Path {
 }
 
 pub fn make_parent(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(parent(path))
+    make_folder(parent(path))
+}
+
+/// Makes a folder with all folders above it, where there are none. Where one of them is a file, the error names it.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path).map_err(|error| {
+        let mut above = path.ancestors();
+        match above.find(|path| path.metadata().is_ok_and(|found| !found.is_dir())) {
+            Some(file) => {
+                let message = format!("`{}` is a file and no folder", file.display());
+                io::Error::new(io::ErrorKind::NotADirectory, message)
+            }
+            None => error,
+        }
+    })
 }
 
 pub fn sync_folder(folder: &Path) -> io::Result<()> {

@@ -1,0 +1,161 @@
+//! Decisions before a run: the processor or a GPU, the schedule, the window, and the check.
+
+use super::clock::Clock;
+use super::{Check, Run, timeline};
+use crate::args::{self, BackendArg};
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::rates::Rates;
+use crate::render::Voice;
+use crate::schedule;
+use crate::sweep;
+use crate::target::{Asked, OnGpu, Target};
+use crate::window::{self, Held};
+use torre_compiler::resolve::Resolved;
+use torre_runtime::host::threads;
+use torre_runtime::run::{SweepPlan, Value, verify};
+
+impl<'a, T: Value> Run<'a, T> {
+    pub(super) fn new(
+        args: &'a args::Run,
+        voice: &'a Voice,
+        input: &'a Input,
+        mut clock: Clock,
+    ) -> Result<Self, Failure> {
+        let Input {
+            source, resolved, ..
+        } = input;
+        let threads = match args.how.backend {
+            BackendArg::Reference => 1,
+            _ => args.threads.map_or_else(threads::available, |n| n as usize),
+        };
+        // Sweeps over files wait for disks.
+        let rates = match args.holding.folder() {
+            Some(_) => Rates::modelled(),
+            None => Rates::asked(args.rates.rates, &args.how, voice)?,
+        };
+        let asked = Asked {
+            how: &args.how,
+            schedule: &args.schedule,
+            source,
+            resolved,
+            holding: &args.holding,
+            every: args.every,
+            rates: &rates,
+        };
+        let target = args.how.target(args.threads)?;
+        let sweep = match target {
+            Target::Gpu => None,
+            _ => Self::sweep_of(args, voice, resolved)?,
+        };
+        let order = match sweep {
+            Some(_) => sweep::SCHEDULE,
+            None => &args.schedule,
+        };
+        let planned = match (args.how.backend, target) {
+            (BackendArg::Reference, _) | (_, Target::Gpu) => None,
+            _ => Some(schedule::plan(order, source, resolved, threads, &rates)?),
+        };
+        let kept = planned.as_ref().map(|planned| planned.machine.kept());
+        let here = planned.as_ref().filter(|_| sweep.is_none());
+        let here = here.map(|planned| planned.expected.rate());
+        let gpu = Self::gpu_of(args, voice, &asked, target, here)?;
+        let (plan, expected) = match (&gpu, planned) {
+            (Some(gpu), _) => {
+                let computer = gpu.learned_rates.computer.clone();
+                (None, Some((gpu.expected.clone(), computer)))
+            }
+            (None, Some(planned)) => {
+                let mut expected = planned.expected;
+                if let Some(sweep) = &sweep {
+                    expected.modelled = sweep::expected_rate(sweep, resolved, expected.modelled);
+                }
+                let computer = planned.learned_rates.computer;
+                (Some(planned.plan), Some((expected, computer)))
+            }
+            (None, None) => (None, None),
+        };
+        let chosen = plan.as_ref().map(|plan| &plan.choice);
+        let chosen = chosen.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
+        if let (Some((expected, _)), Some(chosen)) = (&expected, chosen) {
+            let changes = expected.change(chosen);
+            changes.iter().for_each(|text| voice.note(text));
+        }
+        let Resolved {
+            scheme, problem, ..
+        } = resolved;
+        let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
+        let check = match &gpu {
+            _ if small => Check::Reference,
+            Some(_) => Check::Processor,
+            None => Check::Interpreter,
+        };
+        clock.planning = clock.total() - clock.reading;
+        Ok(Self {
+            clock,
+            gpu,
+            args,
+            voice,
+            input,
+            scheme,
+            problem,
+            plan,
+            sweep,
+            rates,
+            expected,
+            threads,
+            kept,
+            check: args.verify.then_some(check),
+            precision: std::marker::PhantomData,
+        })
+    }
+
+    /// The GPU that computes, with its plan, and notes on it; `here` is the expected rate of the processor, if it could
+    /// run the whole.
+    fn gpu_of(
+        args: &args::Run,
+        voice: &Voice,
+        asked: &Asked<'_>,
+        target: Target,
+        here: Option<f64>,
+    ) -> Result<Option<OnGpu>, Failure> {
+        let mut gpu = match (target, here) {
+            (Target::Gpu, _) => Some(asked.open()?),
+            (Target::Either, Some(here)) => asked.faster(here, voice),
+            (Target::Either | Target::Processor, _) => None,
+        };
+        timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
+        if let Some(gpu) = &mut gpu {
+            // How much of a resumed run is left is not known yet.
+            let share = if args.resume.is_some() { 0.0 } else { 1.0 };
+            gpu.space_planes(asked, share, voice)?;
+            let window = match &gpu.held {
+                Some(Held::Window(plan)) => Some(window::note(plan, &args.holding)),
+                _ => None,
+            };
+            let notes = gpu.plan.note.iter().chain(&window);
+            notes.for_each(|note| voice.note(note));
+        }
+        Ok(gpu)
+    }
+
+    /// The passes over files of a run on the processor, if its values are in files.
+    fn sweep_of(
+        args: &args::Run,
+        voice: &Voice,
+        resolved: &Resolved,
+    ) -> Result<Option<SweepPlan>, Failure> {
+        let holding = &args.holding;
+        let reference = args.how.backend == BackendArg::Reference;
+        if !holding.is_window_in_files() || reference {
+            return match holding.is_given() {
+                true => Err(Failure::usage(window::ONLY_CUDA)),
+                false => Ok(None),
+            };
+        }
+        sweep::check_options(holding, &args.schedule)?;
+        let plan = sweep::plan(holding, resolved)?;
+        voice.note(sweep::note(&plan, resolved, holding));
+        Ok(Some(plan))
+    }
+}
