@@ -269,7 +269,8 @@ impl Header<'_> {
             "/* Brings the ghosts of a box of a row's values up to date. */\n\
              static inline void {p}_ghosts({p} *self, int component, int64_t row,\n\
              \x20   int64_t x0, int64_t x1, int64_t y0, int64_t y1, int64_t z0, int64_t z1) {{\n\
-             \x20 int64_t below = -{p}_held[2][0], extent = {p}_extent[component][2], above = {p}_held[2][1] - extent;\n\
+             \x20 int64_t below = -{p}_held[2][0], extent = {p}_extent[component][2];\n\
+             \x20 int64_t above = {p}_held[2][1] - extent;\n\
              \x20 int64_t margin = (below > above ? below : above) + 1; /* values farther inside have no ghosts */\n\
              \x20 for (int64_t x = x0; x < x1; ++x) {{\n\
              \x20   int64_t xs[3], ys[3], zs[2];\n\

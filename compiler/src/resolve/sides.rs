@@ -45,8 +45,12 @@ impl Resolver<'_> {
     pub fn declare_sides(&mut self, text: &SchemeText) -> Outcome<()> {
         let mut failed = false;
         for Declared { scope, stmt, .. } in &text.body {
-            if let SchemeStmt::Side { name, parities } = stmt {
-                failed |= self.declare_side(scope, name, parities).is_err();
+            if let SchemeStmt::Side { name, parities } = stmt
+                && self.declare_side(scope, name, parities).is_err()
+            {
+                failed = true;
+                // Problems that name it have no fault of their own.
+                self.frame.sides.entry(name.node.clone()).or_default();
             }
         }
         if failed { Err(Reported) } else { Ok(()) }

@@ -196,6 +196,17 @@ fn sides_that_cannot_be_are_refused() {
     );
     assert!(of("pec: u odd").contains("error E0104: the side `pec` is built in"));
     assert!(of("free: q odd").contains("error E0101: there is no field `q`"));
+    // A problem that names such a side has no fault of its own.
+    for side in [
+        "free: u odd, w even",
+        "free: q odd",
+        "free: u odd; boundary free: w odd",
+    ] {
+        let problem = "problem p { scheme s; domain 8; boundary x: free | zero; steps 1 }";
+        let program = format!("{}\n{problem}", text(side));
+        let message = show(&checked(&TestWorld::default(), &program));
+        assert_eq!(message.matches("error E").count(), 1, "{message}");
+    }
     let maxwell = "use std::maxwell::maxwell_1d\nproblem p { scheme maxwell_1d; domain 8; boundary x: free; steps 1 }";
     let d = refused_with(&TestWorld::default(), maxwell, &Options::default());
     let message = show(&d);
