@@ -215,7 +215,12 @@ impl Context<'_> {
             .lines()
             .flat_map(|[i, l]| (0..pz).step_by(lanes as usize).map(move |j| [i, l, j]))
             .collect();
-        for pair in pieces.chunks(2) {
+        let together = if self.program.exchanges_each_round() {
+            1
+        } else {
+            2
+        };
+        for pair in pieces.chunks(together) {
             let mut found_pieces = Vec::new();
             for cell in pair.iter().copied() {
                 let mut within = |k: &mut Kernel<'_>, by: [[i64; 2]; 3]| {
@@ -255,7 +260,8 @@ impl Context<'_> {
                 });
             }
             // Rows of two pieces in turns: loads that follow each other have different conditions then. Where several
-            // have the same one the assembler makes a jump over them, and each waits for the loads before.
+            // have the same one the assembler makes a jump over them, and each waits for the loads before. It does not
+            // where conditions ask for the thread.
             for (n, row) in held.iter().enumerate() {
                 for piece in &found_pieces {
                     let mut loaded = piece.foreign[n];
