@@ -206,7 +206,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
         &LearnedRates::none(&resolved),
     )?;
     let scheme = &resolved.scheme;
-    let module = || plan.module(scheme);
+    let module = || plan.module(scheme, model.gpu);
     Ok(match args.stage {
         StageArg::Plan => {
             let mut title = plan.choice.schedule.to_string();

@@ -89,7 +89,7 @@ pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Resu
                 )),
             }
         }
-        "griddepcontrol" => Err("dependent launches are not interpreted".to_string()),
+        "griddepcontrol" => early_launch(statement),
         "mapa" => {
             if !mods.take("shared::cluster") {
                 return Err("only `mapa.shared::cluster` is interpreted".to_string());
@@ -103,6 +103,32 @@ pub(crate) fn instruction(statement: &mut Statement<'_, '_>, name: &str) -> Resu
         }
         "getctarank" | "clusterlaunchcontrol" => Err(format!("`{name}` is not interpreted")),
         other => Err(format!("instruction `{other}` is not interpreted")),
+    }
+}
+
+/// Launches are interpreted one after the other, so nothing is left to wait for. Until it waits a kernel may read
+/// memory that no launch changes, and no other.
+fn early_launch(statement: &mut Statement<'_, '_>) -> Result<Op, String> {
+    let mods = &mut statement.mods;
+    let (waits, lets) = (mods.take("wait"), mods.take("launch_dependents"));
+    statement.count(0, 0)?;
+    if waits == lets {
+        return Err("`griddepcontrol` waits or launches dependents".to_string());
+    }
+    let shared = |access: &Access| {
+        matches!(access.space, Space::Global | Space::Generic) && !access.constant
+    };
+    let mut before = statement.body.entry.code.iter();
+    let early = before.any(|inst| match inst.op {
+        Op::Load(access) | Op::Store(access) | Op::StoreAsync(access) | Op::Atomic(_, access) => {
+            shared(&access)
+        }
+        Op::Copy(_) => true,
+        _ => false,
+    });
+    match waits && early {
+        true => Err("memory is accessed before `griddepcontrol.wait`".to_string()),
+        false => Ok(Op::Nop),
     }
 }
 

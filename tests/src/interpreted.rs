@@ -538,6 +538,15 @@ impl device::Device for Interpreted {
         self.with(|own| own.start(function, threads, arguments, LaunchKind::Ordinary))
     }
 
+    unsafe fn start_early(
+        &self,
+        function: Function,
+        threads: device::Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.with(|own| own.start(function, threads, arguments, LaunchKind::Ordinary))
+    }
+
     unsafe fn start_together(
         &self,
         function: Function,

@@ -38,8 +38,9 @@ fn compare(library: &Library, scheme: &Scheme, program: &PatchProgram, seed: u64
     let mut expected = Stagewise::new(scheme, &mut Rng::new(seed));
     let layout = own.layout.clone();
     let mut module = Module::new();
-    emit(&mut module, scheme, &layout, program);
-    let gpu = Gpu::named("sm_80").expect("a known name");
+    // Launches of one of them begin early.
+    let gpu = Gpu::named(["sm_80", "sm_90"][(seed % 2) as usize]).expect("a known name");
+    emit(&mut module, scheme, &layout, program, gpu);
     let text = compile(library, &module, gpu).expect("valid IR").text;
     let module = torre_ptx::Module::parse(&text).expect("PTX that is understood");
     let mut device = Device::new();
@@ -337,6 +338,49 @@ fn slots_that_are_used_again_need_a_meeting() {
     let fault = std::panic::catch_unwind(run).expect_err("a race");
     let message = fault.downcast_ref::<String>().expect("a message");
     assert!(message.contains("race"), "{message}");
+}
+
+/// Blocks that begin early wait before they read values, which the launch before may have stored: no load of them is
+/// one that an assembler may move up, as loads of what no launch changes are.
+#[test]
+fn values_are_read_after_the_launch_before() {
+    let Some(library) = library() else { return };
+    let scheme = maxwell(2, Precision::F32, [9, 20, 10]);
+    let layout = Layout::for_gpu(&scheme).expect("a small scheme");
+    let shape = Shape {
+        threads: [1, 8, 8],
+        patch: [8, 2, 1],
+        coefs: CoefPlace::Registers,
+        reuses_slots: false,
+        blocks: 1,
+    };
+    let pyramid = Pyramid {
+        height: 1,
+        base: PerAxis([4, 10, 4].map(Some)),
+    };
+    let mut program = PatchProgram::new(&scheme, &layout, &pyramid, shape).expect("small bases");
+    let text = |program: &PatchProgram, name: &str| {
+        let gpu = Gpu::named(name).expect("a known name");
+        let mut module = Module::new();
+        emit(&mut module, &scheme, &layout, program, gpu);
+        compile(library, &module, gpu).expect("valid IR").text
+    };
+    // Whether blocks wait, and loads of what no launch changes.
+    let found = |program: &PatchProgram, name: &str| {
+        let text = text(program, name);
+        let waits = text.contains("griddepcontrol.wait");
+        (waits, text.matches("ld.global.nc.").count())
+    };
+    let (early, late) = (found(&program, "sm_90"), found(&program, "sm_80"));
+    assert_eq!([early.0, late.0], [true, false]);
+    // No tile of so small a grid is far from its ends, so there is code for one kind.
+    let rows = program.held.iter().filter(|held| **held).count();
+    assert_eq!(late.1 - early.1, rows * shape.count());
+    // All blocks of tiles that stay begin together.
+    program.stay(&layout);
+    let staying = ["sm_90", "sm_80"].map(|name| found(&program, name));
+    assert_eq!(staying[0], staying[1]);
+    assert!(!staying[0].0);
 }
 
 #[test]

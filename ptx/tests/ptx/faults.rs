@@ -523,7 +523,15 @@ fn texts_that_are_refused() {
         ("sqrt.approx.f32 %r1, %r2;", "only `.rn`"),
         ("ex2.approx.f32 %r1, %r2;", "`ex2`"),
         ("call.uni f, (%r1);", "calls"),
-        ("griddepcontrol.wait;", "dependent launches"),
+        ("griddepcontrol;", "waits or launches"),
+        (
+            "ld.global.u32 %r1, [%d1]; griddepcontrol.wait;",
+            "before `griddepcontrol.wait`",
+        ),
+        (
+            "st.global.u32 [%d1], %r1; griddepcontrol.wait;",
+            "before `griddepcontrol.wait`",
+        ),
         ("getctarank.shared::cluster.u32 %r1, %r2;", "`getctarank`"),
         ("barrier.cluster;", "arrive or wait"),
         ("add.s32 %r1, %d2, %r3;", "64 bits"),
@@ -547,6 +555,9 @@ fn texts_that_are_refused() {
         let error = Module::parse(&text(".param .u32 a", body)).unwrap_err();
         assert!(error.to_string().contains(message), "{body}: {error}");
     }
+    let early =
+        "griddepcontrol.launch_dependents; ld.global.nc.u32 %r1, [%d1]; griddepcontrol.wait;";
+    Module::parse(&text(".param .u32 a", early)).expect("constants are read early");
     let error = Module::parse(".version 8.6\n.func f() { ret; }").unwrap_err();
     assert_eq!(error.line, 2);
 }

@@ -481,6 +481,16 @@ impl Device for CudaDevice {
         self.launch(self.stream, function, threads, arguments)
     }
 
+    unsafe fn start_early(
+        &self,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        self.enter()?;
+        self.launch_early(function, threads, arguments)
+    }
+
     unsafe fn start_together(
         &self,
         function: Function,

@@ -117,6 +117,17 @@ pub trait Device: Send + Sync {
         threads: Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError>;
+    /// Starts a kernel whose blocks may begin before the work asked for earlier is done: the kernel itself waits for
+    /// the end of that work.
+    ///
+    /// # Safety
+    /// As for [`Device::start`].
+    unsafe fn start_early(
+        &self,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError>;
     /// Starts a kernel whose blocks wait for each other: all of them run at the same time, or none does.
     ///
     /// # Safety

@@ -22,9 +22,9 @@ pub struct CompiledPatches {
 }
 
 /// The kernels of a patch program, as IR.
-pub fn module(scheme: &Scheme, layout: &Layout, program: &PatchProgram) -> Module {
+pub fn module(scheme: &Scheme, layout: &Layout, program: &PatchProgram, gpu: Gpu) -> Module {
     let mut module = Module::new();
-    patch::emit(&mut module, scheme, layout, program);
+    patch::emit(&mut module, scheme, layout, program, gpu);
     module
 }
 
@@ -38,7 +38,7 @@ impl CompiledPatches {
         gpu: Gpu,
     ) -> Result<CompiledPatches, TimeBlockError> {
         verify(scheme, layout, &program).map_err(TimeBlockError::Patches)?;
-        let module = module(scheme, layout, &program);
+        let module = module(scheme, layout, &program, gpu);
         Ok(CompiledPatches {
             ptx: compile(library, &module, gpu.portable())?,
             program,
@@ -55,6 +55,8 @@ pub struct PatchBlocks {
     /// Makes ghosts in memory, if there are some: they are out of date after a time block.
     pub(super) ghosts: Option<GhostKernel>,
     threads: Threads,
+    /// Whether blocks of a launch may begin before the launch before has ended.
+    begins_early: bool,
     program: PatchProgram,
     /// Data for the exchange of tiles that stay on the chip, if they do.
     staying: Option<StayingTiles>,
@@ -207,6 +209,7 @@ impl PatchBlocks {
                 threads: [WARP as u32, program.shape.warps() as u32, 1],
                 shared: u32::try_from(shared).map_err(|_| DeviceError::TooLong)?,
             },
+            begins_early: patch::begins_early(program, compiled.ptx.gpu),
             heights: Heights::of_rounds(program.launch_steps(), program.round),
             staying,
             rooms,
@@ -258,6 +261,9 @@ impl PatchBlocks {
         // program's tiles, and there are waves of all steps of the time block, and room for their records.
         unsafe {
             match &mut self.staying {
+                None if self.begins_early => {
+                    device.start_early(self.function, self.threads, &arguments)
+                }
                 None => device.start(self.function, self.threads, &arguments),
                 Some(staying) => {
                     staying.since += exchanges;

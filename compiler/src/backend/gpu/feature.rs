@@ -17,6 +17,8 @@ pub enum Feature {
     RegisterShift,
     /// Two single-precision operations in one instruction.
     PairedSingle,
+    /// Launches whose blocks begin before the launch before has ended, and wait for its end by themselves.
+    EarlyLaunch,
 }
 
 impl fmt::Display for Feature {
@@ -28,6 +30,7 @@ impl fmt::Display for Feature {
             Feature::Cluster => "clusters of blocks",
             Feature::RegisterShift => "registers moved between warps",
             Feature::PairedSingle => "paired single precision",
+            Feature::EarlyLaunch => "early launches",
         })
     }
 }

@@ -75,6 +75,42 @@ impl CudaDevice {
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 
+    /// Starts a kernel whose blocks may begin before the work before has ended, which the kernel waits for.
+    pub(super) fn launch_early(
+        &self,
+        function: Function,
+        threads: Threads,
+        arguments: &[Argument],
+    ) -> Result<(), DeviceError> {
+        let handle = self.ready(function, threads)?;
+        let mut words = words(arguments);
+        let mut places = places(&mut words);
+        let ([bx, by, bz], [tx, ty, tz]) = (threads.blocks, threads.threads);
+        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+        value.programmaticStreamSerializationAllowed = 1;
+        let mut early = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value,
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: bx,
+            gridDimY: by,
+            gridDimZ: bz,
+            blockDimX: tx,
+            blockDimY: ty,
+            blockDimZ: tz,
+            sharedMemBytes: threads.shared,
+            hStream: self.stream,
+            attrs: &mut early,
+            numAttrs: 1,
+        };
+        driver!(
+            "starting a kernel early",
+            cuLaunchKernelEx(&config, handle, places.as_mut_ptr(), ptr::null_mut())
+        )
+    }
+
     /// Starts a kernel whose blocks run together, or none of them.
     pub(super) fn launch_together(
         &self,

@@ -6,7 +6,7 @@ use crate::gpu::{
     code, patches, towers,
 };
 use crate::program::layerwise_kernels_for;
-use torre_compiler::backend::gpu::{Module, Ptx};
+use torre_compiler::backend::gpu::{Gpu, Module, Ptx};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::Choice;
@@ -64,11 +64,11 @@ impl DevicePlan {
     }
 
     /// Its own kernels as IR: kernels of its towers, or of whole stages.
-    pub fn module(&self, scheme: &Scheme) -> Module {
+    pub fn module(&self, scheme: &Scheme, gpu: Gpu) -> Module {
         let layout = &self.kernels.layout;
         match (&self.towers, &self.patches) {
             (Some(plan), _) => towers::module(scheme, layout, &plan.program),
-            (_, Some(plan)) => patches::module(scheme, layout, &plan.program),
+            (_, Some(plan)) => patches::module(scheme, layout, &plan.program, gpu),
             _ => code::module(scheme, &self.kernels, Shape::of(scheme)),
         }
     }

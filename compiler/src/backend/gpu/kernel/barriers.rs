@@ -35,6 +35,15 @@ impl Kernel<'_> {
         self.call("llvm.nvvm.bar.warp.sync", &[Operand::i32(-1)]);
     }
 
+    /// Waits for the end of the launches before, and sees their stores. Blocks of the next launch may begin as soon as
+    /// all blocks of this one have: they wait here.
+    pub fn after_launches(&mut self) {
+        self.need(Feature::EarlyLaunch);
+        for code in ["griddepcontrol.launch_dependents;", "griddepcontrol.wait;"] {
+            self.assembly(code, "~{memory}", &[], &[]);
+        }
+    }
+
     /// A warp gets a larger number of registers, as do all four of its group, after others gave some back.
     pub fn more_registers(&mut self, registers: u32) {
         self.need(Feature::RegisterShift);

@@ -39,6 +39,7 @@ fn since(feature: Feature) -> (u32, PtxVersion) {
         Feature::Cluster => (90, 80),
         Feature::RegisterShift => (90, 80),
         Feature::PairedSingle => (100, 86),
+        Feature::EarlyLaunch => (90, 78),
     };
     (capability, PtxVersion(version))
 }

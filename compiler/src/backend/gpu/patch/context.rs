@@ -13,6 +13,8 @@ pub struct Context<'a> {
     pub scheme: &'a Scheme,
     pub layout: &'a Layout,
     pub program: &'a PatchProgram,
+    /// Whether the launch before may still run when blocks begin.
+    pub early: bool,
     pub real: Type,
     /// Bytes of a value.
     pub bytes: i64,

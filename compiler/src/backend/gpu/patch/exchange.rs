@@ -74,6 +74,16 @@ pub(super) struct Halo<'a> {
     pub surroundings: Surroundings,
 }
 
+/// Cells of a line of a patch that are loaded together.
+struct Piece {
+    cell: [i64; 3],
+    /// Where its line begins in the first row, and bytes from there.
+    from: Operand,
+    by: i64,
+    /// For each row that is held, where other tiles have it and a time block needs it.
+    foreign: Vec<Known>,
+}
+
 impl Context<'_> {
     /// Brings the halo of a tile up to date between two time blocks. `number`: of the exchange in the launch.
     pub(super) fn exchange(
@@ -201,9 +211,18 @@ impl Context<'_> {
             let found = known.entry((n, cell, by));
             *found.or_insert_with(|| cells.near(k, n, cell, by))
         };
-        for [i, l] in self.lines() {
-            for j in (0..pz).step_by(lanes as usize) {
-                let cell = [i, l, j];
+        let pieces: Vec<[i64; 3]> = self
+            .lines()
+            .flat_map(|[i, l]| (0..pz).step_by(lanes as usize).map(move |j| [i, l, j]))
+            .collect();
+        let together = if self.program.exchanges_each_round() {
+            1
+        } else {
+            2
+        };
+        for pair in pieces.chunks(together) {
+            let mut found_pieces = Vec::new();
+            for cell in pair.iter().copied() {
                 let mut within = |k: &mut Kernel<'_>, by: [[i64; 2]; 3]| {
                     (0..3).fold(Known::Always, |all, n| {
                         let along = near(k, n, cell[n], by[n]);
@@ -213,11 +232,10 @@ impl Context<'_> {
                 let other = within(k, [[0; 2]; 3]).not(k);
                 let foreign = |row: &usize| {
                     let needed = within(k, self.program.needs[*row]);
-                    (*row, needed.and(k, other))
+                    needed.and(k, other)
                 };
-                let foreign: Vec<(usize, Known)> = held.iter().map(foreign).collect();
-                let is_loaded = |(_, foreign): &&(usize, Known)| !matches!(foreign, Known::Never);
-                if !foreign.iter().any(|own| is_loaded(&own)) {
+                let foreign: Vec<Known> = held.iter().map(foreign).collect();
+                if foreign.iter().all(|own| matches!(own, Known::Never)) {
                     continue;
                 }
                 // The computed part of the distance, and the constant part.
@@ -234,11 +252,25 @@ impl Context<'_> {
                     self.pointer(k, array, RowId(0), place)
                 });
                 let by = self.line_bytes(rest[0], rest[1]) + rest[2] * self.bytes;
-                for (row, foreign) in foreign.iter().filter(is_loaded) {
-                    let (number, foreign) = (self.program.shape.number(cell), *foreign);
-                    let by = by + first_row(*row);
+                found_pieces.push(Piece {
+                    cell,
+                    from,
+                    by,
+                    foreign,
+                });
+            }
+            // Rows of two pieces in turns: loads that follow each other have different conditions then. Where several
+            // have the same one the assembler makes a jump over them, and each waits for the loads before. It does not
+            // where conditions ask for the thread.
+            for (n, row) in held.iter().enumerate() {
+                for piece in &found_pieces {
+                    let mut loaded = piece.foreign[n];
+                    if matches!(loaded, Known::Never) {
+                        continue;
+                    }
+                    let number = self.program.shape.number(piece.cell);
+                    let by = piece.by + first_row(*row);
                     let own = &mut values.rows[*row][number..][..lanes as usize];
-                    let mut loaded = foreign;
                     if surroundings == Surroundings::Ends {
                         let extent = self.scheme.extent(self.program.components[*row]);
                         let mut there = Known::Always;
@@ -246,13 +278,14 @@ impl Context<'_> {
                             let along = extent[super::ends::AXES[n]];
                             if rings[n].is_none_or(|ring| along.lo > 0 || along.hi < ring) {
                                 let touching = self.touching(n, along, lanes);
-                                let along = Known::Where(at.within(k, n, cell[n], touching));
+                                let cell = piece.cell[n];
+                                let along = Known::Where(at.within(k, n, cell, touching));
                                 there = there.and(k, along);
                             }
                         }
                         loaded = loaded.and(k, there);
                     }
-                    let new = k.load_over(loaded.operand(), from, by, own);
+                    let new = k.load_over(loaded.operand(), piece.from, by, own);
                     own.copy_from_slice(&new);
                 }
             }

@@ -185,7 +185,7 @@ impl Context<'_> {
                     let z = at.clamped(k, 2, j, extent[2]);
                     let z = k.resize(z, Type::I64);
                     let from = k.advance(line, z, self.bytes as u32);
-                    let value = k.load(self.real, from, self.bytes as u32, Access::ReadOnly);
+                    let value = k.load(self.real, from, self.bytes as u32, self.of_array());
                     let there = at.inside(k, [i, l, j], extent);
                     let zero = Operand::real(self.real, 0);
                     all.push(k.choose(there, value, zero));
@@ -201,11 +201,19 @@ impl Context<'_> {
             let line = k.offset(first, self.line_bytes(i, l));
             for j in (0..pz).step_by(lanes as usize) {
                 let from = k.offset(line, j * self.bytes);
-                let several = k.load(vector, from, vector.bytes(), Access::ReadOnly);
+                let several = k.load(vector, from, vector.bytes(), self.of_array());
                 all.extend((0..lanes).map(|lane| k.lane(several, lane as u32)));
             }
         }
         all
+    }
+
+    /// How the array is read: no load of what the launch before stores may be moved up before its end.
+    fn of_array(&self) -> Access {
+        match self.early {
+            true => Access::Plain,
+            false => Access::ReadOnly,
+        }
     }
 
     /// Where a line of a patch begins in an array, or the nearest one in the grid.

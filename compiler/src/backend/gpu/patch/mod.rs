@@ -26,8 +26,10 @@ mod states;
 pub use ghosts::{GHOSTS, ghost_threads};
 
 use super::abi::Patches;
+use super::feature::Feature;
 use super::ir::{Launch, Module, Operand, Type};
 use super::kernel::{IntCmp, IntOp, Kernel, Variable};
+use super::nvidia::Gpu;
 use crate::layout::Layout;
 use crate::patch::{CoefPlace, PatchProgram, WARP};
 use crate::scheme::{CoefId, Scheme};
@@ -40,13 +42,25 @@ use stage::After;
 /// The kernel's name.
 pub const PATCHES: &str = "torre_patches";
 
+/// Whether blocks of a launch may begin before the launch before has ended: the kernel waits for its end by itself.
+pub fn begins_early(program: &PatchProgram, gpu: Gpu) -> bool {
+    program.stays.is_none() && gpu.has(Feature::EarlyLaunch)
+}
+
 /// Adds the kernels of a program. A block has [`PatchProgram::shared_bytes`] of shared memory on demand.
-pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &PatchProgram) {
+pub fn emit(
+    module: &mut Module,
+    scheme: &Scheme,
+    layout: &Layout,
+    program: &PatchProgram,
+    gpu: Gpu,
+) {
     ghosts::write(module, scheme, layout);
     let context = Context {
         scheme,
         layout,
         program,
+        early: begins_early(program, gpu),
         real: Type::scalar(scheme.precision),
         bytes: scheme.precision.bytes() as i64,
     };
@@ -59,6 +73,9 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, program: &Pat
     let mut k = module.kernel(PATCHES, Patches::TYPES, launch);
     let patch = Patch::new(&mut k, &context, shared);
     let bare = patch.is_bare(&mut k, &context);
+    if context.early {
+        k.after_launches();
+    }
     k.either(
         bare,
         |k| context.tile(k, &patch, Surroundings::Bare),
