@@ -267,8 +267,8 @@ enum AnchorPlane {
     None,
     /// All planes that cut these axes cut this one alone.
     Along(Axis, usize),
-    /// Two planes whose forms are independent there, and their determinant.
-    Both([usize; 2], i64),
+    /// Two planes whose forms are independent there.
+    Both([usize; 2]),
 }
 
 impl Anchor {
@@ -276,7 +276,7 @@ impl Anchor {
     fn new(program: &TileProgram) -> Option<Anchor> {
         let across = program.planes.iter().position(|p| p.form[Axis::INNER] != 0);
         let plane = match independent(program) {
-            Some((i, j, det)) => AnchorPlane::Both([i, j], det),
+            Some(planes) => AnchorPlane::Both(planes),
             None => {
                 let forms = program.planes.iter().map(|plane| plane.form).enumerate();
                 let mut cut = forms.filter(|(_, PerAxis([x, y, _]))| (*x, *y) != (0, 0));
@@ -310,11 +310,12 @@ impl Anchor {
                 let form = planes[plane].form[axis];
                 origin[axis] = div_floor(-depths[plane].lo * form.signum(), 2 * form.abs());
             }
-            AnchorPlane::Both([i, j], det) => {
+            AnchorPlane::Both([i, j]) => {
                 let form = |p: usize| (planes[p].form[Axis::OUTER], planes[p].form[Axis::MIDDLE]);
                 let ((a, b), (c, d)) = (form(i), form(j));
                 // -depth = form * 2 (x, y), solved by Cramer's rule.
                 let (p, q) = (-depths[i].lo, -depths[j].lo);
+                let det = a * d - b * c;
                 let sign = det.signum();
                 origin[Axis::OUTER] = div_floor(sign * (p * d - q * b), 2 * det.abs());
                 origin[Axis::MIDDLE] = div_floor(sign * (a * q - c * p), 2 * det.abs());
@@ -426,15 +427,14 @@ impl Sector {
     }
 }
 
-/// Two planes whose forms are independent along the outer and middle axes, and their determinant.
-fn independent(program: &TileProgram) -> Option<(usize, usize, i64)> {
+/// Two planes whose forms are independent along the outer and middle axes.
+fn independent(program: &TileProgram) -> Option<[usize; 2]> {
     let planes = &program.planes;
     for i in 0..planes.len() {
         for j in 0..i {
             let (p, q) = (planes[j].form, planes[i].form);
-            let det = p[Axis::OUTER] * q[Axis::MIDDLE] - p[Axis::MIDDLE] * q[Axis::OUTER];
-            if det != 0 {
-                return Some((j, i, det));
+            if p[Axis::OUTER] * q[Axis::MIDDLE] != p[Axis::MIDDLE] * q[Axis::OUTER] {
+                return Some([j, i]);
             }
         }
     }
