@@ -275,18 +275,20 @@ impl Anchor {
     /// `None`: planes cut the outer and middle axes in one direction that is none of the two.
     fn new(program: &TileProgram) -> Option<Anchor> {
         let across = program.planes.iter().position(|p| p.form[Axis::INNER] != 0);
-        let plane = match independent(program) {
-            Some(planes) => AnchorPlane::Both(planes),
-            None => {
-                let forms = program.planes.iter().map(|plane| plane.form).enumerate();
-                let mut cut = forms.filter(|(_, PerAxis([x, y, _]))| (*x, *y) != (0, 0));
-                match cut.next() {
-                    None => AnchorPlane::None,
-                    Some((plane, PerAxis([_, 0, _]))) => AnchorPlane::Along(Axis::OUTER, plane),
-                    Some((plane, PerAxis([0, _, _]))) => AnchorPlane::Along(Axis::MIDDLE, plane),
-                    Some(_) => return None,
-                }
-            }
+        let forms = program.planes.iter().map(|plane| plane.form).enumerate();
+        // On two axes and on one all rows lie at index 0 of the middle axis, whether a form has that axis or not.
+        let forms = forms.map(|(plane, PerAxis([x, y, _]))| match program.three_axes {
+            true => (plane, x, y),
+            false => (plane, x, 0),
+        });
+        let mut cut = forms.filter(|(_, x, y)| (*x, *y) != (0, 0));
+        let both = independent(program).filter(|_| program.three_axes);
+        let plane = match (both, cut.next()) {
+            (Some(planes), _) => AnchorPlane::Both(planes),
+            (None, None) => AnchorPlane::None,
+            (None, Some((plane, _, 0))) => AnchorPlane::Along(Axis::OUTER, plane),
+            (None, Some((plane, 0, _))) => AnchorPlane::Along(Axis::MIDDLE, plane),
+            (None, Some(_)) => return None,
         };
         Some(Anchor { plane, across })
     }
