@@ -130,7 +130,9 @@ impl Shapes {
             let mut sheet = 0;
             for &outer in ways(Axis::OUTER) {
                 for &middle in ways(Axis::MIDDLE) {
-                    for &inner in ways(Axis::INNER) {
+                    // All rows of grids without a middle axis lie on its near side.
+                    let none = middle && !program.three_axes;
+                    for &inner in ways(Axis::INNER).iter().filter(|_| !none) {
                         let far = PerAxis([outer, middle, inner]);
                         sectors.push(Sector::new(program, anchor, far, sheet));
                     }

@@ -110,8 +110,10 @@ fn shapes_have_the_rows_of_walks_on_one_axis_and_two() {
         for strip in 0..strips.len() {
             let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
             strips.tiles(&program, strip, &mut |_, _, outer| {
+                let sets = program.joint(outer, numbers).sets(program.sheets());
+                let sets: Vec<SheetSet> = sets.collect();
                 program.tiles_inside(outer, 1, numbers, &mut |tile| {
-                    (0..program.sheets()).for_each(|sheet| look(tile, numbers, 1 << sheet));
+                    sets.iter().for_each(|set| look(tile, numbers, *set));
                 });
             });
         }
