@@ -105,7 +105,8 @@ fn shapes_have_the_rows_of_walks_on_one_axis_and_two() {
             counts.whole += whole;
             counts.cut += parts.len() - whole;
             counts.uneven += parts.iter().filter(|part| part.cut[Axis::INNER]).count();
-            counts.around += usize::from(parts.len() > 1);
+            let both = parts.windows(2).any(|p| p[0].sheet == p[1].sheet);
+            counts.around += usize::from(both);
         };
         for strip in 0..strips.len() {
             let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
