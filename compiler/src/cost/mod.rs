@@ -12,7 +12,7 @@
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
 //! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on
-//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16. [`WALKED`], [`HANDOVER`] and [`BEGIN`] are measured
+//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16. [`PLACED`], [`HANDOVER`] and [`BEGIN`] are measured
 //! on them.
 
 pub mod machine;
@@ -55,11 +55,12 @@ const OPERATION: f64 = 0.8;
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
 const RUN: f64 = 15e-9;
-/// Seconds for a run of groups where each tile is walked anew, as on grids with one axis or two.
-const WALKED: f64 = 0.5e-6;
+/// Seconds in which a thread takes a run of groups from the shape of its tile on grids with one axis or two, where a
+/// stage of a tile is one run or two.
+const PLACED: f64 = 50e-9;
 /// Seconds in which a thread takes an outermost tile there and leaves it, whether the tile has rows or not: alone, and
-/// beside others, which look at the same counters.
-const HANDOVER: [f64; 2] = [1e-6, 4e-6];
+/// for each other thread, which looks at the same counters.
+const HANDOVER: [f64; 2] = [0.3e-6, 0.15e-6];
 /// Seconds that a thread loses at an outermost tile beside others: it waits for a neighbour that ends a little later,
 /// and its first rows come from the cache of another core.
 const BEGIN: f64 = 15e-6;
@@ -289,21 +290,22 @@ fn predict_tiling(
     let [macro_tile, micro_tile] = [outermost, tiling.levels.len()].map(&mut measure);
     let threads = machine.threads as f64;
     let runs = micro_tile.runs() / scheme.stages.len().max(1) as f64;
-    // On grids with three axes, tiles of the same shape share their rows, and few are without any.
-    let walked = match program.three_axes {
+    // On grids with three axes runs are taken many at a time, and few tiles are without any.
+    let placed = match program.three_axes {
         true => 0.0,
         false => {
             let tiles = Strips::new(&program, tiling.height).most_tiles() as f64;
             let cell_steps = grid_cells(scheme) * height;
-            let handover = HANDOVER[usize::from(machine.threads > 1)];
-            micro_tile.runs() * WALKED + tiles * handover / cell_steps.max(1.0)
+            let [alone, beside] = HANDOVER;
+            let handover = alone + beside * (threads - 1.0).max(0.0);
+            micro_tile.runs() * PLACED + tiles * handover / cell_steps.max(1.0)
         }
     };
     let begun = match machine.threads {
         0 | 1 => 0.0,
         _ => macro_tile.tiles(height) * BEGIN,
     };
-    let compute = compute_time(scheme, machine, micro_tile.length, runs) + walked + begun;
+    let compute = compute_time(scheme, machine, micro_tile.length, runs) + placed + begun;
     let footprint = macro_tile.footprint(height) * bytes;
     let layerwise = layerwise_elements(scheme) * bytes;
     let lines = line_elements(scheme) * bytes;

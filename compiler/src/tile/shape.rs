@@ -1,27 +1,29 @@
 //! Rows of whole tiles, walked once and used for every tile of the same shape.
 //!
 //! Without ends of the grid, two tiles that lie alike relative to the lattice are translates of each other. The rows of
-//! one of each kind are kept relative to an origin: the cell where the lower depths of two of its planes meet, rounded
+//! one of each kind are kept relative to an origin: the cell where the lower depths of some of its planes meet, rounded
 //! down. Rounding commutes with shifts by whole cells, so translates have the same rows relative to their origins.
-//! Parts beyond the ends are cut off when a shape is placed.
+//! Parts beyond the ends are cut off when a shape is placed. Along an axis that no plane cuts all tiles reach from end
+//! to end; there the origin is 0, and shapes have the ends of the grid.
 //!
-//! A folded axis is two sheets, on one of which positions count backwards. There a plane's form changes its sign along
-//! that axis and its depths shift by the ring, so a tile has a shape on each sheet.
+//! A folded axis is two sides, on one of which positions count backwards. There a plane's form changes its sign along
+//! that axis and its depths shift by the ring, so a tile has a shape on each sector.
 
 use super::sheets::SheetSet;
-use super::{Segment, Tile, TileProgram};
+use super::{Plane, Segment, Tile, TileProgram};
+use crate::distinct::distinct;
 use crate::lattice::{Axis, Interval, PerAxis, Region, div_floor};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Kinds of tiles that are kept, for each sheet.
+/// Kinds of tiles that are kept, for each sector.
 const MOST_SHAPES: usize = 64;
 /// Segments of a shape that are kept.
 const MOST_SEGMENTS: usize = 1 << 16;
 /// Elements of the longest vector.
 const LANES: i64 = 16;
-/// Farther from the origin than any tile reaches.
-const FAR: i64 = 1 << 24;
+/// Farther than any grid and any tile reach.
+const FAR: i64 = 1 << 32;
 
 /// The rows of one kind of tile.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub struct Shape {
     pub segments: Vec<Segment>,
     /// Where the segments of each stage begin, and the end of all.
     starts: Vec<usize>,
-    /// Encloses the segments along the outer and middle axes.
+    /// Encloses the segments.
     bounds: Region,
     /// Encloses the segments of each stage.
     stage_bounds: Vec<Region>,
@@ -42,7 +44,7 @@ impl Shape {
         &self.segments[self.starts[number as usize]..self.starts[number as usize + 1]]
     }
 
-    /// Encloses the segments of some stages along the outer and middle axes.
+    /// Encloses the segments of some stages.
     fn bounds_in(&self, stages: Interval) -> Region {
         let own = &self.stage_bounds[stages.lo as usize..stages.hi as usize];
         let none = PerAxis::splat(Interval::default());
@@ -55,86 +57,90 @@ impl Shape {
 #[derive(Debug)]
 pub struct Shapes {
     /// Empty where shapes cannot be used.
-    sheets: Vec<Sheet>,
-    /// A plane that cuts the inner axis.
-    across: Option<usize>,
+    sectors: Vec<Sector>,
 }
 
 /// A part of the grid in which positions along each axis count one way.
 #[derive(Debug)]
-struct Sheet {
-    /// The program on a grid without ends.
+struct Sector {
+    /// The sheet that it lies on; its index.
+    sheet: usize,
+    anchor: Anchor,
+    /// The program on a grid without ends along the axes that planes cut.
     open: TileProgram,
-    /// Per plane, from the program's depths to this sheet's.
+    /// Per plane, from the program's depths to this sector's.
     shift: Vec<i64>,
     /// Per stage and class, where it lives.
     regions: Vec<Vec<Region>>,
-    /// Where all classes of all stages live.
+    /// Where all classes of all stages live; everything along axes that no plane cuts.
     inner: Region,
-    /// Where some class of some stage lives.
+    /// Where some class of some stage lives; likewise.
     outer: Region,
+    /// All classes have the same ends along the inner axis.
+    even: bool,
     kept: BTreeMap<Vec<i64>, Option<Rc<Shape>>>,
 }
 
-/// The part of a tile that lies on one sheet.
+/// The part of a tile that lies on one sector.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub shape: Rc<Shape>,
     /// The cell that the shape's rows are relative to.
     pub origin: PerAxis<i64>,
-    /// Whether an end of the sheet cuts it along the outer and along the middle axis.
-    pub cut: [bool; 2],
-    /// By index.
+    /// Whether an end of the sector cuts it along an axis, so that some of its rows are cut or lack classes. Where all
+    /// classes have the same ends along the inner axis, [`Shapes::cut`] does that cut.
+    pub cut: PerAxis<bool>,
+    /// The index of its sheet.
     pub(super) sheet: usize,
+    /// The index of its sector.
+    sector: usize,
 }
 
 /// The cut of a part. Parts of the same shape with the same cut are translates of each other.
 pub type Cut = (usize, [Option<i64>; 2], i64);
 
 impl Part {
-    /// Whether no end of the sheet cuts it along the outer and middle axes.
+    /// Whether no end of the sector cuts it.
     pub fn whole(&self) -> bool {
-        self.cut == [false; 2]
+        self.cut == PerAxis::splat(false)
     }
 
-    /// The sheet, the origin along each axis along which the part is cut, and that along the inner axis.
+    /// The sector, the origin along the outer and middle axes as far as the part is cut there, and that along the inner
+    /// axis.
     pub fn alike(&self) -> Cut {
         let [outer, middle, inner] = self.origin.0;
-        let [x, y] = self.cut;
-        (self.sheet, [x.then_some(outer), y.then_some(middle)], inner)
+        let [x, y, _] = self.cut.0;
+        (
+            self.sector,
+            [x.then_some(outer), y.then_some(middle)],
+            inner,
+        )
     }
 }
 
 impl Shapes {
-    /// Shapes serve on grids with three axes where the inner axis is not both cut and folded and, if it is cut, all
-    /// updates have the same range there.
+    /// Shapes serve on all grids whose planes tell tiles along each axis that they cut.
     pub fn new(program: &TileProgram) -> Shapes {
-        let across = program.planes.iter().position(|p| p.form[Axis::INNER] != 0);
-        let ranges = || {
-            program
-                .stages
-                .iter()
-                .flatten()
-                .map(|c| c.region[Axis::INNER])
-        };
-        let alike = ranges().all(|r| Some(r) == ranges().next());
-        let usable = program.three_axes
-            && (across.is_none() || (alike && program.fold(Axis::INNER).is_none()))
-            && independent(program).is_some();
-        let mut sheets = Vec::new();
-        if usable {
+        let mut sectors = Vec::new();
+        if let Some(anchor) = Anchor::new(program) {
             let ways = |axis| match program.fold(axis) {
                 None => &[false][..],
                 Some(_) => &[false, true],
             };
+            let mut sheet = 0;
             for &outer in ways(Axis::OUTER) {
                 for &middle in ways(Axis::MIDDLE) {
-                    let far = PerAxis([outer, middle, false]);
-                    sheets.push(Sheet::new(program, far, across));
+                    // All rows of grids without a middle axis lie on its near side.
+                    let none = middle && !program.three_axes;
+                    for &inner in ways(Axis::INNER).iter().filter(|_| !none) {
+                        let far = PerAxis([outer, middle, inner]);
+                        sectors.push(Sector::new(program, anchor, far, sheet));
+                    }
+                    sheet += 1;
                 }
             }
         }
-        Shapes { sheets, across }
+        Shapes { sectors }
     }
 
     /// The parts of a tile on some sheets, into a list without any; `false`: it has to be walked.
@@ -145,42 +151,48 @@ impl Shapes {
         sheets: SheetSet,
         parts: &mut Vec<Part>,
     ) -> bool {
-        let across = self.across;
-        let all = self.sheets.iter_mut().enumerate();
-        for (index, sheet) in all.filter(|(index, _)| sheets >> index & 1 == 1) {
-            let Some((shape, origin)) = sheet.find(across, tile, numbers) else {
+        // Tiles without rows are of as many kinds as there are such tiles.
+        let (Some(first), false) = (self.sectors.first(), numbers.is_empty()) else {
+            return !self.sectors.is_empty();
+        };
+        if first.open.alive(tile, numbers).is_empty() {
+            return true;
+        }
+        let all = self.sectors.iter_mut().enumerate();
+        for (index, sector) in all.filter(|(_, sector)| sheets >> sector.sheet & 1 == 1) {
+            let Some((shape, origin)) = sector.find(tile, numbers) else {
                 parts.clear();
                 return false;
             };
-            let mut empty = shape.segments.is_empty();
-            let cut = [Axis::OUTER, Axis::MIDDLE].map(|axis| {
-                let bounds = moved(shape.bounds[axis], origin[axis]);
-                empty |= bounds.intersect(sheet.outer[axis]).is_empty();
-                bounds.intersect(sheet.inner[axis]) != bounds
-            });
-            if !empty {
-                parts.push(Part {
-                    shape,
-                    origin,
-                    cut,
-                    sheet: index,
-                });
+            let bounds = PerAxis::from_fn(|axis| moved(shape.bounds[axis], origin[axis]));
+            let beyond = |axis: &Axis| bounds[*axis].intersect(sector.outer[*axis]).is_empty();
+            if shape.segments.is_empty() || Axis::ALL.iter().any(beyond) {
+                continue;
             }
+            let mut cut = PerAxis::from_fn(|axis| !within(bounds[axis], sector.inner[axis]));
+            cut[Axis::INNER] &= !sector.even;
+            parts.push(Part {
+                shape,
+                origin,
+                cut,
+                sheet: sector.sheet,
+                sector: index,
+            });
         }
-        !self.sheets.is_empty()
+        true
     }
 
     /// A box along the outer and middle axes that has all rows of a part in some stages, counted from the time block's
     /// first.
     pub(super) fn bounds(&self, part: &Part, stages: Interval) -> Region {
-        let sheet = &self.sheets[part.sheet];
+        let sector = &self.sectors[part.sector];
         let own = part.shape.bounds_in(stages);
-        PerAxis::from_fn(|axis| moved(own[axis], part.origin[axis]).intersect(sheet.outer[axis]))
+        PerAxis::from_fn(|axis| moved(own[axis], part.origin[axis]).intersect(sector.outer[axis]))
     }
 
-    /// A range of the inner axis in a part of a tile, cut at the ends; may be empty.
+    /// A range of the inner axis in a part of a tile that is whole, cut at the ends; may be empty.
     pub fn cut(&self, part: &Part, range: Interval) -> Interval {
-        let inner = self.sheets[part.sheet].inner[Axis::INNER];
+        let inner = self.sectors[part.sector].inner[Axis::INNER];
         moved(range, part.origin[Axis::INNER]).intersect(inner)
     }
 
@@ -193,79 +205,150 @@ impl Shapes {
         first: i64,
         visit: &mut impl FnMut(&Segment),
     ) {
-        let sheet = &self.sheets[part.sheet];
+        let sector = &self.sectors[part.sector];
         let mut placed = *segment;
         placed.number += first;
-        for axis in [Axis::OUTER, Axis::MIDDLE] {
-            placed.rows[axis] = moved(segment.rows[axis], part.origin[axis]);
-        }
-        placed.rows[Axis::INNER] = self.cut(part, segment.rows[Axis::INNER]);
-        if placed.rows[Axis::INNER].is_empty() {
-            return;
-        }
-        let [x, y, _] = placed.rows.0;
-        let within = |axis: Axis| {
-            let own = placed.rows[axis];
-            own.intersect(sheet.inner[axis]) == own
-        };
-        if part.whole() || (within(Axis::OUTER) && within(Axis::MIDDLE)) {
+        placed.rows = PerAxis::from_fn(|axis| moved(segment.rows[axis], part.origin[axis]));
+        let rows = placed.rows;
+        if Axis::ALL.iter().all(|&a| within(rows[a], sector.inner[a])) {
             visit(&placed);
             return;
         }
-        let regions = &sheet.regions[segment.stage.index()];
-        // The rows left to a class.
-        let left = |class: usize| match segment.classes >> class & 1 == 1 {
-            true => {
-                let [outer, middle, _] = regions[class].0;
-                (x.intersect(outer), y.intersect(middle))
-            }
-            false => (Interval::default(), Interval::default()),
+        // The rows left to each class.
+        let classes = sector.regions[segment.stage.index()].iter().enumerate();
+        let own = classes.filter(|(class, _)| segment.classes >> class & 1 == 1);
+        let left = own.map(|(class, region)| {
+            let rows = PerAxis::from_fn(|axis| rows[axis].intersect(region[axis]));
+            (class, rows)
+        });
+        let left: Vec<(usize, Region)> = left.filter(|(_, rows)| !rows.is_empty()).collect();
+        // Segments are cut where a class begins or ends.
+        let pieces = |axis: Axis, left: &[(usize, Region)]| {
+            let ends = left
+                .iter()
+                .flat_map(|(_, rows)| [rows[axis].lo, rows[axis].hi]);
+            let ends = distinct(ends);
+            let pieces = ends.windows(2).map(|w| Interval::new(w[0], w[1]));
+            pieces.collect::<Vec<_>>()
         };
-        let some = |rows: (Interval, Interval)| !rows.0.is_empty() && !rows.1.is_empty();
-        // Segments are cut where a class ends: the next one begins at the least end above.
-        let next = |at: i64, of: &dyn Fn((Interval, Interval)) -> Interval| {
-            (0..regions.len())
-                .map(left)
-                .filter(|rows| some(*rows))
-                .flat_map(|rows| [of(rows).lo, of(rows).hi])
-                .filter(|end| *end > at)
-                .min()
+        let living = |axis: Axis, piece: Interval, left: &[(usize, Region)]| {
+            let left = left
+                .iter()
+                .filter(|(_, rows)| rows[axis].contains(piece.lo));
+            left.copied().collect::<Vec<_>>()
         };
-        let mut outer = Interval::new(x.lo, x.lo);
-        while let Some(end) = next(outer.lo, &|rows| rows.0) {
-            outer.hi = end;
-            let mut middle = Interval::new(y.lo, y.lo);
-            while let Some(end) = next(middle.lo, &|rows| rows.1) {
-                middle.hi = end;
-                placed.classes = 0;
-                for class in 0..regions.len() {
-                    let rows = left(class);
-                    if rows.0.contains(outer.lo) && rows.1.contains(middle.lo) {
-                        placed.classes |= 1 << class;
+        for outer in pieces(Axis::OUTER, &left) {
+            let left = living(Axis::OUTER, outer, &left);
+            for middle in pieces(Axis::MIDDLE, &left) {
+                let left = living(Axis::MIDDLE, middle, &left);
+                for inner in pieces(Axis::INNER, &left) {
+                    let left = living(Axis::INNER, inner, &left);
+                    placed.classes = left.iter().fold(0, |set, (class, _)| set | 1 << class);
+                    placed.rows = PerAxis([outer, middle, inner]);
+                    if placed.classes != 0 {
+                        visit(&placed);
                     }
                 }
-                if placed.classes != 0 {
-                    placed.rows[Axis::OUTER] = outer;
-                    placed.rows[Axis::MIDDLE] = middle;
-                    visit(&placed);
-                }
-                middle.lo = end;
             }
-            outer.lo = end;
         }
     }
+}
+
+/// The planes whose lower depths meet at a tile's origin.
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    plane: AnchorPlane,
+    /// A plane that cuts the inner axis.
+    across: Option<usize>,
+}
+
+/// The part of an anchor along the outer and middle axes.
+#[derive(Clone, Copy, Debug)]
+enum AnchorPlane {
+    /// No plane cuts these axes.
+    None,
+    /// All planes that cut these axes cut this one alone.
+    Along(Axis, usize),
+    /// Two planes whose forms are independent there.
+    Both([usize; 2]),
+}
+
+impl Anchor {
+    /// `None`: planes cut the outer and middle axes in one direction that is none of the two.
+    fn new(program: &TileProgram) -> Option<Anchor> {
+        let across = program.planes.iter().position(|p| p.form[Axis::INNER] != 0);
+        let forms = program.planes.iter().map(|plane| plane.form).enumerate();
+        // On two axes and on one all rows lie at index 0 of the middle axis, whether a form has that axis or not.
+        let forms = forms.map(|(plane, PerAxis([x, y, _]))| match program.three_axes {
+            true => (plane, x, y),
+            false => (plane, x, 0),
+        });
+        let mut cut = forms.filter(|(_, x, y)| (*x, *y) != (0, 0));
+        let both = independent(program).filter(|_| program.three_axes);
+        let plane = match (both, cut.next()) {
+            (Some(planes), _) => AnchorPlane::Both(planes),
+            (None, None) => AnchorPlane::None,
+            (None, Some((plane, _, 0))) => AnchorPlane::Along(Axis::OUTER, plane),
+            (None, Some((plane, 0, _))) => AnchorPlane::Along(Axis::MIDDLE, plane),
+            (None, Some(_)) => return None,
+        };
+        Some(Anchor { plane, across })
+    }
+
+    /// The axes that planes cut.
+    fn cuts(self, axis: Axis) -> bool {
+        match (axis, self.plane) {
+            (Axis::INNER, _) => self.across.is_some(),
+            (_, AnchorPlane::None) => false,
+            (_, AnchorPlane::Along(own, _)) => own == axis,
+            (_, AnchorPlane::Both(..)) => true,
+        }
+    }
+
+    /// The origin of a tile with these depths at its first stage.
+    fn origin(self, planes: &[Plane], depths: &[Interval]) -> PerAxis<i64> {
+        let mut origin = PerAxis::splat(0);
+        match self.plane {
+            AnchorPlane::None => {}
+            AnchorPlane::Along(axis, plane) => {
+                let form = planes[plane].form[axis];
+                origin[axis] = div_floor(-depths[plane].lo * form.signum(), 2 * form.abs());
+            }
+            AnchorPlane::Both([i, j]) => {
+                let form = |p: usize| (planes[p].form[Axis::OUTER], planes[p].form[Axis::MIDDLE]);
+                let ((a, b), (c, d)) = (form(i), form(j));
+                // -depth = form * 2 (x, y), solved by Cramer's rule.
+                let (p, q) = (-depths[i].lo, -depths[j].lo);
+                let det = a * d - b * c;
+                let sign = det.signum();
+                origin[Axis::OUTER] = div_floor(sign * (p * d - q * b), 2 * det.abs());
+                origin[Axis::MIDDLE] = div_floor(sign * (a * q - c * p), 2 * det.abs());
+            }
+        }
+        // Along the inner axis likewise, from one plane; a multiple of the longest vector keeps rows aligned.
+        if let Some(plane) = self.across {
+            let step = 2 * LANES * planes[plane].form[Axis::INNER];
+            let at = div_floor(-depths[plane].lo * step.signum(), step.abs());
+            origin[Axis::INNER] = LANES * at;
+        }
+        origin
+    }
+}
+
+fn within(range: Interval, bounds: Interval) -> bool {
+    range.intersect(bounds) == range
 }
 
 fn moved(range: Interval, by: i64) -> Interval {
     Interval::new(range.lo + by, range.hi + by)
 }
 
-impl Sheet {
-    /// The sheet on which positions count backwards along the `far` axes.
-    fn new(program: &TileProgram, far: PerAxis<bool>, across: Option<usize>) -> Sheet {
+impl Sector {
+    /// The sector on which positions count backwards along the `far` axes.
+    fn new(program: &TileProgram, anchor: Anchor, far: PerAxis<bool>, sheet: usize) -> Sector {
         let mut open = program.clone();
         let mut shift = vec![0; open.planes.len()];
-        for axis in [Axis::OUTER, Axis::MIDDLE] {
+        for axis in Axis::ALL {
             let fold = program.fold(axis);
             open.ring[axis] = None;
             let Some(fold) = fold else {
@@ -291,36 +374,36 @@ impl Sheet {
             .iter()
             .map(|classes| classes.iter().map(|c| c.region).collect())
             .collect();
-        let mut inner = PerAxis::splat(Interval::new(-FAR, FAR));
-        let mut outer = PerAxis::splat(Interval::default());
-        let axes = match across {
-            Some(_) => &Axis::ALL[..],
-            None => &[Axis::OUTER, Axis::MIDDLE],
-        };
-        for class in open.stages.iter_mut().flatten() {
-            for &axis in axes {
+        let ends = |region: &Region| region[Axis::INNER];
+        let mut all = regions.iter().flatten().map(ends);
+        let first = all.next();
+        let even = !anchor.cuts(Axis::INNER) || all.all(|range| Some(range) == first);
+        let everything = Interval::new(-FAR, FAR);
+        let mut inner = PerAxis::splat(everything);
+        let mut outer = PerAxis::splat(everything);
+        for axis in Axis::ALL.into_iter().filter(|axis| anchor.cuts(*axis)) {
+            outer[axis] = Interval::default();
+            for class in open.stages.iter_mut().flatten() {
                 inner[axis] = inner[axis].intersect(class.region[axis]);
                 outer[axis] = outer[axis].hull(class.region[axis]);
-                class.region[axis] = Interval::new(-FAR, FAR);
+                class.region[axis] = everything;
             }
         }
-        Sheet {
+        Sector {
+            sheet,
+            anchor,
             open,
             shift,
             regions,
             inner,
             outer,
+            even,
             kept: BTreeMap::new(),
         }
     }
 
-    /// The shape of a tile on this sheet, and its origin.
-    fn find(
-        &mut self,
-        across: Option<usize>,
-        tile: &Tile,
-        numbers: Interval,
-    ) -> Option<(Rc<Shape>, PerAxis<i64>)> {
+    /// The shape of a tile on this sector, and its origin.
+    fn find(&mut self, tile: &Tile, numbers: Interval) -> Option<(Rc<Shape>, PerAxis<i64>)> {
         let open = &self.open;
         // Depths at the time block's first stage.
         let mut depths = Vec::with_capacity(tile.depths.len());
@@ -328,51 +411,34 @@ impl Sheet {
             let by = shift - plane.slope * numbers.lo;
             depths.push(moved((*depth)?, by));
         }
-        let (i, j, det) = independent(open)?;
-        let form = |p: usize| {
-            (
-                open.planes[p].form[Axis::OUTER],
-                open.planes[p].form[Axis::MIDDLE],
-            )
-        };
-        let ((a, b), (c, d)) = (form(i), form(j));
-        // -depth = form * 2 (x, y), solved by Cramer's rule.
-        let (p, q) = (-depths[i].lo, -depths[j].lo);
-        let sign = det.signum();
-        let x = div_floor(sign * (p * d - q * b), 2 * det.abs());
-        let y = div_floor(sign * (a * q - c * p), 2 * det.abs());
-        // Along the inner axis likewise, from one plane; a multiple of the longest vector keeps rows aligned.
-        let z = across.map_or(0, |p| {
-            let step = 2 * LANES * open.planes[p].form[Axis::INNER];
-            LANES * div_floor(-depths[p].lo * step.signum(), step.abs())
-        });
-        let mut key = vec![numbers.len()];
+        let origin = self.anchor.origin(&open.planes, &depths);
+        let mut key = Vec::with_capacity(1 + 2 * depths.len());
+        key.push(numbers.len());
         for (plane, depth) in open.planes.iter().zip(&mut depths) {
-            let [a, b, c] = plane.form.0;
-            *depth = moved(*depth, 2 * (a * x + b * y + c * z));
+            let along = Axis::ALL.map(|axis| plane.form[axis] * origin[axis]);
+            *depth = moved(*depth, 2 * along.iter().sum::<i64>());
             key.extend([depth.lo, depth.hi]);
         }
-        if !self.kept.contains_key(&key) {
-            if self.kept.len() >= MOST_SHAPES {
-                return None;
-            }
-            let shape = walk_shape(open, &depths, numbers.len());
-            self.kept.insert(key.clone(), shape.map(Rc::new));
+        if let Some(shape) = self.kept.get(&key) {
+            return Some((shape.clone()?, origin));
         }
-        let shape = self.kept.get(&key)?.clone()?;
-        Some((shape, PerAxis([x, y, z])))
+        if self.kept.len() >= MOST_SHAPES {
+            return None;
+        }
+        let shape = walk_shape(open, &depths, numbers.len()).map(Rc::new);
+        self.kept.insert(key, shape.clone());
+        Some((shape?, origin))
     }
 }
 
-/// Two planes whose forms are independent along the outer and middle axes, and their determinant.
-fn independent(program: &TileProgram) -> Option<(usize, usize, i64)> {
+/// Two planes whose forms are independent along the outer and middle axes.
+fn independent(program: &TileProgram) -> Option<[usize; 2]> {
     let planes = &program.planes;
     for i in 0..planes.len() {
         for j in 0..i {
             let (p, q) = (planes[j].form, planes[i].form);
-            let det = p[Axis::OUTER] * q[Axis::MIDDLE] - p[Axis::MIDDLE] * q[Axis::OUTER];
-            if det != 0 {
-                return Some((j, i, det));
+            if p[Axis::OUTER] * q[Axis::MIDDLE] != p[Axis::MIDDLE] * q[Axis::OUTER] {
+                return Some([j, i]);
             }
         }
     }
@@ -387,7 +453,7 @@ fn walk_shape(open: &TileProgram, depths: &[Interval], stages: i64) -> Option<Sh
     let mut bounds: Region = PerAxis::splat(Interval::default());
     let mut stage_bounds = vec![bounds; stages as usize];
     open.walk(&tile, Interval::new(0, stages), &mut |segment| {
-        for axis in [Axis::OUTER, Axis::MIDDLE] {
+        for axis in Axis::ALL {
             for bounds in [&mut bounds, &mut stage_bounds[segment.number as usize]] {
                 bounds[axis] = bounds[axis].hull(segment.rows[axis]);
             }

@@ -143,7 +143,7 @@ impl TileProgram {
 
     /// The part of some stages beyond which a tile has no rows, as it lies between faces along which positions rise and
     /// faces along which they fall.
-    fn alive(&self, tile: &Tile, mut numbers: Interval) -> Interval {
+    pub(super) fn alive(&self, tile: &Tile, mut numbers: Interval) -> Interval {
         let cut = tile.depths.iter().enumerate();
         let cut = cut.filter_map(|(plane, depths)| Some((plane, (*depths)?)));
         for (plane, own) in cut.clone() {

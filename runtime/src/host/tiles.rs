@@ -28,6 +28,8 @@ type Stages = Rc<Vec<Vec<Batch>>>;
 
 /// Runs of cut parts that are kept.
 const MOST_CUT_RUNS: usize = 1 << 18;
+/// The memory of a batch, in runs.
+const BATCH: usize = 8;
 
 /// The batches of a part of a tile that ends of the grid cut.
 struct CutBatches {
@@ -119,7 +121,7 @@ impl ClassKernels {
             self.cut_runs = 0;
         }
         let batches = stages.iter().flatten();
-        self.cut_runs += batches.map(|batch| batch.runs.len()).sum::<usize>();
+        self.cut_runs += batches.map(|batch| BATCH + batch.runs.len()).sum::<usize>();
         let made = CutBatches {
             _shape: Rc::clone(&part.shape),
             origin,

@@ -3,6 +3,7 @@
 mod folds;
 mod leads;
 mod rules;
+mod shapes;
 mod strips;
 
 use super::*;

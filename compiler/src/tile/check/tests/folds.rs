@@ -112,7 +112,7 @@ struct FoldCounts {
 }
 
 /// An upper bound for the number of tiles of all levels.
-fn most_tiles(program: &TileProgram, steps: u64) -> u64 {
+pub(super) fn most_tiles(program: &TileProgram, steps: u64) -> u64 {
     let numbers = Interval::new(0, steps as i64 * program.stages_per_step());
     let cuts = program.levels.iter().flatten();
     let whole = program.whole();
@@ -234,7 +234,7 @@ fn spans_hold_all_events_of_a_tile() {
 
 /// On a large grid nearly all tiles have parts that run apart.
 #[test]
-fn most_tiles_of_large_grids_have_parts_that_run_apart() {
+pub(super) fn most_tiles_of_large_grids_have_parts_that_run_apart() {
     let mut scheme = maxwell(4, Precision::F32, [256, 256, 1]);
     for axis in [Axis::OUTER, Axis::MIDDLE] {
         scheme.grid.boundary[axis] = [Boundary::Periodic; 2];
