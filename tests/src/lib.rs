@@ -51,3 +51,24 @@ pub fn small_example(path: &Path) -> Source {
     }
     Source::new(source.name(), text)
 }
+
+/// Values that the boundary holds at 0 on planes, and reads of their images behind other sides.
+pub const HELD: &str = "
+scheme held {
+  axes x, y
+  param dt = 1
+  boundary hard: u odd
+  field u : scalar on nodes
+  field E : vector on edges
+  step {
+    E = [u[-3/2, 0], u[0, -3/2]]
+    u += 0.1 * (d(E.x, x) + d(E.y, y))
+  }
+}
+problem p {
+  scheme held
+  domain 5 x 6
+  boundary x: hard, y: hard
+  init u = 1 + x + y
+  steps 3
+}";

@@ -137,12 +137,14 @@ impl<T: Real> Fill<'_, T> {
         self.layout.row(id, time_levels - u64::from(age))
     }
 
-    /// Ghosts of all rows of a plane, whose values are there; of zeros too, as an odd ghost of 0 is -0.
+    /// Ghosts of all rows of a plane, whose values are there; of zeros too, as an odd ghost of 0 is -0. Zeros that the
+    /// boundary holds on a plane have no sign that a mirror could turn, so their ghosts stay as they are.
     fn ghosts_of(&self, x: i64) {
         for y in 0..self.layout.extent[Axis::MIDDLE] {
             for id in self.scheme.component_ids() {
                 let whole = self.scheme.extent(id);
-                if !whole[Axis::OUTER].contains(x) || !whole[Axis::MIDDLE].contains(y) {
+                let live = self.scheme.grid.live(self.scheme.component(id).position);
+                if !live[Axis::OUTER].contains(x) || !live[Axis::MIDDLE].contains(y) {
                     continue;
                 }
                 for age in 0..self.scheme.component(id).time_levels {

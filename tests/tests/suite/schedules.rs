@@ -22,6 +22,7 @@ use torre_compiler::tile::{PyramidProgram, Strips, lower};
 use torre_grammar::source::Source;
 use torre_runtime::host::{Calculation, Order, Progress};
 use torre_runtime::world::FileWorld;
+use torre_suite::HELD;
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, replacing, seeds};
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
@@ -266,6 +267,23 @@ problem p {
         };
         let resolved = load(&world, &source, &options).expect("no errors");
         compare_any(2, &resolved.scheme, &resolved.problem, Order::Layerwise);
+    }
+}
+
+/// A value that the boundary holds at 0 on a plane is +0 behind another mirror, too, where another odd value is negated.
+#[test]
+fn held_zeros_have_no_sign_behind_other_mirrors() {
+    let source = Source::new("held", HELD);
+    let world = FileWorld::beside(std::path::Path::new("."));
+    let resolved = load(&world, &source, &Options::default()).expect("no errors");
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    compare_any(0, scheme, problem, Order::Layerwise);
+    let frame = Frame::new(scheme, &cones(scheme));
+    let mut rng = Rng::new(0);
+    for seed in 0..4 {
+        let tiling = random_tiling(&mut rng, scheme, &frame);
+        let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
+        compare_any(seed, scheme, problem, Order::Tiles(&program));
     }
 }
 

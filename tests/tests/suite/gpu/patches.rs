@@ -15,6 +15,7 @@ use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Device, DeviceProgram,
 use torre_runtime::host::Calculation;
 use torre_runtime::run::{Company, Literal, Value, Watch, execute};
 use torre_runtime::world::FileWorld;
+use torre_suite::HELD;
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::{add_random_incident, random_problem, replacing};
 use torre_suite::small_example;
@@ -148,6 +149,35 @@ fn random_runs(
         tried > 5 && 3 * with_points > tried,
         "{tried} {with_points}"
     );
+}
+
+/// Layerwise and by pyramids.
+#[test]
+fn held_zeros_have_no_sign_behind_other_mirrors() {
+    let Some(library) = library() else { return };
+    let (world, source) = (FileWorld::beside(Path::new(".")), Source::new("held", HELD));
+    let resolved = load(&world, &source, &Options::default()).expect("no errors");
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let device = Interpreted::new();
+    let gpu = code::gpu_of(&device).expect("a GPU that is known");
+    let layout = code::kernels(scheme).expect("a small size").layout;
+    let mut rng = Rng::new(0);
+    for _ in 0..8 {
+        let shape = random_shape(&mut rng, scheme);
+        let same = super::compare_any(library, &device, scheme, problem, &NoFiles, shape, None);
+        assert_eq!(same, Ok(()));
+        let Some(program) = random_patches(&mut rng, scheme) else {
+            continue;
+        };
+        let compiled = CompiledPatches::new(library, scheme, &layout, program, gpu);
+        let blocks = CompiledBlocks::Patches(Box::new(compiled.expect("valid IR")));
+        let asked = Asked {
+            scheme,
+            problem,
+            files: &NoFiles,
+        };
+        assert_eq!(compare_any(library, &device, asked, shape, &blocks), Ok(()));
+    }
 }
 
 #[test]
