@@ -104,8 +104,8 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
         "triple": cpu.target.triple,
         "vector_bits": cpu.vector_bits,
         "llvm": library.version().to_string(),
-        "signature in zones": "void kernel(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi)",
-        "numbers of a run in zones": record_width(layout),
+        "signature_in_zones": "void kernel(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi)",
+        "numbers_of_a_run_in_zones": record_width(layout),
         "signature": "void kernel(void *base, const struct { int64_t offset, groups; } *runs, int64_t count, \
             int64_t lo, int64_t hi)",
         "layout": {
@@ -136,7 +136,7 @@ fn components(header: &Header<'_>) -> Vec<Value> {
                 "constant": format!("{}_{}", header.prefix, header.components[id.index()]),
                 "position": list(c.position.map(|h| h.as_f64())),
                 "time": c.time.as_f64(),
-                "time levels": c.time_levels,
+                "time_levels": c.time_levels,
                 "extent": list(scheme.extent(id).map(|i| i.hi)),
                 "first_row": set.layout.row(id, 0).0,
             })

@@ -467,7 +467,7 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
         (
             "sm_90",
             "torre(D=2,TH=8,G=2)",
-            "no levels of tiles",
+            "do not run tiles inside",
             "one level",
         ),
         (
@@ -482,7 +482,7 @@ fn schedules_that_a_gpu_cannot_run_are_refused() {
             "with three axes pyramids stay on the chip",
             "`torre(D = 2)`",
         ),
-        ("sm_90", "box(B=8)", "no boxes", "`torre(D = 2)`"),
+        ("sm_90", "box(B=8)", "do not run boxes", "`torre(D = 2)`"),
         ("sm_90", "torre(W=1,TH=8)", "so narrow", "`torre(D = 1)`"),
     ] {
         let plan = format!("plan {{0}} --backend cuda --target {target} --schedule {schedule}");

@@ -95,6 +95,18 @@ problem plane {
 }
 ";
 
+const LAYERS: &str = "
+use std::maxwell::maxwell_tm
+problem layers {
+  scheme   maxwell_tm { h = 1 }
+  domain   30 x 20
+  boundary x: cpml(4), y: pec
+  coef     eps = 2 + sin(x * y)
+  coef     mu = 2 + sin(x)
+  steps    20
+}
+";
+
 #[test]
 fn the_book_has_the_fields_of_all_reports() {
     let folder = tempfile::tempdir().unwrap();
@@ -158,6 +170,15 @@ fn the_book_has_the_fields_of_all_reports() {
     agree(&[&analysis], &of("analyze"), &all);
     let accuracy = fields(&section("reports.md", "analyze"), "field of `accuracy`");
     agree(&[&analysis["accuracy"]], &accuracy, &all);
+
+    let built = folder.path().join("built");
+    let layers = folder.path().join("layers");
+    std::fs::write(&layers, LAYERS).unwrap();
+    succeed("build {0} -o {1}", &[&layers, &built]);
+    let text = std::fs::read_to_string(built.join("layers.json")).unwrap();
+    let built: Value = serde_json::from_str(&text).unwrap();
+    assert!(!built["states"].as_array().unwrap().is_empty());
+    agree(&[&built], &of("build"), &all);
 
     let runs_report = report("run {0} --quiet --window {1}", &[&plane, &disk]);
     let elsewhere = ["blow_up", "planes", "spilled_bytes_of_thread", "timeline"];

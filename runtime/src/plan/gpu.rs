@@ -432,7 +432,7 @@ impl<'a> DevicePlanner<'a> {
             ..
         } = &self.planner;
         if tiling.levels.len() > 1 {
-            return Err(Refusal::Shape("levels of tiles inside of tiles"));
+            return Err(Refusal::Shape("tiles inside of tiles"));
         }
         let cuts_inner =
             |level: &Level| level.cuts.iter().any(|cut| cut.face.form[Axis::INNER] != 0);

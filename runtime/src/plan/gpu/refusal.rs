@@ -228,7 +228,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Shape(what) => write!(f, "GPUs run no {what}"),
+            Refusal::Shape(shape) => write!(f, "GPUs do not run {shape}"),
             Refusal::Tiles(reason) => reason.fmt(f),
             Refusal::Unfit(unfit) => unfit.fmt(f),
             Refusal::Far => f.write_str(
