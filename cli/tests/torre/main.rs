@@ -24,3 +24,4 @@ mod states;
 mod support;
 mod tutorial;
 mod usage;
+mod windows;

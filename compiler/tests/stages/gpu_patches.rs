@@ -340,6 +340,17 @@ fn slots_that_are_used_again_need_a_meeting() {
     assert!(message.contains("race"), "{message}");
 }
 
+/// The shape of tiles in space, of patches of 8 x 2 cells.
+fn in_space(threads: [i64; 3]) -> Shape {
+    Shape {
+        threads,
+        patch: [8, 2, 1],
+        coefs: CoefPlace::Registers,
+        reuses_slots: false,
+        blocks: 1,
+    }
+}
+
 /// Blocks that begin early wait before they read values, which the launch before may have stored: no load of them is
 /// one that an assembler may move up, as loads of what no launch changes are.
 #[test]
@@ -347,13 +358,7 @@ fn values_are_read_after_the_launch_before() {
     let Some(library) = library() else { return };
     let scheme = maxwell(2, Precision::F32, [9, 20, 10]);
     let layout = Layout::for_gpu(&scheme).expect("a small scheme");
-    let shape = Shape {
-        threads: [1, 8, 8],
-        patch: [8, 2, 1],
-        coefs: CoefPlace::Registers,
-        reuses_slots: false,
-        blocks: 1,
-    };
+    let shape = in_space([1, 8, 8]);
     let pyramid = Pyramid {
         height: 1,
         base: PerAxis([4, 10, 4].map(Some)),
@@ -429,13 +434,7 @@ fn tiles_in_space_far_from_ends_give_the_bits_of_rows() {
     for (order, precision, cells) in [(2, Precision::F32, 14), (2, Precision::F64, 13)] {
         let scheme = maxwell(order, precision, [cells; 3]);
         let layout = Layout::for_gpu(&scheme).expect("a small scheme");
-        let shape = Shape {
-            threads: [1, 4, 8],
-            patch: [8, 2, 1],
-            coefs: CoefPlace::Registers,
-            reuses_slots: false,
-            blocks: 1,
-        };
+        let shape = in_space([1, 4, 8]);
         let pyramid = Pyramid {
             height: 1,
             base: PerAxis([4, 4, 4].map(Some)),

@@ -270,7 +270,8 @@ problem p {
     }
 }
 
-/// A value that the boundary holds at 0 on a plane is +0 behind another mirror, too, where another odd value is negated.
+/// A value that the boundary holds at 0 on a plane is +0 behind another mirror, too, where other odd values are
+/// negated.
 #[test]
 fn held_zeros_have_no_sign_behind_other_mirrors() {
     let source = Source::new("held", HELD);

@@ -215,10 +215,11 @@ impl Context<'_> {
             .lines()
             .flat_map(|[i, l]| (0..pz).step_by(lanes as usize).map(move |j| [i, l, j]))
             .collect();
-        let together = if self.program.exchanges_each_round() {
-            1
-        } else {
-            2
+        // Where a tile exchanges after each step, conditions depend on the thread: the assembler makes no jumps then,
+        // and alternating pieces would cost 1 %.
+        let together = match self.program.exchanges_each_round() {
+            true => 1,
+            false => 2,
         };
         for pair in pieces.chunks(together) {
             let mut found_pieces = Vec::new();
@@ -259,9 +260,8 @@ impl Context<'_> {
                     foreign,
                 });
             }
-            // Rows of two pieces in turns: loads that follow each other have different conditions then. Where several
-            // have the same one the assembler makes a jump over them, and each waits for the loads before. It does not
-            // where conditions ask for the thread.
+            // The rows of two pieces alternate, so that successive loads have different conditions. For several loads
+            // with one condition the assembler makes a jump over them, and each waits for the loads before it.
             for (n, row) in held.iter().enumerate() {
                 for piece in &found_pieces {
                     let mut loaded = piece.foreign[n];

@@ -234,7 +234,7 @@ fn spans_hold_all_events_of_a_tile() {
 
 /// On a large grid nearly all tiles have parts that run apart.
 #[test]
-pub(super) fn most_tiles_of_large_grids_have_parts_that_run_apart() {
+fn most_tiles_of_large_grids_have_parts_that_run_apart() {
     let mut scheme = maxwell(4, Precision::F32, [256, 256, 1]);
     for axis in [Axis::OUTER, Axis::MIDDLE] {
         scheme.grid.boundary[axis] = [Boundary::Periodic; 2];

@@ -57,8 +57,8 @@ struct Counts {
     cut: usize,
     /// Parts that classes with different ends along the inner axis cut.
     uneven: usize,
-    /// Tiles with two parts of one sheet, on both sides of a folded inner axis.
-    around: usize,
+    /// Tiles with parts on both sides of the fold of the inner axis.
+    on_both_sides: usize,
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn shapes_have_the_rows_of_walks_on_one_axis_and_two() {
             counts.cut += parts.len() - whole;
             counts.uneven += parts.iter().filter(|part| part.cut[Axis::INNER]).count();
             let both = parts.windows(2).any(|p| p[0].sheet == p[1].sheet);
-            counts.around += usize::from(both);
+            counts.on_both_sides += usize::from(both);
         };
         for strip in 0..strips.len() {
             let numbers = strips.time_blocks[strips.time_block(strip)].numbers;
@@ -125,7 +125,7 @@ fn shapes_have_the_rows_of_walks_on_one_axis_and_two() {
         whole,
         cut,
         uneven,
-        around,
+        on_both_sides,
     } = counts;
     // Small tiles with pitches that are no whole numbers are of more kinds than are kept, and are walked.
     assert!(
@@ -133,5 +133,8 @@ fn shapes_have_the_rows_of_walks_on_one_axis_and_two() {
         "{placed:?}, {walked:?} walked"
     );
     assert!(whole > 1000 && cut > 1000, "{whole} {cut}");
-    assert!(uneven > 100 && around > 100, "{uneven} {around}");
+    assert!(
+        uneven > 100 && on_both_sides > 100,
+        "{uneven} {on_both_sides}"
+    );
 }

@@ -1,0 +1,310 @@
+//! Plans of windows and of several GPUs on the command line, without any GPU.
+
+use crate::gpu::QUIET;
+use crate::support::*;
+
+/// A domain that is five times as large as the memory that is allowed.
+#[test]
+fn windows_are_planned_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let schedule = "--schedule torre(D=2,TH=16)";
+    let large = "--set domain=2400x600x128";
+    let plan = |more: &str| {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
+        succeed(&plan, &[&file])
+    };
+    assert!(!plan("").contains("  window "));
+    assert!(plan("--window device").contains("time blocks, in groups of 48 planes\n"));
+    for more in ["--memory 1.2GB", "--window host --memory 1.2GB"] {
+        let text = plan(more);
+        assert!(
+            text.contains("  window ") && text.contains("  passes "),
+            "{text}"
+        );
+    }
+    let report = plan("--memory 1.2GB --in-flight 3 --report json");
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let window = &report["window"];
+    assert_eq!(window["steps_of_a_pass"], 48);
+    let [places, least, planes] =
+        ["buffer_planes", "least_planes", "planes"].map(|key| window[key].as_i64().unwrap());
+    assert!(least <= places && 5 * places < 2 * planes, "{window}");
+    assert!(
+        window["device_memory_bytes"].as_u64().unwrap() <= 1_200_000_000,
+        "{window}"
+    );
+    // Problems for which there can be no window.
+    let refused = |more: &str| {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
+        fail(1, &plan, &[&file])
+    };
+    let error = refused("--memory 50MB");
+    assert!(
+        error.contains("E0853") && error.contains("least calculation window"),
+        "{error}"
+    );
+    let layerwise =
+        format!("plan {{0}} --backend cuda --target sm_90 --schedule layerwise {large}");
+    let error = fail(1, &format!("{layerwise} --memory 1.2GB"), &[&file]);
+    assert!(
+        error.contains("E0853") && error.contains("by towers only"),
+        "{error}"
+    );
+    refused("--memory 1.2GB --window none");
+    // Where the model chooses, and there are no towers to choose from, the message does not name its choice.
+    for (more, hint) in [
+        ("--window host", "only schemes with three axes have towers"),
+        ("--window slabs", "only schemes with three axes have towers"),
+        ("--devices 0,1", "use one GPU"),
+    ] {
+        let plan = format!("plan examples/02-wave2d.torre --backend cuda --target sm_90 {more}");
+        let error = fail(1, &plan, &[]);
+        assert!(error.contains("cannot run `auto`: "), "{error}");
+        assert!(error.contains(hint), "{error}");
+        let error = fail(1, &format!("{plan} --schedule pyramid(B=16,TH=4)"), &[]);
+        assert!(
+            error.contains("cannot run `pyramid(B = 16, TH = 4"),
+            "{error}"
+        );
+    }
+    // A window over the host's memory goes around the first axis, one over the device's does not.
+    std::fs::write(&file, QUIET.replace("x: pec", "x: periodic")).unwrap();
+    let around = plan("--memory 1.2GB");
+    assert!(
+        around.contains("  window ") && around.contains("  passes "),
+        "{around}"
+    );
+    let error = refused("--window device");
+    assert!(
+        error.contains("E0853") && error.contains("goes around the first axis"),
+        "{error}"
+    );
+    // Over files, too, with several GPUs; planes that a GPU has twice are written once.
+    let over = |devices: &str| plan(&format!("--memory 1.2GB --window ./files {devices}"));
+    let written = |text: &str| {
+        let line = text.lines().find(|line| line.contains("  files "));
+        line.expect("files").to_owned()
+    };
+    let [one, two] = ["", "--devices 0,1"].map(|devices| written(&over(devices)));
+    assert!(
+        one.contains(" written in a run") && one != two,
+        "{one} {two}"
+    );
+}
+
+/// Overlapped slabs of a domain five times as large as the memory that is allowed: bytes copied, cell-steps computed,
+/// and their operations after a check.
+#[test]
+fn slabs_are_planned_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let schedule = "--schedule torre(D=2,TH=8) --columns 8";
+    let large = "--set domain=2400x600x128 --memory 3GB";
+    let plan = |window: &str, more: &str| {
+        let window = window.replace(' ', "");
+        format!(
+            "plan {{0}} --backend cuda --target sm_90 {schedule} {large} --window {window} {more}"
+        )
+    };
+    let text = succeed(&plan("slabs", ""), &[&file]);
+    for line in [
+        "  slabs ",
+        "  passes ",
+        "  copied ",
+        "  computed ",
+        "; transfers allow ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let report = |window: &str| {
+        let text = succeed(&plan(window, "--report json"), &[&file]);
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        report["window"].clone()
+    };
+    let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
+    let chosen = report("slabs");
+    assert!(number(&chosen, "device_memory_bytes") <= 3e9, "{chosen}");
+    let heights = [8, 16, 32, 48].map(|height| report(&format!("slabs(height = {height})")));
+    for (of, steps) in heights.iter().zip([8, 16, 32, 48]) {
+        assert_eq!(of["steps_of_a_pass"], steps);
+        assert!(
+            number(of, "predicted_gcells_per_s")
+                <= 1.0001 * number(&chosen, "predicted_gcells_per_s"),
+            "{of} {chosen}"
+        );
+    }
+    // Higher passes copy less in a step, and compute more.
+    for [low, high] in [0, 1, 2].map(|n| [&heights[n], &heights[n + 1]]) {
+        let computed = "computed_per_cell_step";
+        assert!(number(low, computed) < number(high, computed));
+        assert!(number(low, "planes_of_a_base") > number(high, "planes_of_a_base"));
+        let stored = "copied_bytes_each_way";
+        assert!(number(low, stored) > number(high, stored));
+    }
+    for (window, reason) in [
+        ("slabs(height = 12)", "whole time blocks"),
+        ("slabs(base = 40, height = 32)", "too narrow"),
+        (
+            "slabs(base = 1200, height = 16)",
+            "buffers of two slabs take",
+        ),
+        ("slabs(height = 400)", "buffers of two slabs take"),
+    ] {
+        let error = fail(1, &plan(window, ""), &[&file]);
+        assert!(error.contains("E0853") && error.contains(reason), "{error}");
+        assert!(error.contains("help: "), "{error}");
+    }
+    // The same over files.
+    let over = plan("{1}", "");
+    let text = succeed(
+        &over,
+        &[file.as_path(), std::path::Path::new("slabs in ./files")],
+    );
+    assert!(
+        text.contains("  slabs ") && text.contains("  files ") && text.contains("  expected "),
+        "{text}"
+    );
+    let two = plan("slabs", "--devices 0,1");
+    let text = succeed(&two, &[&file]);
+    assert!(text.contains("2 take slabs in turns"), "{text}");
+    let over = plan("{1}", "--devices 0,1");
+    let slabs = std::path::Path::new("slabs in ./files");
+    let error = fail(1, &over, &[file.as_path(), slabs]);
+    assert!(
+        error.contains("E0853") && error.contains("one GPU"),
+        "{error}"
+    );
+    let emit = format!(
+        "emit {{0}} --stage pipeline --target sm_90 {schedule} --set domain=400x48x8 --window slabs(base=120,height=16)"
+    );
+    let text = succeed(&emit, &[&file]);
+    for line in [
+        ", 2 time blocks in flight\n",
+        "\npass 1 slab ",
+        "  block 1: 8 steps, groups ",
+        "  loads     load ",
+        "  stores    store ",
+        "  blocks 1  run block 1 group ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    std::fs::write(&file, QUIET.replace("x: pec", "x: periodic")).unwrap();
+    let error = fail(1, &plan("slabs", ""), &[&file]);
+    assert!(
+        error.contains("E0853") && error.contains("around the first axis"),
+        "{error}"
+    );
+}
+
+/// Stripes, messages and rates of several GPUs, and their launches.
+#[test]
+fn several_devices_are_planned_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let schedule = "--schedule torre(D=2,TH=8) --target sm_90";
+    let plan = |devices: &str, more: &str| {
+        format!(
+            "plan {{0}} --backend cuda {schedule} --set domain=600x900x64 --devices {devices} {more}"
+        )
+    };
+    let text = succeed(&plan("0,1,2", ""), &[&file]);
+    for line in [
+        "  in flight        4 time blocks",
+        "  devices          3 with ",
+        "  expected ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let report = |devices: &str| {
+        let text = succeed(&plan(devices, "--report json"), &[&file]);
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        report["window"].clone()
+    };
+    let [two, three] = ["0,1", "0,1,2"].map(report);
+    let number = |of: &serde_json::Value, key: &str| of[key].as_f64().unwrap();
+    assert_eq!(three["rows_of_devices"].as_array().unwrap().len(), 3);
+    assert!(number(&three, "device_memory_bytes") < number(&two, "device_memory_bytes"));
+    assert!(number(&three, "predicted_gcells_per_s") > number(&two, "predicted_gcells_per_s"));
+    for (more, reason) in [
+        ("--window none", "hold all values together"),
+        ("--window device --memory 50MB", "a stripe takes"),
+        ("--columns 512", "too narrow for several devices"),
+    ] {
+        let error = fail(1, &plan("0,1,2", more), &[&file]);
+        assert!(error.contains("E0853") && error.contains(reason), "{error}");
+    }
+    // Where stripes do not fit, a window goes over the host's memory.
+    for more in ["--window host", "--memory 290MB"] {
+        let text = succeed(&plan("0,1,2", more), &[&file]);
+        assert!(
+            text.contains("  devices          3 take passes in turns\n"),
+            "{text}"
+        );
+    }
+    let emit = format!(
+        "emit {{0}} --stage pipeline {schedule} --set domain=400x48x8 --devices 0,1 --window host --memory 20MB \
+         --columns 4 --in-flight 2"
+    );
+    let text = succeed(&emit, &[&file]);
+    for line in [
+        " on each of 2 devices, which take passes in turns\n",
+        "  device 1 loads load ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    let emit = format!(
+        "emit {{0}} --stage pipeline {schedule} --set domain=90x120x8 --devices 0,1 --columns 2 --in-flight 2"
+    );
+    let text = succeed(&emit, &[&file]);
+    for line in [
+        "device 0: rows ",
+        "  device 1 blocks 1  run block 1 launch ",
+        "  device 0 up 0      send planes ",
+        " to device 1  after ",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    // Stripes do not go around the first two axes; devices that take passes in turns do.
+    for axis in ["x", "y"] {
+        let ring = QUIET.replace(&format!("{axis}: pec"), &format!("{axis}: periodic"));
+        std::fs::write(&file, ring).unwrap();
+        let text = succeed(&plan("0,1", ""), &[&file]);
+        assert!(
+            text.contains("  devices          2 take passes in turns\n"),
+            "{text}"
+        );
+        let error = fail(1, &plan("0,1", "--window device"), &[&file]);
+        assert!(
+            error.contains("E0853") && error.contains("may be periodic"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn pipelines_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let text = succeed(
+        "emit {0} --stage pipeline --target sm_90 --schedule torre(D=2,TH=16) --window host --memory 60MB --in-flight \
+         2 --columns 8 --set domain=600x48x64",
+        &[&file],
+    );
+    for line in [
+        ", 2 time blocks in flight\n",
+        "\npass 1\n",
+        "  block 1: 16 steps, groups ",
+        ", behind block 0 by 2 groups\n",
+        "  loads     load ",
+        "  stores    store ",
+        "  blocks 1  run block 1 group ",
+        " planes, which go around, 1 groups loaded ahead\n",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
