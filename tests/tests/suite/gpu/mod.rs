@@ -137,7 +137,7 @@ fn look_at_planes<T: Value>(
         for y in rows.lo..rows.hi {
             let of = |from: &dyn Simulation<T>| -> Vec<u64> {
                 let row = from.row(id, 0, planes.lo, y).iter();
-                row.map(|v| Real::to_f64(*v).to_bits()).collect()
+                row.map(|v| Real::bits(*v)).collect()
             };
             if of(run) != of(check) {
                 return Err(format!("row {y} of {id:?} differs\n{scheme}"));

@@ -177,7 +177,8 @@ impl StageZone {
         let layout = layout_of(context, zone);
         let rows = context.towers().alignments[context.alignment].rows();
         let axis = choosing(&layout.boxes, rows);
-        let boxes = sorted(&layout.boxes, axis.unwrap_or(Axis::OUTER));
+        // Rows that look at all boxes count from the first one as the layout has them.
+        let boxes = axis.map_or_else(|| layout.boxes.clone(), |axis| sorted(&layout.boxes, axis));
         // Where a box begins to be the one that counts.
         let mut later = Vec::new();
         for pair in boxes.windows(2) {
