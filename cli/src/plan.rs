@@ -52,7 +52,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     }
     if args.how.target != TargetChoice::Host {
         return Err(Failure::usage(
-            "`--target` goes with `--backend cuda`: for processors, plans are made where the rates were measured",
+            "`--target` names a GPU here, such as `sm_90`: for processors, plans are made where the rates were measured",
         ));
     }
     let threads = args.threads.map_or_else(threads::available, |n| n as usize);

@@ -112,13 +112,14 @@ impl How {
         self.devices.as_ref().map_or(&[0], |d| d.numbers())
     }
 
-    /// Where the calculation may go. A user who names a device or a number of threads has chosen.
+    /// Where the calculation may go. A user who names a device, a target or a number of threads has chosen.
     pub fn target(&self, threads: Option<u32>) -> Result<Target, Failure> {
         match (self.backend, &self.devices) {
             (BackendArg::Cuda, _) | (BackendArg::Auto, Some(_)) => Ok(Target::Gpu),
             (_, Some(_)) => Err(Failure::usage(
                 "`--devices` goes with `--backend cuda` or `auto`",
             )),
+            (BackendArg::Auto, None) if device::is_gpu(&self.target) => Ok(Target::Gpu),
             (BackendArg::Auto, None) if threads.is_none() && self.target == TargetChoice::Host => {
                 Ok(Target::Either)
             }
@@ -290,6 +291,7 @@ mod tests {
             ("", Some(Target::Either)),
             ("--threads 2", Some(Target::Processor)),
             ("--target x86-64-v3", Some(Target::Processor)),
+            ("--target sm_90", Some(Target::Gpu)),
             ("--backend llvm", Some(Target::Processor)),
             ("--backend reference", Some(Target::Processor)),
             ("--backend cuda", Some(Target::Gpu)),

@@ -83,6 +83,10 @@ const AUTO: &str = "auto";
 /// Schedules for which a window is planned.
 const CONSIDERED: usize = 8;
 
+/// The expected rate of a window with another schedule than the best one for all values on the GPU, relative to that of
+/// the best window with that one, from which on the other schedule is taken.
+const WORTHWHILE: f64 = 1.01;
+
 /// The data of the decision.
 pub struct Question<'a> {
     pub holding: &'a Holding,
@@ -161,7 +165,7 @@ impl Question<'_> {
             let held = resident.map_err(|r| refused(planner.refused(name, r)))?;
             return Ok(Some(Held::All(held)));
         }
-        // Transfers bound a window, too, so another schedule may be the best one.
+        // Transfers bound a window, too, so another schedule may be the best one, by more than expectations can tell.
         let mut best = planned(&planner, plan, wanted, asked(plan));
         let rate = |window: &Result<WindowPlan, Refusal>| {
             window.as_ref().map_or(0.0, |window| window.rate.weighed)
@@ -177,6 +181,7 @@ impl Question<'_> {
         let others = by_towers.take(CONSIDERED);
         let others = others.filter(|choice| choice.schedule != plan.choice.schedule);
         let others = others.filter_map(|choice| planner.plan(choice.clone()).ok());
+        let least = rate(&best) * WORTHWHILE;
         let mut others: Vec<_> = others.map(|other| (bound(&other), other)).collect();
         others.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (bound, other) in others {
@@ -186,7 +191,7 @@ impl Question<'_> {
             let window = planned(&planner, &other, wanted, asked(&other));
             let better = match (&window, &best) {
                 (Err(other), Err(refusal)) => plan.towers.is_none() || takes_less(other, refusal),
-                _ => rate(&window) > rate(&best),
+                _ => rate(&window) > rate(&best).max(least),
             };
             if better {
                 best = window;

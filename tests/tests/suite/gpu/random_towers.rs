@@ -9,7 +9,8 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
 
 #[test]
 fn more_random_problems_by_towers_give_the_bits_of_the_reference() {
-    random_problems_by_towers(seeds().skip(1).step_by(2));
+    // In the last one a zone has a box over the whole grid behind a small one.
+    random_problems_by_towers(seeds().skip(1).step_by(2).chain([199]));
 }
 
 /// Twice a slope with which towers come back to the lattice soon.
