@@ -227,9 +227,7 @@ impl<'a> Subject<'a> {
         let asked = Wish::of_user()? == Wish::Timed;
         let gaps = self.trial.gaps();
         let timing = TIMING * gaps.len() as f64;
-        // Launches of stripes, timed one after the other, foretell little of a run that has several in flight.
-        let foretells = self.trial.stripes.is_none();
-        let pays = foretells && self.computer.is_some() && PART * seconds >= timing;
+        let pays = self.computer.is_some() && PART * seconds >= timing;
         let more = room.needed / TABLES;
         let fits = self.trial.bytes().is_ok_and(|own| own + more <= room.free);
         if !(asked || pays) {
