@@ -7,6 +7,7 @@
 //! volume_source, wave_slots            sources that interior periods run, and slots for their waves
 //! block                                a block of threads: lines, shared rows, roles of warps
 //! boundary                             the rows of periods that ends of the grid cut
+//! end_zeros                            zeros beyond the ends of rows that rows in shared memory bring
 //! order, program                       row operations in their order: a `TowerProgram`
 //! print, verify, interp                the program as text, its rules, and its values without code for a GPU
 //!
@@ -22,6 +23,7 @@ mod allocate;
 pub mod block;
 mod boundary;
 mod bounds;
+mod end_zeros;
 mod geometry;
 mod group;
 mod group_box;

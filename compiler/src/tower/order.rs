@@ -5,6 +5,7 @@
 //! rows behind it: values that amendments fetch when a stage begins take as long to arrive as some rows take.
 
 use super::allocate::{Allocation, StageAllocation};
+use super::end_zeros::EndZeros;
 use super::group::Group;
 use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
@@ -44,6 +45,7 @@ pub(super) struct Context<'a> {
     pub copies: bool,
     /// Coefficients of zones that are in shared memory.
     pub coefs: &'a ZoneCoefs,
+    pub end_zeros: EndZeros,
     /// All updates need the old values of the rows that they write, in every variant.
     pub keeps: bool,
 }
@@ -187,15 +189,23 @@ impl Order<'_> {
             if matches!(own, Operand::Entering { .. }) {
                 ops.push(RowOp::Keep(own));
             }
-            ops.push(RowOp::Publish {
-                row: copy.row,
-                shared: copy.shared,
-            });
+            ops.push(self.publish(copy.row, copy.shared));
         }
         for row in &allocation.wanted {
             ops.push(RowOp::Keep(self.own(allocation, *row)));
         }
         self.with_fetches(stage, ops)
+    }
+
+    fn publish(&self, row: RowRef, shared: usize) -> RowOp {
+        let Context {
+            layout, end_zeros, ..
+        } = self.context;
+        RowOp::Publish {
+            row,
+            shared,
+            zeros: end_zeros.places(layout, row.row, shared),
+        }
     }
 
     /// The same operations, with values that amendments need from memory fetched some rows ahead. Where steps have one
@@ -559,10 +569,7 @@ impl Order<'_> {
         };
         ops.push(RowOp::Commit(row));
         if let Some(&shared) = allocation.publish.get(&target) {
-            ops.push(RowOp::Publish {
-                row: target,
-                shared,
-            });
+            ops.push(self.publish(target, shared));
         }
         if let Some(&before) = allocation.leaving.get(&target) {
             ops.push(RowOp::Store {

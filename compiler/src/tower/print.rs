@@ -200,8 +200,10 @@ impl Printed<'_> {
                 RowOp::Commit(row) => {
                     writeln!(f, "commit  {}", self.rows(at, row.update, &[*row]))?;
                 }
-                RowOp::Publish { row, shared } => {
-                    writeln!(f, "publish {} -> s{shared}", self.row(*row))?;
+                RowOp::Publish { row, shared, zeros } => {
+                    let zeros = zeros.iter().map(|place| format!(", 0 at {place}"));
+                    let zeros: String = zeros.collect();
+                    writeln!(f, "publish {} -> s{shared}{zeros}", self.row(*row))?;
                 }
                 RowOp::Store { row, .. } => writeln!(f, "store   {}", self.row(*row))?,
                 RowOp::Keep(operand) => writeln!(f, "keep    {}", self.operand(operand))?,

@@ -16,6 +16,7 @@
 use super::allocate::{Allocation, Carried, SharedCopy};
 use super::block::{Block, Misfit, Options, boundary_rows};
 use super::boundary::BoundaryRows;
+use super::end_zeros::EndZeros;
 use super::group_box::GroupBox;
 use super::order;
 use super::residency::{RowRef, RowUpdate};
@@ -99,7 +100,12 @@ pub enum RowOp {
     /// The new value is final. Rows that an end of the grid cuts off keep their old one.
     Commit(RowUpdate),
     /// Writes a row from registers to a shared row, with its ghosts along the inner axis.
-    Publish { row: RowRef, shared: usize },
+    Publish {
+        row: RowRef,
+        shared: usize,
+        /// Indices beyond the ends of the row at which it is 0, and other rows of the shared row have values.
+        zeros: Vec<i64>,
+    },
     /// Writes a row from registers to memory. It was first written `before` stages before.
     Store { row: RowRef, before: i64 },
     /// Brings the thread's own value of a shared row to a register, if it is not there, for later stages.
@@ -279,6 +285,7 @@ impl AllocatedTowers {
             sources: &sources,
             copies: block.slots.is_some(),
             coefs: &block.coefs,
+            end_zeros: EndZeros::of(scheme, layout, &allocations),
             // Threads of a z block that have no part in an update keep the old value.
             keeps: block.lines.z_blocks().is_some(),
         };

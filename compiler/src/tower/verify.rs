@@ -20,12 +20,14 @@
 //!     amendment reads the old value of its own row.
 //! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no
 //!     two rows have the same slot, a period has two stages, and the block has all these slots.
+//! 12. A published row brings its zeros beyond the ends of lines where other rows of the shared row leave values.
 //!
 //! The check runs one period with values that have names instead of numbers: a period begins in any state that
 //! satisfies rule 7, so that it ends in such a state shows the rest by induction.
 
 mod amend;
 mod slots;
+mod zeros;
 
 use super::allocate::Allocation;
 use super::block::ZBlocks;
@@ -81,6 +83,7 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
     if let Some(z_blocks) = program.block.lines.z_blocks() {
         check_lean(scheme, z_blocks)?;
     }
+    zeros::check(scheme, layout, program)?;
     for (alignment, period) in program.periods.iter().enumerate() {
         check_boundary(scheme, program, alignment)?;
         let variants = &program.towers.variants.all;
@@ -364,7 +367,7 @@ impl Check<'_> {
                 state.open.remove(&target);
                 state.old.remove(&target);
             }
-            RowOp::Publish { row, shared } => {
+            RowOp::Publish { row, shared, .. } => {
                 let value = self.register(number, state, *row)?;
                 let held = Held {
                     row: *row,

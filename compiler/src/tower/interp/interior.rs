@@ -241,13 +241,16 @@ impl<T: Real> TowerInterp<'_, T> {
                 copied,
             } => self.inject(*update, rows, copied.as_deref(), lane, volumes)?,
             RowOp::Commit(row) => self.commit(row, lane),
-            RowOp::Publish { row, shared } => {
+            RowOp::Publish { row, shared, zeros } => {
                 let line = lane.register(*row)?.clone();
                 if let Some(id) = self.layout.component_of(row.row) {
                     // Other lanes see it when the stage is over; until then they may or may not find it.
                     let unknown = self.line();
                     let mut published = std::mem::replace(&mut lane.shared[*shared], unknown);
                     self.publish(id, &line, &mut published);
+                    for place in zeros {
+                        published.set(*place, Some(T::default()));
+                    }
                     lane.published.push((*shared, published));
                 }
             }

@@ -160,6 +160,23 @@ impl Context<'_> {
         self.write_whole(k, lane, target, value, |k, ends| k.offset(ends.own, by));
     }
 
+    /// Writes zeros to a shared row at some indices beyond its ends, by the thread beside each end.
+    pub fn write_zeros(&self, k: &mut Kernel<'_>, lane: &Lane, target: Target<'_>, places: &[i64]) {
+        let extent = self.scheme.extent(target.component)[Axis::INNER];
+        let bytes = self.real.bytes();
+        for place in places {
+            let near = (*place).clamp(extent.lo, extent.hi - 1);
+            // There is no register to keep the condition in.
+            let thread = k.again(lane.thread);
+            let is_near = k.compare(IntCmp::Eq, thread, Operand::i32(near as i32));
+            k.when(is_near, |k| {
+                let zero = Operand::real(self.real, 0f64.to_bits());
+                let to = k.offset(target.to, self.bytes(place - near));
+                k.store(zero, to, bytes, Access::Plain);
+            });
+        }
+    }
+
     /// Writes a value to a row in memory, with its ghost along the inner axis if memory holds that.
     pub fn store(&self, k: &mut Kernel<'_>, lane: &Lane, target: Target<'_>, value: Operand) {
         if self.ghosts().is_some() {

@@ -345,7 +345,7 @@ impl Stage<'_, '_> {
                 self.values.extend(targets.into_iter().zip(values));
             }
             RowOp::Commit(row) => self.commit(k, row),
-            RowOp::Publish { row, shared } => self.publish(k, *row, *shared),
+            RowOp::Publish { row, shared, zeros } => self.publish(k, *row, *shared, zeros),
             RowOp::Store { row, before } => self.store(k, *row, *before),
             RowOp::Keep(operand) => {
                 self.value(k, *operand);
@@ -534,7 +534,8 @@ impl Stage<'_, '_> {
         self.values.insert(target, value);
     }
 
-    fn publish(&mut self, k: &mut Kernel<'_>, row: RowRef, shared: usize) {
+    /// `zeros`: indices beyond the ends of the row at which it is 0.
+    fn publish(&mut self, k: &mut Kernel<'_>, row: RowRef, shared: usize, zeros: &[i64]) {
         let Worker {
             context,
             lane,
@@ -552,6 +553,7 @@ impl Stage<'_, '_> {
             _ => {
                 let target = self.worker.target(component, to);
                 context.write_shared(k, lane, target, shared, value);
+                context.write_zeros(k, lane, target, zeros);
             }
         }
         if self.across.is_none() {
