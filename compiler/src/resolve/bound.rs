@@ -86,15 +86,18 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The grid, once the parameters are known.
+    /// The grid, once the parameters are known. The inner result is that of its sides: sides of zeros stand in for wrong
+    /// ones, so that the rest of the problem is checked, too. Sides with arguments give names to values, which nothing
+    /// stands in for.
     pub fn place_grid(
         &mut self,
         scope: &Scope,
         problem: &ast::Problem,
         settings: &Settings,
-    ) -> Outcome<()> {
+    ) -> Outcome<Outcome<()>> {
         let mut boundary = PerAxis::splat([Boundary::Zero; 2]);
         let mut failed = false;
+        let mut sides = Ok(());
         for stmt in &problem.body {
             match &stmt.kind.node {
                 // The command line replaces its value, but it is checked all the same.
@@ -104,7 +107,9 @@ impl Resolver<'_> {
                     }
                 }
                 ProblemStmt::Boundary(clauses) => {
-                    failed |= self.boundaries(scope, clauses, &mut boundary).is_err();
+                    let stated = self.boundaries(scope, clauses, &mut boundary);
+                    failed |= stated.is_err() && clauses.iter().any(has_arguments);
+                    sides = sides.and(stated);
                 }
                 _ => {}
             }
@@ -123,7 +128,8 @@ impl Resolver<'_> {
             return Err(Reported);
         }
         self.set_grid(cells, boundary);
-        self.place_layers()
+        self.place_layers()?;
+        Ok(sides)
     }
 
     /// Cells along an axis.
@@ -266,6 +272,14 @@ impl Resolver<'_> {
             .hint(hint);
         self.fail(d)
     }
+}
+
+fn has_arguments(clause: &ast::BoundaryClause) -> bool {
+    let kinds = [Some(&clause.lower), clause.upper.as_ref()];
+    kinds
+        .into_iter()
+        .flatten()
+        .any(|kind| !kind.args.is_empty())
 }
 
 /// The extents that a problem states, and where.

@@ -8,6 +8,7 @@ use crate::scheme::{Component, ComponentId, Grid, OddPositions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, Name};
+use torre_grammar::source::Span;
 
 /// A field as declared.
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub enum Definition {
 /// A parameter that a problem or a command line sets.
 pub struct GivenParam {
     pub name: String,
+    /// Where the name stands in the problem; absent: on the command line.
+    pub named: Option<Span>,
     pub value: Expr,
     pub scope: Rc<Scope>,
     pub used: bool,

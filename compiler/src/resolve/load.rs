@@ -3,6 +3,7 @@
 use super::allow;
 use super::codes;
 use super::elsewhere::module_with;
+use super::once::parameters_once;
 use super::parsed::Parsed;
 use super::report::{Place, Report};
 use super::space::{Space, item_name};
@@ -136,6 +137,7 @@ impl Library {
             spans.insert(key.clone(), name.span);
             names.insert(key, Some(ItemId { module: id, index }));
         }
+        parameters_once(report, source, &ast);
         allow::silence(report, source, &ast);
         self.modules.push(Module {
             source: source.clone(),
@@ -367,9 +369,14 @@ fn problem_of_another_file(source: &Source, name: &Name) -> Diagnostic {
         .hint("take its scheme by `use`, and write a problem here")
 }
 
-/// A name that is defined twice.
-pub fn twice(source: &Source, name: &str, first: &Place, second: Span) -> Diagnostic {
+/// A name that is defined twice: the definition that was met first, and the other one.
+pub fn twice(source: &Source, name: &str, met: &Place, other: Span) -> Diagnostic {
+    let (mut first, mut again) = (met.clone(), Place::new(source, other));
+    // Declarations of a kind are met before those of another kind, wherever they stand.
+    if first.source == again.source && again.span.start < first.span.start {
+        std::mem::swap(&mut first, &mut again);
+    }
     Diagnostic::error(codes::DEFINED_TWICE, format!("`{name}` is defined twice"))
-        .at(source, second, "defined again here")
+        .at(&again.source, again.span, "defined again here")
         .at(&first.source, first.span, "first defined here")
 }

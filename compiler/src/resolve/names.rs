@@ -229,7 +229,9 @@ impl Resolver<'_> {
             return Some(format!("the axes of the scheme are {}", axes.join(", ")));
         }
         match scope.sight {
-            Sight::Problem => Some(format!("a number gets a name by `const {name} = ...`")),
+            Sight::Problem => Some(format!(
+                "a number gets a name by `const {name} = ...`, a part of the grid by `region {name} = ...`"
+            )),
             Sight::Scheme => Some(format!(
                 "a number gets a name by `param {name} = ...`, what varies from place to place by `coef {name} = ...`"
             )),

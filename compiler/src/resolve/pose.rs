@@ -2,20 +2,21 @@
 
 use super::bound::domain_of;
 use super::codes;
+use super::derive::SchemeText;
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId};
-use super::report::{Outcome, Reported, short};
+use super::report::{Outcome, Reported, count, short};
 use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
 use super::space::Space;
 use super::suggest::did_you_mean;
-use super::value::{Scope, Sight, Table, Value};
+use super::value::{Scope, Sight, Table};
 use super::{Options, Resolved};
 use crate::problem::Problem;
 use crate::scheme::Scheme;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use torre_grammar::ast::{self, Expr, ItemKind, ProblemStmt};
+use torre_grammar::ast::{self, Expr, ItemKind, ProblemStmt, SchemeStmt};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 
 /// Numbers of steps are exact in double precision up to there.
@@ -178,7 +179,6 @@ impl Resolver<'_> {
             mut params,
         } = self.scheme_of(&scope, problem)?;
         let text = self.scheme_text(scheme_item)?;
-        let from_line = params.len();
         let settings = self.read_overrides(&options.overrides, &scope, &mut params);
         let (settings, revised) = match settings {
             Ok(settings) => (settings, Ok(())),
@@ -196,16 +196,16 @@ impl Resolver<'_> {
         self.declare_regions(&text, of_problem);
         let extents = self.declare_extents(&scope, problem, &settings);
         self.declare_numbers(&text, &mut params)?;
-        let params = self.report_unknown_params(&params, from_line);
+        let params = self.report_unknown_params(&params);
         let constants = self.constants_of(&scope, problem);
         extents?;
         let fields = self.declare_fields(&text);
         let sides = self.declare_sides(&text);
-        self.place_grid(&scope, problem, &settings)?;
+        let bounded = self.place_grid(&scope, problem, &settings)?;
         self.frame.given_coefs = given_coefs(&scope, problem);
         let declared = self.declare_statics(&text, of_problem);
         let declared = fields.and(sides).and(declared);
-        let known = self.report_unknown_coefs();
+        let known = self.report_unknown_coefs(&text);
         let statements = self.statements(&text);
         let layers = match statements.is_ok() {
             true => self.report_idle_layers(),
@@ -221,6 +221,7 @@ impl Resolver<'_> {
         declared?;
         known?;
         layers?;
+        bounded?;
         unique?;
         params?;
         constants?;
@@ -292,6 +293,7 @@ impl Resolver<'_> {
                 }
                 given.push(GivenParam {
                     name: name.node.clone(),
+                    named: Some(name.span),
                     value: value.clone(),
                     scope: shared.clone(),
                     used: false,
@@ -336,8 +338,16 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    fn report_unknown_coefs(&mut self) -> Outcome<()> {
+    fn report_unknown_coefs(&mut self, text: &SchemeText) -> Outcome<()> {
         let mut failed = false;
+        let coefs = text
+            .body
+            .iter()
+            .filter_map(|declared| match &declared.stmt {
+                SchemeStmt::Coef(coef) => Some(coef.name.node.as_str()),
+                _ => None,
+            });
+        let known: Vec<&str> = coefs.collect();
         let given = std::mem::take(&mut self.frame.given_coefs);
         for g in given.iter().filter(|g| !g.used) {
             let mut d = self.error(
@@ -350,20 +360,18 @@ impl Resolver<'_> {
             );
             let frame = &self.frame;
             let is_param = frame.params.contains(&g.name.node);
-            let is_coef = |name: &&str| {
-                let other = matches!(
-                    frame.names.value(name),
-                    Some(Value::Field(..) | Value::Axis(_))
-                );
-                !other && !frame.params.iter().any(|p| p == name)
-            };
-            let known: Vec<&str> = frame.names.keys().filter(is_coef).collect();
             d.hint = match is_param {
                 true => Some(format!(
                     "`{0}` is a parameter: write `scheme {1} {{ {0} = ... }}`",
                     g.name.node, frame.name
                 )),
-                false => did_you_mean(&g.name.node, known),
+                false => did_you_mean(&g.name.node, known.iter().copied()).or_else(|| {
+                    Some(match known.len() {
+                        0 => "it has no coefficients".to_string(),
+                        n if n <= 12 => format!("its coefficients are {}", known.join(", ")),
+                        n => format!("it has {}", count(n, "coefficient", "coefficients")),
+                    })
+                }),
             };
             failed |= self.fail::<()>(d).is_err();
         }

@@ -7,6 +7,7 @@ use super::order::Targeted;
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::Results;
+use super::suggest::did_you_mean;
 use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
@@ -366,6 +367,19 @@ impl Resolver<'_> {
         Ok((shown.collect(), place))
     }
 
+    /// Refuses an output of a name that neither the scheme nor the problem has.
+    fn nothing_to_show<T>(&mut self, scope: &Scope, name: &Name) -> Outcome<T> {
+        let message = format!("there is no field, coefficient or region `{}`", name.node);
+        let mut d = self.error(codes::UNKNOWN_NAME, message, &scope.place(name.span));
+        d.labels[0].text = "not found".to_string();
+        let frame = &self.frame;
+        let known = frame.problem.keys().chain(frame.names.keys());
+        let fields: Vec<&str> = frame.fields.iter().map(|f| f.name.as_str()).collect();
+        d.hint = did_you_mean(&name.node, known)
+            .or_else(|| Some(format!("the fields are {}", fields.join(", "))));
+        self.fail(d)
+    }
+
     /// The meaning of an output's target: the components of a field, or a coefficient or region of the scheme or
     /// problem.
     fn shown(&mut self, scope: &Scope, target: &Target) -> Outcome<(Vec<Shown>, Place)> {
@@ -375,6 +389,9 @@ impl Resolver<'_> {
         let value = known.iter().find_map(|names| names.value(name)).cloned();
         let value = match value {
             Some(value @ (Value::Scalar(_) | Value::Vector(_) | Value::Tensor(_))) => value,
+            None if known.iter().all(|names| !names.contains(name)) => {
+                return self.nothing_to_show(scope, &target.field);
+            }
             _ => {
                 let Targeted {
                     components, place, ..

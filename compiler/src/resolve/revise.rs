@@ -10,6 +10,9 @@ use std::rc::Rc;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 
+/// Numbers of steps are exact in double precision up to there.
+const MOST_STEPS: u64 = 1 << 52;
+
 /// Settings that are no parameters.
 #[derive(Default)]
 pub struct Settings {
@@ -34,11 +37,16 @@ impl Resolver<'_> {
                     .read_domain(text)
                     .map(|cells| settings.domain = Some(cells)),
                 "steps" => match text.trim().parse::<u64>() {
-                    Ok(n) if n <= 1 << 52 => {
+                    Ok(n) if n <= MOST_STEPS => {
                         settings.steps = Some(n);
                         Ok(())
                     }
-                    _ => self.bad_value(name, text, "a whole number such as `steps=1000`"),
+                    _ => {
+                        let expected = format!(
+                            "a whole number up to {MOST_STEPS}, in digits, such as `steps=1000`"
+                        );
+                        self.bad_value(name, text, &expected)
+                    }
                 },
                 _ => self
                     .read_param(name, text, scope)
@@ -65,7 +73,11 @@ impl Resolver<'_> {
             .collect();
         match cells {
             Ok(cells) if cells.iter().all(|&n| n > 0) => Ok(cells),
-            _ => self.bad_value("domain", text, "cells per axis such as `domain=256x128x64`"),
+            _ => self.bad_value(
+                "domain",
+                text,
+                "cells per axis, in digits, such as `domain=256x128x64`",
+            ),
         }
     }
 
@@ -74,6 +86,7 @@ impl Resolver<'_> {
         match torre_grammar::parse_expr(&source) {
             Ok(value) => Ok(GivenParam {
                 name: name.to_string(),
+                named: None,
                 value,
                 scope: Rc::new(Scope {
                     source,
@@ -100,19 +113,18 @@ impl Resolver<'_> {
     }
 
     /// Reports parameters that were set but do not exist.
-    pub fn report_unknown_params(&mut self, given: &[GivenParam], from_line: usize) -> Outcome<()> {
+    pub fn report_unknown_params(&mut self, given: &[GivenParam]) -> Outcome<()> {
         let mut failed = false;
-        for (i, g) in given.iter().enumerate().filter(|(_, g)| !g.used) {
+        for g in given.iter().filter(|g| !g.used) {
             let known: Vec<&str> = self.frame.params.iter().map(String::as_str).collect();
             let message = format!("scheme `{}` has no parameter `{}`", self.frame.name, g.name);
             let mut d = Diagnostic::error(codes::UNKNOWN_PARAMETER, message);
-            if i < from_line {
-                d = d.at(&g.scope.source, g.value.span, "set here");
+            if let Some(name) = g.named {
+                d = d.at(&g.scope.source, name, "set here");
             }
-            let also = if i < from_line {
-                &[][..]
-            } else {
-                &["domain", "steps"][..]
+            let also = match g.named {
+                Some(_) => &[][..],
+                None => &["domain", "steps"][..],
             };
             d.hint = did_you_mean(&g.name, known.iter().chain(also).copied()).or_else(|| {
                 Some(match known.len() {

@@ -222,7 +222,7 @@ fn a_use_that_would_fail_is_not_suggested() {
 fn numbers_without_names_and_lengths_are_helped() {
     assert_eq!(
         hint("init E.x = sin(k * x)"),
-        "a number gets a name by `const k = ...`"
+        "a number gets a name by `const k = ...`, a part of the grid by `region k = ...`"
     );
     for (stmt, part) in [
         ("output slice E.x z = 1.5", "a length is given with `at`"),

@@ -298,7 +298,7 @@ fn outputs_show_parts_and_coefficients() {
     assert!(body.value.to_string().ends_with("< 1.0)"));
     let message = refused("steps 1\noutput volume q");
     assert!(
-        message.contains("error E0101: there is no field `q`"),
+        message.contains("error E0101: there is no field, coefficient or region `q`"),
         "{message}"
     );
     let message = refused("steps 1\noutput volume k@prev");

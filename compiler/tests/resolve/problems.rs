@@ -364,3 +364,103 @@ fn numbers_in_messages_are_short() {
     let found = show(&checked(&TestWorld::default(), text));
     assert!(found.contains("this is 1e-320"), "{found}");
 }
+
+#[test]
+fn a_definition_hides_none_of_its_parameters() {
+    for (text, name) in [
+        ("def f(a, a) = a", "a"),
+        ("def f(a, b = 1, b = 2) = a * b", "b"),
+        ("layer l(n, n) : pec { d(f, a, order) }", "n"),
+        (
+            "def f(u, body) { state s in body\nstate s in body\ns@next = u\ns@next }",
+            "s",
+        ),
+        (
+            "def f(u, body) { state u in body\nu@next = 1\nu@next }",
+            "u",
+        ),
+    ] {
+        let found = show(&checked(&TestWorld::default(), text));
+        let message = format!("error E0103: `{name}` is defined twice");
+        assert!(found.starts_with(&message), "{text}: {found}");
+    }
+    let several = "def f(u, body) { state s, r in body\ns@next = u\nr@next = u\ns@next + r }";
+    assert_eq!(show(&checked(&TestWorld::default(), several)), "");
+}
+
+/// Declarations of a kind are met before those of another kind, wherever they stand.
+#[test]
+fn the_first_of_two_definitions_is_that_of_the_text() {
+    let text = "scheme s {
+  axes x
+  field u : scalar on nodes
+  region u = x > 3
+  step { u = u }
+}";
+    let found = show(&checked(&TestWorld::default(), text));
+    let again = "error E0103: `u` is defined twice
+  test.torre `u`: defined again here
+  test.torre `u`: first defined here
+";
+    assert!(found.contains(again), "{found}");
+    let all = checked(&TestWorld::default(), text);
+    let twice = all.0.iter().find(|d| d.code.0 == "E0103").unwrap();
+    assert!(twice.labels[0].span.start > twice.labels[1].span.start);
+}
+
+/// A wrong side is no reason to say nothing about the rest of a problem.
+#[test]
+fn a_problem_with_a_wrong_side_is_checked_to_its_end() {
+    let codes = |boundary: &str| -> Vec<String> {
+        let text = format!(
+            "{WAVE}problem p {{
+scheme wave
+domain 8 x 6
+boundary {boundary}
+init q = 1
+probe u at (30, 2)
+source u += rickre(t)
+steps 9
+}}"
+        );
+        let all = checked(&TestWorld::default(), &text);
+        all.0.iter().map(|d| d.code.0.to_string()).collect()
+    };
+    let rest = ["E0101", "E0506", "E0101"];
+    for boundary in ["x: pecc", "x: periodic | pec", "y: pec, all: foo"] {
+        let found = codes(boundary);
+        assert_eq!(found[0], "E0505", "{boundary}: {found:?}");
+        assert_eq!(found[1..], rest, "{boundary}: {found:?}");
+    }
+    // Sides with arguments give names to values.
+    assert_eq!(codes("x: blohc(1)"), ["E0505"]);
+    assert_eq!(codes("x: pec"), rest);
+}
+
+#[test]
+fn names_that_a_problem_gets_wrong_are_helped() {
+    let refused = |lines: &str| {
+        let text = format!(
+            "{WAVE}problem p {{ scheme wave {{ hh = 3 }}; domain 8 x 6; region disc = x > 2\n{lines}\nsteps 9 }}"
+        );
+        show(&checked(&TestWorld::default(), &text))
+    };
+    for (lines, message) in [
+        // The name, not the value behind it.
+        ("", "  test.torre `hh`: set here"),
+        ("coef index = 2", "hint: its coefficients are eps"),
+        ("coef esp = 2", "hint: did you mean `eps`?"),
+        (
+            "output volume disk",
+            "there is no field, coefficient or region `disk`\n  test.torre `disk`: not found\n  hint: did you mean `disc`?",
+        ),
+        ("output volume q", "hint: the fields are u, E"),
+        (
+            "source u in rim += 1",
+            "a part of the grid by `region rim = ...`",
+        ),
+    ] {
+        let found = refused(lines);
+        assert!(found.contains(message), "{lines}: {found}");
+    }
+}
