@@ -369,6 +369,17 @@ fn pyramids_and_boxes_are_planned_drawn_and_run() {
         ("x: box(8); x: skewed(P = 4) height 2", "holds no tiles"),
         ("x: box", "`box` needs one size"),
         ("pyramid(B = 8, D = 2)", "`pyramid` has no size `D`"),
+        ("torre(D = 2, D = 3)", "`D` is given twice"),
+        ("pyramid(B = 8, TH = 2, TH = 4)", "`TH` is given twice"),
+        ("(x, x): pyramid(base = 8) height 2", "`x` is given twice"),
+        (
+            "x: skewed(P = 4) lean +x lean -x height 2",
+            "`lean` is given twice",
+        ),
+        (
+            "x: skewed(P = 4) slope 2 slope 3 height 2",
+            "`slope` is given twice",
+        ),
     ] {
         let (status, _, error) = command(&["plan", MAXWELL, "--schedule", schedule]);
         assert_eq!(status, Some(1), "{schedule}");

@@ -18,6 +18,7 @@
 //! that is named again starts an inner level. Sizes are numbers, `auto`, or ranges `a..b` to choose from.
 
 mod named;
+mod once;
 mod title;
 mod write;
 
@@ -139,6 +140,7 @@ impl Reader<'_> {
         let mut used: Vec<Axis> = Vec::new();
         for statement in &schedule.levels {
             let level = &statement.kind.node;
+            self.once(level)?;
             let axes = self.axes(level)?;
             if axes.iter().any(|a| used.contains(a)) {
                 used.clear();

@@ -35,6 +35,7 @@ const HEIGHTS: [i64; 4] = [4, 8, 16, 32];
 impl Reader<'_> {
     /// A shape of the library, with all its axes.
     pub(super) fn named(&self, level: &ast::ScheduleLevel) -> Result<Template> {
+        self.once(level)?;
         let name = &level.shape.name;
         let dimensions = self.scheme.grid.dimensions();
         let given = self.given(level, self.sizes_of(name, dimensions)?)?;
