@@ -5,7 +5,7 @@ use crate::codes;
 use crate::failure::Failure;
 use crate::render::Voice;
 use crate::shell;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use torre_grammar::diag::Diagnostic;
@@ -26,7 +26,14 @@ pub fn new(args: &args::New, voice: &Voice) -> Result<(), Failure> {
     let text = program(args.dims, &path);
     let shown = path.display();
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
-    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = opened.and_then(|mut file| {
+        let written = file.write_all(text.as_bytes());
+        if written.is_err() {
+            // A part of a program, or an empty one, would be in the way of the next attempt.
+            let _ = fs::remove_file(&path);
+        }
+        written
+    });
     written.map_err(|error| {
         let message = format!("cannot create `{shown}`: {error}");
         let refused = Diagnostic::error(codes::UNWRITABLE, message);

@@ -520,3 +520,20 @@ fn reports_take_no_place_of_results_and_states() {
     let error = fail(1, "run {0} --quiet --report {1}", &[&driven, &table]);
     assert!(error.contains("E0814"), "{error}");
 }
+
+/// Nothing is in the way of the next attempt.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_that_cannot_be_written_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("first.torre");
+    let arguments = ["new", file.to_str().unwrap()];
+    // Files of no size are all that may be written, as on a full disk.
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"";
+    let (status, error) = in_shell(script, &arguments);
+    assert_eq!(status, Some(1), "{error}");
+    assert!(error.contains("E0802"), "{error}");
+    assert!(!file.exists());
+    let (status, error) = in_shell("exec \"$0\" \"$@\"", &arguments);
+    assert_eq!(status, Some(0), "{error}");
+}
