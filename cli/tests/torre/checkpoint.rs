@@ -107,7 +107,7 @@ fn a_checkpoint_of_another_calculation_is_refused() {
         &[&source, &state],
     );
     assert!(
-        error.contains("E0803") && error.contains("another scheme"),
+        error.contains("E0803") && error.contains("another scheme, other parameters"),
         "{error}"
     );
     let error = fail(

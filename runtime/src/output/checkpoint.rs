@@ -225,9 +225,10 @@ impl<R: Read + Seek> Checkpoint<R> {
         let found = &self.header.identity;
         let precision = |identity: &Identity| identity.precision.name().to_owned();
         for (what, expected, found) in [
+            // The hash of a scheme depends on its precision, which says more than a hash.
+            ("precision", precision(identity), precision(found)),
             ("scheme", identity.scheme.clone(), found.scheme.clone()),
             ("problem", identity.problem.clone(), found.problem.clone()),
-            ("precision", precision(identity), precision(found)),
         ] {
             if expected != found {
                 return Err(self.refuse(CheckpointFault::Other {

@@ -90,10 +90,17 @@ impl fmt::Display for CheckpointFault {
                 what,
                 expected,
                 found,
-            } => write!(
-                f,
-                "the checkpoint was written for another {what} ({found}, this run has {expected})"
-            ),
+            } => {
+                let what = match *what {
+                    "scheme" => "scheme, other parameters or another domain",
+                    "problem" => "problem, with other start values, sources, probes or records",
+                    what => what,
+                };
+                write!(
+                    f,
+                    "the checkpoint was written for another {what} ({found}, this run has {expected})"
+                )
+            }
             Self::File(name) => write!(
                 f,
                 "the file `{name}` beside the checkpoint is damaged: its checksum differs"
