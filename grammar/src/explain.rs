@@ -24,6 +24,12 @@ const PROBLEM_STATEMENTS: [&str; 15] = [
     "total", "probe", "record", "output", "steps", "allow",
 ];
 
+/// Operators between two operands.
+const OPERATORS: [&str; 13] = [
+    "+", "-", "*", "/", "^", "<", "<=", ">", ">=", "==", "!=", "and", "or",
+];
+const UNTIL: &str = "until";
+
 /// How statements of a scheme are written.
 const SCHEME_FORMS: [(&str, &str); 8] = [
     ("axes", "`axes x, y, z`"),
@@ -156,7 +162,7 @@ pub(crate) fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Di
         return Diagnostic::error(codes::TOO_DEEP, "the text is nested too deeply")
             .at(source, span, "here");
     }
-    let is_word = found.kind == Some(TokenKind::Word);
+    let is_word = found.kind == Some(TokenKind::Word) && !OPERATORS.contains(&word);
     let keyword = KEYWORDS.contains(&word);
     let statement = |of: &str, words: &[&str], and: &str| {
         unknown(source, &found, codes::UNKNOWN_STATEMENT, of, words, and)
@@ -170,7 +176,7 @@ pub(crate) fn explain(source: &Source, layout: &Layout, failure: &Failure) -> Di
     if wants.problem_stmt && is_word {
         return statement("statement of a problem", &PROBLEM_STATEMENTS, "");
     }
-    if wants.step_stmt && keyword {
+    if wants.step_stmt && keyword && !OPERATORS.contains(&word) {
         return statement(
             "statement of a step",
             &STEP_STATEMENTS,
@@ -252,9 +258,41 @@ fn form(layout: &Layout, at: usize) -> Option<String> {
     })
 }
 
+/// The word of the language that was meant by the one that was found, or by the one before it.
+fn meant(failure: &Failure, found: &Found<'_>) -> Option<&'static str> {
+    let word = |term: &&'static str| {
+        let word = term.strip_prefix('`')?.strip_suffix('`')?;
+        word.starts_with(|c: char| c.is_ascii_alphabetic())
+            .then_some(word)
+    };
+    let words: Vec<&'static str> = failure.expected.iter().filter_map(word).collect();
+    let of_statement = || match found.kind {
+        // `steps untill 5` begins with a number of steps that is called `untill`.
+        Some(TokenKind::Number | TokenKind::Word) if failure.wants.operator => {
+            closest(found.before, &[UNTIL]).filter(|_| found.before != UNTIL)
+        }
+        _ => None,
+    };
+    match found.kind {
+        Some(TokenKind::Word) => closest(found.word, &words).or_else(of_statement),
+        _ => of_statement(),
+    }
+}
+
 /// Remedies against the common mistakes.
 fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
     let wants = failure.wants;
+    if let Some(word) = meant(failure, found) {
+        return Some(format!("did you mean `{word}`?"));
+    }
+    let begins_statement = wants.item || wants.scheme_stmt || wants.problem_stmt || wants.step_stmt;
+    let begins_line = found.continued || found.before == "\n";
+    if begins_statement && begins_line && !wants.operator && OPERATORS.contains(&found.word) {
+        return Some(format!(
+            "the statement of the line before has ended: a line that goes on ends with `{}`, or stands in parentheses",
+            found.word
+        ));
+    }
     let line_end = matches!(found.kind, None | Some(TokenKind::Separator));
     let begins_operand = matches!(
         found.kind,

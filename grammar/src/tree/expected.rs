@@ -216,7 +216,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         | volume_stmt | steps_stmt => (
             3,
             "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, \
-             `incident`, `total`, `probe`, `output` or `steps`)",
+             `incident`, `total`, `probe`, `record`, `output` or `steps`)",
         ),
         schedule_level | level_axes | schedule_text => {
             (4, "a level, such as `(x, y): diamond(D = 2)`")

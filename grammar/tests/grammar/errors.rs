@@ -250,3 +250,33 @@ fn many_are_cut_short() {
     assert_eq!(text.matches("E0002").count(), 20);
     assert_eq!(text.matches("E0015").count(), 1);
 }
+
+/// A line that goes on with an operator, and words that are almost right.
+#[test]
+fn beginnings_of_lines_and_slips() {
+    insta::assert_snapshot!(of("const a = 1
+  + 2
+
+scheme m {
+  axes x
+  field u : scalar on nodes level 2
+  step {
+    u += 1
+      - 2 * u
+    let q = u > 1
+      and u < 2
+  }
+}
+
+problem p {
+  scheme m
+  domain 30
+  source u += sin(t)
+    * cos(t)
+  probe u at (3) evry 3
+  record e = sum(u) evry 3
+  total x = 3..4 form w
+  steps untill 5
+}
+"));
+}
