@@ -232,6 +232,15 @@ impl PlanePlace {
     }
 }
 
+/// The axes along which a slice across an axis has its rows and its values.
+pub fn slice_axes(across: Axis) -> [Axis; 2] {
+    match across {
+        Axis::OUTER => [Axis::MIDDLE, Axis::INNER],
+        Axis::MIDDLE => [Axis::OUTER, Axis::INNER],
+        _ => [Axis::OUTER, Axis::MIDDLE],
+    }
+}
+
 /// Where the slice of an output is after `steps` steps; `None` for an output that is none, or of a state.
 pub fn slice_place(
     scheme: &Scheme,
@@ -249,11 +258,7 @@ pub fn slice_place(
     }
     let places = Places { layout };
     let extent = scheme.extent(output.component).map(|i| i.hi);
-    let [rows, values] = match axis {
-        Axis::OUTER => [Axis::MIDDLE, Axis::INNER],
-        Axis::MIDDLE => [Axis::OUTER, Axis::INNER],
-        _ => [Axis::OUTER, Axis::MIDDLE],
-    };
+    let [rows, values] = slice_axes(axis);
     let mut first = PerAxis::splat(0);
     first[axis] = index;
     let bytes = layout.element_bytes as i64;

@@ -139,7 +139,8 @@ struct Unit {
     waves: Address,
     records: Address,
     slices: Address,
-    /// The indices along the middle axis that it accesses, and the indices whose values the host gets from it.
+    /// The indices along the middle axis that it accesses, and those among them whose values the host gets from it.
+    /// Values that no device accesses never change.
     rows: Interval,
     own: Interval,
     /// The cells that are looked at, once there were some: by phase, their places.
@@ -323,6 +324,7 @@ impl<'a, T: Value> Striped<'a, T> {
         }
         let kernels = [service::GATHER_PLANE, service::GATHER];
         let [gather_plane, gather] = load(device, &services.text, kernels)?;
+        let rows = stripes.rows()[stripe];
         Ok(Some(Unit {
             function,
             gather_plane,
@@ -338,8 +340,10 @@ impl<'a, T: Value> Striped<'a, T> {
                 .take((self.pass_steps * self.injections.waves_per_step() as u64 * 8).max(8))?,
             records: device.take(self.pass_steps * self.record_bytes())?,
             slices: device.take(picture_bytes(scheme, problem))?,
-            rows: stripes.rows()[stripe],
-            own: stripes.own(stripe, &self.calculation.layout),
+            rows,
+            own: stripes
+                .own(stripe, &self.calculation.layout)
+                .intersect(rows),
             looks: None,
         }))
     }
@@ -378,7 +382,7 @@ impl<'a, T: Value> Striped<'a, T> {
     fn collect(&mut self, planes: Interval, rows: Interval) -> Result<(), DeviceError> {
         for number in 0..self.units.len() {
             let unit = &self.units[number];
-            let own = unit.own.intersect(unit.rows).intersect(rows);
+            let own = unit.own.intersect(rows);
             let (place, device) = (unit.array, self.peers.device(number));
             for (here, there) in self.lines(planes, own) {
                 for line in 0..here.count {

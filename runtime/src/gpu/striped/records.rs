@@ -5,18 +5,18 @@ use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, Device, DeviceError, Function, Threads};
 use crate::gpu::gather::PlaneGather;
 use crate::gpu::lookout;
-use crate::gpu::step_tables::{PlanePlace, probe_places, slice_place};
+use crate::gpu::step_tables::{PlanePlace, probe_places, slice_axes, slice_place};
 use crate::host::BlowUp;
 use crate::host::guard::bound;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::simulation::{RunError, Value};
 use torre_compiler::backend::gpu::abi::{Argument, Gather};
 use torre_compiler::backend::gpu::service;
-use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::Scheme;
+use torre_compiler::scheme::{ComponentId, Scheme};
 
 /// Bytes of the largest slice, and of the cells that are looked at.
 pub(super) fn picture_bytes(scheme: &Scheme, problem: &Problem) -> u64 {
@@ -159,6 +159,7 @@ impl<T: Value> Striped<'_, T> {
             let place = slice_place(scheme, problem, layout, output, self.steps);
             let place = place.ok_or_else(|| failed("taking a slice", "it is none"))?;
             let mut values = vec![0.0; place.count() as usize];
+            self.fill_slice(of.component, (axis, index), place, &mut values);
             for (number, unit) in self.units.iter().enumerate() {
                 let Some(part) = part(place, axis, index, unit.own) else {
                     continue;
@@ -178,6 +179,30 @@ impl<T: Value> Striped<'_, T> {
             });
         }
         Ok(())
+    }
+
+    /// Gives a slice across an axis at an index the values that no device accesses.
+    fn fill_slice(
+        &self,
+        component: ComponentId,
+        (axis, index): (Axis, i64),
+        place: PlanePlace,
+        values: &mut [f64],
+    ) {
+        let held = |row: i64| self.units.iter().any(|unit| unit.own.contains(row));
+        let extent = self.calculation.scheme.extent(component)[Axis::MIDDLE];
+        if (extent.lo..extent.hi).all(held) {
+            return;
+        }
+        let axes = slice_axes(axis);
+        for (number, value) in (0..).zip(values) {
+            let mut at = PerAxis::splat(index);
+            at[axes[0]] = number / place.values;
+            at[axes[1]] = number % place.values;
+            if !held(at[Axis::MIDDLE]) {
+                *value = Real::to_f64(self.calculation.value(component, at));
+            }
+        }
     }
 
     /// Looks at some of the values.

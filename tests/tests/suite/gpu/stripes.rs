@@ -225,7 +225,8 @@ fn random_problems_on_several_devices_give_the_bits_of_the_reference() {
         ..LIMITS
     };
     let (mut tried, mut three, mut zoned) = (0, 0, 0);
-    for seed in 0..seeds().end {
+    // In the last one a slice has rows that no device accesses.
+    for seed in (0..seeds().end).chain([800]) {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &limits);
         let periodic = |axis| scheme.grid.is_periodic(axis);
