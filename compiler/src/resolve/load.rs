@@ -3,7 +3,6 @@
 use super::allow;
 use super::codes;
 use super::elsewhere::module_with;
-use super::once::parameters_once;
 use super::parsed::Parsed;
 use super::report::{Place, Report};
 use super::space::{Space, item_name};
@@ -11,7 +10,7 @@ use super::suggest::did_you_mean;
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use torre_grammar::ast::{Ast, ItemKind, Name, Use};
+use torre_grammar::ast::{Ast, DefLine, ItemKind, Layer, Name, Use};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::{Source, Span};
 
@@ -367,6 +366,32 @@ fn problem_of_another_file(source: &Source, name: &Name) -> Diagnostic {
     Diagnostic::error(codes::WRONG_KIND, message)
         .at(source, name.span, "used here")
         .hint("take its scheme by `use`, and write a problem here")
+}
+
+/// Reports parameters and states of a definition that have one name: the later one would hide the other one.
+fn parameters_once(report: &mut Report, source: &Source, ast: &Ast) {
+    for item in &ast.items {
+        let (ItemKind::Def(def) | ItemKind::Layer(Layer { def, .. })) = &item.kind else {
+            continue;
+        };
+        let states = def.lines.iter().filter_map(|line| match &line.kind.node {
+            DefLine::State { names, .. } => Some(names),
+            _ => None,
+        });
+        let params = def.params.iter().map(|param| &param.name);
+        let mut earlier: BTreeMap<&str, Span> = BTreeMap::new();
+        for name in params.chain(states.flatten()) {
+            match earlier.get(name.node.as_str()) {
+                Some(&first) => {
+                    let first = Place::new(source, first);
+                    report.push(twice(source, &name.node, &first, name.span));
+                }
+                None => {
+                    earlier.insert(&name.node, name.span);
+                }
+            }
+        }
+    }
 }
 
 /// A name that is defined twice: the definition that was met first, and the other one.

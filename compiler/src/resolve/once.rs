@@ -1,14 +1,12 @@
-//! Statements of a problem of which a second one would make the first void, and parameters that would hide each other.
+//! Statements of a problem of which a second one would make the first void.
 
 use super::codes;
-use super::load::twice;
-use super::report::{Outcome, Place, Report, Reported};
+use super::report::{Outcome, Reported};
 use super::resolver::Resolver;
 use super::value::Scope;
-use std::collections::BTreeMap;
-use torre_grammar::ast::{self, Ast, DefLine, ItemKind, Layer, Level, ProblemStmt};
+use torre_grammar::ast::{self, Level, ProblemStmt};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::{Source, Span};
+use torre_grammar::source::Span;
 
 /// The subject of a statement.
 #[derive(PartialEq)]
@@ -67,32 +65,6 @@ impl Said<'_> {
             Said::Init(name, component, prev) => {
                 let level = if *prev { "@prev" } else { "" };
                 format!("init {}{level}", whole(name, *component))
-            }
-        }
-    }
-}
-
-/// Reports parameters and states of a definition that have one name: the later one would hide the other one.
-pub fn parameters_once(report: &mut Report, source: &Source, ast: &Ast) {
-    for item in &ast.items {
-        let (ItemKind::Def(def) | ItemKind::Layer(Layer { def, .. })) = &item.kind else {
-            continue;
-        };
-        let states = def.lines.iter().filter_map(|line| match &line.kind.node {
-            DefLine::State { names, .. } => Some(names),
-            _ => None,
-        });
-        let params = def.params.iter().map(|param| &param.name);
-        let mut earlier: BTreeMap<&str, Span> = BTreeMap::new();
-        for name in params.chain(states.flatten()) {
-            match earlier.get(name.node.as_str()) {
-                Some(&first) => {
-                    let first = Place::new(source, first);
-                    report.push(twice(source, &name.node, &first, name.span));
-                }
-                None => {
-                    earlier.insert(&name.node, name.span);
-                }
             }
         }
     }

@@ -26,6 +26,7 @@
 //! satisfies rule 7, so that it ends in such a state shows the rest by induction.
 
 mod amend;
+mod fault;
 mod slots;
 mod zeros;
 
@@ -37,35 +38,9 @@ use super::zones::memory_of;
 use crate::lattice::Axis;
 use crate::layout::Layout;
 use crate::scheme::{Body, Scheme, ZoneSet};
+pub use fault::Fault;
+use fault::fault;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-
-/// A rule that a tower program breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    pub rule: u32,
-    pub alignment: usize,
-    /// Of the period.
-    pub stage: usize,
-    pub message: String,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault {
-            rule,
-            alignment,
-            stage,
-            message,
-        } = self;
-        write!(
-            f,
-            "rule {rule} of tower programs, alignment {alignment}, stage {stage}: {message}"
-        )
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// All rules in the module's documentation.
 pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Result<(), Fault> {
@@ -111,15 +86,6 @@ pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Resul
         }
     }
     Ok(())
-}
-
-fn fault(rule: u32, alignment: usize, stage: usize, message: String) -> Fault {
-    Fault {
-        rule,
-        alignment,
-        stage,
-        message,
-    }
 }
 
 /// Rule 9.

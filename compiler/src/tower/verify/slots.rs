@@ -1,6 +1,6 @@
 //! Rule 11: waves that are copied to slots.
 
-use super::{Fault, fault};
+use super::fault::{Fault, fault};
 use crate::scheme::Scheme;
 use crate::tower::program::{RowOp, StageProgram, TowerProgram};
 use crate::tower::residency::StageAt;

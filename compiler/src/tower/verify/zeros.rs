@@ -1,6 +1,6 @@
 //! Rule 12: zeros of published rows.
 
-use super::{Fault, fault};
+use super::fault::{Fault, fault};
 use crate::layout::{Layout, RowId};
 use crate::scheme::Scheme;
 use crate::tower::end_zeros::EndZeros;

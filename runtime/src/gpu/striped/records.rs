@@ -14,9 +14,9 @@ use torre_compiler::backend::gpu::abi::{Argument, Gather};
 use torre_compiler::backend::gpu::service;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::Layout;
-use torre_compiler::problem::{OutputKind, Problem};
+use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{ComponentId, Scheme};
+use torre_compiler::scheme::Scheme;
 
 /// Bytes of the largest slice, and of the cells that are looked at.
 pub(super) fn picture_bytes(scheme: &Scheme, problem: &Problem) -> u64 {
@@ -159,7 +159,7 @@ impl<T: Value> Striped<'_, T> {
             let place = slice_place(scheme, problem, layout, output, self.steps);
             let place = place.ok_or_else(|| failed("taking a slice", "it is none"))?;
             let mut values = vec![0.0; place.count() as usize];
-            self.fill_slice(of.component, (axis, index), place, &mut values);
+            self.fill_slice(of, place, &mut values);
             for (number, unit) in self.units.iter().enumerate() {
                 let Some(part) = part(place, axis, index, unit.own) else {
                     continue;
@@ -181,14 +181,12 @@ impl<T: Value> Striped<'_, T> {
         Ok(())
     }
 
-    /// Gives a slice across an axis at an index the values that no device accesses.
-    fn fill_slice(
-        &self,
-        component: ComponentId,
-        (axis, index): (Axis, i64),
-        place: PlanePlace,
-        values: &mut [f64],
-    ) {
+    /// Gives a slice the values that no device accesses.
+    fn fill_slice(&self, output: &Output, place: PlanePlace, values: &mut [f64]) {
+        let OutputKind::Slice { axis, index } = output.kind else {
+            return;
+        };
+        let component = output.component;
         let held = |row: i64| self.units.iter().any(|unit| unit.own.contains(row));
         let extent = self.calculation.scheme.extent(component)[Axis::MIDDLE];
         if (extent.lo..extent.hi).all(held) {
