@@ -7,6 +7,7 @@ mod examples;
 mod gaps;
 mod l2_partitions;
 mod layers;
+mod line_ends;
 mod patches;
 mod quotients;
 mod random_towers;
