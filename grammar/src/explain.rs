@@ -298,6 +298,7 @@ fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
         found.kind,
         Some(TokenKind::Word | TokenKind::Number | TokenKind::Open(_))
     );
+    let expects = |term: &str| failure.expected.contains(&term);
     let fixed = match found.word {
         _ if wants.expr && found.continued && !line_end => {
             return Some(format!(
@@ -318,7 +319,10 @@ fn hint(failure: &Failure, found: &Found<'_>) -> Option<String> {
         }
         _ if wants.on && !wants.equals => "say where the values lie, as in `on nodes`",
         "=" if wants.clause => "arguments stand in parentheses, as in `torre(D = 2)`",
-        "if" if wants.operator => "a choice is written `if x < 3 then 1 else 0`",
+        ":" if wants.equals || wants.updates => "write `=`",
+        _ if found.word == "if" && wants.operator || expects("`then`") => {
+            "a choice is written `if x < 3 then 1 else 0`"
+        }
         "{" if wants.operator => "braces hold blocks; group with `( )`",
         "}" if wants.def_body => "the block of a definition ends with its value",
         _ if wants.operator && wants.end && begins_operand => {

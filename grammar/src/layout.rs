@@ -4,6 +4,7 @@
 //! It also refuses texts that would overflow a stack later: the grammar recurses only where a bracket opens or an `if`
 //! begins, and their depth is bounded here, before the grammar sees the text.
 
+mod foreign;
 mod scan;
 
 use crate::codes;

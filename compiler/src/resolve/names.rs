@@ -228,6 +228,9 @@ impl Resolver<'_> {
             let axes: Vec<&str> = frame.axes.iter().map(|(n, _)| n.as_str()).collect();
             return Some(format!("the axes of the scheme are {}", axes.join(", ")));
         }
+        if name == "e" {
+            return Some("the exponential function is `exp(x)`".to_string());
+        }
         match scope.sight {
             Sight::Problem => Some(format!(
                 "a number gets a name by `const {name} = ...`, a part of the grid by `region {name} = ...`"

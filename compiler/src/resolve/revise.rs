@@ -1,11 +1,12 @@
 //! Values of the command line that replace values of the problem.
 
 use super::codes;
-use super::frame::GivenParam;
+use super::elsewhere::Wanted;
+use super::frame::{Definition, GivenParam, Named};
 use super::report::{Outcome, Reported, count};
 use super::resolver::Resolver;
 use super::suggest::did_you_mean;
-use super::value::Scope;
+use super::value::{Scope, Value};
 use std::rc::Rc;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
@@ -112,6 +113,19 @@ impl Resolver<'_> {
         }
     }
 
+    /// The kind of thing that a name means which is no parameter.
+    fn other_than_parameter(&self, name: &str, scope: &Scope) -> Option<&'static str> {
+        let tables = [&self.frame.problem, &self.frame.names];
+        Some(match tables.iter().find_map(|names| names.get(name)) {
+            Some(Named::Open(Definition::Coef { .. })) => "a coefficient",
+            Some(Named::Open(Definition::Region { .. })) => "a region",
+            Some(Named::Known(Value::Axis(_))) => "an axis",
+            Some(_) => "a constant",
+            None if self.fitting(scope.module, Wanted::Value).contains(&name) => "a constant",
+            None => return None,
+        })
+    }
+
     /// Reports parameters that were set but do not exist.
     pub fn report_unknown_params(&mut self, given: &[GivenParam]) -> Outcome<()> {
         let mut failed = false;
@@ -126,13 +140,16 @@ impl Resolver<'_> {
                 Some(_) => &[][..],
                 None => &["domain", "steps"][..],
             };
-            d.hint = did_you_mean(&g.name, known.iter().chain(also).copied()).or_else(|| {
-                Some(match known.len() {
-                    0 => "it has no parameters".to_string(),
-                    n if n <= 12 => format!("its parameters are {}", known.join(", ")),
-                    n => format!("it has {}", count(n, "parameter", "parameters")),
-                })
-            });
+            let list = || match known.len() {
+                0 => "it has no parameters".to_string(),
+                n if n <= 12 => format!("its parameters are {}", known.join(", ")),
+                n => format!("it has {}", count(n, "parameter", "parameters")),
+            };
+            d.hint = match self.other_than_parameter(&g.name, &g.scope) {
+                Some(kind) => Some(format!("`{}` is {kind}, no parameter; {}", g.name, list())),
+                None => did_you_mean(&g.name, known.iter().chain(also).copied())
+                    .or_else(|| Some(list())),
+            };
             failed |= self.fail::<()>(d).is_err();
         }
         if failed { Err(Reported) } else { Ok(()) }

@@ -204,9 +204,20 @@ impl Resolver<'_> {
             format!("there is no boundary `{}`", name.node),
         )
         .at(&scope.source, name.span, "unknown");
-        let absorbs = ABSORBING.contains(&name.node.to_lowercase().as_str());
-        let absorbing = absorbs.then(|| "`cpml(10)` is an absorbing layer of 10 cells".to_string());
-        let meant = absorbing.or_else(|| did_you_mean(&name.node, known.iter().copied()));
+        let elsewhere = match name.node.to_lowercase().as_str() {
+            word if ABSORBING.contains(&word) => {
+                Some("`cpml(10)` is an absorbing layer of 10 cells")
+            }
+            "dirichlet" => Some("`odd` holds values on the side at 0"),
+            "neumann" => Some("`even` holds the slope across the side at 0"),
+            "mirror" | "symmetric" | "symmetry" => {
+                Some("`even` mirrors values at the side, `odd` with the other sign")
+            }
+            _ => None,
+        };
+        let meant = elsewhere
+            .map(str::to_string)
+            .or_else(|| did_you_mean(&name.node, known.iter().copied()));
         d.hint = meant.or_else(|| {
             let named = ["fixed", "free"].contains(&name.node.as_str());
             Some(match named {

@@ -141,6 +141,17 @@ fn slips_are_mended_and_words_are_not_guessed() {
             "{name}"
         );
     }
+    for (name, help) in [
+        ("dirichlet", "`odd` holds values on the side at 0"),
+        ("Neumann", "`even` holds the slope across the side at 0"),
+    ] {
+        let all = hints(&problem(&format!("boundary x: {name}")), "E0505");
+        assert_eq!(all, [help], "{name}");
+    }
+    assert_eq!(
+        hint("init E.x = e^(-x^2)"),
+        "the exponential function is `exp(x)`"
+    );
 }
 
 #[test]

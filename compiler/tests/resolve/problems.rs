@@ -464,3 +464,39 @@ fn names_that_a_problem_gets_wrong_are_helped() {
         assert!(found.contains(message), "{lines}: {found}");
     }
 }
+
+#[test]
+fn settings_of_other_things_than_parameters_say_what_these_are() {
+    let text = format!("{WAVE}problem p {{ scheme wave; domain 8 x 6; const own = 2; steps 9 }}");
+    for (name, hint) in [
+        (
+            "eps",
+            "`eps` is a coefficient, no parameter; its parameters are h, dt, c",
+        ),
+        (
+            "scale",
+            "`scale` is a constant, no parameter; its parameters are h, dt, c",
+        ),
+        (
+            "own",
+            "`own` is a constant, no parameter; its parameters are h, dt, c",
+        ),
+        (
+            "x",
+            "`x` is an axis, no parameter; its parameters are h, dt, c",
+        ),
+        ("step", "did you mean `steps`?"),
+        ("q", "its parameters are h, dt, c"),
+    ] {
+        let options = Options {
+            overrides: vec![(name.to_string(), "1".to_string())],
+            ..Options::default()
+        };
+        let refused = refused_with(&TestWorld::default(), &text, &options);
+        let found = show(&refused);
+        assert!(
+            found.starts_with("error E0701") && found.contains(&format!("hint: {hint}\n")),
+            "{name}: {found}"
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! One pass over the bytes of a text.
 
+use super::foreign;
 use super::{Chunk, Layout, MAX_DEPTH, MAX_ERRORS, Token, TokenKind, Trivia, shorten};
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
@@ -508,7 +509,6 @@ impl<'s> Scan<'s> {
             [b'/', b'*', ..] => Some("comments run from `//` to the end of the line"),
             [b'*', b'*', ..] => Some("a power is written with `^`"),
             [b'*' | b'/', b'=', ..] => Some("an update is `=`, `+=` or `-=`"),
-            [b'&', b'&', ..] => Some("write `and`"),
             [b'|', b'|', ..] => Some("write `or`"),
             [b':' | b'.', second, ..] if rest.first() == Some(second) => {
                 return self.push(TokenKind::Operator, self.pos + 2);
@@ -545,18 +545,7 @@ impl<'s> Scan<'s> {
             .chars()
             .next()
             .unwrap_or('\u{fffd}');
-        let hint = hint.or(match character {
-            '−' | '–' | '—' => Some("write `-`"),
-            '×' | '·' | '∙' | '⋅' => Some("write `*`, or `x` between the sizes of a domain"),
-            '≤' => Some("write `<=`"),
-            '≥' => Some("write `>=`"),
-            '≠' => Some("write `!=`"),
-            '²' | '³' => Some("write `^2` or `^3`"),
-            '“' | '”' | '„' => Some("strings are in straight double quotes"),
-            '\u{a0}' | '\u{2000}'..='\u{200b}' => Some("replace it by an ordinary space"),
-            c if c.is_alphabetic() => Some("names are made of ASCII letters, digits and `_`"),
-            _ => None,
-        });
+        let hint = hint.or_else(|| foreign::hint(character));
         let doubled = rest.get(1).is_some_and(|second| {
             matches!(
                 (character, second),

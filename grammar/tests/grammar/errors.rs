@@ -224,6 +224,7 @@ const e = a − b × c² // ≤ is fine here
 const f = file(\"abc
 const g = größe % 2
 const h = 1 /* one */
+const i = π < 3 ? 1 : √2
 # comment
 "));
 }
@@ -276,6 +277,8 @@ problem p {
   probe u at (3) evry 3
   record e = sum(u) evry 3
   total x = 3..4 form w
+  coef c = if x < 1 1 else 2
+  init u: 3
   steps untill 5
 }
 "));
