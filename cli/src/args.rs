@@ -190,7 +190,7 @@ pub struct Run {
     pub holding: Holding,
     #[command(flatten)]
     pub rates: RatesArgs,
-    /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
+    /// Threads that compute, on the processor unless a GPU is asked for [default: one per core, fewer for small grids]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// The order of execution: `auto`, `layerwise`, a schedule of the program by its name, or one written out, such as
@@ -302,7 +302,7 @@ pub struct Plan {
     pub holding: Holding,
     #[command(flatten)]
     pub rates: RatesArgs,
-    /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
+    /// Threads that compute, on the processor unless a GPU is asked for [default: one per core, fewer for small grids]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// As for `run`
@@ -319,7 +319,7 @@ pub struct Bench {
     pub subject: Subject,
     #[command(flatten)]
     pub how: How,
-    /// Threads that compute, on the processor unless a GPU is asked for [default: all cores]
+    /// Threads that compute, on the processor unless a GPU is asked for [default: one per core, fewer for small grids]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// A schedule to measure besides `layerwise`, as for `run`; may be repeated [default: the best 3 of `auto`]

@@ -14,7 +14,6 @@ use crate::rates::Rates;
 use crate::render::Voice;
 use crate::schedule;
 use crate::target::{Asked, Target};
-use torre_runtime::host::threads;
 
 pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
     let processor = || match args.how.backend.choice() {
@@ -40,7 +39,8 @@ fn is_for_gpu(args: &args::Bench, voice: &Voice) -> Result<bool, Failure> {
     let (source, resolved) = (&input.source, &input.resolved);
     // Measurements do not depend on earlier runs.
     let rates = Rates::modelled();
-    let planned = schedule::plan("auto", source, resolved, threads::available(), &rates)?;
+    let threads = schedule::threads(None, resolved);
+    let planned = schedule::plan("auto", source, resolved, threads, &rates)?;
     let asked = Asked {
         how: &args.how,
         schedule: "auto",

@@ -32,7 +32,7 @@ use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
 use torre_runtime::budget;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, OnDevice};
-use torre_runtime::host::{SetupError, threads};
+use torre_runtime::host::SetupError;
 use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{self, DevicePlan};
 use torre_runtime::program::{LoadedFiles, TargetChoice};
@@ -55,7 +55,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
             "`--target` names a GPU here, such as `sm_90`: for processors, plans are made where the rates were measured",
         ));
     }
-    let threads = args.threads.map_or_else(threads::available, |n| n as usize);
+    let threads = schedule::threads(args.threads, &resolved);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     if swept {
         return plan_sweep(args, &resolved, &source, threads);

@@ -10,7 +10,7 @@ use torre_compiler::schedule::{Illegal, Schedule, Template, notation};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_grammar::{ast, parse_schedule};
-use torre_runtime::host::{SetupError, measure};
+use torre_runtime::host::{SetupError, measure, threads};
 use torre_runtime::plan::{Plan, PlanError, Planner};
 use torre_runtime::rates::Computer;
 
@@ -33,6 +33,11 @@ pub fn template(
             Ok(read(&own, &parse_schedule(&own)?)?)
         }
     }
+}
+
+/// The threads of a run on the processor, as many as are asked for or worthwhile.
+pub fn threads(asked: Option<u32>, resolved: &Resolved) -> usize {
+    asked.map_or_else(|| threads::worthwhile(&resolved.scheme), |n| n as usize)
 }
 
 /// The data of this computer for the model: measured when a choice or a prediction depends on it.

@@ -18,7 +18,7 @@ use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
-use torre_runtime::host::{Calculation, Progress, SetupError, threads};
+use torre_runtime::host::{Calculation, Progress, SetupError};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, BackendChoice, Compiled, LoadedFiles};
 use torre_runtime::run::{Compiled as Advanced, Simulation, Value as Number, verify};
@@ -34,7 +34,7 @@ pub fn bench(args: &args::Bench, voice: &Voice, backend: BackendChoice) -> Resul
         resolved,
         ..
     } = Input::read(&args.subject, voice)?;
-    let threads = args.threads.map_or_else(threads::available, |n| n as usize);
+    let threads = schedule::threads(args.threads, &resolved);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     let machine = schedule::machine(threads);
     let layerwise = planner.choices(&Template::Layerwise, &machine);

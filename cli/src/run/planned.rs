@@ -27,7 +27,9 @@ impl<'a, T: Value> Run<'a, T> {
         } = input;
         let threads = match args.how.backend {
             BackendArg::Reference => 1,
-            _ => args.threads.map_or_else(threads::available, |n| n as usize),
+            // Its operations take long, so that waits hardly count.
+            BackendArg::Interp if args.threads.is_none() => threads::available(),
+            _ => schedule::threads(args.threads, resolved),
         };
         // Sweeps over files wait for disks.
         let rates = match args.holding.folder() {

@@ -526,3 +526,25 @@ fn a_folder_of_others_is_not_relied_on_and_the_command_says_so() {
     assert!(text.contains("may be written by everybody"), "{text}");
     assert!(facts(None).contains("none: neither `XDG_CACHE_HOME` nor `HOME`"));
 }
+
+/// Threads wait for each other after each stage: a grid of few cells has one, and a grid of many all of them.
+#[test]
+fn threads_are_as_many_as_are_worthwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("plain.torre");
+    let text =
+        "use std::wave::wave_2d\nproblem plain { scheme wave_2d; domain 20 x 20; steps 9 }\n";
+    std::fs::write(&program, text).unwrap();
+    let program = program.to_str().unwrap();
+    let threads = |more: &[&str]| {
+        let plan = ["plan", program, "--report", "json"];
+        let (status, report, error) = command(&[&plan[..], more].concat());
+        assert_eq!(status, Some(0), "{error}");
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        report["threads"].as_u64().unwrap()
+    };
+    let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    assert_eq!(threads(&[]), 1);
+    assert_eq!(threads(&["--threads", "3"]), 3);
+    assert_eq!(threads(&["--set", "domain=8000x8000"]), all.min(1000));
+}

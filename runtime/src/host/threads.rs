@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::OnceLock;
 use std::thread::Builder;
+use torre_compiler::scheme::{Scheme, Update};
 
 /// Not all threads of a run could be started.
 #[derive(Debug)]
@@ -76,4 +77,51 @@ fn cores() -> &'static [core_affinity::CoreId] {
 /// How many cores this process may use.
 pub fn available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Operations of a stage for each thread. They take about a microsecond, which is also how long threads wait for each
+/// other after a stage where each has a core; where others want the cores, too, it is thousands of times as long.
+const OPERATIONS: u64 = 1 << 15;
+
+/// The threads of a run that asks for no number: one for each core, or fewer where these would wait for each other
+/// longer than they compute.
+pub fn worthwhile(scheme: &Scheme) -> usize {
+    let operations = |update: &Update| {
+        let each = update.body.arithmetic().max(1) as u64;
+        update.region.volume().saturating_mul(each)
+    };
+    let stages = scheme.stages.iter();
+    let stages = stages.map(|stage| {
+        stage
+            .updates
+            .iter()
+            .map(operations)
+            .fold(0, u64::saturating_add)
+    });
+    enough(stages.max().unwrap_or(0), available())
+}
+
+/// The threads for a number of operations, `most` at most.
+fn enough(operations: u64, most: usize) -> usize {
+    let threads = usize::try_from(operations / OPERATIONS).unwrap_or(usize::MAX);
+    threads.clamp(1, most.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_stages_are_for_few_threads() {
+        for (operations, threads) in [
+            (0, 1),
+            (2 * OPERATIONS - 1, 1),
+            (2 * OPERATIONS, 2),
+            (5 * OPERATIONS, 5),
+            (u64::MAX, 16),
+        ] {
+            assert_eq!(enough(operations, 16), threads, "{operations}");
+        }
+        assert_eq!(enough(u64::MAX, 0), 1);
+    }
 }
