@@ -3,56 +3,113 @@
 use super::DevicePlanner;
 use super::predict::WARPS;
 use super::work::Work;
+use torre_compiler::backend::gpu::Feature;
 use torre_compiler::cost::Prediction;
 use torre_compiler::lattice::div_ceil;
 use torre_compiler::patch::{AXES, CoefPlace, Shape, WARP};
 use torre_compiler::scheme::Precision;
 
-// Constants of the prediction, fitted to 83 shapes of schemes with two axes on an H200 and an H100. Predictions meet
-// them within 13 % (root of the mean square). In f64 they are corrected by 50 more shapes of two H200, which they meet
-// within 16 %, except elastic waves with more than 8 warps.
+/// The constants of the prediction.
+struct Fitted {
+    /// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
+    issue: f64,
+    each: f64,
+    /// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
+    fetched: f64,
+    unfetched: f64,
+    /// Share by which all takes longer with twice as many warps of a block as [`CROWD`], and that in f64 with
+    /// coefficients in shared memory, where blocks of 12 and 16 warps are far slower for elastic waves.
+    crowded: [f64; 2],
+    /// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for
+    /// each stage beside its arithmetic.
+    exchanged: f64,
+    shared: f64,
+    more: f64,
+    /// Cycles of a stage for which a block waits at its barrier.
+    barrier: f64,
+    /// Seconds of a launch whose blocks begin before the launch before has ended.
+    start: f64,
+    /// Where tiles stay: seconds of an exchange, and more for each other block of a multiprocessor; for each access of
+    /// a lane to values that a tile holds, as some lanes of most warps store or load alone, with three axes for each
+    /// value; for each byte of a halo; and how much longer stages take than stages in the middle of a large grid, as
+    /// all wait for the stages at its ends.
+    exchange: f64,
+    other: f64,
+    held: f64,
+    rims: f64,
+    ends: f64,
+    /// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the
+    /// warps of one block do not, in f32 and f64.
+    not_hidden: f64,
+    not_hidden_alone: [f64; 2],
+    /// Share of its bytes that a value of a halo costs beside the bytes of bases: it comes from the cache.
+    halo: f64,
+}
 
-/// Instructions that a multiprocessor begins per cycle, each for a warp, and at most for each warp.
-const ISSUE: f64 = 4.07;
-const EACH: f64 = 0.8;
+/// Two axes: fitted to 167 rates of 7 schemes, 512^2 to 16384^2 cells, in f32 and f64 on several H200 and an H100. The
+/// root of the mean square of the logarithm is 0.07.
+const PLANE: Fitted = Fitted {
+    issue: 3.74,
+    each: 0.446,
+    fetched: 915.0,
+    unfetched: 1290.0,
+    crowded: [0.32, 0.6],
+    exchanged: 0.685,
+    shared: 1.02,
+    more: 0.97,
+    barrier: 0.0,
+    start: 5.5e-6,
+    exchange: 2.05e-6,
+    other: 0.95e-6,
+    held: 0.062e-9,
+    rims: 0.0,
+    ends: 1.0,
+    not_hidden: 0.48,
+    not_hidden_alone: [0.64, 0.81],
+    halo: 0.125,
+};
+
+/// Three axes: fitted to 15 runs of 9 shapes of FDTD(2,2) and FDTD(4,2) on an H200, which it meets within 12 % (root of
+/// the mean square). One axis: to 22 runs of 7 shapes of waves, also within 12 %.
+const OTHER: Fitted = Fitted {
+    issue: 4.07,
+    each: 0.8,
+    fetched: 600.0,
+    unfetched: 1500.0,
+    crowded: [0.2, 0.5],
+    exchanged: 0.22,
+    shared: 0.2,
+    more: 1.4,
+    barrier: 60.0,
+    start: 3.5e-6,
+    exchange: 1.0e-6,
+    other: 0.0,
+    held: 0.173e-9,
+    rims: 1.0 / 60e9,
+    ends: 1.2,
+    not_hidden: 0.62,
+    not_hidden_alone: [0.83, 1.0],
+    halo: 0.0,
+};
+
 /// Share of the greatest clock at which multiprocessors run while the constants hold, fitted with them: 1.74 of the
 /// 1.98 GHz of an H200, whose driver lowers clocks to stay below a limit of power.
 const CLOCK: f64 = 0.88;
 /// Blocks that a multiprocessor runs at a time, at most.
 const MOST_BLOCKS: f64 = 32.0;
-/// Instructions of a step of a patch that are fetched in time, and by how many more all take twice as long.
-const FETCHED: f64 = 600.0;
-const UNFETCHED: f64 = 1500.0;
-/// The same of tiles whose rows have the same slots one after the other: one of 40 cells of elastic waves was measured.
+/// [`Fitted::unfetched`] of tiles whose rows have the same slots one after the other: one of 40 cells of elastic waves
+/// was measured.
 const UNFETCHED_AGAIN: f64 = 8000.0;
-/// Warps of a block beyond which all take longer, and the share that as many again add; and that in f64 with
-/// coefficients in shared memory, where blocks of 12 and 16 warps are far slower for elastic waves.
+/// Warps of a block beyond which all take longer.
 const CROWD: f64 = 8.0;
-const CROWDED: [f64; 2] = [0.2, 0.5];
-/// Instructions of a cell for each value that threads exchange, for each coefficient in shared memory, and for each
-/// stage beside its arithmetic.
-const EXCHANGED: f64 = 0.22;
-const SHARED: f64 = 0.2;
-const MORE: f64 = 1.4;
-/// Cycles of a stage for which a block waits at its barrier.
-const BARRIER: f64 = 60.0;
-/// Seconds of a launch.
-const START: f64 = 5.1e-6;
-/// With up to two axes, and with three: seconds of an exchange of tiles that stay; for each access of a lane to values
-/// that a tile holds, as some lanes of most warps store or load alone, with three axes for each value; for each byte of
-/// a halo; and how much longer stages take than stages in the middle of a large grid, as all wait for the stages at its
-/// ends. From 19 runs of 8 schemes with two axes on an H100, which it meets within 7 %, and from 15 runs of 9 shapes of
-/// FDTD(2,2) and FDTD(4,2) on an H200, which it meets within 12 % (roots of the mean squares).
-const EXCHANGE: [f64; 2] = [1.27e-6, 1.0e-6];
-const HELD: [f64; 2] = [0.18e-9, 0.173e-9];
-const RIMS: [f64; 2] = [0.0, 1.0 / 60e9];
-const ENDS: [f64; 2] = [1.15, 1.2];
+/// Seconds of a launch that are hidden where its blocks begin before the launch before has ended.
+const EARLY: f64 = 1.6e-6;
+/// Registers of a thread beyond which tiles that stay may have values in memory, as exchanges need registers, too, and
+/// by how much they compute longer: TE waves of order 2 do 0.86 of what is expected otherwise, of order 4 all of it.
+const TIGHT: f64 = 232.0;
+const TIGHTER: f64 = 0.04;
 /// Bytes that a lane accesses at a time, at most.
 const ACCESSED: f64 = 16.0;
-/// Share of the shorter one of computing and copying that blocks of a multiprocessor do not hide, and that the warps of
-/// one block do not, in f32 and f64.
-const NOT_HIDDEN: f64 = 0.62;
-const NOT_HIDDEN_ALONE: [f64; 2] = [0.83, 1.0];
 /// Instructions of blocks of one warp, which wait for no others, by the instructions that other blocks would have. In
 /// f64 they take no longer, but less of copies is hidden. From 22 runs of 7 shapes of waves along one axis, which it
 /// meets within 12 %.
@@ -60,16 +117,19 @@ const LONE: f64 = 0.9;
 const NOT_HIDDEN_LONE: f64 = 0.85;
 /// Rounds in which such blocks end one after the other.
 const ENDING: f64 = 0.2;
-/// Rounds of tiles in which the last one counts as a whole, and rounds in which all blocks load at the same time; where
-/// there are more, tiles are spread evenly.
+/// Rounds of tiles in which the last one counts as a whole; where there are more, tiles are spread evenly.
 const MANY: f64 = 8.0;
-const FEW: f64 = 4.0;
 /// Rounds up to which all tiles wait for a tile in a zone, and rounds from which on others run meanwhile.
 const BESIDE_ZONES: [f64; 2] = [2.0, 3.0];
-/// Share by which blocks of the last round of a launch are faster where a multiprocessor has fewer of them.
-const LAST: f64 = 0.4;
 
 impl DevicePlanner<'_> {
+    fn fitted(&self) -> &'static Fitted {
+        match self.planner.scheme.grid.dimensions() {
+            2 => &PLANE,
+            _ => &OTHER,
+        }
+    }
+
     /// Blocks that a multiprocessor runs side by side. Blocks of one warp are asked for few at a time, so that their
     /// threads have all registers that they need, and there is room for more; other blocks are as many as asked for.
     fn resident_blocks(&self, work: &Work, shape: &Shape) -> f64 {
@@ -97,15 +157,17 @@ impl DevicePlanner<'_> {
             CoefPlace::Registers => 0.0,
             CoefPlace::Shared => work.coefs * work.words,
         };
-        let beside = EXCHANGED * exchanged + SHARED * shared + MORE * work.stages;
+        let fitted = self.fitted();
+        let beside =
+            fitted.exchanged * exchanged + fitted.shared * shared + fitted.more * work.stages;
         // Warps go through the same code, that of a patch, once in each step, each at its own place. An instruction is
         // fetched once, however long it takes.
         let code = work.arithmetic + beside;
         let unfetched = match shape.reuses_slots {
             true => UNFETCHED_AGAIN,
-            false => UNFETCHED,
+            false => fitted.unfetched,
         };
-        let fetching = code * (code * shape.count() as f64 - FETCHED).max(0.0) / unfetched;
+        let fetching = code * (code * shape.count() as f64 - fitted.fetched).max(0.0) / unfetched;
         let computed = match shape.warps() {
             1 => LONE * (work.arithmetic + beside),
             _ => slots + beside,
@@ -127,6 +189,7 @@ impl DevicePlanner<'_> {
         height: u64,
     ) -> Prediction {
         let (scheme, layout, model) = (self.planner.scheme, &self.planner.layout, self.model);
+        let fitted = self.fitted();
         let tile = shape.tile();
         let cells = tile.iter().product::<i64>() as f64;
         let stored = base.iter().product::<i64>() as f64;
@@ -134,13 +197,14 @@ impl DevicePlanner<'_> {
         let fine = scheme.precision == Precision::F64;
         let lone = shape.warps() == 1;
         let instructions = self.instructions(work, shape);
-        let crowded = CROWDED[usize::from(fine && shape.coefs == CoefPlace::Shared)];
+        let crowded = fitted.crowded[usize::from(fine && shape.coefs == CoefPlace::Shared)];
         let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
         let clock = model.facts.clock as f64 * CLOCK;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
         // Values that tiles load of each other come from the cache.
-        let bytes = stored * ((loaded + work.held) * element + work.zones.bytes);
+        let halo = fitted.halo * (cells - stored) * loaded * element;
+        let bytes = stored * ((loaded + work.held) * element + work.zones.bytes) + halo;
         let processors = f64::from(model.facts.multiprocessors.max(1));
         let copy = bytes / (model.copy_rate / processors);
         let of_axes = [0, 1, 2].map(|n| div_ceil(layout.extent[AXES[n]], base[n].max(1)));
@@ -157,36 +221,36 @@ impl DevicePlanner<'_> {
         };
         let waves = (tiles / (processors * blocks)).max(1.0);
         let together = (tiles / processors).min(blocks).max(1.0).ceil();
-        let issue = ISSUE.min(EACH * shape.warps() as f64 * together);
+        let issue = fitted
+            .issue
+            .min(fitted.each * shape.warps() as f64 * together);
         let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
         // A warp alone waits for no others.
-        let barrier = if lone { 0.0 } else { BARRIER };
+        let barrier = if lone { 0.0 } else { fitted.barrier };
         let meetings = work.stages * if shape.reuses_slots { 2.0 } else { 1.0 };
         let computing = (together * compute + steps * meetings * barrier) / clock;
         let copying = together * copy;
         let not_hidden = match together > 1.0 {
             true if lone && fine => NOT_HIDDEN_LONE,
-            true => NOT_HIDDEN,
-            // In few rounds all blocks load at the same time.
-            false if waves < FEW => 1.0,
-            false => NOT_HIDDEN_ALONE[usize::from(fine)],
+            true => fitted.not_hidden,
+            false => fitted.not_hidden_alone[usize::from(fine)],
         };
         let time = if stays {
-            let space = usize::from(!self.has_patches());
             let rims = element * work.halo(base, height, tile.iter().product());
-            let accessed = match space {
-                0 => (ACCESSED / element).min(shape.patch[2] as f64),
-                _ => 1.0,
+            let accessed = match self.has_patches() {
+                true => (ACCESSED / element).min(shape.patch[2] as f64),
+                false => 1.0,
             };
-            let own = HELD[space] * cells * work.held / accessed + RIMS[space] * rims;
-            let exchanging = ENDS[space] * computing + EXCHANGE[space] + together * own;
-            exchanging + longer + moving(true)
+            let own = fitted.held * cells * work.held / accessed + fitted.rims * rims;
+            let registers = work.registers(shape, work.words_of(shape));
+            let tight = self.has_patches() && registers > TIGHT;
+            let ends = fitted.ends + if tight { TIGHTER } else { 0.0 };
+            let exchange = fitted.exchange + fitted.other * (together - 1.0) + together * own;
+            ends * computing + exchange + longer + moving(true)
         } else {
-            // In the last round some multiprocessors have fewer blocks, which are faster alone.
-            let fewer = (tiles / processors).ceil() / blocks;
             let rounds = match waves < MANY {
                 true if lone => waves + ENDING,
-                true => waves.ceil() - LAST * (waves.ceil() - fewer),
+                true => waves.ceil(),
                 false => waves,
             };
             // Few tiles of a last round copy faster, where each is alone.
@@ -197,7 +261,11 @@ impl DevicePlanner<'_> {
             let many = (waves - BESIDE_ZONES[0]) / (BESIDE_ZONES[1] - BESIDE_ZONES[0]);
             let many = many.clamp(0.0, 1.0);
             let met = 1.0 - many + many * waves * in_zones;
-            all + START + met * (longer + moving(false))
+            let start = match model.gpu.has(Feature::EarlyLaunch) {
+                true => fitted.start,
+                false => fitted.start + EARLY,
+            };
+            all + start + met * (longer + moving(false))
         };
         let domain = AXES.iter().map(|axis| layout.extent[*axis] as f64);
         let domain = domain.product::<f64>();
