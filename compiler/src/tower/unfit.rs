@@ -15,6 +15,8 @@ pub enum Unfit {
     Size,
     /// Updates read ghosts of rows that stay 0: towers would give these zeros a sign.
     Zeros,
+    /// The updates of a stage act nowhere: nothing is known of the order of towers across stages without rows.
+    Idle,
 }
 
 impl fmt::Display for Unfit {
@@ -30,6 +32,7 @@ impl fmt::Display for Unfit {
                 "an update reads beyond an end of the last axis, where values are negated, in rows that stay 0 at an \
                  end of another axis"
             }
+            Unfit::Idle => "the statements of a stage act nowhere",
         })
     }
 }

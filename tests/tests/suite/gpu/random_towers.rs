@@ -125,3 +125,33 @@ fn programs_of_random_schemes_with_zones_keep_the_rules() {
     }
     assert!(tried > 40, "{tried}");
 }
+
+/// A statement that acts nowhere has a stage of its own.
+#[test]
+fn stages_without_rows_have_no_towers() {
+    let device = Interpreted::new();
+    let text = "
+scheme idle {
+  axes x, y, z
+  region far = z > 1000
+  field u : scalar on nodes
+  field w : scalar on nodes
+  step {
+    where far { u = 0.5 * w }
+    w += 0.1 * (u[1, 0, 2] - w)
+  }
+}
+problem p {
+  scheme idle
+  domain 12 x 12 x 6
+  init u = sin(1.7*x + 2.3*y + z)
+  steps 4
+}
+";
+    let resolved = resolved_in(text, Precision::F32);
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let schedule = "(x, y): diamond(W = 4) height 2";
+    let by_towers = planned(&device, scheme, problem, schedule);
+    let by_towers = by_towers.is_some_and(|(plan, _)| plan.towers.is_some());
+    assert!(!by_towers && scheme.stages.len() == 2);
+}
