@@ -52,7 +52,8 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     }
     if args.how.target != TargetChoice::Host {
         return Err(Failure::usage(
-            "`--target` names a GPU here, such as `sm_90`: for processors, plans are made where the rates were measured",
+            "`--target` names a GPU here, such as `sm_90`: for processors, plans are made where the rates were \
+             measured",
         ));
     }
     let threads = schedule::threads(args.threads, &resolved);

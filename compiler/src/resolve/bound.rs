@@ -86,9 +86,9 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The grid, once the parameters are known. The inner result is that of its sides: sides of zeros stand in for wrong
-    /// ones, so that the rest of the problem is checked, too. Sides with arguments give names to values, which nothing
-    /// stands in for.
+    /// The grid, once the parameters are known. The inner result is that of its sides: sides of zeros stand in for
+    /// wrong ones, so that the rest of the problem is checked, too. Sides with arguments give names to values, which
+    /// nothing stands in for.
     pub fn place_grid(
         &mut self,
         scope: &Scope,

@@ -452,7 +452,8 @@ fn names_that_a_problem_gets_wrong_are_helped() {
         ("coef esp = 2", "hint: did you mean `eps`?"),
         (
             "output volume disk",
-            "there is no field, coefficient or region `disk`\n  test.torre `disk`: not found\n  hint: did you mean `disc`?",
+            "there is no field, coefficient or region `disk`\n  test.torre `disk`: not found\n  \
+             hint: did you mean `disc`?",
         ),
         ("output volume q", "hint: the fields are u, E"),
         (

@@ -148,10 +148,13 @@ problem p {
   steps 4
 }
 ";
-    let resolved = resolved_in(text, Precision::F32);
-    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-    let schedule = "(x, y): diamond(W = 4) height 2";
-    let by_towers = planned(&device, scheme, problem, schedule);
-    let by_towers = by_towers.is_some_and(|(plan, _)| plan.towers.is_some());
-    assert!(!by_towers && scheme.stages.len() == 2);
+    for (begin, expected) in [("z > 1000", false), ("z > 2", true)] {
+        let resolved = resolved_in(&text.replace("z > 1000", begin), Precision::F32);
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        assert_eq!(scheme.stages.len(), 2);
+        let schedule = "(x, y): diamond(W = 4) height 2";
+        let by_towers = planned(&device, scheme, problem, schedule);
+        let by_towers = by_towers.is_some_and(|(plan, _)| plan.towers.is_some());
+        assert_eq!(by_towers, expected, "{begin}");
+    }
 }
