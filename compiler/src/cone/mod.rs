@@ -37,7 +37,7 @@ pub(crate) use cycle::{Link, fastest_cycle, leads};
 pub use past::{Event, Initial, Past, past};
 pub use rational::Rational;
 pub use slope::axis_form;
-pub use vectors::cones;
+pub use vectors::{cones, mirrored_offsets};
 
 use crate::lattice::{HalfIndex, PerAxis};
 use crate::scheme::{ComponentId, StageId};

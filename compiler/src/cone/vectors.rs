@@ -160,6 +160,21 @@ fn from_time_levels(
     }
 }
 
+/// The offsets in cells at which a read at `offset` finds its values, itself first: the others are seen through mirrors
+/// at ends.
+pub fn mirrored_offsets(
+    grid: &Grid,
+    target: Position,
+    source: Position,
+    offset: PerAxis<i32>,
+) -> impl Iterator<Item = PerAxis<i64>> {
+    let ways = ways(grid, target, source, offset).into_iter();
+    let within = ways.filter(|(_, via)| Axis::ALL.iter().all(|axis| via[*axis] != Via::Wrap));
+    within.map(move |(space, _)| {
+        PerAxis::from_fn(|axis| (target[axis].0 - source[axis].0 - space[axis].0) / 2)
+    })
+}
+
 /// The displacements that a read at `offset` can have, from the value to its reader, directly and through the domain's
 /// ends.
 fn ways(

@@ -32,7 +32,7 @@ pub struct Bounds {
     predicated: Option<GroupBox>,
     /// Memory holds all rows that are kept when the period begins.
     begin: GroupBox,
-    /// Some row may lie in the region of its update.
+    /// Some row may lie where updates may write its component, or near it.
     touched: GroupBox,
     /// Of the rows of a period.
     seam: SeamDepths,
@@ -114,7 +114,7 @@ impl Towers {
             predicated: predicates.then(|| whole(residency, Ends::Open)),
             begin: anywhere(residency.visible(layout, self.advance), unrolled),
             alike,
-            touched: residency.touched(scheme),
+            touched: residency.touched(scheme, self.margin()),
             seam: match &self.rings.seam {
                 Some(seam) => seam.depths(residency),
                 None => SeamDepths::default(),
@@ -205,20 +205,24 @@ impl Passage<'_> {
         self.origin + self.towers.advance * period as i64
     }
 
-    /// How many rows of a period lie on the right side of the seam, if there is one.
-    fn held(&self, period: u64) -> Option<Held> {
+    /// How many rows of a period lie on the right side of the seam, if there is one; `by`: if they lay so many planes
+    /// farther.
+    fn held(&self, period: u64, by: i64) -> Option<Held> {
         let stage = period as i64 * self.per_period;
         let seam = self.towers.rings.seam.as_ref();
-        seam.map(|seam| seam.holds(self.bounds.seam, stage, self.at(period).x))
+        seam.map(|seam| seam.holds(self.bounds.seam, stage, self.at(period).x + by))
     }
 
-    /// The periods of a range whose rows lie so. Where a tower is moves along a line, and so do its depths along the
+    /// The periods of a range whose rows lie so, or would if they lay `margin` planes to a side. Where a tower is moves along a line, and so do its depths along the
     /// seam: there is one range of periods.
-    fn while_held(&self, periods: Range<u64>, of: fn(Held) -> bool) -> Range<u64> {
+    fn while_held(&self, periods: Range<u64>, margin: i64, of: fn(Held) -> bool) -> Range<u64> {
         if self.towers.rings.seam.is_none() {
             return periods;
         }
-        let holds = |t: &u64| self.held(*t).is_none_or(of);
+        let holds = |t: &u64| {
+            let mut near = [-margin, 0, margin].into_iter();
+            near.any(|by| self.held(*t, by).is_none_or(of))
+        };
         let end = periods.end;
         let from = periods.clone().find(holds).unwrap_or(end);
         from..(from..end).find(|t| !holds(t)).unwrap_or(end)
@@ -238,7 +242,7 @@ impl Passage<'_> {
             y: if ring_y { GroupBox::ALL.y } else { touched.y },
         };
         let periods = self.inside(0..periods, touched, Group::default());
-        self.while_held(periods, |held| held.some)
+        self.while_held(periods, self.towers.margin(), |held| held.some)
     }
 
     /// Finds the longest range of interior periods, and where the array has them; tells whether ends of the grid cut
@@ -249,7 +253,7 @@ impl Passage<'_> {
         for shift in self.towers.rings.shifts() {
             let all = |of: GroupBox| {
                 let inside = self.inside(periods.clone(), of, shift);
-                self.while_held(inside, |held| held.all)
+                self.while_held(inside, 0, |held| held.all)
             };
             let fits = all(self.bounds.interior);
             let begin = self.inside(fits.clone(), self.bounds.begin, shift).start;
@@ -343,14 +347,19 @@ impl Residency {
         })
     }
 
-    /// The origins for which some row may lie in the region of its update.
-    fn touched(&self, scheme: &Scheme) -> GroupBox {
+    /// The origins for which some row of a component may lie where updates may write it, or `margin` rows beyond, be it
+    /// in the region of its own update or not: a tower tells its neighbours how far the towers before it are, so it goes
+    /// on where a statement acts in a part of the grid only.
+    fn touched(&self, scheme: &Scheme, margin: i64) -> GroupBox {
+        let wide = |of: Interval| Interval::new(of.lo - margin, of.hi + margin);
         self.fold_updates(GroupBox::default(), |bounds, stage, update| {
             let of = &scheme.stages[stage % scheme.stages.len()].updates[update.update];
-            match of.region.is_empty() {
-                true => bounds,
-                false => bounds.hull(groups(of).seen_from(update.at)),
-            }
+            let GroupBox { x, y } = written_groups(scheme, of.target);
+            let of = GroupBox {
+                x: wide(x),
+                y: wide(y),
+            };
+            bounds.hull(of.seen_from(update.at))
         })
     }
 
@@ -392,14 +401,6 @@ impl Residency {
             }
         }
         bounds
-    }
-}
-
-/// The groups in which an update acts.
-fn groups(update: &Update) -> GroupBox {
-    GroupBox {
-        x: update.region[Axis::OUTER],
-        y: update.region[Axis::MIDDLE],
     }
 }
 

@@ -104,7 +104,7 @@ impl PlaneAccess {
         Some(highest.max()? + above.max()?)
     }
 
-    /// The planes of a tower in a time block.
+    /// The planes of a tower in a time block; it may have none.
     pub fn of(&self, placement: &Placement) -> Planes {
         let mut all = Planes::default();
         let Planes { touched, written } = self.periods[placement.alignment];
@@ -132,9 +132,16 @@ impl PlaneAccess {
         if self.unrolled {
             return all;
         }
+        let held = |range: Interval| {
+            let held = range.intersect(self.held);
+            match held.is_empty() {
+                true => Interval::default(),
+                false => held,
+            }
+        };
         Planes {
-            touched: all.touched.intersect(self.held),
-            written: all.written.intersect(self.held),
+            touched: held(all.touched),
+            written: held(all.written),
         }
     }
 }

@@ -28,7 +28,7 @@ use super::zone_coefs::ZoneCoefs;
 use super::zones::Variant;
 use crate::ghost::reads_ghosts_of_zeros;
 use crate::layout::Layout;
-use crate::scheme::{Scheme, Stage};
+use crate::scheme::Scheme;
 use crate::tile::{Checked, TileProgram};
 use std::fmt;
 
@@ -222,10 +222,6 @@ impl AllocatedTowers {
     ) -> Result<AllocatedTowers, NoProgram> {
         if reads_ghosts_of_zeros(scheme) {
             return Err(Unfit::Zeros.into());
-        }
-        let idle = |stage: &Stage| stage.updates.iter().all(|update| update.region.is_empty());
-        if scheme.stages.iter().any(idle) {
-            return Err(Unfit::Idle.into());
         }
         let towers = Towers::new(scheme, layout, tiles)?;
         let boundary = boundary_rows(&towers)?;

@@ -2,13 +2,15 @@
 
 use super::geometry::{Event, Geometry};
 use super::group::{Group, PerFace};
-use super::residency::{Residency, RowUpdate, StageAt, Tracer, reach};
+use super::residency::{Residency, RowUpdate, StageAt, Tracer};
 use super::ring::Rings;
 use super::unfit::Unfit;
 use super::zones::Variants;
+use crate::cone::mirrored_offsets;
 use crate::distinct::distinct;
+use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
-use crate::scheme::Scheme;
+use crate::scheme::{Read, Scheme, Stage, Update};
 use crate::tile::{Checked, Class, TileProgram};
 
 /// The towers of a tile program whose only level has two cuts over the first two axes.
@@ -29,7 +31,8 @@ pub struct Towers {
     /// The variants of the code of interior periods.
     pub variants: Variants,
     pub(super) geometry: Geometry,
-    adjacent: bool,
+    /// See [`Adjacency::span`].
+    span: Option<i64>,
     /// The classes of the tile program, per stage of a step.
     pub(super) classes: Vec<Vec<Class>>,
 }
@@ -57,6 +60,11 @@ impl Towers {
         layout: &Layout,
         program: &Checked<TileProgram>,
     ) -> Result<Towers, Unfit> {
+        // No tower has rows of such a stage, so none would go on through it for towers behind it.
+        let idle = |stage: &Stage| stage.updates.iter().all(|update| update.region.is_empty());
+        if scheme.stages.iter().any(idle) {
+            return Err(Unfit::Idle);
+        }
         let geometry = Geometry::new(program)?;
         let stages = scheme.stages.len() as i64;
         let phases = u64::from(scheme.phases());
@@ -92,7 +100,7 @@ impl Towers {
             geometry: &geometry,
             period: steps as i64 * stages,
         };
-        let adjacent = adjacency.holds();
+        let span = adjacency.span();
         let mut towers = Towers {
             steps,
             advance,
@@ -100,7 +108,7 @@ impl Towers {
             rings,
             variants: Variants::default(),
             geometry,
-            adjacent,
+            span,
             classes: program.stages.clone(),
         };
         towers.variants = match towers.may_predicate(scheme) {
@@ -156,7 +164,20 @@ impl Towers {
     /// neighbours with an index one lower along one face or both have done all stages before: they have waited for
     /// theirs.
     pub fn are_adjacent(&self) -> bool {
-        self.adjacent
+        self.span.is_some()
+    }
+
+    /// Rows beyond the ends of the grid that count as rows of a tower, so that it goes on, and tells its neighbours how
+    /// far the towers before it are, while these depend on each other across it: between two stages that change a row,
+    /// it may have rows of other components only, whose ends lie half a cell farther in, and whose nearest row is the
+    /// next one. Where towers depend on their neighbours only, and in schemes with one stage, there are none.
+    pub(super) fn margin(&self) -> i64 {
+        let across = self.span.is_some_and(|span| span > 1);
+        if across && self.classes.len() > 1 {
+            2
+        } else {
+            0
+        }
     }
 
     /// Stages of a period.
@@ -226,8 +247,11 @@ struct Adjacency<'a> {
 }
 
 impl Adjacency<'_> {
-    fn holds(&self) -> bool {
-        (self.period..2 * self.period).all(|number| self.holds_in(number))
+    /// The most by which the indices of a tower and one on which it depends differ along a face; `None` where that is
+    /// more than the stages between them.
+    fn span(&self) -> Option<i64> {
+        (self.period..2 * self.period)
+            .try_fold(0, |most, number| Some(most.max(self.span_of(number)?)))
     }
 
     fn class(&self, number: i64, update: usize) -> Option<&Class> {
@@ -246,8 +270,16 @@ impl Adjacency<'_> {
         own.and_then(|update| self.class(number, update))
     }
 
-    /// Whether states pass on from an update to the next one of the same kind in towers that lie near enough.
-    fn states_are_near(&self, number: i64, update: usize, class: &Class) -> bool {
+    /// Where a read finds its values: beyond an end it may see them through a mirror.
+    fn reaches(&self, update: &Update, read: &Read) -> impl Iterator<Item = Group> {
+        let [target, source] = [update.target, read.component]
+            .map(|component| self.scheme.component(component).position);
+        let offsets = mirrored_offsets(&self.scheme.grid, target, source, read.offset);
+        offsets.map(|by| Group::new(by[Axis::OUTER], by[Axis::MIDDLE]))
+    }
+
+    /// The same for states, which pass on from an update to the next one of the same kind.
+    fn span_of_states(&self, number: i64, update: usize, class: &Class) -> Option<i64> {
         let stage = StageAt::new(self.scheme, number);
         let of = &stage.updates(self.scheme)[update];
         let steps = self.scheme.stages.len() as i64;
@@ -256,29 +288,43 @@ impl Adjacency<'_> {
             class,
             at: Group::default(),
         };
-        let far = || self.geometry.farthest(event(number), event(number - steps));
-        of.amendments.iter().all(|a| a.advances.is_empty()) || far() <= steps
+        if of.amendments.iter().all(|a| a.advances.is_empty()) {
+            return Some(0);
+        }
+        self.near(event(number), event(number - steps))
     }
 
-    /// Whether the writers of all that a stage accesses, the last ones before it and the first ones after it, lie near
-    /// enough.
-    fn holds_in(&self, number: i64) -> bool {
+    /// By how much the indices of the towers of two events can differ, if that is at most the stages between them.
+    fn near(&self, one: Event<'_>, other: Event<'_>) -> Option<i64> {
+        let far = self.geometry.farthest(one, other);
+        (far <= (one.stage - other.stage).abs()).then_some(far)
+    }
+
+    /// The same for a stage: the writers of all that it accesses, the last ones before it and the first ones after it.
+    fn span_of(&self, number: i64) -> Option<i64> {
         let stage = StageAt::new(self.scheme, number);
         let mut updates = stage.updates(self.scheme).iter().enumerate();
-        updates.all(|(index, update)| {
+        updates.try_fold(0, |most, (index, update)| {
             let Some(class) = self.class(number, index) else {
-                return true;
+                return Some(most);
             };
             let own = stage.target(self.scheme, self.layout, update);
-            let reads = update.reads();
-            let reads = reads.map(|r| (stage.read(self.scheme, self.layout, r), reach(r)));
-            let mut rows = reads.chain([(own, Group::default())]);
-            self.states_are_near(number, index, class)
-                && rows.all(|(row, by)| {
-                    let mut before = (number - self.period..number).rev();
-                    let mut after = number + 1..=number + self.period;
-                    let writers = |n: i64| Some((n, self.writer(n, row)?));
-                    let near = |(n, other): (i64, &Class)| {
+            let mut rows = update
+                .reads()
+                .flat_map(|read| {
+                    let row = stage.read(self.scheme, self.layout, read);
+                    self.reaches(update, read).map(move |by| (row, by))
+                })
+                .chain([(own, Group::default())]);
+            let most = most.max(self.span_of_states(number, index, class)?);
+            rows.try_fold(most, |most, (row, by)| {
+                let mut before = (number - self.period..number).rev();
+                let mut after = number + 1..=number + self.period;
+                let writers = |n: i64| Some((n, self.writer(n, row)?));
+                let all = [before.find_map(writers), after.find_map(writers)];
+                all.into_iter()
+                    .flatten()
+                    .try_fold(most, |most, (n, class_of_other)| {
                         // The difference depends on where the row is, but is largest at some place of a pitch.
                         let event = Event {
                             stage: number,
@@ -287,14 +333,12 @@ impl Adjacency<'_> {
                         };
                         let other = Event {
                             stage: n,
-                            class: other,
+                            class: class_of_other,
                             at: by,
                         };
-                        self.geometry.farthest(event, other) <= (n - number).abs()
-                    };
-                    before.find_map(writers).is_none_or(near)
-                        && after.find_map(writers).is_none_or(near)
-                })
+                        Some(most.max(self.near(event, other)?))
+                    })
+            })
         })
     }
 }

@@ -15,7 +15,7 @@ pub enum Unfit {
     Size,
     /// Updates read ghosts of rows that stay 0: towers would give these zeros a sign.
     Zeros,
-    /// The updates of a stage act nowhere: nothing is known of the order of towers across stages without rows.
+    /// The updates of a stage act nowhere: no tower goes on through such a stage for the towers that wait for it.
     Idle,
 }
 
