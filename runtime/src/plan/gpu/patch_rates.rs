@@ -42,31 +42,35 @@ struct Fitted {
     /// warps of one block do not, in f32 and f64.
     not_hidden: f64,
     not_hidden_alone: [f64; 2],
+    /// The latter where there are less than [`FEW`] rounds of tiles: first loads and last stores are hidden by nothing.
+    not_hidden_few: [f64; 2],
     /// Share of its bytes that a value of a halo costs beside the bytes of bases: it comes from the cache.
     halo: f64,
 }
 
-/// Two axes: fitted to 167 rates of 7 schemes, 512^2 to 16384^2 cells, in f32 and f64 on several H200 and an H100. The
-/// root of the mean square of the logarithm is 0.07.
+/// Two axes: fitted to 200 rates of 7 schemes, 512^2 to 16384^2 cells, in f32 and f64 on several H200 and an H100, and
+/// to choices among shapes of the same case. The root of the mean square of the logarithm is 0.068. Code that is fetched
+/// costs with its square from the first instruction on.
 const PLANE: Fitted = Fitted {
-    issue: 3.74,
-    each: 0.446,
-    fetched: 915.0,
-    unfetched: 1290.0,
-    crowded: [0.32, 0.6],
-    exchanged: 0.685,
-    shared: 1.02,
-    more: 0.97,
+    issue: 3.84,
+    each: 0.44,
+    fetched: 0.0,
+    unfetched: 13600.0,
+    crowded: [0.25, 0.46],
+    exchanged: 0.79,
+    shared: 0.92,
+    more: 1.3,
     barrier: 0.0,
-    start: 5.5e-6,
-    exchange: 2.05e-6,
-    other: 0.95e-6,
-    held: 0.062e-9,
+    start: 4.7e-6,
+    exchange: 1.64e-6,
+    other: 0.93e-6,
+    held: 0.06e-9,
     rims: 0.0,
-    ends: 1.0,
-    not_hidden: 0.48,
-    not_hidden_alone: [0.64, 0.81],
-    halo: 0.125,
+    ends: 1.06,
+    not_hidden: 0.325,
+    not_hidden_alone: [0.49, 0.6],
+    not_hidden_few: [0.78, 0.67],
+    halo: 0.47,
 };
 
 /// Three axes: fitted to 15 runs of 9 shapes of FDTD(2,2) and FDTD(4,2) on an H200, which it meets within 12 % (root of
@@ -89,6 +93,7 @@ const OTHER: Fitted = Fitted {
     ends: 1.2,
     not_hidden: 0.62,
     not_hidden_alone: [0.83, 1.0],
+    not_hidden_few: [0.83, 1.0],
     halo: 0.0,
 };
 
@@ -119,6 +124,8 @@ const NOT_HIDDEN_LONE: f64 = 0.85;
 const ENDING: f64 = 0.2;
 /// Rounds of tiles in which the last one counts as a whole; where there are more, tiles are spread evenly.
 const MANY: f64 = 8.0;
+/// Rounds of tiles below which [`Fitted::not_hidden_few`] holds.
+const FEW: f64 = 4.0;
 /// Rounds up to which all tiles wait for a tile in a zone, and rounds from which on others run meanwhile.
 const BESIDE_ZONES: [f64; 2] = [2.0, 3.0];
 
@@ -233,6 +240,7 @@ impl DevicePlanner<'_> {
         let not_hidden = match together > 1.0 {
             true if lone && fine => NOT_HIDDEN_LONE,
             true => fitted.not_hidden,
+            false if waves < FEW => fitted.not_hidden_few[usize::from(fine)],
             false => fitted.not_hidden_alone[usize::from(fine)],
         };
         let time = if stays {
