@@ -48,8 +48,8 @@ struct Fitted {
     halo: f64,
 }
 
-/// Two axes: fitted to 200 rates of 7 schemes, 512^2 to 16384^2 cells, in f32 and f64 on several H200 and an H100, and
-/// to choices among shapes of the same case. The root of the mean square of the logarithm is 0.068. Code that is fetched
+/// Two axes: fitted to 217 rates of 7 schemes, 512^2 to 16384^2 cells, in f32 and f64 on several H200 and an H100, and
+/// to choices among shapes of the same case. The root of the mean square of the logarithm is 0.072. Code that is fetched
 /// costs with its square from the first instruction on.
 const PLANE: Fitted = Fitted {
     issue: 3.84,
@@ -123,7 +123,7 @@ const NOT_HIDDEN_LONE: f64 = 0.85;
 /// Rounds in which such blocks end one after the other.
 const ENDING: f64 = 0.2;
 /// Rounds of tiles in which the last one counts as a whole; where there are more, tiles are spread evenly.
-const MANY: f64 = 8.0;
+const MANY: f64 = 12.0;
 /// Rounds of tiles below which [`Fitted::not_hidden_few`] holds.
 const FEW: f64 = 4.0;
 /// Rounds up to which all tiles wait for a tile in a zone, and rounds from which on others run meanwhile.
