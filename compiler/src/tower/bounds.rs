@@ -213,8 +213,8 @@ impl Passage<'_> {
         seam.map(|seam| seam.holds(self.bounds.seam, stage, self.at(period).x + by))
     }
 
-    /// The periods of a range whose rows lie so, or would if they lay `margin` planes to a side. Where a tower is moves along a line, and so do its depths along the
-    /// seam: there is one range of periods.
+    /// The periods of a range whose rows lie so, or would if they lay `margin` planes to a side. Where a tower is moves
+    /// along a line, and so do its depths along the seam: there is one range of periods.
     fn while_held(&self, periods: Range<u64>, margin: i64, of: fn(Held) -> bool) -> Range<u64> {
         if self.towers.rings.seam.is_none() {
             return periods;

@@ -278,7 +278,7 @@ impl Adjacency<'_> {
         offsets.map(|by| Group::new(by[Axis::OUTER], by[Axis::MIDDLE]))
     }
 
-    /// The same for states, which pass on from an update to the next one of the same kind.
+    /// The span of states, which pass on from an update to the next one of the same kind.
     fn span_of_states(&self, number: i64, update: usize, class: &Class) -> Option<i64> {
         let stage = StageAt::new(self.scheme, number);
         let of = &stage.updates(self.scheme)[update];
@@ -300,7 +300,7 @@ impl Adjacency<'_> {
         (far <= (one.stage - other.stage).abs()).then_some(far)
     }
 
-    /// The same for a stage: the writers of all that it accesses, the last ones before it and the first ones after it.
+    /// The span of a stage: to the writers of all that it accesses, the last ones before it and the first ones after it.
     fn span_of(&self, number: i64) -> Option<i64> {
         let stage = StageAt::new(self.scheme, number);
         let mut updates = stage.updates(self.scheme).iter().enumerate();
