@@ -205,16 +205,16 @@ impl Passage<'_> {
         self.origin + self.towers.advance * period as i64
     }
 
-    /// How many rows of a period lie on the right side of the seam, if there is one; `by`: if they lay so many planes
-    /// farther.
+    /// How many rows of a period lie on the right side of the seam, if there is one, after a shift of all rows by `by`
+    /// planes.
     fn held(&self, period: u64, by: i64) -> Option<Held> {
         let stage = period as i64 * self.per_period;
         let seam = self.towers.rings.seam.as_ref();
         seam.map(|seam| seam.holds(self.bounds.seam, stage, self.at(period).x + by))
     }
 
-    /// The periods of a range whose rows lie so, or would if they lay `margin` planes to a side. Where a tower is moves
-    /// along a line, and so do its depths along the seam: there is one range of periods.
+    /// The periods of a range whose rows lie so, or would after a shift by `margin` planes to a side. Where a tower is
+    /// moves along a line, and so do its depths along the seam: there is one range of periods.
     fn while_held(&self, periods: Range<u64>, margin: i64, of: fn(Held) -> bool) -> Range<u64> {
         if self.towers.rings.seam.is_none() {
             return periods;
@@ -348,8 +348,8 @@ impl Residency {
     }
 
     /// The origins for which some row of a component may lie where updates may write it, or `margin` rows beyond, be it
-    /// in the region of its own update or not: a tower tells its neighbours how far the towers before it are, so it goes
-    /// on where a statement acts in a part of the grid only.
+    /// in the region of its own update or not: a tower tells its neighbours how far the towers before it are, so it
+    /// goes on where a statement acts in a part of the grid only.
     fn touched(&self, scheme: &Scheme, margin: i64) -> GroupBox {
         let wide = |of: Interval| Interval::new(of.lo - margin, of.hi + margin);
         self.fold_updates(GroupBox::default(), |bounds, stage, update| {

@@ -300,7 +300,7 @@ impl Adjacency<'_> {
         (far <= (one.stage - other.stage).abs()).then_some(far)
     }
 
-    /// The span of a stage: to the writers of all that it accesses, the last ones before it and the first ones after it.
+    /// The span of a stage: to the last writers before it, and the first ones after it, of all rows that it accesses.
     fn span_of(&self, number: i64) -> Option<i64> {
         let stage = StageAt::new(self.scheme, number);
         let mut updates = stage.updates(self.scheme).iter().enumerate();

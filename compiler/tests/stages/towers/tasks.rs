@@ -415,8 +415,8 @@ fn random_towers(
     (tried, narrow)
 }
 
-/// Confines the updates of all stages but one to the first or the last row along both axes, and sometimes the updates of
-/// that one, too.
+/// Confines the updates of all stages but one to the first or the last row along both axes, and sometimes the updates
+/// of that one, too.
 fn confine_all_but_one(seed: u64, rng: &mut Rng, scheme: &mut Scheme) {
     let last = scheme.stages.len() as i64 - 1;
     let [also, but] = [0, 0].map(|from| rng.within(from, last) as usize);

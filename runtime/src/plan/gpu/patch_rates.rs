@@ -49,8 +49,8 @@ struct Fitted {
 }
 
 /// Two axes: fitted to 217 rates of 7 schemes, 512^2 to 16384^2 cells, in f32 and f64 on several H200 and an H100, and
-/// to choices among shapes of the same case. The root of the mean square of the logarithm is 0.072. Code that is fetched
-/// costs with its square from the first instruction on.
+/// to choices among shapes of the same case. The root of the mean square of the logarithm is 0.072. The fetch of code
+/// costs with the square of its length, from the first instruction on.
 const PLANE: Fitted = Fitted {
     issue: 3.84,
     each: 0.44,
