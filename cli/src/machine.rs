@@ -38,7 +38,11 @@ pub fn machine(args: &args::Machine) -> Result<(), Failure> {
         "measured",
         "measured",
         json(&measured.machine),
-        measured_rates(&measured.machine),
+        format!(
+            "{}; {} of the last level",
+            measured_rates(&measured.machine),
+            bytes(measured.machine.l3)
+        ),
     ));
     let (value, text) = rates::shown(&store, &measured);
     facts.push(fact("learned", "learned", value, text));

@@ -17,12 +17,13 @@ pub struct Machine {
     /// Bytes of a core's level-1 cache for data, and of its level-2 cache.
     pub l1: u64,
     pub l2: u64,
-    /// Bytes of the cache that all cores share.
+    /// Bytes of the cache that all cores share, or of the part that this machine gets of it.
     pub l3: u64,
     /// Bytes per second of one core from its level-2 cache.
     pub l2_rate: f64,
     /// Bytes per second from the shared cache: one core alone, and all cores together, that sweep over a few times as
-    /// much as their own caches hold; and one core alone that sweeps over a quarter of the shared one.
+    /// much as their own caches hold; and one core alone that sweeps over a quarter of the shared one,
+    /// of the size that the system says.
     pub l3_rate: f64,
     pub l3_rate_all: f64,
     pub l3_rate_far: f64,

@@ -14,7 +14,7 @@ use torre_compiler::cost::Machine;
 use torre_trust::{Fault, Folder, Refusal};
 
 /// Changes when the measured quantities, or the ways of measuring, change.
-const VERSION: &str = "torre-machine 5";
+const VERSION: &str = "torre-machine 6";
 
 /// The file of measurements in the user's cache folder.
 const FILE: &str = "machine.txt";
@@ -30,6 +30,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many times as much as its own cache a core sweeps over in the shared cache.
 const NEAR: u64 = 4;
+
+/// The share of the shared cache that cores sweep over when it is asked whether they have it, and the factor by which
+/// less is tried where they do not.
+const TRIED: f64 = 0.9;
+const LESS: f64 = std::f64::consts::FRAC_1_SQRT_2;
+/// The part of the way from the rate of memory to the one of the shared cache beyond which data stay there.
+const NEARER: f64 = 2.0 / 3.0;
 
 /// Longer files are not read.
 const MAX_BYTES: u64 = 1 << 16;
@@ -63,7 +70,8 @@ impl Measured {
 
 /// The machine as measured before, or now; `threads` is the number of threads of the run.
 ///
-/// Sizes of caches come from the system. Takes about a second the first time.
+/// Sizes of caches come from the system, but for the shared one of machines that get only a part of it. Takes a
+/// second or two the first time.
 pub fn machine(threads: usize) -> Machine {
     measured(threads).machine
 }
@@ -283,6 +291,11 @@ fn measure(threads: usize) -> (Machine, bool) {
     let second = round();
     let memory_rate_all = sweep_rate(cores, far, &waiting);
     let rounds = [first, second, round()];
+    let l3_rate_all = rounds.iter().map(|r| r.l3_rate_all).fold(0.0, f64::max);
+    let usable = usable(l3.min(far), near_l3(cores as u64), |bytes| {
+        let rate = sweep_rate(cores, bytes, &waiting);
+        rate > memory_rate_all + NEARER * (l3_rate_all - memory_rate_all)
+    });
     let most = |rate: fn(&Round) -> f64| rounds.iter().map(rate).fold(0.0, f64::max);
     let mean = |rate: fn(&Round) -> f64| rounds.iter().map(rate).sum::<f64>() / rounds.len() as f64;
     let machine = Machine {
@@ -290,10 +303,10 @@ fn measure(threads: usize) -> (Machine, bool) {
         cores,
         l1,
         l2,
-        l3,
+        l3: usable,
         l2_rate: most(|round| round.l2_rate),
         l3_rate: most(|round| round.l3_rate),
-        l3_rate_all: most(|round| round.l3_rate_all),
+        l3_rate_all,
         l3_rate_far: most(|round| round.l3_rate_far),
         memory_rate,
         memory_rate_all,
@@ -303,6 +316,17 @@ fn measure(threads: usize) -> (Machine, bool) {
         vector_bytes: Vectors::of_this_processor().bytes,
     };
     (machine, waiting.is_busy())
+}
+
+/// The part of a shared cache of `bytes` that all cores of this machine have together, at least `least`, which they
+/// were seen to have. The host of a virtual machine gives a part of it to each, or others fill it; the system says the
+/// size of the whole. `stays` says whether a number of bytes comes from a cache when it is swept over again.
+fn usable(bytes: u64, least: u64, mut stays: impl FnMut(u64) -> bool) -> u64 {
+    let mut part = bytes.max(least);
+    while part > least && !stays((TRIED * part as f64) as u64) {
+        part = ((LESS * part as f64) as u64).max(least);
+    }
+    part
 }
 
 /// Multiply-adds of vectors per second of each of `count` cores at the same time; of one core where `count` threads
@@ -432,6 +456,28 @@ mod tests {
             "{}",
             waiting.share()
         );
+    }
+
+    #[test]
+    fn a_machine_has_the_part_of_a_cache_that_stays() {
+        for (bytes, least, stay) in [
+            (480 << 20, 16 << 20, 80 << 20),
+            (300 << 20, 128 << 20, 290 << 20),
+            (32 << 20, 8 << 20, 1 << 20),
+            (8 << 20, 8 << 20, 0),
+            (1 << 40, 1, 0),
+        ] {
+            let mut tried = 0;
+            let part = usable(bytes, least, |n| {
+                tried += 1;
+                n <= stay
+            });
+            assert!((least..=bytes).contains(&part), "{bytes}");
+            assert!(TRIED * part as f64 <= stay as f64 || part == least);
+            let more = TRIED * part as f64 / LESS * 1.001;
+            assert!(part == bytes || more >= stay as f64 || part == least);
+            assert!(tried <= 80, "{tried}");
+        }
     }
 
     #[test]
