@@ -79,6 +79,25 @@ fn usual_xeon(threads: usize) -> Machine {
     }
 }
 
+/// Two cores of a Xeon (Granite Rapids), which get a sixth of its shared cache.
+fn part_of_a_xeon() -> Machine {
+    Machine {
+        threads: 2,
+        cores: 2,
+        l3: 89_000_000,
+        l2_rate: 1.2e11,
+        l3_rate: 5.8e10,
+        l3_rate_all: 1.17e11,
+        l3_rate_far: 3.4e10,
+        memory_rate: 2.9e10,
+        memory_rate_all: 5.4e10,
+        vector_rate: 5.2e9,
+        vector_rate_all: 1.01e10,
+        vector_rate_slowest: 5.0e9,
+        ..xeon(2)
+    }
+}
+
 /// The family of a schedule, with its sizes: W, G and TH, or P, TH and Z.
 #[derive(Clone, Copy, Debug)]
 enum Sizes {
@@ -212,6 +231,35 @@ fn cases() -> Vec<Case> {
                 ([12, 2, 8], 0.274),
                 ([12, 1, 16], 0.250),
                 ([8, 1, 8], 0.238),
+            ]),
+        },
+        Case {
+            name: "FDTD(4,2), f64, on two cores with a part of a cache",
+            machine: part_of_a_xeon(),
+            scheme: maxwell(4, Precision::F64, cube(256)),
+            layerwise: 0.245,
+            tiled: towers(&[
+                ([12, 2, 16], 0.590),
+                ([12, 3, 8], 0.549),
+                ([12, 1, 8], 0.531),
+                ([16, 2, 8], 0.524),
+                ([8, 4, 32], 0.473),
+                ([8, 2, 8], 0.457),
+                ([6, 2, 8], 0.440),
+            ]),
+        },
+        Case {
+            name: "elastic waves, f64, on two cores with a part of a cache",
+            machine: part_of_a_xeon(),
+            scheme: elasticity(Precision::F64, cube(256)),
+            layerwise: 0.120,
+            tiled: towers(&[
+                ([12, 3, 8], 0.218),
+                ([12, 2, 16], 0.213),
+                ([12, 1, 8], 0.213),
+                ([8, 2, 8], 0.207),
+                ([16, 2, 8], 0.188),
+                ([6, 2, 8], 0.188),
             ]),
         },
         Case {
