@@ -6,6 +6,7 @@ use super::ghosts::Ghosts;
 use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::kernel_table::{Advance, Found, KernelTable};
 use super::memory::Cells;
+use super::shares::Shares;
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,10 @@ use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
+
+/// The least pieces of a layerwise stage that threads take from each other, in planes or, on one axis, in vectors: a
+/// piece reads the planes beside it once more.
+const LEAST: i64 = 8;
 
 /// The order in which rows are advanced.
 #[derive(Clone, Copy)]
@@ -433,52 +438,43 @@ impl<T: Real> Engine<'_, T> {
         let threads = threads
             .min(usize::try_from(self.layout.extent[split]).unwrap_or(1))
             .max(1);
+        let grain = match split {
+            Axis::INNER => (ALIGNMENT / self.layout.element_bytes) as i64,
+            _ => 1,
+        };
+        let shares = Shares::new(self.layout.extent[split], threads, grain, LEAST * grain);
         let barrier = Barrier::new(threads);
         threads::run(threads, |thread| {
             let mut scratch = Scratch::default();
+            let mut stages_done = 0;
             for step in from..until {
                 if self.progress.guard.ends_before(step) {
                     break;
                 }
                 for (stage, blocks) in &stages {
-                    let share = |block: &Block| Block {
-                        region: self.share(block.region, split, thread, threads),
-                        ..*block
-                    };
-                    let own: Vec<Block> = (blocks.iter().map(share))
-                        .filter(|block| !block.region.is_empty())
-                        .collect();
-                    // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads a
-                    // value that another row's update of the same stage writes (rule 4 of schemes), ghosts belong
-                    // to one source each, and the barrier separates the stages.
-                    unsafe { self.advance_blocks(*stage, step, &own, &mut scratch) };
-                    let cells = (own.iter())
-                        .map(|b| b.region.volume() * u64::from(b.updates.0.count_ones()));
-                    self.progress.done.fetch_add(cells.sum(), Ordering::Relaxed);
+                    for part in shares.of(thread, stages_done) {
+                        let cut = |block: &Block| {
+                            let mut region = block.region;
+                            region[split] = region[split].intersect(part);
+                            Block { region, ..*block }
+                        };
+                        let own: Vec<Block> = (blocks.iter().map(cut))
+                            .filter(|block| !block.region.is_empty())
+                            .collect();
+                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads a
+                        // value that another row's update of the same stage writes (rule 4 of schemes), ghosts
+                        // belong to one source each, and the barrier separates the stages.
+                        unsafe { self.advance_blocks(*stage, step, &own, &mut scratch) };
+                        let cells = (own.iter())
+                            .map(|b| b.region.volume() * u64::from(b.updates.0.count_ones()));
+                        let done = &self.progress.done;
+                        done.fetch_add(cells.sum(), Ordering::Relaxed);
+                    }
+                    stages_done += 1;
                     barrier.wait();
                 }
             }
         })
-    }
-
-    /// A thread's part of a region: the same slab of the grid in all stages.
-    fn share(&self, region: Region, axis: Axis, thread: usize, threads: usize) -> Region {
-        let n = self.layout.extent[axis];
-        let grain = if axis == Axis::INNER {
-            (ALIGNMENT / self.layout.element_bytes) as i64
-        } else {
-            1
-        };
-        let cut = |t: usize| {
-            if t == threads {
-                n
-            } else {
-                n * t as i64 / threads as i64 / grain * grain
-            }
-        };
-        let mut part = PerAxis(region.0);
-        part[axis] = part[axis].intersect(Interval::new(cut(thread), cut(thread + 1)));
-        part
     }
 }
 

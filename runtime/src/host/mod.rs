@@ -19,6 +19,7 @@ mod pyramids;
 pub mod receivers;
 mod row;
 mod setup_error;
+mod shares;
 pub mod sweep;
 pub mod threads;
 mod tiles;
