@@ -79,7 +79,7 @@ fn usual_xeon(threads: usize) -> Machine {
     }
 }
 
-/// Two cores of a Xeon (Granite Rapids), which get a sixth of its shared cache.
+/// Two cores of a Xeon, a virtual machine that gets a sixth of its shared cache.
 fn part_of_a_xeon() -> Machine {
     Machine {
         threads: 2,
