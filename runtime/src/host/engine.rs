@@ -19,9 +19,9 @@ use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::statics::Files;
 use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
 
-/// The least pieces of a layerwise stage that threads take from each other, in planes or, on one axis, in vectors: a
-/// piece reads the planes beside it once more.
-const LEAST: i64 = 8;
+/// The least pieces of a layerwise stage that threads take from each other: planes, as a piece reads the planes beside
+/// it once more; and on one axis vectors, which take about as long as it takes to have a piece.
+const LEAST: [i64; 2] = [8, 64];
 
 /// The order in which rows are advanced.
 #[derive(Clone, Copy)]
@@ -438,11 +438,15 @@ impl<T: Real> Engine<'_, T> {
         let threads = threads
             .min(usize::try_from(self.layout.extent[split]).unwrap_or(1))
             .max(1);
-        let grain = match split {
-            Axis::INNER => (ALIGNMENT / self.layout.element_bytes) as i64,
-            _ => 1,
+        let [planes, vectors] = LEAST;
+        let (grain, least) = match split {
+            Axis::INNER => {
+                let vector = (ALIGNMENT / self.layout.element_bytes) as i64;
+                (vector, vectors * vector)
+            }
+            _ => (1, planes),
         };
-        let shares = Shares::new(self.layout.extent[split], threads, grain, LEAST * grain);
+        let shares = Shares::new(self.layout.extent[split], threads, grain, least);
         let barrier = Barrier::new(threads);
         threads::run(threads, |thread| {
             let mut scratch = Scratch::default();

@@ -37,8 +37,8 @@ impl Slab {
 }
 
 impl Shares {
-    /// Indices `0..length` for `threads` threads. Slabs begin at multiples of `grain`, pieces have at least `least`
-    /// indices and as many as a multiple of `grain`, but for the last one.
+    /// Indices `0..length` for `threads` threads. Slabs and pieces begin at multiples of `grain`; pieces have at least
+    /// `least` indices, but for the last one of the grid, which has up to `grain` less.
     pub fn new(length: i64, threads: usize, grain: i64, least: i64) -> Shares {
         let cut = |thread: usize| match thread == threads {
             true => length,
@@ -70,7 +70,7 @@ fn parts(slab: Interval, grain: i64, least: i64) -> Vec<Interval> {
     let half = slab.len() / 2;
     let each = div_ceil(div_ceil(half, PIECES).max(least), grain) * grain;
     let count = half / each;
-    let first = slab.hi - count * each;
+    let first = div_ceil(slab.hi - count * each, grain) * grain;
     let mut cuts = vec![slab.lo];
     cuts.extend((0..count).map(|n| first + n * each));
     cuts.push(slab.hi);
@@ -102,7 +102,8 @@ mod tests {
                     for Slab { parts, .. } in &shares.slabs {
                         assert!(parts.len() <= 1 + PIECES as usize);
                         for piece in &parts[1..] {
-                            assert!(piece.len() >= least && piece.len() % grain == 0);
+                            assert!(piece.lo % grain == 0 && piece.len() > least - grain);
+                            assert!(piece.len() >= least || piece.hi == length);
                         }
                         let whole: i64 = parts.iter().map(|part| part.len()).sum();
                         assert!(2 * parts[0].len() >= whole);
