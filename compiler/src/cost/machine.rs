@@ -22,8 +22,8 @@ pub struct Machine {
     /// Bytes per second of one core from its level-2 cache.
     pub l2_rate: f64,
     /// Bytes per second from the shared cache: one core alone, and all cores together, that sweep over a few times as
-    /// much as their own caches hold; and one core alone that sweeps over a quarter of the shared one,
-    /// of the size that the system says.
+    /// much as their own caches hold; and one core alone that sweeps over a quarter of the size of the shared cache
+    /// that the system says.
     pub l3_rate: f64,
     pub l3_rate_all: f64,
     pub l3_rate_far: f64,

@@ -292,6 +292,7 @@ fn measure(threads: usize) -> (Machine, bool) {
     let memory_rate_all = sweep_rate(cores, far, &waiting);
     let rounds = [first, second, round()];
     let l3_rate_all = rounds.iter().map(|r| r.l3_rate_all).fold(0.0, f64::max);
+    // A cache that is larger than the memory which may be swept over counts as large as that.
     let usable = usable(l3.min(far), near_l3(cores as u64), |bytes| {
         let rate = sweep_rate(cores, bytes, &waiting);
         rate > memory_rate_all + NEARER * (l3_rate_all - memory_rate_all)

@@ -1,8 +1,8 @@
 //! The parts of the grid that threads advance in each stage of a layerwise run.
 //!
 //! Each thread has a slab of the grid, the same one in all stages, whose values its caches and the memory near it hold.
-//! The second half of a slab is cut into pieces. A thread that is done with its own takes pieces of others: one that
-//! lost its core, or has a slower one, does not keep all of them waiting.
+//! The second half of a slab is cut into pieces. A thread that is done with its own slab takes pieces of other
+//! slabs, so that a thread without a core, or with a slower core, does not keep all threads waiting.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::lattice::{Interval, div_ceil};
@@ -19,12 +19,12 @@ pub struct Shares {
 #[repr(align(128))]
 struct Slab {
     parts: Vec<Interval>,
-    /// Parts that were taken in all stages together: those of a stage follow the ones of the stage before.
+    /// Parts that were taken in all stages together; each stage adds the number of parts.
     taken: AtomicU64,
 }
 
 impl Slab {
-    /// A part that nobody has taken in the stage of this number.
+    /// A part that no thread has taken yet in the stage of this number.
     fn take(&self, stage: u64) -> Option<Interval> {
         let count = self.parts.len() as u64;
         let end = (stage + 1) * count;
