@@ -31,15 +31,14 @@ const KEPT: [f64; 2] = [0.35, 1.56];
 const STRIP: f64 = 0.2;
 /// Share of the peak rate of instructions that straight-line code reaches, if that were all there is.
 const ISSUE: f64 = 0.567;
-/// Share of the instructions of the quarter of a multiprocessor that has most warps for which the others wait, where
-/// warps are spread unevenly; in f64 z blocks of 160 values, 5 warps, do as much as if they were spread evenly.
-const UNEVEN: [f64; 2] = [0.5, 0.0];
 /// Warps of a block that could compute in the time that it loses between stages, and how many more of a z block.
 const BETWEEN: f64 = 1.1;
 const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
-/// Seconds of a stage for which a block waits for another one, and for its loads to arrive, if that were all; and how
-/// much longer for each other block with which it shares lines.
-const LATENCY: [f64; 2] = [0.15e-6, 1.45e-6];
+/// Seconds of a stage for which a block waits for another one, and for its loads to arrive, if that were all.
+const LATENCY: f64 = 0.15e-6;
+/// How much longer for each other block with which it shares lines, at least, and for each column of cells of a tower,
+/// whose rows the blocks exchange: 31 runs of FDTD(4,2) on 768^3 cells of an H200, W = 4 and 5, 2 slabs of 384.
+const AMONG: [f64; 2] = [0.32e-6, 0.073e-6];
 /// Seconds of a multiprocessor for a stage of each of its blocks, beside all else: 43 runs of FDTD(2,2), FDTD(4,2) and
 /// heat on 64^3 to 160^3 cells of an H100, and FDTD(2,2) on 64^3 to 96^3 of an H200.
 const EACH: f64 = 0.068e-6;
@@ -48,10 +47,20 @@ const EACH: f64 = 0.068e-6;
 const CODE: [f64; 2] = [2000.0, 4.8];
 /// The same where rows are amended, for the instructions of one alignment: a tower runs its own many times, and warps
 /// at the ends of lines evict the code that others share.
-const AMENDED_CODE: [f64; 2] = [1900.0, 3.8];
+const AMENDED_CODE: [f64; 2] = [1900.0, 4.1];
 /// Instructions of a period with amendments that the next cache holds, and bytes of the others that come per cycle, in
 /// addition.
-const FAR_CODE: [f64; 2] = [3300.0, 2.4];
+const FAR_CODE: [f64; 2] = [3030.0, 3.25];
+/// Share of the code of each other alignment that evicts a tower's own code where rows are amended.
+const OTHER_ALIGNMENTS: f64 = 0.144;
+/// Instructions of the periods of all variants and alignments that stay near a multiprocessor while its towers run one
+/// or another, and bytes per cycle of others, which come from the L2 cache where a tower begins that runs a variant for
+/// few towers.
+const COLD_CODE: [f64; 2] = [10200.0, 0.42];
+/// Registers of a thread for amendments in variants that only some towers run, besides the values that it keeps; and
+/// how much longer these towers take, by the registers that a thread lacks, as a share of the registers that it has.
+/// With W = 5 and 112 registers layers along two axes spill 592 bytes.
+const SOME_AMENDED: [f64; 2] = [70.0, 5.2];
 /// The number of cells that an update reads from which on a thread needs more registers for each word that it keeps,
 /// and how many: operands of long sums are loaded ahead. By NVIDIA's assembler, waves of order 8, which read 26, have
 /// no value in memory with 128 registers where 72 words are kept, with 212 where 118 are, and 57 with 255 where 176
@@ -297,32 +306,36 @@ impl<'p> TowerTimes<'p> {
         let each = arithmetic(self.scheme) as f64 * (WARPS * WARP / self.model.lanes(precision))
             + self.fit.accesses
             + self.slowdown.volumes;
-        // Threads beyond the end of a part compute, too; and in part all wait for the quarter of a multiprocessor that
-        // has most warps.
-        let warps = (f64::from(block.values) / WARP).ceil() * self.blocks;
-        let busiest = (warps / WARPS).ceil() * WARPS;
+        // Threads beyond the end of a part compute, too.
+        let warps = (f64::from(block.values) / WARP).ceil();
         let double = usize::from(precision == Precision::F64);
         let faces = if block.lines.z_blocks().is_some() {
             BETWEEN_FACES[double]
         } else {
             0.0
         };
-        let uneven = UNEVEN[double] * (busiest - warps);
-        let warps = (warps + uneven) / self.blocks + BETWEEN + faces;
-        let threads = warps * WARP * self.together;
+        let threads = (warps + BETWEEN + faces) * WARP * self.together;
         (each + added.run) * threads
             / self.length
             / (WARPS * WARP * self.together * ISSUE * self.clock)
     }
 
+    /// Instructions of a period of one alignment, with the code that amendments add.
+    fn code(&self, added: Added) -> f64 {
+        let towers = &self.fit.allocated.towers;
+        let each = arithmetic(self.scheme) as f64 + self.fit.accesses + added.code;
+        towers.cells() * towers.steps as f64 * each
+    }
+
     /// Seconds in which a stage of a tower fetches its instructions, with the code that amendments add.
     fn fetching(&self, added: Added) -> f64 {
         let towers = &self.fit.allocated.towers;
-        let each = arithmetic(self.scheme) as f64 + self.fit.accesses + added.code;
-        let code = towers.cells() * towers.steps as f64 * each;
+        let code = self.code(added);
         let cycles = |instructions: f64, rate: f64| instructions * INSTRUCTION / rate;
         let cycles = if added.code > 0.0 {
             let [[held, rate], [near, far_rate]] = [AMENDED_CODE, FAR_CODE];
+            let others = towers.alignments.len() as f64 - 1.0;
+            let code = code * (1.0 + OTHER_ALIGNMENTS * others);
             let all = if code > held { cycles(code, rate) } else { 0.0 };
             all + cycles((code - near).max(0.0), far_rate)
         } else {
@@ -357,9 +370,10 @@ impl<'p> TowerTimes<'p> {
     /// Seconds of a stage of one tower, where a multiprocessor runs several: while one waits, others work. In the first
     /// variant, and where towers meet zones that not all towers meet.
     fn of_stage(&self) -> [f64; 2] {
-        let [alone, more] = LATENCY;
-        let latency = alone + more * (self.together - 1.0);
-        self.layers.added.map(|added| {
+        let [least, of_column] = AMONG;
+        let among = least + of_column * self.fit.allocated.towers.cells();
+        let latency = LATENCY + among * (self.together - 1.0);
+        let [some, more] = self.layers.added.map(|added| {
             let parts = [
                 latency,
                 self.blocks * self.flowing(added),
@@ -368,7 +382,27 @@ impl<'p> TowerTimes<'p> {
             ];
             let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt();
             time / self.blocks + EACH
-        })
+        });
+        [some, more * self.spilling() + self.fetching_anew()]
+    }
+
+    /// How much longer a stage takes in variants that only some towers run, where registers are too few for them.
+    fn spilling(&self) -> f64 {
+        let [amended, slower] = SOME_AMENDED;
+        let words = (self.fit.kept * self.scheme.precision.bytes()) as f64 / 4.0;
+        let registers = f64::from(self.fit.block.roles.registers);
+        1.0 + slower * ((words + amended) / registers - 1.0).max(0.0)
+    }
+
+    /// Seconds of a stage in which towers that run a variant for few towers fetch code that others have evicted.
+    fn fetching_anew(&self) -> f64 {
+        let towers = &self.fit.allocated.towers;
+        let [first, some] = self.layers.added.map(|added| self.code(added));
+        let others = towers.variants.all.len().saturating_sub(1) as f64;
+        let all = (first + others * some) * towers.alignments.len() as f64;
+        let [held, rate] = COLD_CODE;
+        let evicted = (1.0 - held / all).max(0.0);
+        evicted * some * INSTRUCTION / (rate * self.clock * self.steps * self.stages)
     }
 
     /// The towers of a time block, of which towers that an end of the grid cuts count several times.

@@ -13,6 +13,7 @@ use torre_compiler::resolve::Options;
 use torre_compiler::schedule::template::Size;
 use torre_compiler::schedule::{Schedule, Template, template};
 use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::tower::block::{Division, WARP};
 use torre_grammar::source::Source;
 
 /// Measured rates may differ from the expected ones by this factor.
@@ -435,19 +436,29 @@ fn towers_take_the_time_that_is_expected() {
     });
 }
 
-/// The expected rate of towers, by their size in some unit and the height of time blocks.
+/// The expected rate of towers, by their size in some unit and the height of time blocks, and by how lines are divided.
 fn towers(
     model: &DeviceModel,
     case: &Case,
     unit: impl Fn(&DevicePlanner) -> Rational,
     words: &[&str],
 ) -> f64 {
-    let planner = case.planner(model);
+    let mut planner = case.planner(model);
+    planner.division = words.get(2).map(|word| division(word));
     let [size, height] = [("D", words[0]), ("TH", words[1])]
         .map(|(name, n)| Size::of(name, &[n.parse().expect("a number")]));
     let family = Template::Tiled(template::towers(size, unit(&planner), height));
     let choices = planner.choices(&family).expect("towers");
     choices[0].prediction.rate
+}
+
+fn division(text: &str) -> Division {
+    let (kind, number) = text.split_at(1);
+    let number: u32 = number.parse().expect("a number");
+    match kind {
+        "z" => Division::ZBlocks(number / WARP as u32),
+        _ => Division::Shared(number),
+    }
 }
 
 /// Layers and media that many rows meet, on an H100: towers by their width in cells and the height of time blocks, or
@@ -494,7 +505,6 @@ lorentz>384,cpml(8) f64 768x768x256 3 8 21.7
 lorentz>384,cpml(8) f64 768x768x256 4 8 21.3
 lorentz>9999,cpml(8) f32 768x768x256 4 8 85.1
 fdtd4,cpml(10) f32 768x768x768 4 8 90.7
-fdtd4,cpml(10) f32 768x768x768 5 8 69.9
 fdtd4,cpml(10) f32 512x512x512 4 8 69.9
 fdtd4,cpml(10) f32 512x512x512 6 8 61.6
 fdtd4,cpml(10) f32 256x256x256 4 8 65.7
@@ -508,6 +518,74 @@ fdtd4,cpml(10) f32 512x512x512 layerwise 38.0
 fdtd4,cpml(10) f64 768x768x768 layerwise 21.8
 fdtd2,cpml(10) f32 768x768x768 layerwise 45.5
 ";
+
+/// Towers whose lines are divided in some way, on an H200: their width in cells and the height of time blocks, then
+/// values of z blocks (`z`) or blocks of a cluster (`s`).
+const DIVIDED: &str = "
+fdtd4 f32 1024x1024x1000 6 16 z288 134.2
+fdtd4 f32 1024x1024x1000 6 16 z320 127.8
+fdtd4 f32 1024x1024x1000 5 16 z384 122.6
+fdtd4 f32 512x512x512 6 16 z288 141
+fdtd4 f32 768x768x768 4 8 s2 104.8
+fdtd4 f32 768x768x768 5 8 s2 114.01
+fdtd4 f32 768x768x768 6 16 z256 134
+fdtd4 f32 768x768x768 4 8 z288 108.43
+fdtd4 f32 768x768x768 5 8 z288 118.69
+fdtd4 f32 768x768x768 6 8 z288 133.8
+fdtd4 f32 768x768x768 6 8 z288 132.68
+fdtd4 f32 768x768x768 6 16 z320 131.1
+fdtd4 f32 768x768x768 4 8 z416 114.44
+fdtd4 f32 768x768x768 5 8 z416 121.19
+fdtd4,pec f32 768x768x768 4 8 s2 82.0
+fdtd4,pec f32 768x768x768 5 8 s2 98.2
+fdtd4,cpml(10) f32 768x768x768 4 6 s2 88.92
+fdtd4,cpml(10) f32 768x768x768 4 8 s2 89.96
+fdtd4,cpml(10) f32 768x768x768 4 12 s2 88.01
+fdtd4,cpml(10) f32 768x768x768 5 8 s2 72.08
+fdtd4,cpml(10) f32 768x768x768 4 8 z288 80.54
+fdtd4,cpml(10) f32 768x768x768 5 8 z288 63.77
+fdtd4,cpml(10) f32 768x768x768 4 8 z416 88.17
+fdtd4,x:zero,y:cpml(3),z:zero f32 768x768x768 4 8 s2 101.9
+fdtd4,x:zero,y:cpml(3),z:zero f32 768x768x768 4 8 z416 111.5
+fdtd4,x:cpml(10),y:zero,z:zero f32 768x768x768 4 8 s2 102.11
+fdtd4,x:cpml(10),y:zero,z:zero f32 768x768x768 4 8 z416 113.81
+fdtd4,x:zero,y:cpml(10),z:zero f32 768x768x768 4 8 s2 100.02
+fdtd4,x:zero,y:cpml(10),z:zero f32 768x768x768 4 8 z416 110.1
+fdtd4,x:zero,y:cpml(30),z:zero f32 768x768x768 4 8 s2 97.02
+fdtd4,x:zero,y:cpml(30),z:zero f32 768x768x768 4 8 z416 106.51
+fdtd4,x:zero,y:zero,z:cpml(10) f32 768x768x768 4 8 s2 99.03
+fdtd4,x:zero,y:zero,z:cpml(10) f32 768x768x768 5 8 s2 96.15
+fdtd4,x:zero,y:zero,z:cpml(10) f32 768x768x768 4 8 z288 93.09
+fdtd4,x:zero,y:zero,z:cpml(10) f32 768x768x768 5 8 z288 77.79
+fdtd4,x:zero,y:zero,z:cpml(10) f32 768x768x768 6 8 z288 83.58
+fdtd4,x:zero,y:zero,z:cpml(10) f32 768x768x768 4 8 z416 101.92
+fdtd4,x:zero,y:cpml(3),z:cpml(10) f32 768x768x768 4 8 s2 96.07
+fdtd4,x:zero,y:cpml(3),z:cpml(10) f32 768x768x768 4 8 z416 97.69
+fdtd4,x:cpml(10),y:cpml(10),z:zero f32 768x768x768 4 8 s2 97.61
+fdtd4,x:cpml(10),y:cpml(10),z:zero f32 768x768x768 5 8 s2 91.69
+fdtd4,x:cpml(10),y:cpml(10),z:zero f32 768x768x768 4 8 z288 102.83
+fdtd4,x:cpml(10),y:cpml(10),z:zero f32 768x768x768 5 8 z288 92.4
+fdtd4,x:cpml(10),y:cpml(10),z:zero f32 768x768x768 6 8 z288 92.93
+fdtd4,x:cpml(10),y:cpml(10),z:zero f32 768x768x768 4 8 z416 109.14
+fdtd4,x:cpml(10),y:cpml(10),z:zero f32 768x768x768 5 8 z416 91.21
+fdtd4,x:cpml(10),y:zero,z:cpml(10) f32 768x768x768 4 8 s2 97.19
+fdtd4,x:cpml(10),y:zero,z:cpml(10) f32 768x768x768 4 8 z416 98.36
+fdtd4,x:cpml(30),y:zero,z:cpml(10) f32 768x768x768 4 8 s2 92.6
+fdtd4,x:cpml(30),y:zero,z:cpml(10) f32 768x768x768 4 8 z416 92.53
+fdtd4,x:zero,y:cpml(10),z:cpml(10) f32 768x768x768 4 8 s2 94.47
+fdtd4,x:zero,y:cpml(10),z:cpml(10) f32 768x768x768 4 8 z416 95.85
+fdtd4,x:zero,y:cpml(30),z:cpml(10) f32 768x768x768 4 8 s2 91.07
+fdtd4,x:zero,y:cpml(30),z:cpml(10) f32 768x768x768 4 8 z416 91.45
+fdtd4 f64 1024x1024x256 6 12 s2 61.7
+fdtd4 f64 512x512x256 6 12 s2 60.3
+";
+
+#[test]
+fn divided_lines_take_the_time_that_is_expected() {
+    compare(DIVIDED, |model, case, words| {
+        towers(model, case, |_| Rational::whole(1), words)
+    });
+}
 
 #[test]
 fn media_take_the_time_that_is_expected() {
