@@ -11,12 +11,12 @@ use torre_compiler::tower::{Tally, Towers, memory_of};
 
 /// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory: several
 /// rows share conditions and a jump.
-const AROUND: f64 = 1.5;
+const AROUND: f64 = 2.0;
 /// Instructions of a row where it does not act.
 const BESIDE: f64 = 1.0;
 /// Share of the time of the warps that an amendment along the inner axis keeps busy for which all others wait: warps
 /// beside each other keep order, and others of the same quarter of a multiprocessor run meanwhile.
-const WAITED: f64 = 0.23;
+const WAITED: f64 = 0.5;
 /// Instructions of a quotient or a root beside one, in f32 and f64: the assembler refines an estimate, and has a call
 /// for numbers near the ends of the format.
 const QUOTIENT: [f64; 2] = [18.0, 84.0];

@@ -35,13 +35,13 @@ const ISSUE: f64 = 0.567;
 const BETWEEN: f64 = 1.1;
 const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
 /// Seconds of a stage for which a block waits for another one, and for its loads to arrive, if that were all.
-const LATENCY: f64 = 0.15e-6;
-/// How much longer for each other block with which it shares lines, at least, and for each column of cells of a tower,
-/// whose rows the blocks exchange: 31 runs of FDTD(4,2) on 768^3 cells of an H200, W = 4 and 5, 2 slabs of 384.
-const AMONG: [f64; 2] = [0.32e-6, 0.073e-6];
+const LATENCY: f64 = 0.5e-6;
+/// How much longer for each other block with which it shares lines, for each column of cells of a tower and each value
+/// of a line that an update reads: the blocks exchange ends of its rows.
+const AMONG: f64 = 13.1e-9;
 /// Seconds of a multiprocessor for a stage of each of its blocks, beside all else: 43 runs of FDTD(2,2), FDTD(4,2) and
 /// heat on 64^3 to 160^3 cells of an H100, and FDTD(2,2) on 64^3 to 96^3 of an H200.
-const EACH: f64 = 0.068e-6;
+const EACH: f64 = 0.04e-6;
 /// Instructions of the periods of all alignments that the first cache for them holds, and bytes of instructions per
 /// cycle where a period has more.
 const CODE: [f64; 2] = [2000.0, 4.8];
@@ -50,9 +50,9 @@ const CODE: [f64; 2] = [2000.0, 4.8];
 const AMENDED_CODE: [f64; 2] = [1900.0, 4.1];
 /// Instructions of a period with amendments that the next cache holds, and bytes of the others that come per cycle, in
 /// addition.
-const FAR_CODE: [f64; 2] = [3030.0, 3.25];
+const FAR_CODE: [f64; 2] = [3330.0, 3.65];
 /// Share of the code of each other alignment that evicts a tower's own code where rows are amended.
-const OTHER_ALIGNMENTS: f64 = 0.144;
+const OTHER_ALIGNMENTS: f64 = 0.1;
 /// Instructions of the periods of all variants and alignments that stay near a multiprocessor while its towers run one
 /// or another, and bytes per cycle of others, which come from the L2 cache where a tower begins that runs a variant for
 /// few towers.
@@ -60,7 +60,7 @@ const COLD_CODE: [f64; 2] = [10200.0, 0.42];
 /// Registers of a thread for amendments in variants that only some towers run, besides the values that it keeps; and
 /// how much longer these towers take, by the registers that a thread lacks, as a share of the registers that it has.
 /// With W = 5 and 112 registers layers along two axes spill 592 bytes.
-const SOME_AMENDED: [f64; 2] = [70.0, 5.2];
+const SOME_AMENDED: [f64; 2] = [70.0, 7.3];
 /// The number of cells that an update reads from which on a thread needs more registers for each word that it keeps,
 /// and how many: operands of long sums are loaded ahead. By NVIDIA's assembler, waves of order 8, which read 26, have
 /// no value in memory with 128 registers where 72 words are kept, with 212 where 118 are, and 57 with 255 where 176
@@ -370,8 +370,9 @@ impl<'p> TowerTimes<'p> {
     /// Seconds of a stage of one tower, where a multiprocessor runs several: while one waits, others work. In the first
     /// variant, and where towers meet zones that not all towers meet.
     fn of_stage(&self) -> [f64; 2] {
-        let [least, of_column] = AMONG;
-        let among = least + of_column * self.fit.allocated.towers.cells();
+        let reach = self.scheme.reach()[Axis::INNER];
+        let read = 1.0 + f64::from(reach.iter().sum::<i32>());
+        let among = AMONG * self.fit.allocated.towers.cells() * read;
         let latency = LATENCY + among * (self.together - 1.0);
         let [some, more] = self.layers.added.map(|added| {
             let parts = [

@@ -508,9 +508,9 @@ fn windows_are_no_larger_than_domains() {
 fn stripes_have_the_groups_that_take_least_time() {
     let model = h200();
     let mut chosen = Vec::new();
-    for (steps, devices) in [(2400, 2), (24, 4)] {
+    for (steps, devices, [x, y]) in [(2400, 2, [300, 3600]), (24, 4, [600, 900])] {
         let problem = Problem { steps, ..problem() };
-        let mut scheme = maxwell(4, Precision::F32, [600, 900, 64]);
+        let mut scheme = maxwell(4, Precision::F32, [x, y, 64]);
         everywhere(&mut scheme);
         let planner = DevicePlanner::new(&scheme, &problem, &model).expect("it can be addressed");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
