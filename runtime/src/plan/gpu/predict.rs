@@ -36,8 +36,8 @@ const BETWEEN: f64 = 1.1;
 const BETWEEN_FACES: [f64; 2] = [0.0, 0.7];
 /// Seconds of a stage for which a block waits for another one, and for its loads to arrive, if that were all.
 const LATENCY: f64 = 0.475e-6;
-/// How much longer for each other block with which it shares lines, for each column of cells of a tower and each cell of
-/// a line to which updates read, in both directions and at their own place: the blocks exchange ends of rows.
+/// How much longer for each other block with which it shares lines, for each column of cells of a tower and each cell
+/// of a line to which updates read, in both directions and at their own place: the blocks exchange ends of rows.
 const AMONG: f64 = 12.8e-9;
 /// Seconds of a multiprocessor for a stage of each of its blocks, beside all else: 43 runs of FDTD(2,2), FDTD(4,2) and
 /// heat on 64^3 to 160^3 cells of an H100, and FDTD(2,2) on 64^3 to 96^3 of an H200.

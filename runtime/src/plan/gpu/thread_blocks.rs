@@ -29,8 +29,8 @@ const FIXED: [u64; 2] = [40, 56];
 const FIXED_AND_MOVED: u64 = 40;
 
 /// Registers beyond the least number of a thread with which it keeps few values in memory, elsewhere and around rings;
-/// and the number that is enough at any rate. On 512^3 cells of an H200, FDTD(4,2), lines in one block with W = 4 and 80
-/// registers do 101e9 cell-steps/s with walls, 2 z blocks with W = 6 90e9; around three rings they do 63e9, and 88e9
+/// and the number that is enough at any rate. On 512^3 cells of an H200, FDTD(4,2) with walls, lines in one block with
+/// W = 4 and 80 registers do 101e9 cell-steps/s, 2 z blocks with W = 6 90e9; around three rings they do 63e9, and 88e9
 /// with W = 3.
 const PLENTY: [u64; 2] = [16, 32];
 const ENOUGH: u64 = 239;
