@@ -293,10 +293,16 @@ fn measure(threads: usize) -> (Machine, bool) {
     let rounds = [first, second, round()];
     let l3_rate_all = rounds.iter().map(|r| r.l3_rate_all).fold(0.0, f64::max);
     // A cache that is larger than the memory which may be swept over counts as large as that.
-    let usable = usable(l3.min(far), near_l3(cores as u64), |bytes| {
+    let faster = l3_rate_all - memory_rate_all;
+    let nearness = |bytes| {
         let rate = sweep_rate(cores, bytes, &waiting);
-        rate > memory_rate_all + NEARER * (l3_rate_all - memory_rate_all)
-    });
+        if faster > 0.0 {
+            (rate - memory_rate_all) / faster
+        } else {
+            1.0
+        }
+    };
+    let usable = usable(l3.min(far), near_l3(cores as u64), nearness);
     let most = |rate: fn(&Round) -> f64| rounds.iter().map(rate).fold(0.0, f64::max);
     let mean = |rate: fn(&Round) -> f64| rounds.iter().map(rate).sum::<f64>() / rounds.len() as f64;
     let machine = Machine {
@@ -321,13 +327,26 @@ fn measure(threads: usize) -> (Machine, bool) {
 
 /// The part of a shared cache of `bytes` that all cores of this machine have together, at least `least`, which they
 /// were seen to have. The host of a virtual machine gives a part of it to each, or others fill it; the system says the
-/// size of the whole. `stays` says whether a number of bytes comes from a cache when it is swept over again.
-fn usable(bytes: u64, least: u64, mut stays: impl FnMut(u64) -> bool) -> u64 {
-    let mut part = bytes.max(least);
-    while part > least && !stays((TRIED * part as f64) as u64) {
-        part = ((LESS * part as f64) as u64).max(least);
+/// size of the whole. `nearness` says which part of the way from the rate of memory to the rate of the cache a sweep over
+/// a number of bytes reaches.
+fn usable(bytes: u64, least: u64, mut nearness: impl FnMut(u64) -> f64) -> u64 {
+    let mut of = |part: f64| nearness((TRIED * part) as u64);
+    let least = least as f64;
+    let mut part = (bytes as f64).max(least);
+    let mut near = of(part);
+    while part > least && near < NEARER {
+        let less = (LESS * part).max(least);
+        let found = if less > least { of(less) } else { 1.0 };
+        // Between two sizes the logarithm is in proportion: a little more or less of it changes no choice.
+        let back = if found < NEARER {
+            1.0
+        } else {
+            (NEARER - near) / (found - near)
+        };
+        part *= (less / part).powf(back);
+        near = found;
     }
-    part
+    part as u64
 }
 
 /// Multiply-adds of vectors per second of each of `count` cores at the same time; of one core where `count` threads
@@ -471,13 +490,30 @@ mod tests {
             let mut tried = 0;
             let part = usable(bytes, least, |n| {
                 tried += 1;
-                n <= stay
+                if n <= stay { 1.0 } else { 0.0 }
             });
             assert!((least..=bytes).contains(&part), "{bytes}");
-            assert!(TRIED * part as f64 <= stay as f64 || part == least);
-            let more = TRIED * part as f64 / LESS * 1.001;
-            assert!(part == bytes || more >= stay as f64 || part == least);
+            let whole = stay as f64 / TRIED;
+            assert!(part as f64 <= whole / LESS || part == least, "{part}");
+            assert!(part as f64 >= whole * LESS || part == bytes, "{part}");
             assert!(tried <= 80, "{tried}");
+        }
+    }
+
+    /// A rate that falls slowly gives a size near the one at which it falls below the limit, whatever sizes were tried.
+    #[test]
+    fn the_part_of_a_cache_that_stays_does_not_jump() {
+        for bytes in (100..=480).step_by(5) {
+            let of = |n: u64| {
+                let log = (n as f64 / f64::from(60 << 20)).log2();
+                (1.0 - log / 2.0).clamp(0.0, 1.0)
+            };
+            let part = usable(bytes << 20, 8 << 20, of) as f64;
+            let exact = f64::from(60 << 20) * (2.0 * (1.0 - NEARER)).exp2() / TRIED;
+            assert!(
+                (0.93..1.07).contains(&(part / exact)),
+                "{bytes}: {part} of {exact}"
+            );
         }
     }
 

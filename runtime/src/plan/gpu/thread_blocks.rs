@@ -28,10 +28,11 @@ const FIXED: [u64; 2] = [40, 56];
 /// W = 4 has none with 200.
 const FIXED_AND_MOVED: u64 = 40;
 
-/// Registers beyond the least number of a thread with which it keeps few values in memory, elsewhere and around rings;
-/// and the number that is enough at any rate. On 512^3 cells of an H200, FDTD(4,2) with walls, lines in one block with
-/// W = 4 and 80 registers do 101e9 cell-steps/s, 2 z blocks with W = 6 90e9; around three rings they do 63e9, and 88e9
-/// with W = 3.
+/// Registers beyond the least number of a thread with which it keeps few values in memory: usually, and around rings or
+/// where all towers run amendments; and the number that is enough at any rate. On 512^3 cells of an H200, FDTD(4,2)
+/// with walls, lines in one block with W = 4 and 80 registers do 101e9 cell-steps/s, 2 z blocks with W = 6 90e9; around
+/// three rings they do 63e9, and 88e9 with W = 3. In layers along x and z lines in one block with W = 3 do 80e9, and 2
+/// slabs with W = 4 84e9.
 const PLENTY: [u64; 2] = [16, 32];
 const ENOUGH: u64 = 239;
 
@@ -120,7 +121,8 @@ pub fn candidates(
     };
     let fits = |block: &Result<Block, Misfit>| block.as_ref().is_ok_and(block_fits);
     let is_ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
-    let beyond = PLENTY[usize::from(Axis::ALL.iter().any(is_ring))];
+    let tight = Axis::ALL.iter().any(is_ring) || towers.variants.all_have_zones();
+    let beyond = PLENTY[usize::from(tight)];
     let enough = (least + beyond).min(ENOUGH);
     let plenty = |block: &Result<Block, Misfit>| {
         let has = |block: &Block| block_fits(block) && enough <= u64::from(block.roles.registers);
