@@ -7,7 +7,7 @@ use torre_compiler::tower::{Tally, Towers, memory_of};
 // Fitted with the rates of code in `predict` to 42 rates of FDTD(4,2) on an H100 and an H200: media with one to four
 // states for one or three fields in no cells to all cells of the grid, with layers on six sides and without, and layers
 // alone, W = 3 to 6, f32 and f64; and to 43 of FDTD(4,2) on 768^3 cells of an H200, with layers along some axes or all,
-// W = 4 to 6, in slabs and z blocks. All of them are met within 22 %, the latter within 12 %.
+// W = 4 to 6, in slabs and z blocks. All of them are met within 20 %.
 
 /// Instructions of a row for an amendment that acts, besides its arithmetic and one for each value of memory: several
 /// rows share conditions and a jump.
