@@ -296,6 +296,7 @@ fn measure(threads: usize) -> (Machine, bool) {
     let faster = l3_rate_all - memory_rate_all;
     let nearness = |bytes| {
         let rate = sweep_rate(cores, bytes, &waiting);
+        // The size of a cache that is no faster than memory does not matter.
         if faster > 0.0 {
             (rate - memory_rate_all) / faster
         } else {
@@ -327,8 +328,8 @@ fn measure(threads: usize) -> (Machine, bool) {
 
 /// The part of a shared cache of `bytes` that all cores of this machine have together, at least `least`, which they
 /// were seen to have. The host of a virtual machine gives a part of it to each, or others fill it; the system says the
-/// size of the whole. `nearness` says which part of the way from the rate of memory to the rate of the cache a sweep over
-/// a number of bytes reaches.
+/// size of the whole. `nearness`: where the rate of a sweep over a number of bytes lies between the rate of memory, 0,
+/// and the rate of the cache, 1.
 fn usable(bytes: u64, least: u64, mut nearness: impl FnMut(u64) -> f64) -> u64 {
     let mut of = |part: f64| nearness((TRIED * part) as u64);
     let least = least as f64;

@@ -134,17 +134,13 @@ impl<T: Real> Engine<'_, T> {
                             continue;
                         }
                         let mut cells = 0;
+                        let first = if split == Axis::OUTER { slab.lo } else { 0 };
                         for part in shares.of(thread, stages_done) {
-                            let rows_of = |block: &Block| {
+                            let part = Interval::new(first + part.lo, first + part.hi);
+                            for block in blocks {
                                 let mut rows = block.region;
                                 rows[Axis::OUTER] = rows[Axis::OUTER].intersect(slab);
-                                let first = if split == Axis::OUTER { slab.lo } else { 0 };
-                                let part = Interval::new(first + part.lo, first + part.hi);
                                 rows[split] = rows[split].intersect(part);
-                                rows
-                            };
-                            for block in blocks {
-                                let rows = rows_of(block);
                                 if rows.is_empty() {
                                     continue;
                                 }
