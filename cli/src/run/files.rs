@@ -174,6 +174,7 @@ impl<T: Value> Run<'_, T> {
             threads: self.threads,
             plan,
             folder,
+            records: Vec::new(),
         };
         self.run_checked(&mut simulation, prepared, made)
     }

@@ -245,6 +245,11 @@ impl<'a, T: Real> Calculation<'a, T> {
         }
     }
 
+    /// The step up to which [`Calculation::prepare`] gets ready, at most `until`.
+    pub fn prepared_until(&self, until: u64) -> u64 {
+        self.effects.last(self.steps, until)
+    }
+
     /// Gets ready for the steps up to one: the last that can be done before the next time.
     #[inline(never)]
     pub fn prepare(&mut self, until: u64) -> u64 {
@@ -317,7 +322,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         });
     }
 
-    /// The values of a stored version of a component at (x, y): `time_level` counts the versions kept, 0 the newest.
+    /// The values of a stored version of a component at (x, y): `age` counts the versions kept, 0 the newest.
     /// For checkpoints.
     pub fn aged_row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
         let row = self.aged(id, age);

@@ -59,14 +59,24 @@ impl Corrections {
         })
     }
 
+    /// The step up to which the waves of steps from `from` on have room, at most `until`.
+    pub fn last(&self, from: u64, until: u64) -> u64 {
+        let each = self.corrections.len() as u64 * 8;
+        match each {
+            0 => until,
+            _ => {
+                let steps = (WAVE_BYTES / each).clamp(LEAST_STEPS, MOST_STEPS);
+                until.min(from.saturating_add(steps))
+            }
+        }
+    }
+
     /// Computes the waves of steps from `from` on: up to the step that is returned, at most `until`.
     pub fn prepare(&mut self, scheme: &Scheme, files: &dyn Files, from: u64, until: u64) -> u64 {
-        let each = self.corrections.len() as u64 * 8;
-        if each == 0 {
+        let until = self.last(from, until);
+        if self.corrections.is_empty() {
             return until;
         }
-        let steps = (WAVE_BYTES / each).clamp(LEAST_STEPS, MOST_STEPS);
-        let until = until.min(from + steps);
         self.waves.clear();
         for step in from..until {
             self.corrections.waves(scheme, files, step, &mut self.waves);

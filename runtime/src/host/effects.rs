@@ -77,6 +77,11 @@ impl Effects {
         Ok(effects)
     }
 
+    /// The step up to which [`Effects::prepare`] gets ready for steps from `from` on, at most `until`.
+    pub fn last(&self, from: u64, until: u64) -> u64 {
+        self.corrections.last(from, until)
+    }
+
     /// Gets ready for steps from `from` on: up to the step that is returned, at most `until`.
     pub fn prepare(&mut self, scheme: &Scheme, files: &dyn Files, from: u64, until: u64) -> u64 {
         self.corrections.prepare(scheme, files, from, until)

@@ -317,9 +317,20 @@ pub struct InFiles<'a, T> {
     pub threads: usize,
     pub plan: SweepPlan,
     pub folder: StateFolder,
+    /// Records beside probes, as they were when results were written last.
+    pub records: Vec<(String, Vec<f64>)>,
 }
 
 impl<T: Value> InFiles<'_, T> {
+    /// Makes the values of the current step the state of the folder.
+    fn commit(&mut self) -> Result<(), RunError> {
+        let problem = self.calculation.problem;
+        let probes = 0..problem.probes.len();
+        let probes = probes.map(|n| (probe_name(n), self.calculation.probe(n)));
+        let all: Vec<(String, Vec<f64>)> = probes.chain(self.records.iter().cloned()).collect();
+        Ok(self.folder.commit(self.calculation.steps(), &all)?)
+    }
+
     /// One pass: to a step, or as far as it goes.
     fn pass(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
         let from = self.calculation.steps();
@@ -413,7 +424,8 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
     /// Results of a pass are written before its end is a state.
     #[inline(never)]
     fn next_state(&self) -> u64 {
-        self.steps().saturating_add(self.plan.steps)
+        let until = self.steps().saturating_add(self.plan.steps);
+        self.calculation.prepared_until(until)
     }
 
     #[inline(never)]
@@ -425,7 +437,7 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
             }
             if self.steps() < until {
                 // The next pass writes over the state before this one.
-                self.settle(&[])?;
+                self.commit()?;
             }
         }
         Ok(())
@@ -437,11 +449,8 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
 
     #[inline(never)]
     fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
-        let problem = self.calculation.problem;
-        let probes = 0..problem.probes.len();
-        let probes = probes.map(|n| (probe_name(n), self.calculation.probe(n)));
-        let all: Vec<(String, Vec<f64>)> = probes.chain(records.iter().cloned()).collect();
-        Ok(self.folder.commit(self.steps(), &all)?)
+        self.records = records.to_vec();
+        self.commit()
     }
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {
