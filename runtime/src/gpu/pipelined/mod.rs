@@ -48,6 +48,7 @@ use pass_state::{PassState, Record};
 use planes::PlaneBytes;
 use slabs::SlabRun;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
@@ -89,6 +90,8 @@ pub struct Pipelined<'a, T> {
     /// The files that planes come from and go to, if they are not in the host's memory.
     over: Option<OverFiles>,
     injections: Injections,
+    /// The waves that were computed last, and their steps.
+    waves: (Range<u64>, Vec<u8>),
     points: Points,
     receivers: Vec<Receiver>,
     interruptions: Interruptions,
@@ -268,6 +271,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             files,
             devices,
             injections,
+            waves: (0..0, Vec::new()),
         };
         for number in 0..run.units.len() {
             if !run.make_ready(number, towers.steps)? {

@@ -131,7 +131,12 @@ impl<T: Value> Pipelined<'_, T> {
         let window = self.builder.window().clone();
         let device = window.device(number);
         let mut active = self.first_pass..number;
-        let is_idle = active.all(|pass| window.device(pass) != device);
+        // Only before the first block counts: blocks of a height count on from each other.
+        if active.all(|pass| window.device(pass) != device) {
+            for ready in self.units[device].ready.values_mut() {
+                ready.renew(self.devices.device(device))?;
+            }
+        }
         for block in blocks.iter_mut() {
             let steps = block.steps;
             if !self.make_ready(device, steps)? {
@@ -141,9 +146,6 @@ impl<T: Value> Pipelined<'_, T> {
                 });
             }
             if let Some(ready) = self.units[device].ready.get_mut(&steps) {
-                if is_idle {
-                    ready.renew(self.devices.device(device))?;
-                }
                 block.since = ready.since;
                 ready.since = ready.time_block.over(ready.since);
             }
@@ -219,7 +221,6 @@ impl<T: Value> Pipelined<'_, T> {
 
     /// Brings the waves of the steps of a pass to the device.
     pub(super) fn send_waves(&mut self, pass: u64, until: u64) -> Result<(), DeviceError> {
-        let mut bytes = Vec::new();
         if self.injections.waves_per_step() == 0 {
             return Ok(());
         }
@@ -229,12 +230,19 @@ impl<T: Value> Pipelined<'_, T> {
             files: self.files,
         };
         let steps = self.asked..until;
-        self.injections
-            .wave_bytes(&of, steps, threads::available(), &mut bytes);
+        // All slabs of a pass do the same steps.
+        let (known, bytes) = &mut self.waves;
+        if *known != steps {
+            bytes.clear();
+            let threads = threads::available();
+            self.injections
+                .wave_bytes(&of, steps.clone(), threads, bytes);
+            *known = steps;
+        }
         let window = self.builder.window();
         let (number, before) = (window.device(pass), window.passes_before(pass));
         let device = self.devices.device(number);
-        device.write(self.units[number].waves.of(before), &bytes)
+        device.write(self.units[number].waves.of(before), &self.waves.1)
     }
 
     /// Waits for the first of the passes that have begun, and keeps its records.
