@@ -8,7 +8,7 @@ use super::engine::{Engine, Scratch};
 use super::shares::Shares;
 use super::threads::{self, NoThreads};
 use super::waiting::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, StageId};
@@ -105,7 +105,9 @@ impl<T: Real> Engine<'_, T> {
         let threads = threads.min(usize::try_from(length).unwrap_or(1)).max(1);
         let shares = Shares::new(length, threads, 1, LEAST);
         let barrier = Barrier::new(threads);
-        let ended = AtomicBool::new(false);
+        // The first plane of the slab before which the sweep ends. A thread that is still in a slab where no stage acts
+        // may look when the end of the next one is known.
+        let ended = AtomicI64::new(i64::MAX);
         let end = extent[Axis::OUTER] + sweep.behind(until - from);
         threads::run(threads, |thread| {
             let mut scratch = Scratch::default();
@@ -116,10 +118,12 @@ impl<T: Real> Engine<'_, T> {
                 if thread == 0 {
                     let there = planes.need((hi + sweep.lag).min(extent[Axis::OUTER]));
                     let ends = !there || self.progress.guard.tripped();
-                    ended.fetch_or(ends, Ordering::SeqCst);
+                    if ends {
+                        ended.store(lo, Ordering::SeqCst);
+                    }
                 }
                 barrier.wait();
-                if ended.load(Ordering::SeqCst) {
+                if ended.load(Ordering::SeqCst) <= lo {
                     break;
                 }
                 let mut behind = 0;
@@ -166,6 +170,6 @@ impl<T: Real> Engine<'_, T> {
                 lo = hi;
             }
         })?;
-        Ok(!ended.load(Ordering::SeqCst))
+        Ok(ended.load(Ordering::SeqCst) == i64::MAX)
     }
 }

@@ -51,6 +51,7 @@ pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
                     if let Some(core) = core {
                         core_affinity::set_for_current(core);
                     }
+                    let _end = EndsTogether;
                     contention::of_run(|| work(thread));
                 }
             });
@@ -66,6 +67,17 @@ pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
         let _ = complete.set(true);
         Ok(())
     })
+}
+
+/// Ends the process where its thread panics: other threads would wait for it forever.
+struct EndsTogether;
+
+impl Drop for EndsTogether {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
 }
 
 /// The cores that this process could use when it was first asked.
