@@ -66,6 +66,9 @@ pub fn compare<T: Value>(
             finder.compare(*a, *b, i as u64 + 1, name);
         }
         finder.end()?;
+        find_missing(&ours, &theirs, step, || {
+            format!("the probe `{}`", probe.name)
+        })?;
     }
     for id in scheme.component_ids() {
         let [outer, middle, _] = scheme.extent(id).0;
@@ -126,8 +129,36 @@ pub fn compare_pictures<T: Value>(
             finder.compare(*x, *y, a.step, name);
         }
         finder.end()?;
+        find_missing(&a.values, &b.values, a.step, || {
+            format!("the slice `{}`", slice_name(run, a))
+        })?;
     }
     Ok(())
+}
+
+/// Looks whether two records have as many values.
+fn find_missing<T: Real>(
+    ours: &[T],
+    theirs: &[T],
+    step: u64,
+    name: impl FnOnce() -> String,
+) -> Result<(), Difference> {
+    let [recorded, expected] = [ours.len(), theirs.len()];
+    if recorded == expected {
+        return Ok(());
+    }
+    let both = recorded.min(expected);
+    let value = |all: &[T]| all.get(both).map_or(f64::NAN, |value| value.to_f64());
+    Err(Difference {
+        holder: format!(
+            "value {both} of {}, which has {recorded} values instead of {expected},",
+            name()
+        ),
+        at: Vec::new(),
+        step,
+        values: [value(ours), value(theirs)],
+        count: recorded.abs_diff(expected) as u64,
+    })
 }
 
 /// Looks whether a run whose slices are written has recorded all that its check has.

@@ -146,7 +146,8 @@ impl Pieces {
 pub(super) struct Stream {
     slots: Vec<MmapMut>,
     places: Vec<SlotStart>,
-    locked: bool,
+    /// Which slots are locked.
+    locked: Vec<bool>,
     shared: Mutex<Shared>,
     changed: Condvar,
 }
@@ -160,6 +161,14 @@ unsafe impl Send for SlotStart {}
 // SAFETY: as above.
 unsafe impl Sync for SlotStart {}
 
+/// Unlocks the slots that are locked; no copy uses them.
+fn unlock(device: &dyn Queues, places: &[SlotStart], locked: &[bool]) {
+    for (place, _) in places.iter().zip(locked).filter(|(_, locked)| **locked) {
+        // SAFETY: it was locked, and all copies are over. A failure here cannot be reported.
+        let _ = unsafe { device.unlock(place.0) };
+    }
+}
+
 impl Stream {
     pub fn new(device: &dyn Queues, slots: usize, each: u64) -> Result<Stream, DeviceError> {
         let memory = |_| MmapMut::map_anon(each as usize);
@@ -172,10 +181,16 @@ impl Stream {
             .iter_mut()
             .map(|s| SlotStart(s.as_mut_ptr()))
             .collect();
-        let mut locked = true;
+        let mut locked = Vec::with_capacity(places.len());
         for place in &places {
             // SAFETY: the memory stays where it is as long as the stream, which unlocks it.
-            locked &= unsafe { device.lock(place.0, each) }?;
+            match unsafe { device.lock(place.0, each) } {
+                Ok(is_locked) => locked.push(is_locked),
+                Err(error) => {
+                    unlock(device, &places, &locked);
+                    return Err(error);
+                }
+            }
         }
         Ok(Stream {
             shared: Mutex::new(Shared {
@@ -193,16 +208,14 @@ impl Stream {
         })
     }
 
+    /// Whether all slots are locked.
     pub fn is_locked(&self) -> bool {
-        self.locked
+        self.locked.iter().all(|is_locked| *is_locked)
     }
 
     /// Unlocks the memory; no copy uses it.
     pub fn give_back(&self, device: &dyn Queues) {
-        for place in self.places.iter().filter(|_| self.locked) {
-            // SAFETY: it was locked, and all copies are over. A failure here cannot be reported.
-            let _ = unsafe { device.unlock(place.0) };
-        }
+        unlock(device, &self.places, &self.locked);
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
