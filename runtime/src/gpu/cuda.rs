@@ -8,7 +8,7 @@ use answer::check;
 use circular::Circle;
 use cudarc::driver::sys::{self, CUresult};
 use pinned::{Pinned, Way};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ struct State {
     modules: Vec<sys::CUmodule>,
     /// Functions, with the shared memory that each may have.
     functions: Vec<(sys::CUfunction, u32)>,
-    memory: BTreeMap<u64, u64>,
+    memory: BTreeSet<u64>,
     circles: Vec<Circle>,
     marks: BTreeMap<u64, sys::CUevent>,
     /// Events of marks that were reached, for others.
@@ -315,7 +315,7 @@ impl Device for CudaDevice {
             return Err(short);
         }
         check("taking the GPU's memory", taken)?;
-        self.state().memory.insert(place, bytes);
+        self.state().memory.insert(place);
         driver!(
             "clearing the GPU's memory",
             cuMemsetD8Async(place, 0, size, self.stream)
@@ -337,7 +337,7 @@ impl Device for CudaDevice {
 
     fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
         self.enter()?;
-        if self.state().memory.remove(&memory.0).is_none() {
+        if !self.state().memory.remove(&memory.0) {
             return Ok(());
         }
         self.wait()?;
@@ -558,7 +558,7 @@ impl Drop for CudaDevice {
         for event in events.chain(state.untimed) {
             let _ = driver!("giving back", cuEventDestroy_v2(event));
         }
-        for place in state.memory.into_keys() {
+        for place in state.memory {
             let _ = driver!("giving back", cuMemFree_v2(place));
         }
         for circle in state.circles {

@@ -1,8 +1,8 @@
-//! Why towers do not run the time blocks of a problem.
+//! Why towers or pyramids do not run the time blocks of a problem.
 
 use std::fmt;
 
-/// Why towers do not run the time blocks of a problem, though a device can run them.
+/// Why towers or pyramids do not run the time blocks of a problem, though a device can run them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoTimeBlocks {
     /// These happen in every step, and towers do none of them.

@@ -140,18 +140,14 @@ impl<'a, T: Value> OnDevice<'a, T> {
         };
         let stream = WaveStream::new(of, injections.clone(), threads::available());
         let code = DeviceCode::new(device, program, scheme, problem, &injections, array)?;
-        let per_step = |count: usize, bytes: u64| {
-            let bytes = count as u64 * bytes;
-            let steps = (RECORD_BYTES / bytes.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
-            (bytes * steps, steps)
-        };
         let each = injections.waves_per_step() as u64 * 8;
         let steps = steps_of_waves(each, device.free_memory()?);
         let steps = steps.min(problem.steps.max(STEPS_KEPT));
         // Threads without a correction read the first one.
         let waves = (device.take((each * steps).max(8))?, steps);
-        let (bytes, _) = per_step(problem.probes.len(), T::PRECISION.bytes() as u64);
-        let probes = Records::new(device, bytes)?;
+        let recorded = (problem.probes.len() * T::PRECISION.bytes()) as u64;
+        let kept = (RECORD_BYTES / recorded.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
+        let probes = Records::new(device, recorded * kept)?;
         let planes = Records::new(device, Self::plane_bytes(scheme, problem, set))?;
         let records = (0..problem.probes.len())
             .map(|i| calculation.probe(i))

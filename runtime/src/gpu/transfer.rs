@@ -64,7 +64,7 @@ struct Stage<M> {
 #[derive(Debug)]
 pub(super) struct Staging<M> {
     stages: [Stage<M>; 2],
-    /// Whose period it is.
+    /// The one that is used next.
     next: usize,
     piece: usize,
     /// Memory could not be locked, and is not asked for again.

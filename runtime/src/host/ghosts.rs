@@ -12,8 +12,6 @@ pub struct Ghosts {
     components: Vec<ComponentGhosts>,
     /// Rows at indices of the outer and middle axes within have no ghosts along these axes.
     inner: [Interval; 2],
-    /// Whether some component has ghosts along the other axes.
-    any_rows: bool,
 }
 
 struct ComponentGhosts {
@@ -41,7 +39,6 @@ impl Ghosts {
         };
         Ghosts {
             inner: [without(Axis::OUTER), without(Axis::MIDDLE)],
-            any_rows: components.iter().any(|c| c.any_rows),
             components,
         }
     }
@@ -52,15 +49,6 @@ impl Ghosts {
         let [outer, middle, _] = rows.0;
         let [x, y] = self.inner;
         outer.lo < x.lo || outer.hi > x.hi || middle.lo < y.lo || middle.hi > y.hi
-    }
-
-    /// Whether there are any ghosts.
-    pub fn any(&self) -> bool {
-        self.any_rows
-            || self
-                .components
-                .iter()
-                .any(|c| c.zero_plane || !c.row.is_empty())
     }
 
     /// Whether a row may have ghosts along the outer or middle axis.
@@ -158,7 +146,7 @@ impl ComponentGhosts {
     /// The ghosts along the inner axis of the range of a row that starts at an element.
     ///
     /// # Safety
-    /// As for [`Ghosts::update_ends`].
+    /// As for [`Ghosts::update`].
     #[inline]
     unsafe fn update_row<T: Real>(&self, cells: Cells<T>, start: i64, range: Interval) {
         // SAFETY: indices lie in the extent or its ghosts, which the layout holds; the caller excludes other threads.

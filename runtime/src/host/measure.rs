@@ -221,7 +221,7 @@ fn read(folder: &Folder, threads: usize) -> Option<Measured> {
     Some(Measured { machine, doubtful })
 }
 
-/// Bytes of the first core's cache of a level, and of the last level, from sysfs.
+/// Bytes of the first core's cache of a level, from sysfs; `None` where it does not say.
 fn cache_bytes(level: u32) -> Option<u64> {
     let base = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let mut found = None;

@@ -159,7 +159,7 @@ impl<T: Real> Cells<T> {
     /// elements that are written.
     pub unsafe fn repeat(self, element: i64, start: i64, count: i64) {
         // SAFETY: passed on.
-        let [from, to] = unsafe { self.pair(element, start, count) };
+        let (from, to) = unsafe { self.pair(element, start, count) };
         to.copy_from_slice(from);
     }
 
@@ -169,7 +169,7 @@ impl<T: Real> Cells<T> {
     /// As for [`Cells::repeat`].
     pub unsafe fn repeat_negated(self, element: i64, start: i64, count: i64) {
         // SAFETY: passed on.
-        let [from, to] = unsafe { self.pair(element, start, count) };
+        let (from, to) = unsafe { self.pair(element, start, count) };
         let pairs = to.iter_mut().zip(from);
         pairs.for_each(|(to, from)| *to = from.neg());
     }
@@ -178,18 +178,21 @@ impl<T: Real> Cells<T> {
     ///
     /// # Safety
     /// As for [`Cells::repeat`].
-    unsafe fn pair<'a>(self, element: i64, start: i64, count: i64) -> [&'a mut [T]; 2] {
+    unsafe fn pair<'a>(self, element: i64, start: i64, count: i64) -> (&'a [T], &'a mut [T]) {
         if count <= 0 {
-            return [&mut [], &mut []];
+            return (&[], &mut []);
         }
         debug_assert!(self.holds(element) && self.holds(element + count - 1));
         debug_assert!(self.holds(start) && self.holds(start + count - 1));
+        let [from, to] = [start, element].map(|first| self.start.wrapping_offset(first as isize));
         // SAFETY: both ranges lie in the map (debug-asserted) and have no element in common; the caller orders
         // accesses.
-        [start, element].map(|first| unsafe {
-            let first = self.start.wrapping_offset(first as isize);
-            std::slice::from_raw_parts_mut(first, count as usize)
-        })
+        unsafe {
+            (
+                std::slice::from_raw_parts(from, count as usize),
+                std::slice::from_raw_parts_mut(to, count as usize),
+            )
+        }
     }
 
     /// The same array counted from another element: element `e + by` becomes element `e`.

@@ -134,7 +134,7 @@ pub fn corrections(sizes: &Sizes) -> u64 {
     crate::host::corrections::bytes(sizes)
 }
 
-/// Rows along the vector axis.
+/// Rows along the inner axis.
 fn rows(scheme: &Scheme) -> u64 {
     let of = |axis| scheme.grid.cells[axis].max(1) as u64 + 1;
     of(Axis::OUTER).saturating_mul(of(Axis::MIDDLE))

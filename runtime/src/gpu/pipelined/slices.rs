@@ -26,18 +26,11 @@ impl Sizes {
         let each = (problem.probes.len() * layout.element_bytes) as u64;
         let bytes = |output: usize| slice_bytes(scheme, problem, layout, output);
         let all: u64 = (0..problem.outputs.len()).map(bytes).sum();
-        let least = (0..problem.outputs.len())
-            .map(bytes)
-            .filter(|bytes| *bytes > 0)
-            .min();
         Sizes {
             steps,
             probes: steps * each,
             // Room for all slices of one step, and for the slices of all steps up to [`PICTURE_BYTES`].
-            slices: match least {
-                Some(_) => all.max(PICTURE_BYTES.min(all.saturating_mul(steps))),
-                None => 0,
-            },
+            slices: all.max(PICTURE_BYTES.min(all.saturating_mul(steps))),
         }
     }
 

@@ -273,7 +273,7 @@ fn copies_are_plain_where_nothing_is_locked() {
     assert_eq!(bus.log(), [SendPlain, SendPlain]);
     assert_eq!(download(&mut staging, &bus, 1500), Ok(pattern(1500, 3)));
     assert_eq!(bus.log(), [ReceivePlain]);
-    // One piece takes all periods.
+    // One piece serves all copies.
     let bus = Lazy::new(1);
     let mut staging = Staging::in_pieces(ODD);
     bus.device.borrow_mut()[64..64 + 1500].copy_from_slice(&pattern(1500, 4));

@@ -77,7 +77,8 @@ impl PointTable {
                 let entry = at(k, self.table, entry);
                 let row = word(k, entry, 0);
                 let row = at(k, self.table, row);
-                let place = k.load(Type::I64, row, 8, Access::ReadOnly);
+                let place = k.offset(row, PointEntry::ROW_PLACE);
+                let place = k.load(Type::I64, place, 8, Access::ReadOnly);
                 let indices = word(k, row, PointEntry::ROW_INDICES);
                 let indices = at(k, self.table, indices);
                 let cell = k.advance(indices, lane.index, 4);
@@ -135,7 +136,8 @@ impl PointTable {
         let opposite = k.negated(value);
         k.repeat(ghosts, receivers, step, Some(1), |k, entry| {
             let entry = at(k, self.table, entry);
-            let place = k.load(Type::I64, entry, 8, Access::ReadOnly);
+            let place = k.offset(entry, PointEntry::GHOST_PLACE);
+            let place = k.load(Type::I64, place, 8, Access::ReadOnly);
             let negated = word(k, entry, PointEntry::GHOST_NEGATED);
             let negated = k.compare(IntCmp::Ne, negated, Operand::i32(0));
             let ghost = k.choose(negated, opposite, value);
