@@ -27,7 +27,7 @@ pub struct ZonedRuns {
 }
 
 impl ZonedRuns {
-    /// Runs a kernel of these zones over a part of the range.
+    /// Runs a kernel over a part of the range: one of these zones, or of the ones among them that amend its updates.
     ///
     /// # Safety
     /// As for [`Code::run`].

@@ -15,7 +15,7 @@ use torre_compiler::kernel::{
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis};
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{
-    Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Value, ZoneId, ZoneSet, verify,
+    Body, Cmp, ComponentId, Op, Precision, Read, Scheme, Stage, Value, ZoneId, ZoneSet, verify,
 };
 use torre_compiler::testing::{
     Limits, Memory, Rng, add_random_bands, add_random_zones, elasticity, maxwell, random_kernels,
@@ -80,14 +80,15 @@ fn compiled(
     codes
 }
 
-/// The parts of runs in which a kernel runs, by its zones.
+/// The parts of runs in which a kernel runs, by its zones: cut at these, or at all zones, as where it runs one part of
+/// some updates.
 fn zoned(
     scheme: &Scheme,
     layout: &Layout,
     kernel: &RowKernel,
     origin: Group,
     runs: &[Run],
-    range: Interval,
+    (range, cut): (Interval, CutAt),
 ) -> Vec<ZonedRuns> {
     if scheme.zones.is_empty() {
         return vec![ZonedRuns {
@@ -118,9 +119,22 @@ fn zoned(
     let split = ZoneSplitter::new(scheme, layout);
     let mut parts = ZoneParts::default();
     let starts = starts.iter().copied();
-    split.split(layout, relevant, origin, starts, range, &mut parts);
-    let own = parts.iter().filter(|p| p.zones == kernel.zones);
+    let cut = match cut {
+        CutAt::Own => relevant,
+        CutAt::All => all,
+    };
+    split.split(layout, cut, origin, starts, range, &mut parts);
+    let own = parts.iter();
+    let own = own.filter(|p| p.zones.intersect(relevant) == kernel.zones);
     own.cloned().collect()
+}
+
+/// The zones at whose ends runs are cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CutAt {
+    /// Zones that amend the kernel's updates.
+    Own,
+    All,
 }
 
 /// A call of a kernel, cut at the ends of zones.
@@ -162,10 +176,12 @@ impl Call {
             0 => (0, length),
             _ => (rng.within(0, length), rng.within(0, length)),
         };
+        let cut = *rng.pick(&[CutAt::Own, CutAt::All]);
+        let range = (Interval::new(lo, hi), cut);
         Call {
             kernel: index,
             element: layout.group(place.x, place.y),
-            parts: zoned(scheme, layout, kernel, place, runs, Interval::new(lo, hi)),
+            parts: zoned(scheme, layout, kernel, place, runs, range),
         }
     }
 
@@ -298,6 +314,52 @@ proptest! {
             }
         }
     }
+}
+
+/// Kernels of updates that no zone amends run in the zones of other updates, too: where a stage has no kernel for some
+/// of its updates, their kernels run one after the other, over runs that are cut at all zones of these updates.
+#[test]
+fn kernels_run_in_zones_of_other_updates() {
+    let limits = Limits {
+        dimensions: 2,
+        components: 3,
+        stages: 1,
+        ops: 4,
+        length: 60,
+        width: 8,
+        reach: 2,
+    };
+    let mut tried = 0;
+    for seed in 0..300 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &limits);
+        match seed % 2 {
+            0 => add_random_zones(&mut rng, &limits, &mut scheme),
+            _ => add_random_bands(&mut rng, &limits, &mut scheme),
+        }
+        let is_mixed = |stage: &Stage| {
+            let amended = stage.updates.iter().map(|u| !u.amendments.is_empty());
+            amended.clone().any(|is| is) && amended.clone().any(|is| !is)
+        };
+        if !scheme.stages.iter().any(is_mixed) {
+            continue;
+        }
+        let singles = random_kernels(&mut rng, &scheme).into_iter();
+        let singles = singles.flat_map(|kernel| {
+            kernel.updates.iter().map(move |update| RowKernel {
+                updates: UpdateSet(1 << update),
+                ..kernel
+            })
+        });
+        let set = kernel_set(&scheme, singles.collect());
+        let codes = compiled(&scheme, &set, &mut rng, &[false]);
+        for _ in 0..20 {
+            let compared = compare_codes(&scheme, &set, &codes, &mut rng, 0);
+            assert_eq!(compared, Ok(()), "{seed}");
+        }
+        tried += 1;
+    }
+    assert!(tried >= 5, "{tried}");
 }
 
 /// Vectors in the bands of one zone leave the states of other zones alone, whose places they would reach: three zones

@@ -43,6 +43,8 @@ pub struct LlvmCode {
     /// Keeps the functions alive.
     _jit: Option<Jit>,
     description: String,
+    /// Which kernels are of no zones.
+    bare: Vec<bool>,
     /// Numbers in a record of a zoned kernel.
     record: usize,
 }
@@ -114,6 +116,9 @@ impl LlvmCode {
             functions,
             _jit: jit,
             description,
+            bare: (set.kernels.iter())
+                .map(|kernel| kernel.zones.is_empty())
+                .collect(),
             record: record_width(&set.layout),
         })
     }
@@ -121,10 +126,18 @@ impl LlvmCode {
 
 impl Code for LlvmCode {
     unsafe fn run_zoned(&self, kernel: usize, base: *mut u8, records: &[i64], range: Interval) {
-        let count = (records.len() / self.record) as i64;
-        let records = records.as_ptr().cast::<Run>();
-        // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`.
-        unsafe { self.functions[kernel](base, records, count, range.lo, range.hi) }
+        // A kernel of no zones takes runs without streams, one at a time here.
+        let calls = match self.bare[kernel] {
+            true => self.record,
+            false => records.len().max(1),
+        };
+        for records in records.chunks(calls) {
+            let count = (records.len() / self.record) as i64;
+            let records = records.as_ptr().cast::<Run>();
+            // SAFETY: the caller keeps the contract of `RowFn`, and the code lives as long as `self`; a record begins
+            // with a run.
+            unsafe { self.functions[kernel](base, records, count, range.lo, range.hi) }
+        }
     }
 
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval) {
