@@ -11,7 +11,7 @@ use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::cache::Origin;
-use torre_runtime::disk::{self, StateFolder};
+use torre_runtime::disk::{self, ArrayFile, NewState, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::program::Compiled;
@@ -121,25 +121,27 @@ impl<T: Value> Run<'_, T> {
             }
             return Ok((calculation, None));
         };
-        let goes_on = self.goes_on(folder);
-        let state = match goes_on {
-            true => StateFolder::open(folder, &layout, identity),
-            false => StateFolder::create(folder, &layout, identity),
+        let over = |file: &ArrayFile| -> Result<Calculation<'b, T>, Failure> {
+            let memory = Memory::of_file(file.map(layout.bytes())?, &layout);
+            let layout = layout.clone();
+            Ok(Calculation::of_memory(
+                memory, layout, scheme, problem, files,
+            )?)
         };
-        let state = state?;
-        let map = state.files()[0].map(layout.bytes())?;
-        let memory = Memory::of_file(map, &layout);
-        let calculation = Calculation::of_memory(memory, layout, scheme, problem, files);
-        let mut calculation = calculation?;
-        if goes_on {
+        if self.goes_on(folder) {
+            let state = StateFolder::open(folder, &layout, identity)?;
+            let mut calculation = over(&state.files()[0])?;
             checkpoint::resume_in_place(folder, identity, &mut calculation)?;
             return Ok((calculation, Some(state)));
         }
+        // Start values and checkpoints may be refused, which leaves the folder as it was.
+        let state = NewState::new(folder, &layout, identity)?;
+        let mut calculation = over(state.file())?;
         calculation.fill(self.threads)?;
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, identity, &mut calculation)?;
         }
-        Ok((calculation, Some(state)))
+        Ok((calculation, Some(state.begin()?)))
     }
 
     /// Runs over files, plane after plane.

@@ -66,6 +66,87 @@ fn arrangement(layout: &Layout) -> String {
     format!("{:016x}", Xxh64::of(format!("{layout:?}").as_bytes()))
 }
 
+/// The file of start values in a folder that may have the state of another run, which stays until the new one begins.
+#[derive(Debug)]
+pub struct NewState {
+    path: PathBuf,
+    file: Arc<ArrayFile>,
+    /// Its number: that of the file which an earlier state does not need.
+    current: usize,
+    bytes: u64,
+    identity: Identity,
+    arrangement: String,
+    /// What is removed if the run does not begin: the file, and the folder where there was none.
+    made: Vec<PathBuf>,
+}
+
+impl NewState {
+    /// Makes a file of zeros.
+    pub fn new(path: &Path, layout: &Layout, identity: &Identity) -> Result<NewState, FileError> {
+        let is_new = !path.exists();
+        make_folder(path).map_err(FileError::io(path, Attempt::Create))?;
+        let earlier = Checkpoint::open(&path.join(STATE)).ok();
+        let earlier = earlier.and_then(|state| state.header().notes.get(NOTE)?.as_u64());
+        let current = usize::from(earlier == Some(0));
+        let file = path.join(FIELDS[current]);
+        let mut made = vec![file.clone()];
+        made.extend(is_new.then(|| path.to_owned()));
+        let created = ArrayFile::create(&file, layout.bytes());
+        Ok(NewState {
+            path: path.to_owned(),
+            file: Arc::new(created.inspect_err(|_| undo(&made))?),
+            current,
+            bytes: layout.bytes(),
+            identity: identity.clone(),
+            arrangement: arrangement(layout),
+            made,
+        })
+    }
+
+    pub fn file(&self) -> &ArrayFile {
+        &self.file
+    }
+
+    /// Removes the state of an earlier run: the file has the values of the new one.
+    pub fn begin(mut self) -> Result<StateFolder, FileError> {
+        let state = self.path.join(STATE);
+        match fs::remove_file(&state) {
+            Ok(()) => fs::File::open(&self.path)
+                .and_then(|folder| folder.sync_all())
+                .map_err(FileError::io(&state, Attempt::Remove))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(FileError::io(&state, Attempt::Remove)(error)),
+        }
+        let other = self.path.join(FIELDS[1 - self.current]);
+        let other = Arc::new(ArrayFile::create(&other, self.bytes)?);
+        self.made.clear();
+        let own = self.file.clone();
+        Ok(StateFolder {
+            path: self.path.clone(),
+            files: match self.current {
+                0 => [own, other],
+                _ => [other, own],
+            },
+            current: self.current,
+            identity: self.identity.clone(),
+            arrangement: self.arrangement.clone(),
+        })
+    }
+}
+
+impl Drop for NewState {
+    fn drop(&mut self) {
+        undo(&self.made);
+    }
+}
+
+/// Removes a file, and a folder if it is empty. A failure here only leaves them.
+fn undo(made: &[PathBuf]) {
+    for path in made {
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+    }
+}
+
 impl StateFolder {
     /// Begins anew: a state that the folder has is gone.
     pub fn create(
@@ -73,23 +154,7 @@ impl StateFolder {
         layout: &Layout,
         identity: &Identity,
     ) -> Result<StateFolder, FileError> {
-        let state = path.join(STATE);
-        match fs::remove_file(&state) {
-            Ok(()) => fs::File::open(path)
-                .and_then(|folder| folder.sync_all())
-                .map_err(FileError::io(&state, Attempt::Remove))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(FileError::io(&state, Attempt::Remove)(error)),
-        }
-        make_folder(path).map_err(FileError::io(path, Attempt::Create))?;
-        let [one, other] = FIELDS.map(|name| ArrayFile::create(&path.join(name), layout.bytes()));
-        Ok(StateFolder {
-            path: path.to_owned(),
-            files: [Arc::new(one?), Arc::new(other?)],
-            current: 0,
-            identity: identity.clone(),
-            arrangement: arrangement(layout),
-        })
+        NewState::new(path, layout, identity)?.begin()
     }
 
     /// Goes on with the state that the folder has.
@@ -121,9 +186,10 @@ impl StateFolder {
         }
         let open = |n: usize| {
             let path = path.join(FIELDS[n]);
-            match n == current || path.exists() {
-                true => ArrayFile::open(&path, layout.bytes()),
-                false => ArrayFile::create(&path, layout.bytes()),
+            let opened = ArrayFile::open(&path, layout.bytes());
+            match n == current {
+                true => opened,
+                false => opened.or_else(|_| ArrayFile::create(&path, layout.bytes())),
             }
         };
         let files = [Arc::new(open(0)?), Arc::new(open(1)?)];
