@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use torre_runtime::output::atomic::abandon;
 
 /// Lets SIGINT, SIGTERM and SIGHUP end the process with the status that shells give such ends, after the files that are
-/// being written were given up. Must be called before other threads are started, since they take over which signals are
+/// being written were given up. Signals that the parent had ignored, as `nohup` does, stay ignored. Must be called before other threads are started, since they take over which signals are
 /// blocked.
 pub fn end_tidily() {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
@@ -13,7 +13,10 @@ pub fn end_tidily() {
     let set = unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            libc::sigaddset(set.as_mut_ptr(), signal);
+            // `sigwait` would take it.
+            if !is_ignored(signal) {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
         }
         if libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr()) != 0 {
             return;
@@ -36,5 +39,16 @@ pub fn end_tidily() {
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
         }
+    }
+}
+
+/// Whether nothing happens when a signal comes.
+fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: no action is set, and the pointer to the present one lives during the call, which writes all of it unless
+    // it fails.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }

@@ -234,6 +234,70 @@ fn an_interrupt_ends_a_run_at_once_and_tidily() {
     }
 }
 
+/// As `nohup` has it: a run goes on at signals that its parent had ignored.
+#[test]
+fn ignored_signals_do_not_end_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 100, 4_000_000);
+    let out = folder.path().join("out");
+    let program = torre().get_program().to_owned();
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(program)
+        .args(["run", "--quiet"])
+        .arg(&source)
+        .arg("--out")
+        .arg(&out)
+        .spawn()
+        .unwrap();
+    let first = out.join("volumes");
+    let begun = Instant::now();
+    while !first.exists() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    let kill = |signal: &str| {
+        let mut command = std::process::Command::new("kill");
+        assert!(command.args([signal, &pid]).status().unwrap().success());
+    };
+    kill("-HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(child.try_wait().unwrap(), None);
+    kill("-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+/// Also with `--overwrite`: a window over files keeps its state until another run can begin.
+#[test]
+fn a_refused_run_leaves_the_state_of_a_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    let path = |name: &str| folder.path().join(name);
+    let (checkpoint, parts, window) = (path("checkpoint"), path("parts"), path("window"));
+    let common = "run {0} --quiet --threads 1 --backend cranelift";
+    let first = format!("{common} --set steps=20 --out {{1}} --checkpoint {{2}}");
+    succeed(&first, &[&source, &path("first"), &checkpoint]);
+    let over = format!("{common} --out {{1}} --window {{2}} --memory 4MB");
+    succeed(
+        &format!("{over} --set steps=13"),
+        &[&source, &parts, &window],
+    );
+    let refused = format!("{over} --overwrite --set steps=10 --resume {{3}}");
+    let error = fail(1, &refused, &[&source, &parts, &window, &checkpoint]);
+    assert!(error.contains("is at step 20"), "{error}");
+    // In a folder of its own nothing is left.
+    let other = path("other");
+    fail(
+        1,
+        &refused,
+        &[&source, &path("beside"), &other, &checkpoint],
+    );
+    let left = std::fs::read_dir(&other).map_or(0, Iterator::count);
+    assert_eq!(left, 0);
+    let resume = format!("{over} --resume {{2}}");
+    succeed(&resume, &[&source, &parts, &window]);
+}
+
 /// Each byte of the file with the fields counts: a state goes on with the fields that it was written for, or not at
 /// all.
 #[test]
