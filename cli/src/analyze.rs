@@ -18,7 +18,7 @@ use torre_compiler::analysis::{
     analyze as run, draw,
 };
 use torre_compiler::driver::Variable;
-use torre_compiler::scheme::Scheme;
+use torre_compiler::scheme::{Scheme, Zone};
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_runtime::output::picture::{AxisText, LinePlot, Series};
 use torre_runtime::program::LoadedFiles;
@@ -283,6 +283,14 @@ impl Page<'_> {
                 names.join(", ")
             );
         }
+        let kept = kept_in(scheme);
+        if !kept.is_empty() {
+            let _ = writeln!(
+                out,
+                "  states in {} and what they change there are not part of this answer",
+                kept.join(", ")
+            );
+        }
         for (axis, part) in &stability.thin {
             let name = scheme.grid.axis_name(*axis);
             let _ = writeln!(
@@ -375,10 +383,26 @@ impl Page<'_> {
                 "from": part.lo,
                 "to": part.hi,
             })).collect::<Vec<Value>>(),
+            "states_not_analysed": kept_in(scheme),
             "left_out": found.stability.aside.iter().map(|c| &scheme.component(*c).name).collect::<Vec<&String>>(),
             "accuracy": found.dispersion.as_ref().map(accuracy_json),
         })
     }
+}
+
+/// The zones in which updates keep states.
+fn kept_in(scheme: &Scheme) -> Vec<&str> {
+    let zones = scheme.zones.iter().enumerate();
+    let with_states = zones.filter(|(number, _)| {
+        let mut states = scheme.states.iter();
+        states.any(|state| state.zone.index() == *number)
+    });
+    // A region is called by its condition.
+    let names = with_states.map(|(_, Zone { name, .. })| match name.as_str() {
+        "1" => "all cells",
+        name => name,
+    });
+    names.collect()
 }
 
 /// Orders and tables of phase velocities.
@@ -412,8 +436,16 @@ fn accuracy(out: &mut String, scheme: &Scheme, found: &Dispersion) {
     for (n, text) in [
         (found.still, "stand still at all wavelengths"),
         (
+            found.irregular,
+            "follow no power of the wave number when they are long, and are not compared",
+        ),
+        (
+            found.unresolved,
+            "are not resolved in time: even long ones have a quarter of a period in a step, or more",
+        ),
+        (
             found.spurious,
-            "are none of the equations: even long ones alternate from step to step",
+            "are none of the equations: even long ones have a quarter of a period in a step, or more",
         ),
     ] {
         if n > 0 {
@@ -561,6 +593,8 @@ fn accuracy_json(found: &Dispersion) -> Value {
         },
         "wavelengths_in_cells_of": found.cell,
         "standing_kinds": found.still,
+        "irregular_kinds": found.irregular,
+        "unresolved_kinds": found.unresolved,
         "spurious_kinds": found.spurious,
         "waves": found.kinds.iter().map(kind).collect::<Vec<Value>>(),
     })

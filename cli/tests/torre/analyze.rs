@@ -492,3 +492,79 @@ problem q { scheme stratified; domain 100; boundary z: odd; init p = exp(-((z - 
         "{stderr}"
     );
 }
+
+/// Waves with few steps to a period are waves of the equations all the same; the second kind of waves of three time
+/// levels is none, however short the steps.
+#[test]
+fn fast_waves_are_told_from_waves_of_the_scheme_alone() {
+    let (_folder, file) = written(
+        "scheme oscillators {
+  axes x
+  param h  = 1
+  param dt = 0.5
+  param m  = 1
+  field u : scalar on nodes levels 2
+  step { u@next = 2*u - u@prev + dt^2 * (d2(u, x) - m^2 * u) }
+}
+scheme leap {
+  axes x
+  param h  = 1
+  param dt = 0.5
+  field u : scalar on nodes levels 2
+  step { u@next = u@prev - 2 * dt * dc(u, x) }
+}
+problem fast { scheme oscillators; domain 50; boundary x: periodic; steps 1 }
+problem three { scheme leap; domain 50; boundary x: periodic; steps 1 }
+",
+    );
+    let accuracy = |of: &str| -> serde_json::Value {
+        let json = succeed(&format!("analyze {file} {of} --report json"), &[]);
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()["accuracy"].clone()
+    };
+    let kinds = |found: &serde_json::Value| {
+        ["irregular_kinds", "unresolved_kinds", "spurious_kinds"].map(|key| found[key].as_u64())
+    };
+    let fast = accuracy("--problem fast");
+    assert_eq!(kinds(&fast), [Some(0); 3], "{fast}");
+    assert_eq!(fast["order_in_time"], 2);
+    assert_eq!(fast["waves"][0]["power"], 0);
+    let faster = accuracy("--problem fast --set m=3.5");
+    assert_eq!(kinds(&faster), [Some(0), Some(2), Some(0)], "{faster}");
+    let three = accuracy("--problem three");
+    assert_eq!(kinds(&three), [Some(0), Some(0), Some(1)], "{three}");
+}
+
+/// Near the frequency at which losses turn oscillation into decay no order is made up.
+#[test]
+fn losses_that_follow_no_power_have_no_order() {
+    let lossy = |sigma: f64| {
+        written(&format!(
+            "use std::maxwell::maxwell_1d
+problem p {{ scheme maxwell_1d {{ dt = 0.5 }}; domain 50; coef sigma = {sigma}; steps 1 }}
+"
+        ))
+    };
+    for (sigma, irregular) in [(0.05, 2), (0.5, 0), (1.0, 0)] {
+        let (_folder, file) = lossy(sigma);
+        let json = succeed(&format!("analyze {file} --report json"), &[]);
+        let found: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let found = &found["accuracy"];
+        assert_eq!(found["irregular_kinds"], irregular, "{found}");
+        assert_eq!(found["standing_kinds"], 0);
+        for order in ["order_in_space", "order_in_time"] {
+            assert!(found[order].is_null() || found[order] == 2, "{found}");
+        }
+    }
+}
+
+#[test]
+fn states_are_no_part_of_the_answer() {
+    let (_folder, file) = written(
+        "use std::maxwell::maxwell_tm
+problem p { scheme maxwell_tm; domain 30 x 30; boundary x: cpml(5), y: pec; steps 1 }
+",
+    );
+    let printed = succeed(&format!("analyze {file}"), &[]);
+    let note = "states in layers along x and what they change there are not part of this answer";
+    assert!(printed.contains(note), "{printed}");
+}

@@ -5,6 +5,7 @@
 //! changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave
 //! number.
 
+use super::order::{Order, order};
 use super::stability::Cell;
 use super::step::{Block, Step};
 use super::waves::{Branch, Branches, Medium, branches, long_waves, wave_numbers};
@@ -21,8 +22,6 @@ pub const POINTS: [f64; 11] = [3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 
 pub const AROUND: [f64; 3] = [5.0, 10.0, 20.0];
 /// Cells and steps of the reference are divided by these powers of 2.
 const FINE: [i32; 3] = [3, 4, 5];
-/// Halvings from which orders are taken.
-const HALVINGS: i32 = 5;
 
 /// The angle per step of the finest reference that eigenvalues tell to six digits.
 const SEEN: f64 = 3e-4;
@@ -53,16 +52,6 @@ pub enum Reference {
     Refined,
     /// Long waves on the same lattice.
     LongWaves,
-}
-
-/// The power of cell size or time step by which errors fall.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    Power(u32),
-    /// There is no error.
-    Exact,
-    /// The size cannot be changed, or errors follow no power.
-    Unknown,
 }
 
 /// One wave against that of the equations.
@@ -124,12 +113,18 @@ pub struct Dispersion {
     /// By cells and steps that become smaller together.
     pub in_both: Order,
     pub kinds: Vec<Kind>,
+    /// Numbers of kinds without tables: kinds that stand still at all wavelengths.
     pub still: usize,
+    /// Kinds whose long waves follow no power of the wave number.
+    pub irregular: usize,
+    /// Kinds whose long waves have a quarter of a period in a step, or more, and less with smaller steps.
+    pub unresolved: usize,
+    /// Kinds that have as much with smaller steps, too: products of the scheme, not of the equations.
     pub spurious: usize,
 }
 
 /// A scheme at one place, with one pair of sizes.
-struct Sized {
+pub(super) struct Sized {
     step: Step,
     blocks: Vec<Block>,
     lattice: Lattice,
@@ -145,7 +140,7 @@ impl Sized {
         })
     }
 
-    fn branches(&self, direction: PerAxis<f64>, numbers: &[f64]) -> Option<Branches> {
+    pub(super) fn branches(&self, direction: PerAxis<f64>, numbers: &[f64]) -> Option<Branches> {
         let medium = Medium {
             step: &self.step,
             blocks: &self.blocks,
@@ -214,6 +209,8 @@ pub fn dispersion(
         in_both,
         kinds: Vec::new(),
         still: 0,
+        irregular: 0,
+        unresolved: 0,
         spurious: 0,
     };
     compare.directions(&mut found)?;
@@ -297,77 +294,14 @@ fn directions(scheme: &Scheme, sized: &Sized) -> Vec<Direction> {
     kept.into_iter().map(|(d, _)| d).collect()
 }
 
-/// The power by which frequencies converge when a size is halved again and again, the lowest one over all waves.
-fn order(
-    present: &Sized,
-    directions: &[Direction],
-    cell: f64,
-    mut halved: impl FnMut(i32) -> Option<Sized>,
-) -> Order {
-    let mut levels = Vec::new();
-    for n in 1..=HALVINGS {
-        match halved(n) {
-            Some(sized) => levels.push(sized),
-            None => return Order::Unknown,
-        }
-    }
-    // Six points per wavelength: short enough for errors of high orders to be seen.
-    let numbers = wave_numbers(cell, TAU / (6.0 * cell), &[]);
-    let mut lowest: Option<Order> = None;
-    for direction in directions {
-        let all = std::iter::once(present).chain(&levels);
-        let found: Option<Vec<Branches>> =
-            all.map(|s| s.branches(direction.unit, &numbers)).collect();
-        let Some(found) = found else {
-            return Order::Unknown;
-        };
-        let kinds = found[0].list.len();
-        if found.iter().any(|f| f.list.len() != kinds) {
-            return Order::Unknown;
-        }
-        for kind in 0..kinds {
-            let values: Option<Vec<Complex64>> = found
-                .iter()
-                .map(|f| f.list[kind].omega.last().copied())
-                .collect();
-            let own = values.map_or(Order::Unknown, |v| convergence(&v));
-            lowest = Some(match (lowest, own) {
-                (None, own) => own,
-                (Some(Order::Unknown), _) | (_, Order::Unknown) => Order::Unknown,
-                (Some(Order::Exact), own) => own,
-                (Some(known), Order::Exact) => known,
-                (Some(Order::Power(a)), Order::Power(b)) => Order::Power(a.min(b)),
-            });
-        }
-    }
-    lowest.unwrap_or(Order::Unknown)
-}
-
-/// The power of 2 by which the differences of a sequence shrink.
-fn convergence(values: &[Complex64]) -> Order {
-    let size = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
-    let differences: Vec<f64> = values.windows(2).map(|w| (w[0] - w[1]).norm()).collect();
-    if differences.iter().all(|d| *d < 1e-11 * size) {
-        return Order::Exact;
-    }
-    let exact = |d: &&[f64]| d[1] > 1e-10 * size;
-    let powers: Vec<f64> = differences
-        .windows(2)
-        .filter(exact)
-        .map(|d| (d[0] / d[1]).log2())
-        .collect();
-    // Powers themselves converge, by a factor of 4 or 2 per halving.
-    let power = match powers[..] {
-        [] => return Order::Unknown,
-        [only] => only,
-        [.., before, last] => last + (last - before) / 3.0,
-    };
-    let whole = power.round();
-    if (power - whole).abs() < 0.2 && whole >= 1.0 {
-        Order::Power(whole as u32)
-    } else {
-        Order::Unknown
-    }
+/// The waves along a direction, and the frequencies that they should have.
+struct Pair {
+    own: Branches,
+    reference: Vec<Vec<Complex64>>,
+    /// They are from finer lattices.
+    is_refined: bool,
+    /// Kinds that are fast on finer lattices, too.
+    spurious: usize,
 }
 
 /// Frequencies on the lattice against frequencies of the equations.
@@ -390,17 +324,21 @@ impl Compare<'_> {
                 .fold(0.0, f64::max);
             let last = (0.5 * TAU / widest).min(0.5 * TAU / self.cell);
             let numbers = wave_numbers(self.cell, last, &wanted);
-            let (own, reference) = self.pair(direction.unit, &numbers)?;
-            rays.push((direction, numbers, own, reference));
+            let pair = self.pair(direction.unit, &numbers)?;
+            rays.push((direction, pair, numbers));
         }
         // Waves of some equations travel in some directions only.
-        let most = rays.iter().map(|(_, _, own, _)| own.list.len()).max()?;
-        rays.retain(|(_, _, own, _)| own.list.len() == most);
-        let (_, _, first, _) = rays.first()?;
-        (found.still, found.spurious) = (first.still, first.spurious);
-        found.kinds = first.list.iter().map(Kind::new).collect();
-        for (direction, numbers, own, reference) in rays {
-            let pairs = own.list.iter().zip(&reference);
+        let most = rays.iter().map(|(_, pair, _)| pair.own.list.len()).max()?;
+        rays.retain(|(_, pair, _)| pair.own.list.len() == most);
+        let (_, Pair { own, spurious, .. }, _) = rays.first()?;
+        (found.still, found.irregular) = (own.still, own.irregular);
+        (found.spurious, found.unresolved) = (*spurious, own.fast - spurious);
+        found.kinds = own.list.iter().map(Kind::new).collect();
+        if rays.iter().any(|(_, pair, _)| !pair.is_refined) {
+            found.reference = Reference::LongWaves;
+        }
+        for (direction, pair, numbers) in rays {
+            let pairs = pair.own.list.iter().zip(&pair.reference);
             for (kind, (branch, exact)) in found.kinds.iter_mut().zip(pairs) {
                 let sample_at = |n: usize| {
                     let points = TAU / (numbers[n] * self.cell);
@@ -431,9 +369,10 @@ impl Compare<'_> {
     /// number become so small that eigenvalues round them.
     fn longest_exact(&self, power: u32, exact: &[Complex64]) -> usize {
         let finest = self.present.lattice.dt * 0.5_f64.powi(FINE[2]);
-        let is_seen = |w: &Complex64| w.norm() * finest > SEEN;
+        // Where steps are so small that not even short waves are seen, fewer digits have to do.
+        let is_seen = |share: f64| exact.iter().position(|w| w.norm() * finest > SEEN * share);
         match power > 1 {
-            true => exact.iter().position(is_seen).unwrap_or(0),
+            true => [1.0, 0.1, 0.01].into_iter().find_map(is_seen).unwrap_or(0),
             false => 0,
         }
     }
@@ -462,7 +401,7 @@ impl Compare<'_> {
             let angle = 3.0 * f64::from(step);
             let mut unit = PerAxis::splat(0.0);
             (unit[second], unit[first]) = angle.to_radians().sin_cos();
-            let Some((own, reference)) = self.pair(unit, &numbers) else {
+            let Some(Pair { own, reference, .. }) = self.pair(unit, &numbers) else {
                 continue;
             };
             if own.list.len() != found.kinds.len() {
@@ -485,21 +424,21 @@ impl Compare<'_> {
     }
 
     /// The waves along a direction, and the frequencies that they should have.
-    fn pair(
-        &self,
-        direction: PerAxis<f64>,
-        numbers: &[f64],
-    ) -> Option<(Branches, Vec<Vec<Complex64>>)> {
+    fn pair(&self, direction: PerAxis<f64>, numbers: &[f64]) -> Option<Pair> {
         let own = self.present.branches(direction, numbers)?;
+        let mut spurious = own.fast;
         let refined = match self.fine {
             None => None,
             Some(levels) => {
                 let levels = levels.map(|sized| sized.branches(direction, numbers));
                 let levels = levels.into_iter().collect::<Option<Vec<Branches>>>()?;
+                let fast = levels.iter().map(|b| b.fast);
+                spurious = fast.fold(spurious, usize::min);
                 let fits = |b: &Branches| b.list.len() == own.list.len();
                 levels.iter().all(fits).then(|| self.extrapolated(&levels))
             }
         };
+        let is_refined = refined.is_some();
         let reference = refined.unwrap_or_else(|| {
             let list = own.list.iter();
             list.map(|b| {
@@ -511,7 +450,12 @@ impl Compare<'_> {
             })
             .collect()
         });
-        Some((own, reference))
+        Some(Pair {
+            own,
+            reference,
+            is_refined,
+            spurious,
+        })
     }
 
     /// The limit of frequencies on finer and finer lattices.

@@ -20,6 +20,7 @@ mod draw;
 mod limit;
 mod linear;
 mod matrix;
+mod order;
 mod pace;
 mod places;
 mod stability;
@@ -30,12 +31,12 @@ mod waves;
 mod zone;
 
 pub use dispersion::{
-    AROUND, Direction, Dispersion, Kind, Lattice, Order, POINTS, Reference, Resolve, Sample,
-    dispersion,
+    AROUND, Direction, Dispersion, Kind, Lattice, POINTS, Reference, Resolve, Sample, dispersion,
 };
 pub use draw::draw;
 pub use limit::{Limit, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
+pub use order::Order;
 pub use pace::{Pace, pace};
 pub use places::{Place, Places, places};
 pub use stability::{Cell, Stability, of_places, stability};

@@ -7,8 +7,8 @@ use num_complex::Complex64;
 
 /// The longest wave that is looked at, in cells.
 const LONGEST: f64 = 512.0;
-/// Phases per step below which a long wave stands still; an eigenvalue that lacks an eigenvector is off by 2e-8.
-const STILL: f64 = 3e-8;
+/// Phases per step below which frequencies are not told from 0: an eigenvalue that lacks an eigenvector is off by 2e-8.
+const STILL: f64 = 1e-6;
 /// How far exponents may be off whole numbers.
 const SLACK: f64 = 0.1;
 
@@ -27,12 +27,20 @@ pub struct Branch {
     pub power: u32,
     /// Frequencies at all wave numbers: exp(-i omega t); a decaying wave's have a negative imaginary part.
     pub omega: Vec<Complex64>,
+    /// The number of the longest wave whose frequency is told from 0.
+    pub longest: usize,
 }
 
 impl Branch {
     /// Long waves move: their frequencies are real rather than imaginary.
     pub fn moves(&self) -> bool {
-        self.omega[0].re.abs() > self.omega[0].im.abs()
+        let long = self.long();
+        long.re.abs() > long.im.abs()
+    }
+
+    /// The frequency of the longest wave that is told from one that stands still.
+    fn long(&self) -> Complex64 {
+        self.omega[self.longest]
     }
 }
 
@@ -43,8 +51,11 @@ pub struct Branches {
     pub list: Vec<Branch>,
     /// Kinds that stand still, for all lengths of waves.
     pub still: usize,
-    /// Kinds of which not even long waves are resolved in time: products of the scheme, not of the equations.
-    pub spurious: usize,
+    /// Kinds whose long waves have frequencies in proportion to no power of the wave number.
+    pub irregular: usize,
+    /// Kinds of which even long waves have a quarter of a period in a step, or more: products of the scheme, or waves
+    /// that are not resolved in time.
+    pub fast: usize,
 }
 
 /// Wave numbers from the longest wave up to `last`, by small factors first, then by small differences; `also` are
@@ -78,9 +89,9 @@ pub fn branches(
     }
     // Waves that differ only when they are short are told from each other there.
     let middle = wave_numbers.len() / 2;
-    let coarse = |w: Complex64, of: &Branch| (w.norm() / of.omega[0].norm() * 1e6).round();
+    let coarse = |w: Complex64, of: &Branch| (w.norm() / of.long().norm() * 1e6).round();
     found.list.sort_by(|a, b| {
-        let long = coarse(b.omega[0], a).total_cmp(&coarse(a.omega[0], a));
+        let long = coarse(b.long(), a).total_cmp(&coarse(a.long(), a));
         let short = b.omega[middle].norm().total_cmp(&a.omega[middle].norm());
         a.power.cmp(&b.power).then(long).then(short)
     });
@@ -90,13 +101,17 @@ pub fn branches(
 /// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves.
 pub fn long_waves(branch: &Branch, wave_numbers: &[f64]) -> Complex64 {
     let last = wave_numbers.len() - 1;
+    let first = branch.longest;
     let second = wave_numbers
-        .partition_point(|k| *k < 2.0 * wave_numbers[0])
+        .partition_point(|k| *k < 2.0 * wave_numbers[first])
         .min(last);
     let power = branch.power as i32;
-    let [a, b] = [0, second].map(|i| branch.omega[i] / wave_numbers[i].powi(power));
+    let [a, b] = [first, second].map(|i| branch.omega[i] / wave_numbers[i].powi(power));
+    if second == first {
+        return a;
+    }
     // Errors of the second order cancel.
-    let ratio = (wave_numbers[second] / wave_numbers[0]).powi(2);
+    let ratio = (wave_numbers[second] / wave_numbers[first]).powi(2);
     (a * ratio - b) / (ratio - 1.0)
 }
 
@@ -108,30 +123,30 @@ impl Branches {
         if first.norm() < 0.1 {
             return;
         }
-        if (first - 1.0).norm() > 0.5 {
-            self.spurious += 1;
+        if first.re <= 0.0 {
+            self.fast += 1;
             return;
         }
         let omega = unwrapped(&curve, dt);
-        if omega[0].norm() * dt < STILL {
+        let Some(longest) = omega.iter().position(|w| w.norm() * dt > STILL) else {
             self.still += 1;
-            return;
-        }
-        let second = wave_numbers.partition_point(|k| *k < 2.0 * wave_numbers[0]);
-        let Some(ratio) = omega.get(second).map(|w| w.norm() / omega[0].norm()) else {
             return;
         };
-        let power = ratio.ln() / (wave_numbers[second] / wave_numbers[0]).ln();
-        if (power - power.round()).abs() > SLACK || power.round() < 0.0 {
-            self.still += 1;
+        let second = wave_numbers.partition_point(|k| *k < 2.0 * wave_numbers[longest]);
+        let ratio = omega.get(second).map(|w| w.norm() / omega[longest].norm());
+        let power = ratio.map(|r| r.ln() / (wave_numbers[second] / wave_numbers[longest]).ln());
+        let whole = power.filter(|p| (p - p.round()).abs() <= SLACK && p.round() >= 0.0);
+        let Some(power) = whole else {
+            self.irregular += 1;
             return;
-        }
+        };
         let branch = Branch {
             power: power.round() as u32,
             omega,
+            longest,
         };
         // The one with a negative frequency is the same wave in the other direction.
-        if !branch.moves() || branch.omega[0].re > 0.0 {
+        if !branch.moves() || branch.long().re > 0.0 {
             self.list.push(branch);
         }
     }
