@@ -141,15 +141,6 @@ fn unstable_steps_are_refused_unless_they_are_allowed() {
     assert!(report.stderr.is_empty());
 }
 
-/// A folder with a program.
-fn written(text: &str) -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("program.torre");
-    std::fs::write(&path, text).unwrap();
-    let name = path.display().to_string();
-    (folder, name)
-}
-
 /// Sound with symmetry about an axis, r from 0 on. In a medium with the coefficients of any one cell waves grow.
 const ABOUT_AN_AXIS: &str = "scheme axial {
   axes r, z

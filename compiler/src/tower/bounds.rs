@@ -48,9 +48,9 @@ impl Bounds {
         self.begin.contains(at)
     }
 
-    /// Along the middle axis, the origins of periods that may have rows in the grid.
-    pub(super) fn touched_rows(&self) -> Interval {
-        self.touched.y
+    /// The origins of periods that may have rows in the grid.
+    pub(super) fn touched(&self) -> GroupBox {
+        self.touched
     }
 
     /// Between which origins of a period along the middle axis towers may do something else, for variants of their

@@ -138,17 +138,22 @@ impl Geometry {
     }
 
     /// The depths along the second face at which towers start that have depth `first` along the first face and lie near
-    /// `cells` along the middle axis. `None`: any depths.
-    pub fn beside(&self, first: i64, cells: Interval) -> Option<Interval> {
-        // The cell of `reduce` is y where unit * y <= c * first - a * second < unit * (y + 1), for units above 0.
+    /// `cells` along the outer or the middle axis. `None`: any depths.
+    pub fn beside(&self, first: i64, axis: Axis, cells: Interval) -> Option<Interval> {
+        // The cell of `reduce` along the outer axis is x where unit * x <= b * second - d * first < unit * (x + 1), for
+        // units above 0, and along the middle axis y where unit * y <= c * first - a * second < unit * (y + 1).
         let unit = 2 * i128::from(self.det);
-        let [[a, _], [c, _]] = self.forms.map(|f| f.map(i128::from));
-        let (sign, by) = (unit.signum(), -a * unit.signum());
+        let [[a, b], [c, d]] = self.wide_forms();
+        let [of_first, of_second] = match axis {
+            Axis::OUTER => [-d, b],
+            _ => [c, -a],
+        };
+        let (sign, by) = (unit.signum(), of_second * unit.signum());
         if by == 0 {
             return None;
         }
         let bound = |cell: i64| {
-            let at = i128::from(cell) * unit.abs() - sign * c * i128::from(first);
+            let at = i128::from(cell) * unit.abs() - sign * of_first * i128::from(first);
             // The least depth that reaches the cell, or the first one beyond it where cells fall as depths grow.
             let depth = match by > 0 {
                 true => -(-at).div_euclid(by),

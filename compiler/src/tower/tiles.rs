@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::geometry::Geometry;
 use super::group::{Group, PerFace};
+use super::group_box::GroupBox;
 use super::residency::RowUpdate;
 use super::towers::Towers;
 use crate::lattice::{Axis, Interval, div_ceil, div_floor};
@@ -124,7 +125,7 @@ impl Towers {
 
     /// The same without tiles that no period takes to rows of the grid: per index along the first face, indices along
     /// the second one. There are as many as a time block has tiles, about, where pairs of both ranges grow with the
-    /// square of the outer axis.
+    /// square of the longer axis.
     pub fn tiles(
         &self,
         scheme: &Scheme,
@@ -133,17 +134,26 @@ impl Towers {
     ) -> Option<Vec<(i64, Interval)>> {
         let [first, second] = self.indices(scheme, periods)?;
         let [one, other] = &self.rings.spacings;
-        let rows = bounds.iter().map(Bounds::touched_rows);
-        let rows = rows.fold(Interval::default(), Interval::hull);
-        let moves = self.advance.y * (i64::try_from(periods).ok()? - 1);
-        let origins = Interval::new(rows.lo - moves.max(0), rows.hi - moves.min(0));
+        let last = i64::try_from(periods).ok()? - 1;
+        let origins = |of: fn(GroupBox) -> Interval, advance: i64| {
+            let rows = bounds.iter().map(|own| of(own.touched()));
+            let rows = rows.fold(Interval::default(), Interval::hull);
+            let moves = advance * last;
+            Interval::new(rows.lo - moves.max(0), rows.hi - moves.min(0))
+        };
+        let mut origins_along = Vec::new();
+        if other.around.is_none() {
+            origins_along.push((Axis::MIDDLE, origins(|of| of.y, self.advance.y)));
+            if self.rings.cells[0].is_none() {
+                origins_along.push((Axis::OUTER, origins(|of| of.x, self.advance.x)));
+            }
+        }
         let of = |i: i64| {
-            let beside = match other.around {
-                Some(_) => None,
-                None => self.geometry.beside(one.start(i), origins),
-            };
-            let beside = beside.map(|depths| other.starts(depths));
-            (i, beside.map_or(second, |own| own.intersect(second)))
+            let beside = origins_along.iter().filter_map(|(axis, origins)| {
+                let depths = self.geometry.beside(one.start(i), *axis, *origins)?;
+                Some(other.starts(depths))
+            });
+            (i, beside.fold(second, Interval::intersect))
         };
         let all = (first.lo..first.hi).map(of);
         Some(all.filter(|(_, own)| !own.is_empty()).collect())

@@ -242,3 +242,12 @@ pub fn is_temporary(name: &str) -> bool {
 pub fn unwrapped(text: &str) -> String {
     text.replace("\n  | ", " ")
 }
+
+/// A folder with a program.
+pub fn written(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("program.torre");
+    std::fs::write(&path, text).unwrap();
+    let name = path.display().to_string();
+    (folder, name)
+}
