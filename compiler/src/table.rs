@@ -60,7 +60,11 @@ impl Table {
             if first && are_names(&fields) {
                 if let Column::Named(name) = column {
                     let names: Vec<&str> = fields.iter().map(|f| unquoted(f)).collect();
-                    index = names.iter().position(|n| n == name);
+                    let mut own = (0..names.len()).filter(|n| names[*n] == name);
+                    index = own.next();
+                    if own.next().is_some() {
+                        return Err(Fault(format!("it has several columns `{name}`")));
+                    }
                     if index.is_none() {
                         let known = names.join("`, `");
                         let reason = format!("it has no column `{name}`, but `{known}`");
@@ -255,20 +259,13 @@ fn unquoted(field: &str) -> &str {
     inner.unwrap_or(field)
 }
 
-/// Whether the fields of a first line are names. A number that cannot be read beside one that can is none, and fields
-/// that all begin like numbers are none.
+/// Whether the fields of a first line are names. Fields that cannot be read beside a number are none, and neither are
+/// fields that all begin like numbers.
 fn are_names(fields: &[&str]) -> bool {
     let is_number = |field: &&str| field.parse::<f64>().is_ok();
     let begins_like_one =
         |field: &&str| field.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    match fields {
-        [first, ..] if is_number(first) => false,
-        [first, rest @ ..] if begins_like_one(first) => {
-            !rest.iter().any(is_number) && !rest.iter().all(begins_like_one)
-        }
-        [] => false,
-        _ => true,
-    }
+    !fields.iter().any(is_number) && !fields.iter().all(begins_like_one)
 }
 
 fn field(fields: &[&str], index: usize, line: usize) -> Result<f64, Fault> {
@@ -367,6 +364,13 @@ mod tests {
         assert_eq!(
             reason("1d3 0.5\n2e3 1\n3e3 2", second()),
             "line 1: `1d3` is no finite number"
+        );
+        for text in ["O,1\n1,2\n2,3", " ,1\n1,2\n2,3"] {
+            assert!(reason(text, second()).starts_with("line 1: "), "{text}");
+        }
+        assert_eq!(
+            reason("t,a,a\n0,1,2\n1,2,3", Column::Named("a".to_string())),
+            "it has several columns `a`"
         );
         assert!(read("2theta I\n0 1\n1 2", second(), None).is_ok());
         assert_eq!(
