@@ -62,8 +62,14 @@ pub fn plan(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure
     let free = free.unwrap_or(u64::MAX);
     let available = holding.memory.map_or(free, |most| most.min(free));
     let piece = (available / PARTS).clamp(LEAST, SWEEP_PIECE);
-    let piece = 1 << piece.ilog2();
-    let planned = SweepPlan::new(scheme, &layout, problem.steps, available, piece);
+    let mut piece: u64 = 1 << piece.ilog2();
+    let plan = |piece| SweepPlan::new(scheme, &layout, problem.steps, available, piece);
+    let mut planned = plan(piece);
+    // Smaller pieces take less memory.
+    while planned.is_err() && piece / 2 >= LEAST {
+        piece /= 2;
+        planned = plan(piece);
+    }
     planned.map_err(|needed| {
         let message = format!(
             "a sweep over files takes {} of memory at least, and {} are available",
