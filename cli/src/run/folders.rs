@@ -170,6 +170,21 @@ impl<T: Value> Run<'_, T> {
             return Ok(());
         };
         let Folders { begun, resumed, .. } = folders;
+        if let (Others::Kept, Some(lost)) =
+            (self.others(), outputs.would_lose(self.problem, *resumed))
+        {
+            let folder = outputs.folder().display();
+            let message = format!(
+                "`{folder}/volumes.zarr` would lose {} of `{}`, which `{folder}/volumes` lacks",
+                frames(&lost),
+                lost.output
+            );
+            let hint =
+                "name another folder with `--out`, move the store away, or say `--overwrite`";
+            return Err(Diagnostic::error(codes::OTHER_RESULTS, message)
+                .hint(hint)
+                .into());
+        }
         let missing = outputs.begin(own, self.problem, *resumed, self.others(), begun)?;
         for missing in missing {
             self.say_missing(outputs.folder(), &missing);
@@ -196,14 +211,10 @@ impl<T: Value> Run<'_, T> {
     }
 
     fn say_missing(&self, folder: &Path, missing: &Missing) {
-        let [first, last] = missing.steps;
-        let frames = match missing.frames {
-            1 => format!("the frame of step {first}"),
-            n => format!("{n} frames, of steps {first} to {last},"),
-        };
         self.voice.note(format_args!(
-            "`{}` lacks {frames} of `{}`: they come before the checkpoint, and were written elsewhere",
+            "`{}` lacks {} of `{}`, written before the checkpoint elsewhere or in another format",
             folder.display(),
+            frames(missing),
             missing.output,
         ));
     }
@@ -231,5 +242,14 @@ impl<T: Value> Run<'_, T> {
             .hint("choose another folder with `--out`, or move the file")
             .into()),
         }
+    }
+}
+
+/// Missing frames in words.
+fn frames(missing: &Missing) -> String {
+    let [first, last] = missing.steps;
+    match missing.frames {
+        1 => format!("the frame of step {first}"),
+        n => format!("{n} frames, of steps {first} to {last},"),
     }
 }

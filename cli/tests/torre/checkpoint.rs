@@ -267,6 +267,29 @@ fn ignored_signals_do_not_end_a_run() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
+/// The store is made of the volumes beside it when a run ends.
+#[test]
+fn a_store_does_not_lose_the_frames_of_an_earlier_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    let path = |name: &str| folder.path().join(name);
+    let (out, checkpoint) = (path("out"), path("checkpoint"));
+    let common = "run {0} --quiet --threads 1 --backend cranelift --format zarr --out {1}";
+    let first = format!("{common} --set steps=13 --checkpoint {{2}}");
+    succeed(&first, &[&source, &out, &checkpoint]);
+    assert!(out.join("volumes.zarr").exists());
+    std::fs::remove_dir_all(out.join("volumes")).unwrap();
+    let before = files(&out);
+    let resume = format!("{common} --resume {{2}}");
+    let error = fail(1, &resume, &[&source, &out, &checkpoint]);
+    assert!(error.contains("volumes.zarr` would lose"), "{error}");
+    assert_same_files(&files(&out), &before, "refused");
+    succeed(
+        &format!("{resume} --overwrite"),
+        &[&source, &out, &checkpoint],
+    );
+}
+
 /// Also with `--overwrite`: a window over files keeps its state until another run can begin.
 #[test]
 fn a_refused_run_leaves_the_state_of_a_window() {

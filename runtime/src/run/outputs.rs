@@ -18,6 +18,8 @@
 mod stores;
 mod tables;
 
+mod missing;
+
 use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
@@ -31,6 +33,7 @@ use crate::output::checksum::Xxh64;
 use crate::output::npy;
 use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::{Part, PartOf, RunError, Simulation, Value};
+pub use missing::Missing;
 use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -77,16 +80,6 @@ pub struct Outputs {
     /// The files that there are, by their paths in the folder.
     written: RefCell<BTreeSet<String>>,
     gallery: RefCell<Gallery>,
-}
-
-/// Frames of an output that a folder lacks, as they were written before a checkpoint, elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// The output's name.
-    pub output: String,
-    pub frames: u64,
-    /// The first and the last step of them.
-    pub steps: [u64; 2],
 }
 
 impl Outputs {
@@ -158,50 +151,7 @@ impl Outputs {
         let Some(steps) = resumed.filter(|steps| *steps > 0) else {
             return Ok(Vec::new());
         };
-        let there = self.frames_there();
-        let outputs = problem.outputs.iter();
-        let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
-        Ok(missing.collect())
-    }
-
-    /// The names of all files that could be frames.
-    fn frames_there(&self) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        for folder in ["slices", "volumes"] {
-            let entries = std::fs::read_dir(self.folder.join(folder));
-            for entry in entries.into_iter().flatten().flatten() {
-                if let Some(name) = entry.file_name().to_str() {
-                    names.insert(format!("{folder}/{name}"));
-                }
-            }
-        }
-        names
-    }
-
-    /// The steps up to `steps` after which an output is written.
-    fn frame_steps(&self, output: &Output, steps: u64) -> impl Iterator<Item = u64> + use<> {
-        let (first, every) = (u64::from(!self.save_initial), output.every);
-        (first..=steps / every).map(move |n| n * every)
-    }
-
-    /// Notes the frames of the first steps that are there, and says which are not.
-    fn missing(&self, output: &Output, steps: u64, there: &BTreeSet<String>) -> Option<Missing> {
-        let mut missing = None;
-        for step in self.frame_steps(output, steps) {
-            let names = self.frame_names(output, step);
-            if !there.contains(&names[0]) {
-                let missing = missing.get_or_insert(Missing {
-                    output: output.name.clone(),
-                    frames: 0,
-                    steps: [step; 2],
-                });
-                missing.frames += 1;
-                missing.steps[1] = step;
-            }
-            let names = names.into_iter().filter(|name| there.contains(name));
-            self.written.borrow_mut().extend(names);
-        }
-        missing
+        Ok(self.missing_frames(problem, steps, |_| true))
     }
 
     /// Writes the report, with the list of all files of results in it.

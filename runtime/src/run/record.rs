@@ -31,7 +31,10 @@ const FILES: [&str; 7] = [
 const FOLDERS: [&str; 3] = ["slices", "volumes", "fields"];
 
 /// Stores, and the file that makes a folder one.
-const STORES: [&str; 2] = ["volumes.zarr", "fields.zarr"];
+const STORES: [&str; 2] = [VOLUMES_STORE, "fields.zarr"];
+
+/// The store of all volumes.
+pub(super) const VOLUMES_STORE: &str = "volumes.zarr";
 const STORE_MARKER: &str = "zarr.json";
 
 /// Files of results lie in the folder itself, in a folder of it, or in a store, whose files are deeper by as many

@@ -1,0 +1,88 @@
+//! Frames of outputs that a folder lacks when a run goes on.
+
+use super::{Outputs, VolumeFormat};
+use crate::run::record::VOLUMES_STORE;
+use std::collections::BTreeSet;
+use torre_compiler::problem::{Output, OutputKind, Problem};
+
+/// Frames of an output that a folder lacks, as they were written before a checkpoint, elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The output's name.
+    pub output: String,
+    pub frames: u64,
+    /// The first and the last step of them.
+    pub steps: [u64; 2],
+}
+
+impl Outputs {
+    /// The first volumes that the store of an earlier run may have, and that a store of this one would lack: it is made
+    /// of the volumes in the folder.
+    pub fn would_lose(&self, problem: &Problem, resumed: Option<u64>) -> Option<Missing> {
+        let steps = resumed.filter(|steps| *steps > 0)?;
+        let has_store = self.folder.join(VOLUMES_STORE).exists();
+        if self.format != VolumeFormat::Zarr || !has_store {
+            return None;
+        }
+        let is_volume = |output: &Output| !matches!(output.kind, OutputKind::Slice { .. });
+        let missing = self.missing_frames(problem, steps, is_volume);
+        missing.into_iter().next()
+    }
+
+    /// The frames of the first steps that the folder lacks.
+    pub(super) fn missing_frames(
+        &self,
+        problem: &Problem,
+        steps: u64,
+        counts: impl Fn(&Output) -> bool,
+    ) -> Vec<Missing> {
+        let there = self.frames_there();
+        let outputs = problem.outputs.iter().filter(|output| counts(output));
+        let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
+        missing.collect()
+    }
+
+    /// The names of all files that could be frames.
+    fn frames_there(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for folder in ["slices", "volumes"] {
+            let entries = std::fs::read_dir(self.folder.join(folder));
+            for entry in entries.into_iter().flatten().flatten() {
+                if let Some(name) = entry.file_name().to_str() {
+                    names.insert(format!("{folder}/{name}"));
+                }
+            }
+        }
+        names
+    }
+
+    /// The steps up to `steps` after which an output is written.
+    pub(super) fn frame_steps(
+        &self,
+        output: &Output,
+        steps: u64,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let (first, every) = (u64::from(!self.save_initial), output.every);
+        (first..=steps / every).map(move |n| n * every)
+    }
+
+    /// Notes the frames of the first steps that are there, and says which are not.
+    fn missing(&self, output: &Output, steps: u64, there: &BTreeSet<String>) -> Option<Missing> {
+        let mut missing = None;
+        for step in self.frame_steps(output, steps) {
+            let names = self.frame_names(output, step);
+            if !there.contains(&names[0]) {
+                let missing = missing.get_or_insert(Missing {
+                    output: output.name.clone(),
+                    frames: 0,
+                    steps: [step; 2],
+                });
+                missing.frames += 1;
+                missing.steps[1] = step;
+            }
+            let names = names.into_iter().filter(|name| there.contains(name));
+            self.written.borrow_mut().extend(names);
+        }
+        missing
+    }
+}
