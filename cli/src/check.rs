@@ -10,7 +10,7 @@ use crate::write;
 use serde_json::{Value, json};
 use std::path::Path;
 use torre_compiler::driver;
-use torre_compiler::resolve::{Options, Program};
+use torre_compiler::resolve::{Options, Program, Resolved};
 use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
 use torre_grammar::source::Source;
 use torre_runtime::output::atomic::remove_leftovers_of;
@@ -123,7 +123,13 @@ fn draw(
     let files = LoadedFiles::load(text.world, &resolved.scheme)?;
     let down = plot::downward(down, &resolved.scheme)?;
     remove_leftovers_of(path);
-    let canvas = setup(&resolved.scheme, &resolved.problem, &files, down);
+    let Resolved {
+        scheme,
+        problem,
+        sides,
+        ..
+    } = &resolved;
+    let canvas = setup(scheme, problem, sides, &files, down);
     Ok(canvas.write(path)?)
 }
 

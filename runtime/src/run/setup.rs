@@ -24,11 +24,21 @@ const MOST_NAMES: usize = 12;
 const MARGIN: usize = 20;
 const ROW: usize = 24;
 
+/// The words with which a problem states its sides, where it does.
+pub type Sides = PerAxis<[Option<String>; 2]>;
+
 /// Draws a calculation as it is set up.
-pub fn setup(scheme: &Scheme, problem: &Problem, files: &dyn Files, down: Option<Axis>) -> Canvas {
+pub fn setup(
+    scheme: &Scheme,
+    problem: &Problem,
+    sides: &Sides,
+    files: &dyn Files,
+    down: Option<Axis>,
+) -> Canvas {
     let setup = Setup {
         scheme,
         problem,
+        sides,
         files,
         medium: coloured(scheme, problem, files),
     };
@@ -114,6 +124,7 @@ fn coloured<'a>(scheme: &Scheme, problem: &'a Problem, files: &dyn Files) -> Opt
 struct Setup<'a> {
     scheme: &'a Scheme,
     problem: &'a Problem,
+    sides: &'a Sides,
     files: &'a dyn Files,
     medium: Option<&'a Medium>,
 }
@@ -156,7 +167,10 @@ impl Setup<'_> {
     fn ends(&self) -> String {
         let grid = &self.scheme.grid;
         let side = |axis: Axis| {
-            let [low, high] = grid.boundary[axis];
+            let stated = self.sides[axis].iter().zip(grid.boundary[axis]);
+            let words = stated.map(|(stated, b)| stated.clone().unwrap_or_else(|| b.to_string()));
+            let words: Vec<String> = words.collect();
+            let [low, high] = [&words[0], &words[1]];
             match low == high {
                 true => format!("{}: {low}", grid.axis_name(axis)),
                 false => format!("{}: {low} | {high}", grid.axis_name(axis)),
