@@ -1,8 +1,9 @@
 //! The world outside as the compiler sees it: the standard library, which is part of the executable, and the files
 //! beside the user's source.
 
-use crate::output::npy::NpyReader;
+use crate::output::npy::{NpyFault, NpyReader};
 use crate::output::open::open;
+use crate::output::{Cause, FileError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use torre_compiler::world::{ArrayInfo, World};
@@ -98,7 +99,19 @@ impl World for FileWorld {
     }
 
     fn array(&self, _: &Source, path: &str) -> Result<ArrayInfo, String> {
-        let reader = NpyReader::open(&self.path(path)).map_err(|error| error.cause.to_string())?;
+        let reader = match NpyReader::open(&self.path(path)) {
+            // What such values could be instead is said where they are used.
+            Err(FileError {
+                cause: Cause::Npy(NpyFault::Dtype(dtype)),
+                ..
+            }) => {
+                return Ok(ArrayInfo {
+                    dtype,
+                    shape: Vec::new(),
+                });
+            }
+            opened => opened.map_err(|error| error.cause.to_string())?,
+        };
         let header = reader.header();
         Ok(ArrayInfo {
             dtype: header.dtype.to_string(),

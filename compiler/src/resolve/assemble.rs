@@ -282,7 +282,7 @@ impl Resolver<'_> {
             Refused::NotFinite(n) => {
                 let mut d = self.error(
                     codes::NOT_FINITE,
-                    format!("a coefficient of the update of `{name}` is {n}"),
+                    format!("a coefficient of the update of `{name}` is {n:e}"),
                     place,
                 );
                 if n.is_finite() {

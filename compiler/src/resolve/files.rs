@@ -258,7 +258,10 @@ impl Resolver<'_> {
         if self.frame.has_domain && info.shape != expected {
             let list = |shape: &[u64]| {
                 let parts: Vec<String> = shape.iter().map(u64::to_string).collect();
-                parts.join(" x ")
+                match parts[..] {
+                    [] => "of a single number".to_owned(),
+                    _ => parts.join(" x "),
+                }
             };
             let d = self
                 .error(

@@ -114,6 +114,7 @@ fn number(e: &ast::Expr) -> Option<f64> {
                 BinaryOp::Sub => Some(a - b),
                 BinaryOp::Mul => Some(a * b),
                 BinaryOp::Div => Some(a / b),
+                BinaryOp::Pow => Some(a.powf(b)),
                 _ => None,
             }
         }

@@ -34,7 +34,7 @@ impl World for TestWorld {
 
     fn array(&self, _: &Source, path: &str) -> Result<ArrayInfo, String> {
         let found = self.arrays.iter().find(|(n, ..)| *n == path);
-        let (_, dtype, shape) = found.ok_or("there is no such file")?;
+        let (_, dtype, shape) = found.ok_or("No such file or directory (os error 2)")?;
         Ok(ArrayInfo {
             dtype: dtype.to_string(),
             shape: shape.clone(),
@@ -43,7 +43,7 @@ impl World for TestWorld {
 
     fn table(&self, _: &Source, path: &str) -> Result<String, String> {
         let found = self.tables.iter().find(|(n, _)| *n == path);
-        let (_, text) = found.ok_or("there is no such file")?;
+        let (_, text) = found.ok_or("No such file or directory (os error 2)")?;
         Ok(text.to_string())
     }
 }
