@@ -384,3 +384,46 @@ fn slices_of_walls_are_written() {
         assert_same_files(&expected, &results(&out), options);
     }
 }
+
+/// Tiles cut updates of a stage apart, so that some of them run in layers of others alone.
+#[test]
+fn layers_have_the_same_bits_in_tiles() {
+    if !has_llvm() {
+        return;
+    }
+    let maxwell = "use std::maxwell::maxwell
+problem p {
+  scheme maxwell
+  domain 28 x 12 x 24
+  boundary x: cpml(6)
+  init E.y = exp(-((x - 10)^2 + (y - 13)^2 + (z - 12)^2)/9)
+  steps 20
+}
+";
+    let elastic = "use std::elastic::elastic
+problem p {
+  scheme elastic
+  domain 48 x 40 x 17
+  boundary x: cpml(2), y: periodic, z: periodic
+  init v.y = sin(3*x + 2*z + y*y)
+  steps 4
+}
+";
+    for (program, schedule) in [
+        (maxwell, "x: diamond(6) height 4; z: box(2)"),
+        (maxwell, "x: skewed(3) height 5; z: skewed(5)"),
+        (elastic, "torre(W = 4, G = 2, TH = 2, Z = 1)"),
+        (elastic, "torre(W = 8, G = 1, TH = 1, Z = 8)"),
+    ] {
+        let (folder, file) = written(program);
+        let arguments = ["run", &file, "--backend", "llvm", "--verify", "--schedule"];
+        let output = torre()
+            .args(arguments)
+            .args([schedule, "--out"])
+            .arg(folder.path().join("out"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{schedule}: {said}");
+    }
+}
