@@ -24,6 +24,12 @@ const PROBLEM_STATEMENTS: [&str; 15] = [
     "total", "probe", "record", "output", "steps", "allow",
 ];
 
+/// Whether a word begins statements, and no items.
+pub(crate) fn is_statement_alone(word: &str) -> bool {
+    let mut statements = SCHEME_STATEMENTS.iter().chain(&PROBLEM_STATEMENTS);
+    statements.any(|own| *own == word) && !ITEMS.contains(&word)
+}
+
 /// Operators between two operands.
 const OPERATORS: [&str; 13] = [
     "+", "-", "*", "/", "^", "<", "<=", ">", ">=", "==", "!=", "and", "or",

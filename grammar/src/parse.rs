@@ -3,7 +3,7 @@
 use crate::ast::{Ast, Comments, Expr, Item, Schedule};
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::explain::explain;
+use crate::explain::{explain, is_statement_alone};
 use crate::layout::{Chunk, Layout, MAX_BYTES, MAX_ERRORS, TokenKind, layout};
 use crate::print::stands_apart;
 use crate::source::{Source, Span, Spanned};
@@ -28,12 +28,19 @@ pub fn parse(source: &Source) -> Result<Ast, Diagnostics> {
         if builder.error_count() > MAX_ERRORS {
             break;
         }
-        let first = layout
-            .tokens
-            .get(chunk.tokens.start)
-            .map(|token| token.kind);
-        if chunk.broken || (failed && first == Some(TokenKind::Open(b'{'))) {
-            // A block by itself belongs to the failed head before it.
+        let first = layout.tokens.get(chunk.tokens.start);
+        let belongs_before = first.is_some_and(|first| {
+            let word = layout
+                .text
+                .get(first.span.start as usize..first.span.end as usize);
+            first.kind == TokenKind::Open(b'{') || word.is_some_and(is_statement_alone)
+        });
+        if chunk.broken {
+            failed = true;
+            continue;
+        }
+        if failed && belongs_before {
+            // A block by itself, or a statement, belongs to the failed item before it.
             continue;
         }
         let ordinal = Ordinal::after(&items);

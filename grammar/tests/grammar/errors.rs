@@ -283,3 +283,23 @@ problem p {
 }
 "));
 }
+
+/// Statements behind the end of an item that has one too early belong to it.
+#[test]
+fn statements_of_a_failed_item_are_no_items() {
+    let codes = |text: &str| {
+        let errors = parse(&Source::new("text", text)).expect_err("an error");
+        let codes = errors.0.iter().map(|error| error.code.0);
+        codes.collect::<Vec<_>>().join(" ")
+    };
+    let rest = "\n  probe u at (1)\n  source u at (2) += 1\n  steps 20\n";
+    let bracket = codes(&format!("problem p {{\n  probe u at (0}} 3){rest}}}\n"));
+    assert!(!bracket.contains("E0002"), "{bracket}");
+    let separator = codes(&format!("problem p ;{rest}"));
+    assert_eq!(separator, "E0001");
+    // Other words may be items that are spelt wrongly, also behind a failed one.
+    let item = codes(&format!("problem p ;{rest}schem s {{ axes x }}\n"));
+    assert_eq!(item, "E0001 E0002");
+    // Without a failed item before it, a statement is an error of its own.
+    assert_eq!(codes("probe u at (1)\n"), "E0002");
+}
