@@ -3,8 +3,17 @@
 use super::code::blocks;
 use super::device::{Address, DeviceError, Threads};
 use super::step_tables::PlanePlace;
+use crate::simulation::Value;
 use torre_compiler::backend::gpu::abi::{Argument, GatherPlane};
 use torre_compiler::backend::gpu::service;
+use torre_compiler::real::Real;
+
+/// Values as they lie on a device.
+pub(super) fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
+    let mut values = vec![T::default(); bytes.len() / T::PRECISION.bytes()];
+    T::decode(bytes, &mut values);
+    values.into_iter().map(Real::to_f64).collect()
+}
 
 /// The most blocks along the second axis of a launch.
 const MOST_BLOCKS: i64 = 65535;

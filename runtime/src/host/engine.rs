@@ -314,7 +314,7 @@ impl<T: Real> Engine<'_, T> {
         sample: &Sample,
     ) {
         let [outer, middle, range] = rows.0;
-        let targets = &self.kernels.targets[self.kernels.time_level(stage, step)];
+        let targets = &self.kernels.targets[self.kernels.stage_phase(stage, step)];
         for x in sample.along(Axis::OUTER, outer) {
             for y in sample.along(Axis::MIDDLE, middle) {
                 for update in updates.iter() {
@@ -357,7 +357,7 @@ impl<T: Real> Engine<'_, T> {
             files: self.files,
             layout: self.layout,
         };
-        let targets = &self.kernels.targets[self.kernels.time_level(stage, step)];
+        let targets = &self.kernels.targets[self.kernels.stage_phase(stage, step)];
         let [outer, middle, range] = rows.0;
         let rows_of = |group: Group| {
             updates.iter().map(move |update| {

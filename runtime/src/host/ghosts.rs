@@ -51,6 +51,12 @@ impl Ghosts {
         outer.lo < x.lo || outer.hi > x.hi || middle.lo < y.lo || middle.hi > y.hi
     }
 
+    /// Whether there are any ghosts.
+    pub fn any(&self) -> bool {
+        let mut components = self.components.iter();
+        components.any(|c| c.any_rows || c.zero_plane || !c.row.is_empty())
+    }
+
     /// Whether a row may have ghosts along the outer or middle axis.
     pub fn any_of(&self, Group { x, y }: Group) -> bool {
         let [outer, middle] = self.inner;

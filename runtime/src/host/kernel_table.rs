@@ -41,7 +41,7 @@ pub(super) struct Found(Vec<(Wanted, Vec<usize>)>);
 /// A set of updates of a stage, in a phase, in some zones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Wanted {
-    time_level: usize,
+    stage_phase: usize,
     updates: UpdateSet,
     zones: ZoneSet,
 }
@@ -55,7 +55,7 @@ impl Found {
             updates,
         } = advance;
         let wanted = Wanted {
-            time_level: table.time_level(stage, step),
+            stage_phase: table.stage_phase(stage, step),
             updates,
             zones,
         };
@@ -122,18 +122,18 @@ impl KernelTable {
                 updates,
                 zones,
             } = *kernel;
-            let time_level = stage.index() * phases as usize + phase as usize;
-            entries[time_level].push(Entry {
+            let stage_phase = stage.index() * phases as usize + phase as usize;
+            entries[stage_phase].push(Entry {
                 updates,
                 zones,
                 relevant: RowKernel::relevant(scheme, stage, updates, ZoneSet(u32::MAX)),
                 kernel: index,
             });
         }
-        let time_levels = scheme
+        let stage_phases = scheme
             .stage_ids()
             .flat_map(|stage| (0..scheme.phases()).map(move |phase| (stage, phase)));
-        let targets = time_levels.map(|(stage, phase)| {
+        let targets = stage_phases.map(|(stage, phase)| {
             let row = |id| (id, set.layout.target_row(scheme, stage, phase, id));
             let updates = scheme.stages[stage.index()].updates.iter();
             updates.map(|u| row(u.target)).collect()
@@ -168,7 +168,7 @@ impl KernelTable {
         updates: UpdateSet,
         zones: ZoneSet,
     ) -> Vec<usize> {
-        let entries = &self.entries[self.time_level(stage, step)];
+        let entries = &self.entries[self.stage_phase(stage, step)];
         let in_zones = |e: &&Entry| e.zones == e.relevant.intersect(zones);
         let fitting = || entries.iter().filter(in_zones);
         if let Some(entry) = fitting().find(|e| e.updates == updates) {
@@ -194,7 +194,8 @@ impl KernelTable {
         kernels
     }
 
-    pub(super) fn time_level(&self, stage: StageId, step: u64) -> usize {
+    /// The number of a stage in the phase of a step, among all stages in all phases.
+    pub(super) fn stage_phase(&self, stage: StageId, step: u64) -> usize {
         stage.index() * self.phases as usize + (step % self.phases) as usize
     }
 }

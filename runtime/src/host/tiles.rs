@@ -310,8 +310,8 @@ impl<T: Real> Engine<'_, T> {
         let number = batch.number + place.stage;
         let step = from + (number / program.stages_per_step()) as u64;
         let phase = step % kernels.phases;
-        let time_level = batch.stage.index() * kernels.phases as usize + phase as usize;
-        let entries = &mut kernels.entries[time_level];
+        let stage_phase = batch.stage.index() * kernels.phases as usize + phase as usize;
+        let entries = &mut kernels.entries[stage_phase];
         let found = match entries.iter().position(|(c, _, _)| *c == batch.classes) {
             Some(i) => i,
             None => {

@@ -24,7 +24,7 @@ fn unknown() -> DeviceError {
 
 /// A part of the array: where it is on the device, how far from the array's beginning on the host, and how many bytes.
 #[derive(Clone, Copy)]
-struct Slab {
+struct ArrayPart {
     place: Address,
     offset: usize,
     bytes: u64,
@@ -37,10 +37,10 @@ struct Slab {
     keep: Option<*mut u8>,
 }
 
-impl Slab {
+impl ArrayPart {
     /// A part of the array that is copied from there or back.
-    fn new(place: Address, offset: i64, bytes: u64) -> Slab {
-        Slab {
+    fn new(place: Address, offset: i64, bytes: u64) -> ArrayPart {
+        ArrayPart {
             place,
             offset: offset as usize,
             bytes,
@@ -70,10 +70,10 @@ enum Way {
 }
 
 /// Copies a part of the array to memory that keeps it, if there is one for it.
-fn keep(device: &dyn Queues, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
-    match slab.keep {
+fn keep(device: &dyn Queues, queue: WorkQueue, own: ArrayPart) -> Result<(), DeviceError> {
+    match own.keep {
         // SAFETY: there is room for it, which passes before have left.
-        Some(memory) => unsafe { device.download(queue, slab.place, memory, slab.bytes) },
+        Some(memory) => unsafe { device.download(queue, own.place, memory, own.bytes) },
         None => Ok(()),
     }
 }
@@ -123,14 +123,14 @@ impl<T: Value> Pipelined<'_, T> {
     }
 
     /// Planes of a pass, in parts that follow each other in the array and come from one place, or go to one.
-    fn slabs(&self, op: &Op, planes: Interval, way: Way) -> Vec<Slab> {
+    fn array_parts(&self, op: &Op, planes: Interval, way: Way) -> Vec<ArrayPart> {
         let window = self.builder.window();
         let array = self
             .planes
             .array(self.unit(op).1.buffer, window, op.pass, op.base);
         let rotation = self.rotation_of(op);
         let kept = self.over.as_ref().and_then(|over| over.kept.as_ref());
-        let mut slabs = Vec::new();
+        let mut found = Vec::new();
         // As planes go through a pass: from high to low ones along the way.
         let all = kept.map_or(vec![planes], |kept| kept.parts(op.pass, planes));
         for planes in all.into_iter().rev() {
@@ -141,20 +141,20 @@ impl<T: Value> Pipelined<'_, T> {
             for part in parts {
                 let place = array.offset(self.planes.offset(part.planes));
                 let bytes = part.planes.len() as u64 * self.planes.each();
-                let mut slab = Slab::new(place, self.planes.offset(part.of_array), bytes);
+                let mut own = ArrayPart::new(place, self.planes.offset(part.of_array), bytes);
                 if let Some(kept) = kept {
                     let ends = match way {
                         Way::Load => kept.loaded(op.pass, planes),
                         Way::Store => kept.stored(op.pass, planes),
                     };
-                    slab.through = ends.through;
-                    slab.counted = kept.offset(op.pass, part).unwrap_or(slab.counted);
-                    [slab.from, slab.keep] = kept.places(op.pass, ends, part);
+                    own.through = ends.through;
+                    own.counted = kept.offset(op.pass, part).unwrap_or(own.counted);
+                    [own.from, own.keep] = kept.places(op.pass, ends, part);
                 }
-                slabs.push(slab);
+                found.push(own);
             }
         }
-        slabs
+        found
     }
 
     /// The rotation of the pass of an operation.
@@ -166,51 +166,51 @@ impl<T: Value> Pipelined<'_, T> {
 
     /// Copies a part of the array to the device, from a file, from a link to the pass before, from
     /// memory that keeps planes, or from the host's array.
-    fn bring(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
-        let Slab { place, bytes, .. } = slab;
+    fn bring(&mut self, op: &Op, queue: WorkQueue, own: ArrayPart) -> Result<(), DeviceError> {
+        let ArrayPart { place, bytes, .. } = own;
         let device = self.devices.device(self.builder.window().device(op.pass));
         let Some(over) = &mut self.over else {
             // SAFETY: the planes lie in the host's array, which no other thread accesses while passes run; operations
             // that store them are ordered.
-            return unsafe { device.upload(queue, self.host.add(slab.offset), place, bytes) };
+            return unsafe { device.upload(queue, self.host.add(own.offset), place, bytes) };
         };
-        if let Some(memory) = slab.from {
+        if let Some(memory) = own.from {
             // SAFETY: the planes lie there; the operation that put them there is waited for, or comes before in this
             // queue.
             unsafe { device.upload(queue, memory, place, bytes) }?;
         }
-        if slab.through {
-            let taken = over.chain.taken(op.pass, op.id, slab.counted());
+        if own.through {
+            let taken = over.chain.taken(op.pass, op.id, own.counted());
             let Some(taken) = taken else {
-                over.load(device, queue, slab.range(), place)?;
-                return keep(device, queue, slab);
+                over.load(device, queue, own.range(), place)?;
+                return keep(device, queue, own);
             };
             for Transfer { memory, range } in taken {
-                let to = place.offset(range.start - slab.counted);
+                let to = place.offset(range.start - own.counted);
                 let bytes = (range.end - range.start) as u64;
                 // SAFETY: the link has room from there on, and the operation that stored it there is ordered; others
                 // that put something else there wait for this one.
                 unsafe { device.upload(queue, memory, to, bytes) }?;
             }
         }
-        keep(device, queue, slab)
+        keep(device, queue, own)
     }
 
     /// The other way round.
-    fn take_back(&mut self, op: &Op, queue: WorkQueue, slab: Slab) -> Result<(), DeviceError> {
-        let Slab { place, bytes, .. } = slab;
+    fn take_back(&mut self, op: &Op, queue: WorkQueue, own: ArrayPart) -> Result<(), DeviceError> {
+        let ArrayPart { place, bytes, .. } = own;
         let number = self.builder.window().device(op.pass);
         let device = self.devices.device(number);
         let Some(over) = &mut self.over else {
             // SAFETY: as in `bring`.
-            return unsafe { device.download(queue, place, self.host.add(slab.offset), bytes) };
+            return unsafe { device.download(queue, place, self.host.add(own.offset), bytes) };
         };
-        keep(device, queue, slab)?;
-        if !slab.through {
+        keep(device, queue, own)?;
+        if !own.through {
             return Ok(());
         }
-        let Some((given, users)) = over.chain.given(op.pass, slab.counted()) else {
-            return over.store(device, queue, slab.range(), place);
+        let Some((given, users)) = over.chain.given(op.pass, own.counted()) else {
+            return over.store(device, queue, own.range(), place);
         };
         for user in users {
             if let Some(signal) = self.signals.get(&user) {
@@ -220,7 +220,7 @@ impl<T: Value> Pipelined<'_, T> {
         given
             .into_iter()
             .try_for_each(|Transfer { memory, range }| {
-                let from = place.offset(range.start - slab.counted);
+                let from = place.offset(range.start - own.counted);
                 let bytes = (range.end - range.start) as u64;
                 // SAFETY: the link has room from there on, and the bytes that were there have been loaded.
                 unsafe { device.download(queue, from, memory, bytes) }
@@ -230,11 +230,11 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn load(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for slab in self.slabs(op, planes, Way::Load) {
-            all += slab.bytes;
-            self.bring(op, queue, slab)?;
+        for own in self.array_parts(op, planes, Way::Load) {
+            all += own.bytes;
+            self.bring(op, queue, own)?;
         }
-        for Slab {
+        for ArrayPart {
             place,
             offset,
             bytes,
@@ -263,7 +263,7 @@ impl<T: Value> Pipelined<'_, T> {
     }
 
     /// The same for the states of planes that lie beside them, which go from device to device with the planes.
-    fn beside_planes(&self, op: &Op, planes: Interval) -> Vec<Slab> {
+    fn beside_planes(&self, op: &Op, planes: Interval) -> Vec<ArrayPart> {
         let (_, unit) = self.unit(op);
         let Some(beside) = unit.beside.as_ref().filter(|_| self.units.len() > 1) else {
             return Vec::new();
@@ -278,7 +278,7 @@ impl<T: Value> Pipelined<'_, T> {
         let parts = lines.map(|lines| {
             let first = lines.first * size;
             let place = beside.array().offset(first);
-            Slab::new(place, first, (lines.length * size) as u64)
+            ArrayPart::new(place, first, (lines.length * size) as u64)
         });
         parts.collect()
     }
@@ -286,11 +286,11 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for slab in self.slabs(op, planes, Way::Store) {
-            all += slab.bytes;
-            self.take_back(op, queue, slab)?;
+        for own in self.array_parts(op, planes, Way::Store) {
+            all += own.bytes;
+            self.take_back(op, queue, own)?;
         }
-        for Slab {
+        for ArrayPart {
             place,
             offset,
             bytes,

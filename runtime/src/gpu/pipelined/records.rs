@@ -2,8 +2,9 @@
 
 use super::Pipelined;
 use super::pass_state::PassState;
-use super::slices::{Slice, numbers};
+use super::slices::Slice;
 use crate::gpu::device::DeviceError;
+use crate::gpu::gather::numbers;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::simulation::Value;
 use torre_compiler::lattice::Axis;

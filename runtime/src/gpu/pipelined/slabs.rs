@@ -7,9 +7,10 @@
 
 use super::kept::KeptPlanes;
 use super::pass_state::{BlockState, PassState, SlabPart};
-use super::slices::{Slice, numbers};
+use super::slices::Slice;
 use super::{BETWEEN_LOOKS, Pipelined};
 use crate::gpu::device::DeviceError;
+use crate::gpu::gather::numbers;
 use crate::host::Progress;
 use crate::host::receivers::{Picture, slice_shape};
 use crate::simulation::{RunError, Value};

@@ -2,11 +2,9 @@
 
 use crate::gpu::device::Address;
 use crate::gpu::step_tables::{PlanePlace, slice_place};
-use crate::simulation::Value;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{OutputKind, Problem};
-use torre_compiler::real::Real;
 use torre_compiler::scheme::Scheme;
 
 /// Bytes of slices that a pass gathers, if one is not larger.
@@ -116,11 +114,4 @@ impl Slice {
         };
         (place, out.offset(values))
     }
-}
-
-/// Values as they lie on the device.
-pub(super) fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
-    let mut values = vec![T::default(); bytes.len() / T::PRECISION.bytes()];
-    T::decode(bytes, &mut values);
-    values.into_iter().map(Real::to_f64).collect()
 }

@@ -3,7 +3,7 @@
 use super::OnDevice;
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
-use crate::gpu::gather::PlaneGather;
+use crate::gpu::gather::{PlaneGather, numbers};
 use crate::gpu::records::Batch;
 use crate::gpu::step_tables::slice_place;
 use crate::host::receivers::{Picture, slice_shape};
@@ -11,7 +11,6 @@ use crate::run::Value;
 use torre_compiler::backend::gpu::abi::Gather;
 use torre_compiler::backend::gpu::service;
 use torre_compiler::problem::OutputKind;
-use torre_compiler::real::Real;
 
 /// A slice that waits on the device.
 #[derive(Debug)]
@@ -156,11 +155,4 @@ impl<T: Value> OnDevice<'_, T> {
             });
         }
     }
-}
-
-/// Values as they lie on the device.
-fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
-    let mut values = vec![T::default(); bytes.len() / T::PRECISION.bytes()];
-    T::decode(bytes, &mut values);
-    values.into_iter().map(Real::to_f64).collect()
 }

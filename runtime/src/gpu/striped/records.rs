@@ -3,7 +3,7 @@
 use super::{Striped, Unit, failed};
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, Device, DeviceError, Function, Threads};
-use crate::gpu::gather::PlaneGather;
+use crate::gpu::gather::{PlaneGather, numbers};
 use crate::gpu::lookout;
 use crate::gpu::step_tables::{PlanePlace, probe_places, slice_axes, slice_place};
 use crate::host::BlowUp;
@@ -64,13 +64,6 @@ struct Part {
     place: PlanePlace,
     rows: Interval,
     values: Interval,
-}
-
-/// Values as they lie on a device.
-fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
-    let mut values = vec![T::default(); bytes.len() / T::PRECISION.bytes()];
-    T::decode(bytes, &mut values);
-    values.into_iter().map(Real::to_f64).collect()
 }
 
 impl Unit {
