@@ -240,8 +240,8 @@ pub trait Code: Send + Sync {
     /// # Safety
     /// As for [`RowFn`]. The index must be one of the set's.
     unsafe fn run(&self, kernel: usize, base: *mut u8, runs: &[Run], range: Interval);
-    /// Runs a kernel in zones, whether these amend its updates or only others of the stage, with [`record_width`] numbers
-    /// for each run.
+    /// Runs a kernel in zones, whether these amend its updates or only others of the stage, with [`record_width`]
+    /// numbers for each run.
     ///
     /// # Safety
     /// As for [`Code::run`].

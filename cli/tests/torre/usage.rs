@@ -298,23 +298,3 @@ fn checking_takes_time_in_proportion_to_problems() {
     let [few, more] = [50, 200].map(|count| seconds_to_check(&many(folder.path(), count)));
     assert!(more < 8.0 * few, "{few} s, {more} s");
 }
-
-/// Towers of a long grid are looked at, not all pairs of faces.
-#[test]
-fn planning_takes_time_in_proportion_to_each_axis() {
-    let seconds = |domain: &str| {
-        let (_folder, file) = written(&format!(
-            "use std::wave::wave\nproblem p {{ scheme wave; domain {domain}; init u = x; steps 65 }}\n"
-        ));
-        let begun = std::time::Instant::now();
-        succeed(&format!("plan {file} --target sm_90a"), &[]);
-        begun.elapsed().as_secs_f64()
-    };
-    for [few, many] in [
-        ["24 x 100000 x 24", "24 x 800000 x 24"],
-        ["100000 x 24 x 24", "800000 x 24 x 24"],
-    ] {
-        let [few, more] = [few, many].map(seconds);
-        assert!(more < 16.0 * few + 1.0, "{few} s, {more} s");
-    }
-}

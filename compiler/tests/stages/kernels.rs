@@ -82,14 +82,13 @@ fn compiled(
 
 /// The parts of runs in which a kernel runs, by its zones: cut at these, or at all zones, as where it runs one part of
 /// some updates.
-fn zoned(
-    scheme: &Scheme,
-    layout: &Layout,
-    kernel: &RowKernel,
-    origin: Group,
-    runs: &[Run],
-    (range, cut): (Interval, CutAt),
-) -> Vec<ZonedRuns> {
+fn zoned(scheme: &Scheme, layout: &Layout, kernel: &RowKernel, over: Over<'_>) -> Vec<ZonedRuns> {
+    let Over {
+        origin,
+        runs,
+        range,
+        cut,
+    } = over;
     if scheme.zones.is_empty() {
         return vec![ZonedRuns {
             zones: ZoneSet::default(),
@@ -127,6 +126,15 @@ fn zoned(
     let own = parts.iter();
     let own = own.filter(|p| p.zones.intersect(relevant) == kernel.zones);
     own.cloned().collect()
+}
+
+/// Runs over a range, whose offsets count from a group.
+#[derive(Clone, Copy)]
+struct Over<'a> {
+    origin: Group,
+    runs: &'a [Run],
+    range: Interval,
+    cut: CutAt,
 }
 
 /// The zones at whose ends runs are cut.
@@ -177,11 +185,16 @@ impl Call {
             _ => (rng.within(0, length), rng.within(0, length)),
         };
         let cut = *rng.pick(&[CutAt::Own, CutAt::All]);
-        let range = (Interval::new(lo, hi), cut);
+        let over = Over {
+            origin: place,
+            runs,
+            range: Interval::new(lo, hi),
+            cut,
+        };
         Call {
             kernel: index,
             element: layout.group(place.x, place.y),
-            parts: zoned(scheme, layout, kernel, place, runs, range),
+            parts: zoned(scheme, layout, kernel, over),
         }
     }
 

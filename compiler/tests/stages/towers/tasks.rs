@@ -249,6 +249,24 @@ fn all_tiles_are_listed(scheme: &Scheme, layout: &Layout, towers: &Towers, perio
     }
 }
 
+/// In a grid eight times as long along one axis eight times as many tiles are looked at.
+#[test]
+fn tiles_grow_with_the_longer_axis() {
+    let faces = [(Rational::ONE, Rational::whole(6)); 2];
+    for axis in [Axis::OUTER, Axis::MIDDLE] {
+        let listed = [1000, 8000].map(|length| {
+            let mut cells = [24; 3];
+            cells[axis.index()] = length;
+            let scheme = maxwell(4, Precision::F32, cells);
+            let (layout, towers) = towers_by(&scheme, faces).expect("towers");
+            let bounds = towers.bounds(&scheme, &layout);
+            let tiles = towers.tiles(&scheme, &bounds, 8).expect("few tiles");
+            tiles.iter().map(|(_, along)| along.len()).sum::<i64>()
+        });
+        assert!(listed[1] <= 9 * listed[0], "{axis:?} {listed:?}");
+    }
+}
+
 /// Towers are counted by variants and by planes as a list of all of them says.
 fn are_counted_as_listed(
     scheme: &Scheme,
