@@ -11,6 +11,7 @@ use crate::stability::{
 };
 use crate::write;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use torre_compiler::analysis::{
@@ -18,7 +19,7 @@ use torre_compiler::analysis::{
     analyze as run, draw,
 };
 use torre_compiler::driver::Variable;
-use torre_compiler::scheme::{Scheme, Zone};
+use torre_compiler::scheme::Scheme;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_runtime::output::picture::{AxisText, LinePlot, Series};
 use torre_runtime::program::LoadedFiles;
@@ -287,7 +288,7 @@ impl Page<'_> {
         if !kept.is_empty() {
             let _ = writeln!(
                 out,
-                "  states in {} and what they change there are not part of this answer",
+                "  states in {} and their effects there are not part of this answer",
                 kept.join(", ")
             );
         }
@@ -392,16 +393,14 @@ impl Page<'_> {
 
 /// The zones in which updates keep states.
 fn kept_in(scheme: &Scheme) -> Vec<&str> {
-    let zones = scheme.zones.iter().enumerate();
-    let with_states = zones.filter(|(number, _)| {
-        let mut states = scheme.states.iter();
-        states.any(|state| state.zone.index() == *number)
-    });
+    let kept: BTreeSet<usize> = scheme.states.iter().map(|s| s.zone.index()).collect();
     // A region is called by its condition.
-    let names = with_states.map(|(_, Zone { name, .. })| match name.as_str() {
-        "1" => "all cells",
-        name => name,
-    });
+    let names = kept
+        .into_iter()
+        .map(|zone| match &*scheme.zones[zone].name {
+            "1" => "all cells",
+            name => name,
+        });
     names.collect()
 }
 

@@ -525,7 +525,7 @@ problem three { scheme leap; domain 50; boundary x: periodic; steps 1 }
     assert_eq!(kinds(&three), [Some(0), Some(0), Some(1)], "{three}");
 }
 
-/// Near the frequency at which losses turn oscillation into decay no order is made up.
+/// Near the losses from which on waves decay without oscillation no order is made up.
 #[test]
 fn losses_that_follow_no_power_have_no_order() {
     let lossy = |sigma: f64| {
@@ -556,6 +556,6 @@ problem p { scheme maxwell_tm; domain 30 x 30; boundary x: cpml(5), y: pec; step
 ",
     );
     let printed = succeed(&format!("analyze {file}"), &[]);
-    let note = "states in layers along x and what they change there are not part of this answer";
+    let note = "states in layers along x and their effects there are not part of this answer";
     assert!(printed.contains(note), "{printed}");
 }

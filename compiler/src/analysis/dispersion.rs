@@ -119,7 +119,8 @@ pub struct Dispersion {
     pub irregular: usize,
     /// Kinds whose long waves have a quarter of a period in a step, or more, and less with smaller steps.
     pub unresolved: usize,
-    /// Kinds that have as much with smaller steps, too: products of the scheme, not of the equations.
+    /// Kinds that have as much with smaller steps, too: products of the scheme, not of the equations. None where steps
+    /// cannot be made smaller.
     pub spurious: usize,
 }
 
@@ -426,14 +427,14 @@ impl Compare<'_> {
     /// The waves along a direction, and the frequencies that they should have.
     fn pair(&self, direction: PerAxis<f64>, numbers: &[f64]) -> Option<Pair> {
         let own = self.present.branches(direction, numbers)?;
-        let mut spurious = own.fast;
+        let mut spurious = 0;
         let refined = match self.fine {
             None => None,
             Some(levels) => {
                 let levels = levels.map(|sized| sized.branches(direction, numbers));
                 let levels = levels.into_iter().collect::<Option<Vec<Branches>>>()?;
                 let fast = levels.iter().map(|b| b.fast);
-                spurious = fast.fold(spurious, usize::min);
+                spurious = fast.fold(own.fast, usize::min);
                 let fits = |b: &Branches| b.list.len() == own.list.len();
                 levels.iter().all(fits).then(|| self.extrapolated(&levels))
             }

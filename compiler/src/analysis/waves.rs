@@ -89,9 +89,12 @@ pub fn branches(
     }
     // Waves that differ only when they are short are told from each other there.
     let middle = wave_numbers.len() / 2;
-    let coarse = |w: Complex64, of: &Branch| (w.norm() / of.long().norm() * 1e6).round();
+    let long = |of: &Branch| {
+        let coefficient = of.long().norm() / wave_numbers[of.longest].powi(of.power as i32);
+        (coefficient.ln() * 1e6).round()
+    };
     found.list.sort_by(|a, b| {
-        let long = coarse(b.long(), a).total_cmp(&coarse(a.long(), a));
+        let long = long(b).total_cmp(&long(a));
         let short = b.omega[middle].norm().total_cmp(&a.omega[middle].norm());
         a.power.cmp(&b.power).then(long).then(short)
     });
