@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 use torre_runtime::output::atomic::abandon;
 
 /// Lets SIGINT, SIGTERM and SIGHUP end the process with the status that shells give such ends, after the files that are
-/// being written were given up. Signals that the parent had ignored, as `nohup` does, stay ignored. Must be called before other threads are started, since they take over which signals are
-/// blocked.
+/// being written were given up. Signals that the parent had ignored, as `nohup` does, stay ignored. Must be called
+/// before other threads are started, since they take over which signals are blocked.
 pub fn end_tidily() {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();

@@ -100,7 +100,7 @@ impl World for FileWorld {
 
     fn array(&self, _: &Source, path: &str) -> Result<ArrayInfo, String> {
         let reader = match NpyReader::open(&self.path(path)) {
-            // What such values could be instead is said where they are used.
+            // The message on their type names types that can be read.
             Err(FileError {
                 cause: Cause::Npy(NpyFault::Dtype(dtype)),
                 ..

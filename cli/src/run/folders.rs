@@ -127,6 +127,7 @@ impl<T: Value> Run<'_, T> {
                 let own = outputs.record(identity, self.problem);
                 begun["identity"] = own.json();
                 outputs.check(&own, resumed, self.others())?;
+                self.spare_store(&outputs, &own, resumed)?;
                 record = Some(own);
                 Some(outputs)
             }
@@ -170,21 +171,6 @@ impl<T: Value> Run<'_, T> {
             return Ok(());
         };
         let Folders { begun, resumed, .. } = folders;
-        if let (Others::Kept, Some(lost)) =
-            (self.others(), outputs.would_lose(self.problem, *resumed))
-        {
-            let folder = outputs.folder().display();
-            let message = format!(
-                "`{folder}/volumes.zarr` would lose {} of `{}`, which `{folder}/volumes` lacks",
-                frames(&lost),
-                lost.output
-            );
-            let hint =
-                "name another folder with `--out`, move the store away, or say `--overwrite`";
-            return Err(Diagnostic::error(codes::OTHER_RESULTS, message)
-                .hint(hint)
-                .into());
-        }
         let missing = outputs.begin(own, self.problem, *resumed, self.others(), begun)?;
         for missing in missing {
             self.say_missing(outputs.folder(), &missing);
@@ -205,6 +191,29 @@ impl<T: Value> Run<'_, T> {
             "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside \
              `--out`"
         );
+        Err(Diagnostic::error(codes::OTHER_RESULTS, message)
+            .hint(hint)
+            .into())
+    }
+
+    /// Refuses a store that would lack frames of the one that it replaces.
+    fn spare_store(
+        &self,
+        outputs: &Outputs,
+        own: &Record,
+        resumed: Option<u64>,
+    ) -> Result<(), Failure> {
+        let lost = outputs.would_lose(own, self.problem, resumed);
+        let Some(lost) = lost.filter(|_| self.others() == Others::Kept) else {
+            return Ok(());
+        };
+        let folder = outputs.folder().display();
+        let message = format!(
+            "`{folder}/volumes.zarr` would lose {} of `{}`, which `{folder}/volumes` lacks",
+            frames(&lost),
+            lost.output
+        );
+        let hint = "name another folder with `--out`, move the store away, or say `--overwrite`";
         Err(Diagnostic::error(codes::OTHER_RESULTS, message)
             .hint(hint)
             .into())

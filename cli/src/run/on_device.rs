@@ -75,7 +75,7 @@ impl<T: Value> Run<'_, T> {
                 return Err(self.no_window(model, plan)?);
             };
             if let Some(state) = state {
-                simulation = simulation.over(state, PIECE)?;
+                simulation = simulation.over(state.begin()?, PIECE)?;
                 if !simulation.is_direct() {
                     self.say_cached();
                 }

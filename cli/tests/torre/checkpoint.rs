@@ -255,13 +255,18 @@ fn ignored_signals_do_not_end_a_run() {
     while !first.exists() && begun.elapsed() < Duration::from_secs(60) {
         std::thread::yield_now();
     }
+    assert!(first.exists());
     let pid = child.id().to_string();
     let kill = |signal: &str| {
         let mut command = std::process::Command::new("kill");
         assert!(command.args([signal, &pid]).status().unwrap().success());
     };
+    let written = || std::fs::read_dir(&first).map_or(0, Iterator::count);
+    let before = written();
     kill("-HUP");
-    std::thread::sleep(Duration::from_millis(200));
+    while written() <= before + 2 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::yield_now();
+    }
     assert_eq!(child.try_wait().unwrap(), None);
     kill("-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(143));

@@ -76,7 +76,7 @@ pub struct NewState {
     bytes: u64,
     identity: Identity,
     arrangement: String,
-    /// What is removed if the run does not begin: the file, and the folder where there was none.
+    /// Paths that are removed if the run does not begin: the file, and the folder where there was none.
     made: Vec<PathBuf>,
 }
 
@@ -118,6 +118,7 @@ impl NewState {
             Err(error) => return Err(FileError::io(&state, Attempt::Remove)(error)),
         }
         let other = self.path.join(FIELDS[1 - self.current]);
+        self.made.insert(0, other.clone());
         let other = Arc::new(ArrayFile::create(&other, self.bytes)?);
         self.made.clear();
         let own = self.file.clone();

@@ -271,7 +271,7 @@ impl<'a> Board<'a> {
     }
 
     fn chooser(&self) -> MutexGuard<'_, Chooser> {
-        // A thread that panics ends the process.
+        // A thread that panics beside others ends the process.
         self.chooser.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

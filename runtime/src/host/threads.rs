@@ -69,8 +69,8 @@ pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
     })
 }
 
-/// Ends the process where its thread panics: other threads would wait for it forever.
-struct EndsTogether;
+/// Ends the process where one of several threads panics: others would wait for it forever.
+pub(crate) struct EndsTogether;
 
 impl Drop for EndsTogether {
     fn drop(&mut self) {

@@ -5,6 +5,7 @@ use crate::disk::{ArrayFile, StateFolder};
 use crate::host::memory::Memory;
 use crate::host::receivers::Picture;
 use crate::host::sweep::{PlanesOnDemand, Sweep, SweepOver};
+use crate::host::threads::EndsTogether;
 use crate::host::{Calculation, NoThreads, Progress, SetupError};
 use crate::output::{FileError, checkpoint::probe_name};
 use crate::simulation::{RunError, Simulation, Value};
@@ -358,8 +359,16 @@ impl<T: Value> InFiles<'_, T> {
         let calculation = &mut self.calculation;
         let ran = std::thread::scope(|scope| {
             let started = Builder::new()
-                .spawn_scoped(scope, || pass.read())
-                .and_then(|_| Builder::new().spawn_scoped(scope, || pass.write()));
+                .spawn_scoped(scope, || {
+                    let _end = EndsTogether;
+                    pass.read();
+                })
+                .and_then(|_| {
+                    Builder::new().spawn_scoped(scope, || {
+                        let _end = EndsTogether;
+                        pass.write();
+                    })
+                });
             let ran = match started {
                 Ok(_) => calculation.run_sweep(
                     set,

@@ -11,6 +11,7 @@ use crate::disk::StateFolder;
 use crate::gpu::device::DeviceError;
 use crate::host::Progress;
 use crate::host::memory::Memory;
+use crate::host::threads::EndsTogether;
 use crate::output::checkpoint::probe_name;
 use crate::simulation::{RunError, Value, next_volume};
 use std::collections::BTreeMap;
@@ -220,8 +221,14 @@ impl<'a, T: Value> Pipelined<'a, T> {
             .map(|pass| self.devices.device(window.device(pass)));
         let next = passes.end;
         let done = std::thread::scope(|scope| {
-            let read = || reading.read_pieces(first, &from, &read_pieces);
-            let write = || writing.write_pieces(last, &to, &written_pieces);
+            let read = || {
+                let _end = EndsTogether;
+                reading.read_pieces(first, &from, &read_pieces);
+            };
+            let write = || {
+                let _end = EndsTogether;
+                writing.write_pieces(last, &to, &written_pieces);
+            };
             let started = (0..THREADS).try_for_each(|_| {
                 Builder::new().spawn_scoped(scope, read)?;
                 Builder::new().spawn_scoped(scope, write).map(|_| ())

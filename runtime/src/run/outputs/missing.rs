@@ -1,7 +1,7 @@
 //! Frames of outputs that a folder lacks when a run goes on.
 
 use super::{Outputs, VolumeFormat};
-use crate::run::record::VOLUMES_STORE;
+use crate::run::record::{Found, Record, VOLUMES_STORE};
 use std::collections::BTreeSet;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 
@@ -16,12 +16,21 @@ pub struct Missing {
 }
 
 impl Outputs {
-    /// The first volumes that the store of an earlier run may have, and that a store of this one would lack: it is made
-    /// of the volumes in the folder.
-    pub fn would_lose(&self, problem: &Problem, resumed: Option<u64>) -> Option<Missing> {
+    /// The first volumes that the store of an earlier run with the same outputs has, and that a store of this one would
+    /// lack: it is made of the volumes in the folder.
+    pub fn would_lose(
+        &self,
+        record: &Record,
+        problem: &Problem,
+        resumed: Option<u64>,
+    ) -> Option<Missing> {
         let steps = resumed.filter(|steps| *steps > 0)?;
         let has_store = self.folder.join(VOLUMES_STORE).exists();
-        if self.format != VolumeFormat::Zarr || !has_store {
+        let is_same = match Record::find(&self.folder) {
+            Found::Results(other) => other.outputs == record.outputs,
+            Found::Nothing | Found::Unknown => false,
+        };
+        if self.format != VolumeFormat::Zarr || !has_store || !is_same {
             return None;
         }
         let is_volume = |output: &Output| !matches!(output.kind, OutputKind::Slice { .. });
