@@ -208,7 +208,7 @@ fn an_interrupt_ends_a_run_at_once_and_tidily() {
     let folder = tempfile::tempdir().unwrap();
     let source = pond(folder.path(), 400, 4_000_000);
     let out = folder.path().join("out");
-    let mut child = torre()
+    let mut child = ended_by_signals(torre())
         .args(["run", "--quiet"])
         .arg(&source)
         .arg("--out")
@@ -241,7 +241,7 @@ fn ignored_signals_do_not_end_a_run() {
     let source = pond(folder.path(), 100, 4_000_000);
     let out = folder.path().join("out");
     let program = torre().get_program().to_owned();
-    let mut child = std::process::Command::new("sh")
+    let mut child = ended_by_signals(std::process::Command::new("sh"))
         .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
         .arg(program)
         .args(["run", "--quiet"])

@@ -119,7 +119,7 @@ fn a_signal_ends_a_run_while_many_files_are_written() {
     let source = program(folder.path(), body);
     for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let out = folder.path().join(signal);
-        let mut child = torre()
+        let mut child = ended_by_signals(torre())
             .args(["run", "--quiet", "--threads", "1", "--format", "zarr"])
             .arg(&source)
             .arg("--out")

@@ -1,6 +1,7 @@
 //! Running the `torre` command and looking at the files that it leaves.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -12,6 +13,20 @@ pub fn torre() -> Command {
         .env("TORRE_RATES", "modelled")
         .env_remove("NO_COLOR")
         .current_dir(root());
+    command
+}
+
+/// The command, which ends at signals even where its parent ignores them, as shells let programs in the background do.
+pub fn ended_by_signals(mut command: Command) -> Command {
+    let reset = || {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: there are no handlers in the new process.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec `signal` alone is called, which may be.
+    unsafe { command.pre_exec(reset) };
     command
 }
 
