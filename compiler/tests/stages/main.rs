@@ -9,6 +9,7 @@ mod gpu_patches;
 mod gpu_towers;
 mod incident;
 mod kernels;
+mod kernels_in_zones;
 mod layouts;
 mod patches;
 mod pipeline;
