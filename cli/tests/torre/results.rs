@@ -385,7 +385,7 @@ fn slices_of_walls_are_written() {
     }
 }
 
-/// Tiles cut updates of a stage apart, so that some of them run in layers of others alone.
+/// Tiles cut updates of a stage apart: an update without a layer runs where a layer amends another update.
 #[test]
 fn layers_have_the_same_bits_in_tiles() {
     if !has_llvm() {
