@@ -203,6 +203,23 @@ fn a_killed_run_leaves_whole_files_and_can_go_on() {
     assert_same_files(&results(&whole), &results(&parts), "after kills");
 }
 
+/// Waits until a condition holds, which it does within a minute.
+#[track_caller]
+fn await_that(holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::yield_now();
+    }
+}
+
+/// Sends a signal to a run.
+fn send(child: &std::process::Child, signal: &str) {
+    let mut command = std::process::Command::new("kill");
+    let sent = command.args([signal, &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 #[test]
 fn an_interrupt_ends_a_run_at_once_and_tidily() {
     let folder = tempfile::tempdir().unwrap();
@@ -216,16 +233,8 @@ fn an_interrupt_ends_a_run_at_once_and_tidily() {
         .spawn()
         .unwrap();
     let first = out.join("volumes");
-    let begun = Instant::now();
-    while !first.exists() && begun.elapsed() < Duration::from_secs(60) {
-        std::thread::yield_now();
-    }
-    let pid = child.id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-INT", &pid])
-        .status()
-        .unwrap();
-    assert!(sent.success());
+    await_that(|| first.exists());
+    send(&child, "-INT");
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(130));
     for (name, bytes) in files(&out) {
@@ -251,24 +260,13 @@ fn ignored_signals_do_not_end_a_run() {
         .spawn()
         .unwrap();
     let first = out.join("volumes");
-    let begun = Instant::now();
-    while !first.exists() && begun.elapsed() < Duration::from_secs(60) {
-        std::thread::yield_now();
-    }
-    assert!(first.exists());
-    let pid = child.id().to_string();
-    let kill = |signal: &str| {
-        let mut command = std::process::Command::new("kill");
-        assert!(command.args([signal, &pid]).status().unwrap().success());
-    };
+    await_that(|| first.exists());
     let written = || std::fs::read_dir(&first).map_or(0, Iterator::count);
     let before = written();
-    kill("-HUP");
-    while written() <= before + 2 && begun.elapsed() < Duration::from_secs(60) {
-        std::thread::yield_now();
-    }
+    send(&child, "-HUP");
+    await_that(|| written() > before + 2);
     assert_eq!(child.try_wait().unwrap(), None);
-    kill("-TERM");
+    send(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
