@@ -26,8 +26,7 @@ pub struct Problem {
 #[derive(Clone, Debug)]
 pub struct Init {
     pub component: ComponentId,
-    /// 0: the newest version at the start, 1: the one before it. An expression without an entry for age 1 is evaluated
-    /// one time step earlier for it.
+    /// Steps before the start. An expression without an entry for an earlier step is evaluated as many steps earlier.
     pub age: u8,
     pub value: StaticValue,
 }

@@ -11,7 +11,7 @@ use crate::real::Real;
 use crate::scheme::{
     Body, ComponentId, Located, Op, Read, Scheme, StageId, StateId, Update, Value,
 };
-use crate::statics::{self, Files, coef_value, init_of, init_value, source_acts, source_wave};
+use crate::statics::{self, Files, coef_value, init_value, source_acts, source_wave, start_of};
 
 /// A dense array over a region that starts at index 0, inner axis fastest.
 #[derive(Clone, Debug)]
@@ -189,13 +189,13 @@ impl<'a, T: Real> Reference<'a, T> {
             let time_levels = component.time_levels;
             let mut arrays = vec![Dense::filled(scheme.extent(id)); usize::from(time_levels)];
             for age in 0..time_levels {
-                let Some(init) = init_of(problem, id, age) else {
+                let Some(start) = start_of(scheme, problem, id, age) else {
                     continue;
                 };
                 // Version 0 is the newest; older ones wrap round to the last time levels.
                 let time_level = usize::from((time_levels - age) % time_levels);
                 for_each_index(grid.live(component.position), |at| {
-                    let value = init_value(scheme, files, init, age, at);
+                    let value = init_value(scheme, files, &start, at);
                     arrays[time_level].set(at, T::from_f64(value).flush());
                 });
             }

@@ -109,24 +109,42 @@ pub fn coordinates(grid: &Grid, axis: Axis, from: HalfIndex, cells: Interval) ->
     Range::new(first.as_f64() * h, last.as_f64() * h)
 }
 
-/// The initial value that applies to a version of a component: the newest version has age 0.
-pub fn init_of(problem: &Problem, component: ComponentId, age: u8) -> Option<&Init> {
-    let find = |age| {
-        problem
+/// How a version of a component starts.
+pub struct Start<'a> {
+    pub init: &'a Init,
+    /// The physical time at which it is evaluated.
+    pub time: f64,
+}
+
+/// The start of a version of a component, 0 the newest; `None`: zeros. A component that advances several times in a
+/// step has as many versions of each step: those between two steps start as the earlier one.
+pub fn start_of<'a>(
+    scheme: &Scheme,
+    problem: &'a Problem,
+    component: ComponentId,
+    version: u8,
+) -> Option<Start<'a>> {
+    let per_step = scheme.updates_per_step(component).max(1);
+    let steps = u32::from(version).div_ceil(per_step);
+    let find = |age: u32| {
+        let own = problem
             .init
             .iter()
             .rev()
-            .find(|i| i.component == component && i.age == age)
+            .filter(|i| i.component == component);
+        own.into_iter().find(|i| u32::from(i.age) == age)
     };
-    find(age).or_else(|| find(0))
+    Some(Start {
+        init: find(steps).or_else(|| find(0))?,
+        time: physical_time(scheme, component, -i64::from(steps)),
+    })
 }
 
 /// An initial value at an index of the live region, not yet rounded and flushed.
 pub fn init_value(
     scheme: &Scheme,
     files: &dyn Files,
-    init: &Init,
-    age: u8,
+    Start { init, time }: &Start<'_>,
     at: PerAxis<i64>,
 ) -> f64 {
     match &init.value {
@@ -135,7 +153,7 @@ pub fn init_value(
             files,
             position: scheme.component(init.component).position,
             at,
-            time: physical_time(scheme, init.component, -i64::from(age)),
+            time: *time,
         }),
         StaticValue::File(file) => files.value(*file, at),
     }

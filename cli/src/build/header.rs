@@ -12,7 +12,7 @@ use torre_compiler::kernel::{KernelSet, RowKernel, record_width};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Position, Region};
 use torre_compiler::problem::{Init, Problem, Source, StaticValue};
 use torre_compiler::scheme::{CoefId, ComponentId, FileId, Precision, Scheme, StageId};
-use torre_compiler::statics::init_of;
+use torre_compiler::statics::{Start, start_of};
 use torre_compiler::table::Table;
 use torre_compiler::tile::{row_region, stage_blocks};
 
@@ -368,7 +368,7 @@ impl Header<'_> {
         for id in scheme.component_ids() {
             let component = scheme.component(id);
             for age in 0..component.time_levels {
-                let Some(init) = init_of(self.problem, id, age) else {
+                let Some(Start { init, time }) = start_of(scheme, self.problem, id, age) else {
                     continue;
                 };
                 let time_levels = u64::from(component.time_levels);
@@ -378,7 +378,6 @@ impl Header<'_> {
                     "{p}_start({})",
                     self.initial_value(init, component.position)
                 );
-                let time = torre_compiler::statics::physical_time(scheme, id, -i64::from(age));
                 writeln!(out, "  /* {} */", comment(&component.name))?;
                 self.fill(out, region, &self.place(row.0), &value, time)?;
                 let mut rows = region;

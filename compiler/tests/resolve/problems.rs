@@ -6,7 +6,7 @@ use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::problem::{OutputKind, StaticValue};
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::{Boundary, Precision};
-use torre_compiler::statics::{NoFiles, coef_value};
+use torre_compiler::statics::{NoFiles, coef_value, init_value, start_of};
 
 const WAVE: &str = "
 const scale = 2
@@ -111,6 +111,35 @@ fn initial_values_see_place_and_time() {
     assert_eq!(value(1, at([3.0, 0.0, 4.0], 0.5)), 4.0);
     assert_eq!(value(2, at([3.0, 0.0, 4.0], 0.5)), 3.0);
     assert_eq!(r.scheme.component(init[3].component).name, "E.y");
+}
+
+/// The versions between two steps start as the earlier one.
+#[test]
+fn initial_values_of_components_that_advance_twice_count_steps() {
+    let text = "scheme s { axes x; param h = 1; param dt = 0.5
+        field u : scalar on nodes levels 2; field w : scalar on nodes
+        step { w = u@prev; u = u + 0; u = 2 * u } }
+        problem p { scheme s; domain 8; init u = 100 + t; init u@prev = 7; steps 1 }
+        problem q { scheme s; domain 8; init u = 100 + t; steps 1 }";
+    for (problem, earlier) in [("p", 7.0), ("q", 99.5)] {
+        let options = Options {
+            problem: Some(problem.to_string()),
+            ..Options::default()
+        };
+        let r = resolved_with(&TestWorld::default(), text, &options);
+        let mut ids = r.scheme.component_ids();
+        let id = ids.find(|id| r.scheme.component(*id).name == "u");
+        let id = id.expect("a field");
+        let start = |version: u8| {
+            let start = start_of(&r.scheme, &r.problem, id, version).expect("a value");
+            init_value(&r.scheme, &NoFiles, &start, PerAxis([3, 0, 0]))
+        };
+        let versions = r.scheme.component(id).time_levels;
+        assert!(versions > 2, "{versions}");
+        let values: Vec<f64> = (0..versions).map(start).collect();
+        assert_eq!(values[0], 100.0);
+        assert!(values[1..3].iter().all(|v| *v == earlier), "{values:?}");
+    }
 }
 
 #[test]

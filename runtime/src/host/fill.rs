@@ -12,7 +12,7 @@ use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{Problem, StaticValue};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{CoefId, ComponentId, Scheme};
-use torre_compiler::statics::{Files, GridPoint, coef_value, init_of, physical_time};
+use torre_compiler::statics::{Files, GridPoint, Start, coef_value, start_of};
 
 /// Values of coefficients along the inner axis that are kept for all rows, at most: 16 MB.
 const MOST_KEPT: usize = 2 << 20;
@@ -88,7 +88,7 @@ impl<T: Real> Fill<'_, T> {
         Group { x, y }: Group,
         part: Interval,
     ) -> Result<(), SetupError> {
-        let Some(init) = init_of(self.problem, id, age) else {
+        let Some(Start { init, time }) = start_of(self.scheme, self.problem, id, age) else {
             return Ok(());
         };
         let component = self.scheme.component(id);
@@ -106,7 +106,7 @@ impl<T: Real> Fill<'_, T> {
                     files: self.files,
                     position: component.position,
                     at,
-                    time: physical_time(self.scheme, id, -i64::from(age)),
+                    time,
                 };
                 e.eval_row(&point, range.lo, &mut values);
             }
