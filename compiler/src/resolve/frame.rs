@@ -4,7 +4,7 @@ use super::report::Place;
 use super::value::{Kind, Scope, Table, Value};
 use super::zones::{SideLayer, ZoneFacts};
 use crate::lattice::{Axis, PerAxis, Position};
-use crate::scheme::{Component, ComponentId, Grid, OddPositions};
+use crate::scheme::{Component, ComponentId, Grid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, Name};
@@ -164,8 +164,8 @@ pub struct Frame {
     pub given_coefs: Vec<GivenCoef>,
     pub fields: Vec<FieldFacts>,
     pub components: Vec<Component>,
-    /// Kinds of sides that the scheme names, with the positions that are odd about them.
-    pub sides: BTreeMap<String, OddPositions>,
+    /// Kinds of sides that the scheme names, with the components that are odd about them.
+    pub sides: BTreeMap<String, BTreeSet<ComponentId>>,
     /// The words with which the problem states its sides.
     pub stated: PerAxis<[Option<String>; 2]>,
     pub dt: f64,

@@ -8,8 +8,8 @@ use super::resolver::Resolver;
 use super::suggest::did_you_mean;
 use super::value::Scope;
 use crate::lattice::{Axis, Position};
-use crate::scheme::{Boundary, OddPositions};
-use std::collections::BTreeMap;
+use crate::scheme::{Boundary, ComponentId, OddPositions};
+use std::collections::BTreeSet;
 use torre_grammar::ast::{self, Name, SchemeStmt, SideParity, Target};
 use torre_grammar::diag::Diagnostic;
 
@@ -40,6 +40,12 @@ const ABSORBING: [&str; 8] = [
     "radiation",
 ];
 
+/// Two components at one position that a side would need to tell apart.
+struct Unequal {
+    odd: String,
+    even: String,
+}
+
 impl Resolver<'_> {
     /// The sides that a scheme names.
     pub fn declare_sides(&mut self, text: &SchemeText) -> Outcome<()> {
@@ -62,9 +68,7 @@ impl Resolver<'_> {
             let d = self.error(codes::BUILT_IN, message, &scope.place(name.span));
             return self.fail(d);
         }
-        // The component that has set the parity of a position.
-        let mut set: BTreeMap<[i64; 3], (String, bool)> = BTreeMap::new();
-        let mut odd = OddPositions::default();
+        let mut odd = BTreeSet::new();
         for parity in parities {
             let target = Target {
                 state: None,
@@ -72,26 +76,24 @@ impl Resolver<'_> {
                 component: parity.component.clone(),
                 level: None,
             };
-            let Targeted {
-                components, place, ..
-            } = self.target(scope, &target)?;
-            for id in components {
-                let component = &self.frame.components[id.index()];
-                let (of, position) = (component.name.clone(), component.position);
-                let key = position.0.map(|half| half.0);
-                let known = set.entry(key).or_insert((of.clone(), parity.odd));
-                if known.1 != parity.odd {
-                    let message = format!(
-                        "`{of}` and `{}` lie at one position, where a side has one parity",
-                        known.0
-                    );
-                    let d = self.error(codes::SIDE, message, &place);
-                    return self.fail(d);
-                }
-                if parity.odd {
-                    odd.insert(position);
-                }
+            let Targeted { components, .. } = self.target(scope, &target)?;
+            match parity.odd {
+                true => odd.extend(components),
+                false => odd.retain(|id| !components.contains(id)),
             }
+        }
+        // Without an axis other components lie at one position, which concerns problems that have such a side.
+        if self.frame.absent.is_empty()
+            && let Err(Unequal { odd, even }) = self.odd_positions(&odd)
+        {
+            let message = format!(
+                "`{odd}` is odd about the side `{}`, `{even}` is even, and both lie at one position, where a side has one parity",
+                name.node
+            );
+            let d = self
+                .error(codes::SIDE, message, &scope.place(name.span))
+                .hint(format!("`{even} odd` makes both odd"));
+            return self.fail(d);
         }
         if self.frame.sides.insert(name.node.clone(), odd).is_some() {
             let message = format!("the side `{}` is defined twice", name.node);
@@ -138,7 +140,10 @@ impl Resolver<'_> {
         let built_in = KINDS.iter().find(|(n, _)| *n == name.node);
         let found = match (built_in, self.frame.sides.get(&name.node)) {
             (Some((_, boundary)), _) => *boundary,
-            (None, Some(odd)) => self.simplest(*odd, axis),
+            (None, Some(odd)) => match self.odd_positions(odd) {
+                Ok(odd) => self.simplest(odd, axis),
+                Err(unequal) => return self.unequal_without_axes(scope, name, unequal),
+            },
             (None, None) => return self.unknown_side(scope, name),
         };
         if name.node == BLOCH {
@@ -178,6 +183,48 @@ impl Resolver<'_> {
             return self.fail(d);
         }
         Ok(Boundary::Periodic)
+    }
+
+    /// The positions at which components are odd; or two components that lie at one position, of which one is odd.
+    fn odd_positions(&self, odd: &BTreeSet<ComponentId>) -> Result<OddPositions, Unequal> {
+        let mut positions = OddPositions::default();
+        let components = &self.frame.components;
+        for id in odd {
+            let own = &components[id.index()];
+            let even = components.iter().zip(0..).find(|(other, n)| {
+                other.position == own.position && !odd.contains(&ComponentId(*n))
+            });
+            if let Some((even, _)) = even {
+                return Err(Unequal {
+                    odd: own.name.clone(),
+                    even: even.name.clone(),
+                });
+            }
+            positions.insert(own.position);
+        }
+        Ok(positions)
+    }
+
+    fn unequal_without_axes<T>(
+        &mut self,
+        scope: &Scope,
+        side: &Name,
+        Unequal { odd, even }: Unequal,
+    ) -> Outcome<T> {
+        let message = format!(
+            "about the side `{}` `{odd}` is odd and `{even}` even, and in this domain both lie at one position",
+            side.node
+        );
+        let names: Vec<String> = (self.frame.absent.iter())
+            .map(|axis| format!("`{}`", self.frame.name_of(*axis)))
+            .collect();
+        let d = self
+            .error(codes::SIDE, message, &scope.place(side.span))
+            .hint(format!(
+                "the domain has no extent along {}: give it one, or take a scheme without this axis",
+                names.join(" and ")
+            ));
+        self.fail(d)
     }
 
     /// The built-in side with the same parities, if there is one.

@@ -191,16 +191,20 @@ fn sides_that_cannot_be_are_refused() {
     let message = of("free: u odd, w even");
     assert!(
         message
-            .contains("error E0415: `w` and `u` lie at one position, where a side has one parity"),
+            .contains("error E0415: `u` is odd about the side `free`, `w` is even, and both lie at one position"),
         "{message}"
     );
+    // All components that a side does not name are even.
+    let message = of("free: u odd");
+    assert!(message.contains("error E0415: `u` is odd"), "{message}");
+    assert!(!of("free: u odd, w odd").contains("error"));
     assert!(of("pec: u odd").contains("error E0104: the side `pec` is built in"));
     assert!(of("free: q odd").contains("error E0101: there is no field `q`"));
     // A problem that names such a side has no fault of its own.
     for side in [
         "free: u odd, w even",
         "free: q odd",
-        "free: u odd; boundary free: w odd",
+        "free: u odd, w odd; boundary free: u odd, w odd",
     ] {
         let problem = "problem p { scheme s; domain 8; boundary x: free | zero; steps 1 }";
         let program = format!("{}\n{problem}", text(side));
@@ -392,4 +396,26 @@ problem p { scheme s; domain 64 x 64; steps 1 }";
     assert!(small.mask.is_some());
     let large = &r.scheme.stages[2].updates[0];
     assert_eq!(large.region[Axis::OUTER], Interval::new(0, 64));
+}
+
+#[test]
+fn sides_need_the_axes_by_which_parities_differ() {
+    let of = |domain: &str, side: &str| {
+        let text = format!(
+            "scheme s {{ axes x, y; boundary free: s odd; field p : scalar on nodes; field s : scalar on [0, 1/2] at 1/2\n\
+             step {{ s -= 0.1 * d(p, y); p -= 0.1 * d(s, y) }} }}\n\
+             problem q {{ scheme s; domain {domain}; boundary x: {side}; steps 1 }}"
+        );
+        show(&checked(&TestWorld::default(), &text))
+    };
+    assert!(!of("8 x 8", "free").contains("error"));
+    assert!(!of("8", "pec").contains("error"));
+    let message = of("8", "free");
+    assert!(
+        message.contains(
+            "error E0415: about the side `free` `s` is odd and `p` even, and in this domain both"
+        ),
+        "{message}"
+    );
+    assert!(message.contains("no extent along `y`"), "{message}");
 }
