@@ -219,7 +219,7 @@ impl<'a, T: Real> Running<'a, T> {
         }
         let mut calculation = Calculation::new(scheme, problem, &NoFiles, threads)
             .map_err(|e| format!("cannot start: {e:?}"))?;
-        calculation.kept = measure::machine(threads).kept();
+        calculation.blocking = measure::machine(threads).blocking();
         let mut running = Self {
             calculation,
             kernels,

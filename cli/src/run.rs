@@ -35,7 +35,7 @@ use folders::Folders;
 use serde_json::Value as Json;
 use std::path::Path;
 use std::time::Duration;
-use torre_compiler::cost::Choice;
+use torre_compiler::cost::{Blocking, Choice};
 use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::Layout;
@@ -101,8 +101,8 @@ struct Run<'a, T> {
     /// The expectation where there is a schedule, and the computer on which it is to be measured.
     expected: Option<(Expected, Option<Computer>)>,
     threads: usize,
-    /// Bytes that a core keeps while it sweeps over the grid, if the machine was measured.
-    kept: Option<u64>,
+    /// Where the machine was measured.
+    blocking: Option<Blocking>,
     check: Option<Check>,
     precision: std::marker::PhantomData<T>,
 }
@@ -247,7 +247,7 @@ impl<'a, T: Value> Run<'a, T> {
         order: Order<'b>,
     ) -> Result<Compiled<'b, T>, SetupError> {
         let mut calculation = Calculation::new(self.scheme, self.problem, files, self.threads)?;
-        calculation.kept = self.kept.unwrap_or(calculation.kept);
+        calculation.blocking = self.blocking.unwrap_or(calculation.blocking);
         Ok(Compiled {
             calculation,
             set,

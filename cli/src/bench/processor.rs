@@ -189,7 +189,7 @@ impl<'a> OnProcessor<'a> {
         let machine = self.machine;
         let mut calculation =
             Calculation::new(self.scheme, self.problem, self.files, machine.threads)?;
-        calculation.kept = machine.kept();
+        calculation.blocking = machine.blocking();
         Ok(calculation)
     }
 

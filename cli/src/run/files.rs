@@ -169,7 +169,7 @@ impl<T: Value> Run<'_, T> {
         plan: SweepPlan,
     ) -> Result<(), Failure> {
         let (mut calculation, folder) = self.calculation(prepared, &prepared.set.layout)?;
-        calculation.kept = self.kept.unwrap_or(calculation.kept);
+        calculation.blocking = self.blocking.unwrap_or(calculation.blocking);
         let Some(folder) = folder else {
             return Err(Failure::usage(window::ONLY_CUDA));
         };

@@ -58,7 +58,7 @@ impl<'a, T: Value> Run<'a, T> {
             (BackendArg::Reference, _) | (_, Target::Gpu) => None,
             _ => Some(schedule::plan(order, source, resolved, threads, &rates)?),
         };
-        let kept = planned.as_ref().map(|planned| planned.machine.kept());
+        let blocking = planned.as_ref().map(|planned| planned.machine.blocking());
         let here = planned.as_ref().filter(|_| sweep.is_none());
         let here = here.map(|planned| planned.expected.rate());
         let gpu = Self::gpu_of(args, voice, &asked, target, here)?;
@@ -106,7 +106,7 @@ impl<'a, T: Value> Run<'a, T> {
             rates,
             expected,
             threads,
-            kept,
+            blocking,
             check: args.verify.then_some(check),
             precision: std::marker::PhantomData,
         })

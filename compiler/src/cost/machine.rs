@@ -1,5 +1,8 @@
 //! The data of a computer for the compiler, measured by the runtime.
 
+use crate::lattice::Axis;
+use crate::scheme::Scheme;
+
 /// How many times as fast as main memory a shared cache is, for one core, where values that a sweep reads again may
 /// come from it: measured are 4 on a Zen 4, where they may, and less than 2 on Xeons, where they should not.
 const FASTER: f64 = 2.0;
@@ -7,6 +10,46 @@ const FASTER: f64 = 2.0;
 /// The least speed of a core, relative to the mean of all, that a model reckons with: a core that was slower was
 /// disturbed while it was measured.
 const SLOWEST: f64 = 0.4;
+
+/// Tiles advance long rows in pieces of at most so many bytes where a core has a level-1 cache of this size and gets as
+/// many bytes per second from its level-2 cache: a Zen 5. Whole rows are faster on a Zen 4, which has neither, and on
+/// Xeons, which have the first (`bench/NOTES.md`, *Pieces of long rows*).
+const PIECE: u64 = 2 << 10;
+const LARGE_L1: u64 = 48 << 10;
+const FAST_L2: f64 = 2.5e11;
+/// Bytes of a piece on grids with two axes, where only the rows of one run have neighbours in common.
+const PIECE_OF_TWO_AXES: u64 = 4 << 10;
+/// Bytes of a cache line.
+const LINE: u64 = 64;
+
+/// How sweeps and tiles are blocked for the caches of a core. The speed depends on it, no result does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocking {
+    /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid.
+    pub sweep: u64,
+    /// Bytes of a row that tiles of a grid with three axes advance at a time, at most.
+    pub piece: u64,
+}
+
+impl Blocking {
+    /// Cells along the inner axis that tiles advance at a time: equal pieces of whole cache lines; `None` for whole
+    /// rows.
+    pub fn piece(&self, scheme: &Scheme) -> Option<i64> {
+        let element = scheme.precision.bytes() as u64;
+        let most = match scheme.grid.axes[Axis::MIDDLE] {
+            Some(_) => self.piece,
+            None => PIECE_OF_TWO_AXES,
+        };
+        let row = (scheme.grid.cells[Axis::INNER].max(0) as u64).saturating_mul(element);
+        if row <= most {
+            return None;
+        }
+        let pieces = row.div_ceil(most.max(LINE));
+        // Values behind the last cell belong to the last piece.
+        let bytes = row.saturating_add(LINE).div_ceil(pieces);
+        Some((bytes.div_ceil(LINE) * LINE / element) as i64)
+    }
+}
 
 /// A computer, as the model of [`super`] sees it. Rates are for reading and writing together.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,14 +126,20 @@ impl Machine {
         self.speeds().into_iter().fold(f64::INFINITY, f64::min)
     }
 
-    /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid: half of its
-    /// share of the shared cache where that is much faster than main memory, else half of its own cache. With more
-    /// bytes, streams of addresses are longer; but values that updates read again come from the slower cache.
-    pub fn kept(&self) -> u64 {
+    /// Sweeps keep half of a core's share of the shared cache where that is much faster than main memory, else half of
+    /// its own cache. With more bytes, streams of addresses are longer; but values that updates read again come from
+    /// the slower cache.
+    pub fn blocking(&self) -> Blocking {
         let own = self.l2 / 2;
-        match self.l3_rate_far >= FASTER * self.memory_rate {
-            true => own.max(self.l3 / self.threads.max(1) as u64 / 2),
-            false => own,
+        Blocking {
+            sweep: match self.l3_rate_far >= FASTER * self.memory_rate {
+                true => own.max(self.l3 / self.threads.max(1) as u64 / 2),
+                false => own,
+            },
+            piece: match self.l1 >= LARGE_L1 && self.l2_rate >= FAST_L2 {
+                true => PIECE,
+                false => u64::MAX,
+            },
         }
     }
 }
@@ -98,6 +147,8 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheme::Precision;
+    use crate::testing::{maxwell, maxwell_te};
 
     /// Four cores, of which the slowest has this rate while all are at work.
     fn machine(threads: usize, slowest: f64) -> Machine {
@@ -145,6 +196,28 @@ mod tests {
             ..machine(4, 2e9)
         };
         assert_eq!(doubtful.speeds(), [1.0; 4]);
+    }
+
+    /// Equal pieces of whole cache lines, which have the values behind the last cell, too.
+    #[test]
+    fn long_rows_are_advanced_in_equal_pieces() {
+        let fast = Machine {
+            l1: 48 << 10,
+            l2_rate: 3e11,
+            ..machine(1, 3e9)
+        };
+        let piece = |machine: &Machine, cells: i64| {
+            let scheme = maxwell(2, Precision::F64, [8, 8, cells]);
+            machine.blocking().piece(&scheme)
+        };
+        assert_eq!(piece(&fast, 256), None);
+        assert_eq!(piece(&fast, 257), Some(136));
+        assert_eq!(piece(&fast, 384), Some(200));
+        assert_eq!(piece(&fast, 504), Some(256));
+        assert_eq!(piece(&fast, 512), Some(264));
+        assert_eq!(piece(&machine(1, 3e9), 512), None);
+        let planar = maxwell_te(2, Precision::F32, [8, 4096]);
+        assert_eq!(machine(1, 3e9).blocking().piece(&planar), Some(1040));
     }
 
     #[test]

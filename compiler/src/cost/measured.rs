@@ -27,6 +27,24 @@ fn zen(threads: usize) -> Machine {
     }
 }
 
+/// A Zen 5 with two cores.
+fn zen5(threads: usize) -> Machine {
+    Machine {
+        threads,
+        l1: 48 << 10,
+        l2_rate: 3.46e11,
+        l3_rate: 2.35e11,
+        l3_rate_all: 4.39e11,
+        l3_rate_far: 2.14e11,
+        memory_rate: 5.74e10,
+        memory_rate_all: 1.125e11,
+        vector_rate: 8.39e9,
+        vector_rate_all: 1.635e10,
+        vector_rate_slowest: 8.0e9,
+        ..zen(threads)
+    }
+}
+
 /// A virtual machine with 16 cores of a Xeon (Emerald Rapids).
 fn xeon(threads: usize) -> Machine {
     Machine {
@@ -231,6 +249,80 @@ fn cases() -> Vec<Case> {
                 ([12, 2, 8], 0.274),
                 ([12, 1, 16], 0.250),
                 ([8, 1, 8], 0.238),
+            ]),
+        },
+        Case {
+            name: "FDTD(4,2) on one fast core of two",
+            machine: zen5(1),
+            scheme: maxwell(4, Precision::F32, cube(256)),
+            layerwise: 0.403,
+            tiled: towers(&[
+                ([12, 3, 8], 0.958),
+                ([16, 2, 16], 0.944),
+                ([32, 1, 16], 0.937),
+                ([24, 1, 8], 0.883),
+                ([12, 1, 8], 0.832),
+                ([8, 1, 8], 0.720),
+            ]),
+        },
+        Case {
+            name: "FDTD(4,2) on two fast cores",
+            machine: zen5(2),
+            scheme: maxwell(4, Precision::F32, cube(256)),
+            layerwise: 0.776,
+            tiled: towers(&[
+                ([16, 2, 8], 1.65),
+                ([24, 1, 8], 1.64),
+                ([32, 1, 16], 1.64),
+                ([12, 2, 8], 1.62),
+                ([16, 2, 16], 1.54),
+                ([12, 1, 8], 1.50),
+                ([8, 3, 16], 1.45),
+                ([16, 2, 32], 1.38),
+                ([8, 1, 8], 1.34),
+            ]),
+        },
+        Case {
+            name: "FDTD(4,2), f64, on two fast cores",
+            machine: zen5(2),
+            scheme: maxwell(4, Precision::F64, cube(256)),
+            layerwise: 0.367,
+            tiled: towers(&[
+                ([32, 1, 16], 0.803),
+                ([24, 4, 32], 0.770),
+                ([16, 1, 8], 0.748),
+                ([12, 2, 8], 0.735),
+                ([16, 2, 16], 0.705),
+                ([12, 2, 16], 0.664),
+                ([8, 1, 8], 0.656),
+            ]),
+        },
+        Case {
+            name: "elastic waves on two fast cores",
+            machine: zen5(2),
+            scheme: elasticity(Precision::F32, cube(256)),
+            layerwise: 0.406,
+            tiled: towers(&[
+                ([24, 4, 32], 0.745),
+                ([24, 1, 16], 0.735),
+                ([16, 2, 16], 0.707),
+                ([16, 1, 8], 0.702),
+                ([12, 2, 8], 0.704),
+                ([8, 1, 8], 0.571),
+            ]),
+        },
+        Case {
+            name: "elastic waves, f64, on two fast cores",
+            machine: zen5(2),
+            scheme: elasticity(Precision::F64, cube(256)),
+            layerwise: 0.195,
+            tiled: towers(&[
+                ([24, 4, 32], 0.312),
+                ([24, 1, 16], 0.307),
+                ([16, 1, 8], 0.302),
+                ([16, 2, 16], 0.295),
+                ([12, 2, 8], 0.294),
+                ([8, 1, 8], 0.274),
             ]),
         },
         Case {

@@ -1,7 +1,7 @@
 //! Predicts the rate of a schedule from the bytes that it moves between levels of memory.
 //!
-//! Time per cell-step is the cube root of the sum of the cubes of three times, each of which goes on beside the others
-//! but does not hide them wholly:
+//! Time per cell-step is the square root of the sum of the squares of three times, each of which goes on beside the
+//! others but does not hide them wholly:
 //! - a core's own time: its operations, as many multiply-adds of vectors; and the lines that come from its level-2
 //!   cache and go back to it, since a level-1 cache holds little more than the rows around one index,
 //! - bytes between a core and the shared cache,
@@ -11,9 +11,9 @@
 //! middle of the grid ([`touched`]): the rows that the first step touches, and the rows that each further step adds at
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
-//! Three numbers are fitted, [`OPERATION`], [`RUN`] and [`SWEPT`], to some 400 measured schedules of seven schemes, on
-//! a Zen 4 with one and two threads and on Xeons with 1, 4 and 16. [`PLACED`], [`HANDOVER`] and [`BEGIN`] are measured
-//! on them.
+//! Four numbers are fitted, [`OPERATION`], [`LINES`] and [`SWEPT`], to 181 measured rates of schedules of five schemes,
+//! on a Zen 4 and a Zen 5 with one and two threads and on Xeons with 1, 2 and 16. [`RUN`], [`PLACED`], [`HANDOVER`] and
+//! [`BEGIN`] are measured on some of them.
 
 pub mod machine;
 #[cfg(test)]
@@ -22,7 +22,7 @@ mod pyramids;
 mod threads;
 mod touched;
 
-pub use machine::Machine;
+pub use machine::{Blocking, Machine};
 
 use crate::distinct::distinct;
 use crate::kernel::{UpdateSet, run_axis};
@@ -50,7 +50,10 @@ const USABLE: f64 = 0.6;
 /// measured.
 const WORTHWHILE: f64 = 1.05;
 /// The time of an operation, in vector multiply-adds: sums and products go to more units than these.
-const OPERATION: f64 = 0.8;
+const OPERATION: f64 = 0.5;
+/// The time of a byte between a core and its level-2 cache: a share of the time that it takes in a sweep, which writes
+/// as much as it reads, and seconds that are alike on all processors, whatever rate sweeps reach.
+const LINES: [f64; 2] = [0.65, 4.5e-12];
 /// The cost of the start and the end of a row, in vectors.
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
@@ -68,7 +71,7 @@ const BEGIN: f64 = 15e-6;
 /// that its neighbour left.
 const BESIDE: f64 = 0.75;
 /// The time of a sweep for bytes from main memory, relative to that of a copy, which has one stream of addresses.
-const SWEPT: f64 = 1.7;
+const SWEPT: f64 = 1.5;
 
 /// The prediction for a schedule.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +128,8 @@ impl fmt::Display for Prediction {
 /// the run needs.
 fn compute_time(scheme: &Scheme, machine: &Machine, length: f64, runs: f64) -> f64 {
     let bytes = scheme.precision.bytes() as f64;
+    let [share, byte] = LINES;
+    let line_byte = share / machine.l2_rate + byte;
     let lanes = machine.vector_bytes as f64 / bytes;
     let vectors = (length / lanes).max(1.0);
     let ends = (vectors + ROW_ENDS) / vectors;
@@ -135,7 +140,7 @@ fn compute_time(scheme: &Scheme, machine: &Machine, length: f64, runs: f64) -> f
         let gone = lost(each * length * bytes, machine.l1, NEAREST);
         let lines = once + (each - once) * (gone + runs * length).min(1.0);
         OPERATION * ends * operations as f64 / lanes / machine.vector_rate
-            + lines * bytes / machine.l2_rate
+            + lines * bytes * line_byte
             + runs * RUN
     };
     scheme.stage_ids().map(stage_time).sum()
@@ -143,7 +148,7 @@ fn compute_time(scheme: &Scheme, machine: &Machine, length: f64, runs: f64) -> f
 
 /// The time of transfers and computing that go on at the same time: they hide each other in part.
 fn together(times: [f64; 3]) -> f64 {
-    times.iter().map(|time| time.powi(3)).sum::<f64>().cbrt()
+    times.iter().map(|time| time.powi(2)).sum::<f64>().sqrt()
 }
 
 /// How far a level of memory is from holding `bytes`: 0, all stays; 1, all is gone before it is wanted again.
@@ -305,7 +310,10 @@ fn predict_tiling(
         0 | 1 => 0.0,
         _ => macro_tile.tiles(height) * BEGIN,
     };
-    let compute = compute_time(scheme, machine, micro_tile.length, runs) + placed + begun;
+    let piece = machine.blocking().piece(scheme).unwrap_or(i64::MAX) as f64;
+    let length = micro_tile.length.min(piece);
+    let pieces = micro_tile.length / length.max(1.0);
+    let compute = compute_time(scheme, machine, length, runs * pieces) + placed + begun;
     let footprint = macro_tile.footprint(height) * bytes;
     let layerwise = layerwise_elements(scheme) * bytes;
     let lines = line_elements(scheme) * bytes;

@@ -11,6 +11,7 @@ use super::receivers::{Picture, slice_shape};
 pub use super::setup_error::SetupError;
 use super::sweep::SweepOver;
 use super::threads::NoThreads;
+use torre_compiler::cost::Blocking;
 use torre_compiler::kernel::{Code, KernelSet};
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::{Layout, RowId};
@@ -22,8 +23,11 @@ use torre_compiler::statics::Files;
 /// Bytes of rows between a kernel and the work that follows it: a part of a core's level-2 cache.
 const CHUNK_BYTES: i64 = 128 << 10;
 
-/// What a core keeps in its caches where the machine was not measured ([`torre_compiler::cost::Machine::kept`]).
-const KEPT: u64 = 1 << 20;
+/// Where the machine was not measured.
+const BLOCKING: Blocking = Blocking {
+    sweep: 1 << 20,
+    piece: u64::MAX,
+};
 
 /// The state of a calculation in precision `T`, which is the scheme's.
 pub struct Calculation<'a, T> {
@@ -37,9 +41,8 @@ pub struct Calculation<'a, T> {
     pub(super) steps: u64,
     /// Whether all of the array is after that number of steps: parts may have come from a device.
     whole: bool,
-    /// Bytes that a core keeps from one index of the outer axis to the next while it sweeps over the grid. The speed
-    /// depends on it, no result does.
-    pub kept: u64,
+    /// As [`torre_compiler::cost::Machine::blocking`] chooses it where the machine was measured.
+    pub blocking: Blocking,
     /// For pyramids, once there were any.
     pub(super) buffers: Option<Buffers>,
     precision: std::marker::PhantomData<T>,
@@ -112,7 +115,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             effects,
             steps: 0,
             whole: true,
-            kept: KEPT,
+            blocking: BLOCKING,
             buffers: None,
             precision: std::marker::PhantomData,
         })
@@ -234,7 +237,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             effects: &self.effects,
             cells,
             code,
-            kernels: KernelTable::new(self.scheme, set, self.kept),
+            kernels: KernelTable::new(self.scheme, set, self.blocking),
             chunk: (CHUNK_BYTES
                 / (self.layout.pitch
                     * i64::from(self.layout.rows.max(1))

@@ -1,6 +1,7 @@
 //! Which kernels advance rows, and how much of them at a time.
 
 use std::collections::BTreeSet;
+use torre_compiler::cost::Blocking;
 use torre_compiler::kernel::{KernelSet, RowKernel, UpdateSet, ZoneSplitter, run_axis};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::{Layout, RowId};
@@ -79,19 +80,6 @@ struct Entry {
     kernel: usize,
 }
 
-/// How much of its rows a batch is advanced over at a time.
-///
-/// On three axes whole rows: the rows of a component follow each other, so that operands are streams of addresses, and
-/// pieces of rows would end them. In pieces of 256 bytes, whose neighbours across the outer and middle axes a level-1
-/// cache holds, towers of FDTD(4,2) do 0.8 of that rate on a Zen 4, and of the scalar wave of order 8 0.65. On two axes
-/// only the groups of one run have rows in common, and 4 KiB are best.
-fn piece(scheme: &Scheme) -> i64 {
-    match scheme.grid.axes[Axis::MIDDLE] {
-        None => 4096 / scheme.precision.bytes() as i64,
-        Some(_) => i64::MAX / 2,
-    }
-}
-
 /// How many rows along the middle axis are advanced for one index of the outer axis after the other, such that they
 /// read at most `kept` bytes for one index.
 fn width(stage: &Stage, layout: &Layout, kept: u64) -> i64 {
@@ -111,8 +99,7 @@ fn width(stage: &Stage, layout: &Layout, kept: u64) -> i64 {
 }
 
 impl KernelTable {
-    /// `kept` is the number of bytes that a core keeps from one index of the outer axis to the next.
-    pub fn new(scheme: &Scheme, set: &KernelSet, kept: u64) -> Self {
+    pub fn new(scheme: &Scheme, set: &KernelSet, blocking: Blocking) -> Self {
         let phases = u64::from(scheme.phases());
         let mut entries = vec![Vec::new(); scheme.stages.len() * phases as usize];
         for (index, kernel) in set.kernels.iter().enumerate() {
@@ -145,10 +132,10 @@ impl KernelTable {
                 .map(|s| s.updates.iter().map(|u| u.zones()).collect())
                 .collect(),
             split: ZoneSplitter::new(scheme, &set.layout),
-            piece: piece(scheme),
+            piece: blocking.piece(scheme).unwrap_or(i64::MAX / 2),
             run_axis: run_axis(scheme),
             widths: (scheme.stages.iter())
-                .map(|stage| width(stage, &set.layout, kept))
+                .map(|stage| width(stage, &set.layout, blocking.sweep))
                 .collect(),
             targets: targets.collect(),
         }

@@ -94,7 +94,7 @@ impl<T: Real> Calculation<'_, T> {
             .stage_ids()
             .map(|s| stage_blocks(self.scheme, s))
             .collect();
-        let table = KernelTable::new(self.scheme, set, self.kept);
+        let table = KernelTable::new(self.scheme, set, self.blocking);
         let phases = u64::from(self.scheme.phases());
         let kernels = (0..phases)
             .map(|phase| {
