@@ -85,6 +85,10 @@ impl From<FileError> for Failure {
             (codes::CHECKPOINT, Cause::Checkpoint(CheckpointFault::NoSum(_))) => {
                 Some("begin anew, or end the run with the version that began it")
             }
+            (codes::CHECKPOINT, Cause::Checkpoint(CheckpointFault::Ghosts(_))) => Some(
+                "go on with a `--schedule` whose towers make ghosts where rows arrive, such as that of the run that \
+                 wrote it; or begin anew",
+            ),
             (codes::CHECKPOINT, Cause::Checkpoint(CheckpointFault::InFiles)) => {
                 Some("`--window DIR --resume DIR` goes on with it where it is")
             }

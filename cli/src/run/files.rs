@@ -11,7 +11,7 @@ use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::cache::Origin;
-use torre_runtime::disk::{self, ArrayFile, NewState, StateFolder};
+use torre_runtime::disk::{self, ArrayFile, NewState, RowGhosts, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::output::FileError;
@@ -122,11 +122,13 @@ impl<T: Value> Run<'_, T> {
             .into())
     }
 
-    /// The calculation at the step where the run begins, and its folder if its array is in files.
+    /// The calculation at the step where the run begins, and its folder if its array is in files, over which code with
+    /// these ghosts along the inner axis goes.
     pub(super) fn calculation<'b>(
         &'b self,
         prepared: &Prepared<'b>,
         layout: &Layout,
+        ghosts: RowGhosts,
     ) -> Result<(Calculation<'b, T>, Option<OverFiles>), Failure> {
         let (scheme, problem, files) = (self.scheme, self.problem, prepared.files);
         let (layout, identity) = (layout.clone(), &prepared.identity);
@@ -146,7 +148,7 @@ impl<T: Value> Run<'_, T> {
             )?)
         };
         if self.goes_on(folder) {
-            let state = StateFolder::open(folder, &layout, identity)?;
+            let state = StateFolder::open(folder, &layout, identity, ghosts)?;
             let mut calculation = over(&state.files()[0])?;
             checkpoint::resume_in_place(folder, identity, &mut calculation)?;
             return Ok((calculation, Some(OverFiles::Resumed(state))));
@@ -168,7 +170,8 @@ impl<T: Value> Run<'_, T> {
         compiled: &Compiled,
         plan: SweepPlan,
     ) -> Result<(), Failure> {
-        let (mut calculation, folder) = self.calculation(prepared, &prepared.set.layout)?;
+        let (mut calculation, folder) =
+            self.calculation(prepared, &prepared.set.layout, RowGhosts::InMemory)?;
         calculation.blocking = self.blocking.unwrap_or(calculation.blocking);
         let Some(folder) = folder else {
             return Err(Failure::usage(window::ONLY_CUDA));

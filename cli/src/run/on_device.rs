@@ -8,6 +8,7 @@ use crate::window::Held;
 use std::time::Instant;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::layerwise::Shape;
+use torre_runtime::disk::RowGhosts;
 use torre_runtime::gpu::{
     CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, OnDevice, PIECE, Pipelined, code,
 };
@@ -49,7 +50,8 @@ impl<T: Value> Run<'_, T> {
         // Towers may be for a GPU of its own, where other kernels are not.
         let gpu = blocks.as_ref().map_or(ptx.gpu, |blocks| blocks.ptx().gpu);
         let compiling = start.elapsed();
-        let (calculation, state) = self.calculation(prepared, &set.layout)?;
+        let ghosts = towers.map_or(RowGhosts::InMemory, |towers| towers.row_ghosts(self.scheme));
+        let (calculation, state) = self.calculation(prepared, &set.layout, ghosts)?;
         let made = Made {
             backend: "cuda".to_owned(),
             code: format!("LLVM {}, {gpu}", library.version()),

@@ -29,6 +29,21 @@ pub const NOTE: &str = "fields";
 const ARRANGEMENT: &str = "arrangement";
 /// The entry with the checksum of that file.
 const SUM: &str = "sum";
+/// The entry that says whether ghosts along the inner axis in that file are up to date.
+const GHOSTS: &str = "ghosts";
+const UP_TO_DATE: &str = "up to date";
+const OUT_OF_DATE: &str = "out of date";
+
+/// How code that goes over the files comes by ghosts along the inner axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowGhosts {
+    /// There are none.
+    Absent,
+    /// It reads them in memory, and makes those of all rows that it stores.
+    InMemory,
+    /// It makes them where rows arrive. In memory they are out of date after a pass.
+    OnArrival,
+}
 
 /// The folder of a run.
 #[derive(Debug)]
@@ -39,6 +54,8 @@ pub struct StateFolder {
     current: usize,
     identity: Identity,
     arrangement: String,
+    /// Whether ghosts along the inner axis in the file with the state are up to date.
+    ghosts_kept: bool,
 }
 
 /// Bytes that the files of an array take.
@@ -131,6 +148,7 @@ impl NewState {
             current: self.current,
             identity: self.identity.clone(),
             arrangement: self.arrangement.clone(),
+            ghosts_kept: true,
         })
     }
 }
@@ -158,11 +176,12 @@ impl StateFolder {
         NewState::new(path, layout, identity)?.begin()
     }
 
-    /// Goes on with the state that the folder has.
+    /// Goes on with the state that the folder has, by code with these ghosts along the inner axis.
     pub fn open(
         path: &Path,
         layout: &Layout,
         identity: &Identity,
+        ghosts: RowGhosts,
     ) -> Result<StateFolder, FileError> {
         let state = path.join(STATE);
         let mut checkpoint = Checkpoint::open(&state)?;
@@ -184,6 +203,12 @@ impl StateFolder {
                 found: found.to_owned(),
                 expected,
             }));
+        }
+        // Earlier versions did not say it.
+        let found = notes.get(GHOSTS).and_then(Value::as_str);
+        let ghosts_kept = found == Some(UP_TO_DATE);
+        if ghosts == RowGhosts::InMemory && !ghosts_kept {
+            return Err(refuse(CheckpointFault::Ghosts(FIELDS[current].to_owned())));
         }
         let open = |n: usize| {
             let path = path.join(FIELDS[n]);
@@ -211,6 +236,7 @@ impl StateFolder {
             current,
             identity: identity.clone(),
             arrangement: expected,
+            ghosts_kept,
         })
     }
 
@@ -228,9 +254,11 @@ impl StateFolder {
         [self.current, 1 - self.current].map(|n| self.files[n].clone())
     }
 
-    /// A pass has written the other file: that is the state now, though no checkpoint says so yet.
-    pub fn exchange(&mut self) {
+    /// A pass by code with these ghosts has written the other file: that is the state now, though no checkpoint says
+    /// so yet.
+    pub fn exchange(&mut self, ghosts: RowGhosts) {
         self.current = 1 - self.current;
+        self.ghosts_kept = ghosts != RowGhosts::OnArrival;
     }
 
     /// Records in the folder that the current file has the state after `step` steps, with the records up to then.
@@ -250,6 +278,11 @@ impl StateFolder {
         notes.insert(NOTE.to_owned(), json!(self.current));
         notes.insert(ARRANGEMENT.to_owned(), json!(self.arrangement));
         notes.insert(SUM.to_owned(), json!(format!("{sum:016x}")));
+        let ghosts = match self.ghosts_kept {
+            true => UP_TO_DATE,
+            false => OUT_OF_DATE,
+        };
+        notes.insert(GHOSTS.to_owned(), json!(ghosts));
         checkpoint::write(
             &self.path.join(STATE),
             &self.identity,

@@ -2,9 +2,12 @@
 
 use super::interruptions::Heights;
 use super::time_block_error::TimeBlockError;
+use crate::disk::RowGhosts;
 use torre_compiler::backend::gpu::abi::TimeBlock;
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, tower};
 use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::ghost::AxisGhosts;
+use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::{self as towers, Order, TaskList, TowerProgram};
@@ -105,6 +108,16 @@ impl CompiledTowers {
     /// Whether a time block leaves ghosts along the inner axis out of date in memory.
     pub fn leaves_ghosts(&self) -> bool {
         self.program.block.ghosts.is_some()
+    }
+
+    /// How its towers come by ghosts along the inner axis.
+    pub fn row_ghosts(&self, scheme: &Scheme) -> RowGhosts {
+        let of = |id| AxisGhosts::new(scheme, id, Axis::INNER);
+        match self.leaves_ghosts() {
+            true => RowGhosts::OnArrival,
+            false if scheme.component_ids().all(|id| of(id).is_empty()) => RowGhosts::Absent,
+            false => RowGhosts::InMemory,
+        }
     }
 
     /// The heights of its time blocks.

@@ -1,7 +1,7 @@
 //! A calculation whose array is in files, advanced by the processor: each pass sweeps over the planes of one file,
 //! which come to memory and leave it again, and writes the planes of another one.
 
-use crate::disk::{ArrayFile, StateFolder};
+use crate::disk::{ArrayFile, RowGhosts, StateFolder};
 use crate::host::memory::Memory;
 use crate::host::receivers::Picture;
 use crate::host::sweep::{PlanesOnDemand, Sweep, SweepOver};
@@ -407,7 +407,8 @@ impl<T: Value> InFiles<'_, T> {
         pass.write_tail()?;
         let map = new.map(layout.bytes())?;
         self.calculation.set_memory(Memory::of_file(map, &layout));
-        self.folder.exchange();
+        // Kernels of whole stages make all ghosts.
+        self.folder.exchange(RowGhosts::InMemory);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, add_random_zones, lengthen, random_scheme};
-use torre_runtime::disk::{BLOCK, StateFolder};
+use torre_runtime::disk::{BLOCK, RowGhosts, StateFolder};
 use torre_runtime::host::memory::Memory;
 use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::output::checkpoint as file;
@@ -35,7 +35,7 @@ fn with_run<T: Value, R>(
     let own = checkpoint::identity::<T>(scheme, problem, &LoadedFiles::default());
     let resumed = StateFolder::has_state(folder);
     let state = match resumed {
-        true => StateFolder::open(folder, &layout, &own),
+        true => StateFolder::open(folder, &layout, &own, RowGhosts::InMemory),
         false => StateFolder::create(folder, &layout, &own),
     };
     let state = state.map_err(|error| error.to_string())?;
@@ -168,7 +168,8 @@ fn states_come_no_later_than_the_end_of_a_pass() {
     panic!("{corrected} problems with waves");
 }
 
-/// A state has the checksum of its fields from the first step on; one without is refused.
+/// A state has the checksum of its fields from the first step on; one without is refused, as one is that says nothing
+/// about its ghosts.
 #[test]
 fn states_without_a_checksum_are_refused() {
     let mut rng = Rng::new(1);
@@ -180,7 +181,7 @@ fn states_without_a_checksum_are_refused() {
         Precision::F64 => checkpoint::identity::<f64>(&scheme, &problem, &LoadedFiles::default()),
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let open = || StateFolder::open(folder.path(), &layout, &own);
+    let open = || StateFolder::open(folder.path(), &layout, &own, RowGhosts::InMemory);
     let state = StateFolder::create(folder.path(), &layout, &own).expect("a folder");
     let mut map = state.files()[0].map(layout.bytes()).expect("a file");
     map.fill(7);
@@ -199,4 +200,8 @@ fn states_without_a_checksum_are_refused() {
         assert!(error.contains(reason), "{error}");
         notes.insert("sum".to_owned(), "0".into());
     }
+    notes.remove("ghosts").expect("an entry");
+    file::write(&path, &own, 0, &notes, &[]).expect("a state");
+    let error = open().expect_err("no entry on ghosts").to_string();
+    assert!(error.contains("may be out of date"), "{error}");
 }

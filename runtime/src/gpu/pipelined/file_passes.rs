@@ -309,7 +309,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
             )?;
         }
         to.add_around(&stored, self.calculation.array());
-        over.folder.exchange();
+        let ghosts = self.towers.row_ghosts(self.calculation.scheme);
+        over.folder.exchange(ghosts);
         over.pending = true;
         Ok(())
     }

@@ -50,6 +50,9 @@ pub enum CheckpointFault {
     File(String),
     /// No checksum of this file beside the checkpoint: an earlier version wrote none after passes of GPUs.
     NoSum(String),
+    /// Nothing says that ghosts along the inner axis in this file beside the checkpoint are up to date, and the run
+    /// reads them.
+    Ghosts(String),
     /// The fields are in files beside the checkpoint.
     InFiles,
     /// The fields are in the checkpoint, and not in files beside it.
@@ -108,6 +111,11 @@ impl fmt::Display for CheckpointFault {
             Self::NoSum(name) => write!(
                 f,
                 "the checkpoint has no checksum of the file `{name}` beside it: an earlier version of Torre wrote it"
+            ),
+            Self::Ghosts(name) => write!(
+                f,
+                "ghosts along the inner axis in the file `{name}` beside the checkpoint may be out of date, and the \
+                 towers of this run read them in memory"
             ),
             Self::InFiles => f.write_str("the fields of this state are in files beside it"),
             Self::InCheckpoint => f.write_str(

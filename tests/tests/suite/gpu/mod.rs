@@ -13,6 +13,7 @@ mod quotients;
 mod random_towers;
 mod random_windows;
 mod resumed;
+mod resumed_files;
 mod resumed_patches;
 mod slabs;
 mod sources;
@@ -43,7 +44,7 @@ use torre_compiler::testing::{
 use torre_compiler::tower::{self as towers, block::Division};
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
-use torre_runtime::disk::StateFolder;
+use torre_runtime::disk::{RowGhosts, StateFolder};
 use torre_runtime::gpu::{
     CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
 };
@@ -551,7 +552,7 @@ fn plans_know_what_sources_and_probes_cost() {
 
 /// The state of a folder has the checksum of its fields, and is refused after any change of them.
 fn check_sum(folder: &Path, layout: &Layout, own: &Identity) -> Result<(), String> {
-    let open = || StateFolder::open(folder, layout, own);
+    let open = || StateFolder::open(folder, layout, own, RowGhosts::Absent);
     let state = open().map_err(|error| error.to_string())?;
     let [file, _] = state.files();
     let mut map = file.map(layout.bytes()).expect("a file");

@@ -113,14 +113,15 @@ fn calculation_over<'a, T: Value>(
     layout: Layout,
     scheme: &'a Scheme,
     problem: &'a Problem,
-) -> (Calculation<'a, T>, StateFolder) {
+    ghosts: RowGhosts,
+) -> Result<(Calculation<'a, T>, StateFolder), String> {
     let own = &identity::<T>(scheme, problem);
     let resumed = StateFolder::has_state(folder);
     let files = match resumed {
-        true => StateFolder::open(folder, &layout, own),
+        true => StateFolder::open(folder, &layout, own, ghosts),
         false => StateFolder::create(folder, &layout, own),
     };
-    let files = files.expect("a folder that can be written");
+    let files = files.map_err(|error| error.to_string())?;
     let map = files.files()[0].map(layout.bytes()).expect("a file");
     let memory = Memory::of_file(map, &layout);
     let calculation = Calculation::of_memory(memory, layout, scheme, problem, &NoFiles);
@@ -129,7 +130,7 @@ fn calculation_over<'a, T: Value>(
         true => checkpoint::resume_in_place(folder, own, &mut calculation).expect("a state"),
         false => calculation.fill(1).expect("finite values"),
     }
-    (calculation, files)
+    Ok((calculation, files))
 }
 
 /// Runs a problem by time blocks in flight, over the files of a folder or without, and by the reference, and compares
@@ -154,7 +155,8 @@ fn compared<T: Value>(
     let (calculation, files): (Calculation<'_, T>, _) = match folder {
         Some(folder) => {
             let layout = layout.clone();
-            let (calculation, files) = calculation_over(folder, layout, scheme, problem);
+            let ghosts = towers.row_ghosts(scheme);
+            let (calculation, files) = calculation_over(folder, layout, scheme, problem, ghosts)?;
             (calculation, Some(files))
         }
         None => {
