@@ -1,5 +1,6 @@
 //! GPUs that are interpreted: runs on them are runs of the PTX that real ones get.
 
+mod as_device;
 mod queues;
 
 use crate::circle::Circle;
@@ -61,11 +62,11 @@ struct State {
     bytes_read: u64,
 }
 
-/// Queues of work beside the device's own. Their operations run when a thread waits, one after the other, from any
-/// queue whose next operation is ready.
+/// Queues of work. Their operations run when a thread waits, one after the other, from any queue whose next operation
+/// is ready.
 #[derive(Debug, Default)]
 struct Queued {
-    /// Each with the number of its device.
+    /// Each with the number of its device. The devices' own ones are the first.
     queues: Vec<(usize, VecDeque<Work>)>,
     signals: u64,
     arrived: BTreeSet<u64>,
@@ -80,7 +81,8 @@ struct Queued {
 /// A piece of work of a queue.
 #[derive(Debug)]
 enum Work {
-    Start(Function, device::Threads, Vec<Argument>),
+    Start(Start),
+    Write(Address, Vec<u8>),
     Upload(Host, Address, u64),
     Download(Address, Host, u64),
     Copy(Address, Address, u64),
@@ -89,6 +91,15 @@ enum Work {
     Signal(u64),
     Follow(u64),
     Mark(u64),
+}
+
+/// A kernel that is started.
+#[derive(Debug)]
+struct Start {
+    function: Function,
+    threads: device::Threads,
+    arguments: Vec<Argument>,
+    kind: LaunchKind,
 }
 
 /// A place in the host's memory.
@@ -133,10 +144,7 @@ impl Interpreted {
                 l2_partition: vec![0, 1],
                 mapping: Some(MAPPING),
             },
-            machine: Arc::new(Mutex::new(Machine {
-                devices: vec![State::default()],
-                queued: Queued::default(),
-            })),
+            machine: Arc::new(Mutex::new(Machine::new(vec![State::default()]))),
             number: 0,
         }
     }
@@ -180,13 +188,47 @@ impl Interpreted {
     fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         act(&mut self.machine().devices[self.number])
     }
+
+    /// Waits for the work of the device's own queue.
+    fn wait(&self) -> Result<(), DeviceError> {
+        let own = self.number;
+        let mut machine = self.machine();
+        let asked = machine.queued.signals;
+        machine.work_until(asked, |queued| queued.queues[own].1.is_empty())
+    }
+
+    /// Starts a kernel in the device's own queue.
+    fn ask_to_start(
+        &self,
+        function: Function,
+        threads: device::Threads,
+        arguments: &[Argument],
+        kind: LaunchKind,
+    ) -> Result<(), DeviceError> {
+        let own = self.number;
+        let asked = {
+            let machine = self.machine();
+            let (_, queue) = &machine.queued.queues[own];
+            let starts = queue.iter().filter(|work| matches!(work, Work::Start(_)));
+            machine.devices[own].launches + starts.count() as u64
+        };
+        self.with(|own| own.may_start(asked))?;
+        let arguments = arguments.to_vec();
+        let start = Start {
+            function,
+            threads,
+            arguments,
+            kind,
+        };
+        self.ask(WorkQueue::OWN, Work::Start(start))
+    }
 }
 
 impl InterpretedPeers {
     /// `count` devices. None has memory where another one has some.
     pub fn new(count: usize) -> InterpretedPeers {
         let one = Interpreted::new();
-        let mut machine = Machine::default();
+        let mut devices = Vec::new();
         let mut apart = 0;
         for _ in 0..count {
             let mut state = State::default();
@@ -195,9 +237,9 @@ impl InterpretedPeers {
                 state.device.upload_bytes(vec![0]);
             }
             apart += BUFFERS;
-            machine.devices.push(state);
+            devices.push(state);
         }
-        let machine = Arc::new(Mutex::new(machine));
+        let machine = Arc::new(Mutex::new(Machine::new(devices)));
         let device = |number| Interpreted {
             facts: one.facts.clone(),
             machine: machine.clone(),
@@ -242,7 +284,7 @@ fn failed(operation: &'static str, message: impl ToString) -> DeviceError {
 }
 
 /// How a kernel is started: as usual, or with all of its blocks resident together.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LaunchKind {
     Ordinary,
     Cooperative,
@@ -268,6 +310,14 @@ impl State {
         self.settle()
     }
 
+    /// Refuses to start a kernel after too many others.
+    fn may_start(&self, before: u64) -> Result<(), DeviceError> {
+        match self.last.is_some_and(|last| before >= last) {
+            true => Err(failed("starting a kernel", "this many are enough")),
+            false => Ok(()),
+        }
+    }
+
     /// Makes both places of circular memory alike.
     fn settle(&mut self) -> Result<(), DeviceError> {
         let device = &mut self.device;
@@ -289,25 +339,22 @@ impl State {
         self.write(to, &content)
     }
 
-    fn start(
-        &mut self,
-        function: Function,
-        threads: device::Threads,
-        arguments: &[Argument],
-        kind: LaunchKind,
-    ) -> Result<(), DeviceError> {
+    fn start(&mut self, start: Start) -> Result<(), DeviceError> {
+        self.may_start(self.launches)?;
+        let Start {
+            function,
+            threads,
+            arguments,
+            kind,
+        } = start;
         let State {
             device,
             modules,
             functions,
             launches,
             started,
-            last,
             ..
         } = self;
-        if last.is_some_and(|last| *launches >= last) {
-            return Err(failed("starting a kernel", "this many are enough"));
-        }
         let found = functions.get(function.0);
         let entry = found.and_then(|(module, name)| modules.get(*module)?.entry(name));
         let (Some(entry), Some((_, name))) = (entry, found) else {
@@ -347,13 +394,18 @@ impl State {
 }
 
 impl Machine {
+    fn new(devices: Vec<State>) -> Machine {
+        let mut queued = Queued::default();
+        queued.queues = (0..devices.len()).map(|n| (n, VecDeque::new())).collect();
+        Machine { devices, queued }
+    }
+
     /// Does a piece of work of a device.
     fn work(&mut self, number: usize, work: Work) -> Result<(), DeviceError> {
         let device = &mut self.devices[number];
         match work {
-            Work::Start(function, threads, arguments) => {
-                device.start(function, threads, &arguments, LaunchKind::Ordinary)
-            }
+            Work::Start(start) => device.start(start),
+            Work::Write(to, bytes) => device.write(to, &bytes),
             Work::Upload(Host(from), to, bytes) => {
                 // SAFETY: the caller promised that there are `bytes` bytes, and that no thread writes them.
                 let bytes = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
@@ -386,13 +438,17 @@ impl Machine {
         }
     }
 
-    /// Does work of queues in some order until a signal has arrived.
-    fn work_until(&mut self, signal: u64) -> Result<(), DeviceError> {
-        let mut rng = Rng::new(self.queued.seed ^ signal);
+    /// Does work of queues in some order, which depends on a number, until something is done.
+    fn work_until(
+        &mut self,
+        number: u64,
+        done: impl Fn(&Queued) -> bool,
+    ) -> Result<(), DeviceError> {
+        let mut rng = Rng::new(self.queued.seed ^ number);
         let mut before = usize::MAX;
         // The rarest of them is asked last, so that it falls far behind.
         let slow = rng.below(self.queued.queues.len().max(1) as u64) as usize;
-        while !self.queued.arrived.contains(&signal) {
+        while !done(&self.queued) {
             let Queued {
                 queues, arrived, ..
             } = &self.queued;
@@ -417,155 +473,5 @@ impl Machine {
             }
         }
         Ok(())
-    }
-}
-
-impl device::Device for Interpreted {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn free_memory(&self) -> Result<u64, DeviceError> {
-        let taken = self.with(|own| {
-            let all: usize = own.buffers.iter().map(|b| b.bytes()).sum();
-            let twice: usize = own.circles.iter().map(Circle::bytes).sum();
-            all - twice
-        });
-        Ok(self.facts.memory.saturating_sub(taken as u64))
-    }
-
-    fn take(&self, bytes: u64) -> Result<Address, DeviceError> {
-        let available = self.free_memory()?;
-        if bytes > available {
-            return Err(DeviceError::Memory {
-                needed: bytes,
-                available,
-            });
-        }
-        self.with(|own| {
-            let buffer = own.device.upload_bytes(vec![0; bytes as usize]);
-            own.buffers.push(buffer);
-            Ok(Address(buffer.address()))
-        })
-    }
-
-    fn take_circular(&self, bytes: u64) -> Result<Address, DeviceError> {
-        let available = self.free_memory()?;
-        if bytes > available {
-            return Err(DeviceError::Memory {
-                needed: bytes,
-                available,
-            });
-        }
-        if bytes == 0 || !bytes.is_multiple_of(MAPPING) {
-            return Err(failed("mapping memory", "it has no multiple of the bytes"));
-        }
-        self.with(|own| {
-            let circle = Circle::new(&mut own.device, bytes as usize);
-            let buffer = circle.buffer();
-            own.buffers.push(buffer);
-            own.circles.push(circle);
-            Ok(Address(buffer.address()))
-        })
-    }
-
-    fn give_back(&self, memory: Address) -> Result<(), DeviceError> {
-        self.with(|own| own.buffers.retain(|b| b.address() != memory.0));
-        Ok(())
-    }
-
-    fn write(&self, to: Address, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.with(|own| own.write(to, bytes))
-    }
-
-    fn read(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.with(|own| {
-            own.bytes_read += bytes.len() as u64;
-            own.read(from, bytes)
-        })
-    }
-
-    fn begin_read(&self, from: Address, bytes: u64) -> Result<Reading, DeviceError> {
-        self.with(|own| {
-            own.find(from, bytes as usize)?;
-            own.readings_begun += 1;
-            let number = own.readings_begun;
-            own.readings.insert(number, (from, bytes));
-            own.readings_together = own.readings_together.max(own.readings.len());
-            Ok(Reading(number))
-        })
-    }
-
-    fn end_read(&self, reading: Reading, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        let begun = self.with(|own| own.readings.remove(&reading.0));
-        match begun {
-            Some((from, size)) if size == bytes.len() as u64 => self.read(from, bytes),
-            _ => Err(failed("reading", "it did not begin like that")),
-        }
-    }
-
-    fn copy(&self, from: Address, to: Address, bytes: u64) -> Result<(), DeviceError> {
-        self.with(|own| own.copy(from, to, bytes))
-    }
-
-    fn load(&self, ptx: &str, names: &[String]) -> Result<Vec<Function>, DeviceError> {
-        let module = Module::parse(ptx).map_err(|error| DeviceError::Code {
-            message: error.to_string(),
-        })?;
-        if let Some(name) = names.iter().find(|name| module.entry(name).is_none()) {
-            return Err(failed("finding a kernel", format!("there is no `{name}`")));
-        }
-        self.with(|own| {
-            let first = own.functions.len();
-            let number = own.modules.len();
-            let functions = names.iter().map(|name| (number, name.clone()));
-            own.functions.extend(functions);
-            own.modules.push(module);
-            Ok((first..own.functions.len()).map(Function).collect())
-        })
-    }
-
-    fn spilled(&self, _: Function) -> Result<u64, DeviceError> {
-        Ok(0)
-    }
-
-    unsafe fn start(
-        &self,
-        function: Function,
-        threads: device::Threads,
-        arguments: &[Argument],
-    ) -> Result<(), DeviceError> {
-        self.with(|own| own.start(function, threads, arguments, LaunchKind::Ordinary))
-    }
-
-    unsafe fn start_early(
-        &self,
-        function: Function,
-        threads: device::Threads,
-        arguments: &[Argument],
-    ) -> Result<(), DeviceError> {
-        self.with(|own| own.start(function, threads, arguments, LaunchKind::Ordinary))
-    }
-
-    unsafe fn start_together(
-        &self,
-        function: Function,
-        threads: device::Threads,
-        arguments: &[Argument],
-    ) -> Result<(), DeviceError> {
-        self.with(|own| own.start(function, threads, arguments, LaunchKind::Cooperative))
-    }
-
-    fn mark(&self) -> Result<Mark, DeviceError> {
-        Ok(Mark(0))
-    }
-
-    fn reach(&self, mark: Mark) -> Result<(), DeviceError> {
-        self.machine().queued.marks.remove(&mark.0);
-        Ok(())
-    }
-
-    fn between(&self, _: Mark, _: Mark) -> Result<Duration, DeviceError> {
-        Ok(Duration::ZERO)
     }
 }

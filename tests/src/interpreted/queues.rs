@@ -4,10 +4,11 @@ use super::*;
 use torre_runtime::gpu::queues::{Peers, Queues};
 
 impl Interpreted {
-    fn ask(&self, queue: WorkQueue, work: Work) -> Result<(), DeviceError> {
+    pub(super) fn ask(&self, queue: WorkQueue, work: Work) -> Result<(), DeviceError> {
         let mut machine = self.machine();
-        let Some(index) = queue.0.checked_sub(1) else {
-            return machine.work(self.number, work);
+        let index = match queue.0.checked_sub(1) {
+            None => self.number,
+            Some(index) => machine.devices.len() + index,
         };
         match machine.queued.queues.get_mut(index) {
             Some((number, queue)) if *number == self.number => {
@@ -21,9 +22,11 @@ impl Interpreted {
 
 impl Queues for Interpreted {
     fn queue(&self) -> Result<WorkQueue, DeviceError> {
-        let queues = &mut self.machine().queued.queues;
+        let mut machine = self.machine();
+        let own = machine.devices.len();
+        let queues = &mut machine.queued.queues;
         queues.push((self.number, VecDeque::new()));
-        Ok(WorkQueue(queues.len()))
+        Ok(WorkQueue(queues.len() - own))
     }
 
     unsafe fn start_in(
@@ -33,7 +36,13 @@ impl Queues for Interpreted {
         threads: device::Threads,
         arguments: &[Argument],
     ) -> Result<(), DeviceError> {
-        self.ask(queue, Work::Start(function, threads, arguments.to_vec()))
+        let start = Start {
+            function,
+            threads,
+            arguments: arguments.to_vec(),
+            kind: LaunchKind::Ordinary,
+        };
+        self.ask(queue, Work::Start(start))
     }
 
     unsafe fn upload(
@@ -81,7 +90,8 @@ impl Queues for Interpreted {
     }
 
     fn arrive(&self, signal: Signal) -> Result<(), DeviceError> {
-        self.machine().work_until(signal.0)
+        self.machine()
+            .work_until(signal.0, |queued| queued.arrived.contains(&signal.0))
     }
 
     fn forget(&self, _: Signal) {}
@@ -97,7 +107,10 @@ impl Queues for Interpreted {
     }
 
     fn seconds(&self, from: Mark, to: Mark) -> Result<f64, DeviceError> {
-        let machine = self.machine();
+        let mut machine = self.machine();
+        for mark in [from, to] {
+            machine.work_until(mark.0, |queued| queued.marks.contains_key(&mark.0))?;
+        }
         let time = |mark: Mark| {
             let met = machine.queued.marks.get(&mark.0);
             met.copied()

@@ -359,7 +359,8 @@ impl<'a, T: Value> Striped<'a, T> {
         here.into_iter().zip(self.program.layout.part(planes, rows))
     }
 
-    /// Brings the host's values to the devices.
+    /// Brings the host's values to the devices. They are there at the end: queues of other devices, which send to these
+    /// arrays, follow nothing of this device.
     fn distribute(&self) -> Result<(), DeviceError> {
         let (host, array) = (&self.calculation.layout, self.calculation.array());
         let layout = &self.program.layout;
@@ -374,6 +375,13 @@ impl<'a, T: Value> Striped<'a, T> {
                     device.write(unit.array.offset(to as i64), bytes)?;
                 }
             }
+        }
+        for number in 0..self.units.len() {
+            let device = self.peers.device(number);
+            let written = device.signal(WorkQueue::OWN)?;
+            let arrived = device.arrive(written);
+            device.forget(written);
+            arrived?;
         }
         Ok(())
     }

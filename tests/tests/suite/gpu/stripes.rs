@@ -296,3 +296,40 @@ fn random_problems_on_several_devices_give_the_bits_of_the_reference() {
         "{tried} {three} {zoned}"
     );
 }
+
+/// All values are on the devices before any of them sends to another one, in whichever order queues take their turns.
+#[test]
+fn values_are_distributed_before_devices_send() {
+    let Some(library) = library() else { return };
+    let scheme = &maxwell(2, Precision::F32, [9, 30, 3]);
+    let mut problem = random_problem(&mut Rng::new(1), scheme);
+    (problem.sources, problem.outputs) = Default::default();
+    problem.steps = 2;
+    let problem = &problem;
+    let device = Interpreted::new();
+    let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 1, TH = 2)");
+    let cut = Cut {
+        borders: vec![15],
+        columns: 2,
+        in_flight: 2,
+        gap: 0,
+    };
+    let layout = &plan.kernels.layout;
+    let mut check = Literal::<f32>::new(scheme, problem, &NoFiles);
+    let checked = check.run(problem.steps, &Progress::default());
+    checked.expect("steps");
+    for seed in 0..24 {
+        let program = striped_program(library, scheme, &plan, &model, &cut).expect("stripes");
+        let calculation =
+            Calculation::<f32>::arranged(layout.clone(), scheme, problem, &NoFiles, 1);
+        let calculation = calculation.expect("a problem of finite values");
+        let peers = InterpretedPeers::new(2);
+        peers.reseed(seed);
+        let run = Striped::new(calculation, &NoFiles, &peers, program);
+        let mut run = run.expect("devices").expect("towers");
+        let done = execute(&mut run, None, Company::default(), &Watch::default());
+        done.expect("steps");
+        let same = verify::compare(&run, &check);
+        same.unwrap_or_else(|difference| panic!("seed {seed}: {difference}"));
+    }
+}
