@@ -116,6 +116,15 @@ impl VolumeChoice {
         self.corrections.iter().copied().chain(sources).collect()
     }
 
+    /// Bytes of the waves of a step, for time blocks of at most `steps` steps. `None` where kernels cannot count them:
+    /// with volume sources they count the waves of a time block in words.
+    fn wave_bytes(&self, waves: usize, steps: u64) -> Option<i32> {
+        let bytes = i32::try_from(waves.checked_mul(8)?).ok()?;
+        let steps = i32::try_from(steps).unwrap_or(i32::MAX);
+        let in_words = !self.chosen.contains(&true) || bytes.checked_mul(steps).is_some();
+        in_words.then_some(bytes)
+    }
+
     /// Whether a program is for these sources.
     pub fn are_those_of(&self, program: &TowerProgram, problem: &Problem) -> bool {
         let slots = program.block.slots;
@@ -137,13 +146,14 @@ impl VolumeChoice {
     }
 }
 
-/// Brings the volume sources of a problem to a device, or says why not.
+/// Brings the volume sources of a problem to a device, for time blocks of at most `steps` steps, or says why not.
 pub(super) fn place(
     device: &dyn Device,
     injections: &Injections,
     chosen: &VolumeChoice,
+    steps: u64,
 ) -> Result<Result<Volumes, NoTimeBlocks>, DeviceError> {
-    let Ok(wave_bytes) = i32::try_from(injections.waves_per_step() * 8) else {
+    let Some(wave_bytes) = chosen.wave_bytes(injections.waves_per_step(), steps) else {
         return Ok(Err(NoTimeBlocks::LargeSources));
     };
     let mut sources = Vec::new();
@@ -281,6 +291,22 @@ mod tests {
         assert_eq!(chosen(&[plane(), leaning(9)]), [true, false]);
         assert_eq!(chosen(&[leaning(9), plane(), plane()]), [false; 3]);
         assert_eq!(chosen(&[leaning(8), plane()]), [false, true]);
+    }
+
+    #[test]
+    fn waves_of_a_time_block_are_counted_in_words() {
+        let of = |chosen: &[bool]| VolumeChoice {
+            chosen: chosen.to_vec(),
+            ..VolumeChoice::default()
+        };
+        let (dense, points) = (of(&[false, true]), of(&[false]));
+        // A wave for each place of a large box of total fields.
+        let waves = 10_000_000;
+        assert_eq!(dense.wave_bytes(waves, 26), Some(80_000_000));
+        assert_eq!(dense.wave_bytes(waves, 27), None);
+        assert_eq!(points.wave_bytes(waves, 27), Some(80_000_000));
+        assert_eq!(points.wave_bytes(1 << 28, 1), None);
+        assert_eq!(dense.wave_bytes(0, u64::MAX), Some(0));
     }
 
     #[test]

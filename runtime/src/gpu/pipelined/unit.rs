@@ -182,7 +182,8 @@ impl<T: Value> UnitParts<'_, '_, T> {
                 available,
             });
         }
-        let Ok(volumes) = volumes::place(device, self.injections, self.volumes)? else {
+        let steps = self.towers.steps;
+        let Ok(volumes) = volumes::place(device, self.injections, self.volumes, steps)? else {
             return Ok(None);
         };
         let waves = sizes.steps * self.injections.waves_per_step() as u64 * 8;

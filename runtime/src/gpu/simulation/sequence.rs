@@ -79,7 +79,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
             return Ok(Err(NoTimeBlocks::OtherSources));
         }
         if self.volumes.get().is_none() {
-            let placed = volumes::place(self.device, &self.injections, chosen)?;
+            let (_, steps) = self.waves;
+            let placed = volumes::place(self.device, &self.injections, chosen, steps)?;
             self.volumes.get_or_init(|| placed);
         }
         let volumes = match self.volumes.get() {

@@ -305,7 +305,8 @@ impl<'a, T: Value> Striped<'a, T> {
         if needed > available {
             return Err(DeviceError::Memory { needed, available });
         }
-        let placed = volumes::place(device, &self.injections, &self.interruptions.volumes)?;
+        let chosen = &self.interruptions.volumes;
+        let placed = volumes::place(device, &self.injections, chosen, towers.steps)?;
         let Ok(volumes) = placed else {
             return Ok(None);
         };
