@@ -5,6 +5,7 @@
 //! with several [gaps](Layout::for_gpu_with_gap) between planes, and a run takes the gap with which they are fastest.
 
 use super::device::{Address, Device, DeviceError};
+use super::no_time_blocks::NoTimeBlocks;
 use super::time_block_error::TimeBlockError;
 use super::tower_blocks::{Injected, TowerBlocks};
 use super::towers::{CompiledTowers, TimeBlockOrder, module};
@@ -66,6 +67,7 @@ pub enum NoTrial {
     Size,
     Towers(TimeBlockError),
     Device(DeviceError),
+    TimeBlocks(NoTimeBlocks),
     /// Towers do not run without the sources of the problem.
     Sources,
 }
@@ -94,6 +96,7 @@ impl fmt::Display for NoTrial {
             NoTrial::Size => f.write_str("the array would be too large"),
             NoTrial::Towers(error) => error.fmt(f),
             NoTrial::Device(error) => error.fmt(f),
+            NoTrial::TimeBlocks(reason) => reason.fmt(f),
             NoTrial::Sources => f.write_str("the towers have sources in many cells"),
         }
     }
@@ -255,7 +258,7 @@ impl GapTrial<'_> {
         let blocks = TowerBlocks::new(device, &towers, scheme, &layout, injected)?;
         Ok(Candidate {
             gap,
-            blocks: blocks.map_err(|_| NoTrial::Towers(TimeBlockError::Order))?,
+            blocks: blocks.map_err(NoTrial::TimeBlocks)?,
             seconds: f64::INFINITY,
         })
     }

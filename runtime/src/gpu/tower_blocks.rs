@@ -6,7 +6,7 @@ use super::ghost_kernel::GhostKernel;
 use super::interruptions::Heights;
 use super::no_time_blocks::NoTimeBlocks;
 use super::towers::CompiledTowers;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use torre_compiler::backend::gpu::abi::{
     TaskWord, TimeBlock, TowerBuffers, Volumes, point_table, queues, task_words,
 };
@@ -122,6 +122,23 @@ impl Room {
         Ok(place)
     }
 
+    /// What an attempt that fails has taken is left to others.
+    pub fn attempt<R>(
+        &mut self,
+        take: impl FnOnce(&mut Room) -> Result<R, DeviceError>,
+    ) -> Result<R, DeviceError> {
+        let spare = self.spare.clone();
+        let is_spare = |place: &Address| spare.iter().any(|(_, other)| other == place);
+        let used = self.taken.keys().filter(|place| !is_spare(place));
+        let used: BTreeSet<Address> = used.copied().collect();
+        let done = take(self);
+        if done.is_err() {
+            let unused = self.taken.iter().filter(|(place, _)| !used.contains(place));
+            self.spare = unused.map(|(place, bytes)| (*bytes, *place)).collect();
+        }
+        done
+    }
+
     /// Leaves the tables of a time block to others; no launch uses them any more.
     pub fn leave(&mut self, tables: RotatedTables) {
         for place in [tables.tasks, tables.points] {
@@ -182,10 +199,6 @@ impl HostTables {
         }))
     }
 
-    fn bytes(&self) -> usize {
-        self.points.len() + 4 * self.tasks.len()
-    }
-
     /// Brings them to a device.
     pub fn send(&self, room: &mut Room, device: &dyn Device) -> Result<RotatedTables, DeviceError> {
         let points = room.take(device, self.points.len() as u64)?;
@@ -227,15 +240,14 @@ impl Ready {
             all.extend(queue);
             all.resize(all.len().next_multiple_of(QUEUES_APART / 4), 0);
         }
-        let needed = progress.len() + tables.bytes() + all.len() * 4;
-        let (needed, available) = (needed as u64, device.free_memory()?);
-        if needed > available {
-            return Err(DeviceError::Memory { needed, available });
-        }
-        let RotatedTables { tasks, points } = tables.send(room, device)?;
-        let queues = room.words(device, &all)?;
-        let place = room.take(device, progress.len() as u64)?;
-        device.write(place, &progress)?;
+        let sent = room.attempt(|room| {
+            let tables = tables.send(room, device)?;
+            let queues = room.words(device, &all)?;
+            let place = room.take(device, progress.len() as u64)?;
+            device.write(place, &progress)?;
+            Ok((tables, queues, place))
+        });
+        let (RotatedTables { tasks, points }, queues, place) = sent?;
         Ok(Ok(Ready {
             buffers: TowerBuffers {
                 array: 0,
@@ -334,11 +346,16 @@ impl TowerBlocks {
             ready: BTreeMap::new(),
             room: Room::default(),
         };
-        time_blocks.make(device, scheme, layout, towers.steps)?;
-        Ok(match time_blocks.ready.get(&towers.steps) {
-            Some(Err(reason)) => Err(reason.clone()),
-            _ => Ok(time_blocks),
-        })
+        let made = time_blocks.make(device, scheme, layout, towers.steps);
+        let reason = match time_blocks.ready.get(&towers.steps) {
+            Some(Ok(_)) => return Ok(Ok(time_blocks)),
+            Some(Err(reason)) => reason.clone(),
+            None => NoTimeBlocks::Towers {
+                steps: towers.steps,
+            },
+        };
+        time_blocks.give_back(device)?;
+        made.map(|()| Err(reason))
     }
 
     /// The kernel that has to run after a time block, before any code other than such towers reads ghosts along the
@@ -368,10 +385,8 @@ impl TowerBlocks {
     ) -> Result<(), DeviceError> {
         if !self.ready.contains_key(&steps) {
             let ready = match self.prepare(device, scheme, layout, steps) {
-                // Single steps replace lower time blocks.
-                Err(DeviceError::Memory { .. }) if !self.ready.is_empty() => {
-                    Err(NoTimeBlocks::Memory { steps })
-                }
+                // Single steps replace time blocks.
+                Err(DeviceError::Memory { .. }) => Err(NoTimeBlocks::Memory { steps }),
                 other => other?,
             };
             self.ready.insert(steps, ready);

@@ -15,6 +15,7 @@ mod random_windows;
 mod resumed;
 mod resumed_files;
 mod resumed_patches;
+mod short_memory;
 mod slabs;
 mod sources;
 mod stripes;

@@ -1,0 +1,96 @@
+//! Devices with too little memory for the tables of time blocks.
+
+use super::*;
+use torre_runtime::gpu::CompiledBlocks;
+
+/// Time blocks, and a problem without sources.
+struct Case<'a> {
+    library: &'a Library,
+    scheme: &'a Scheme,
+    problem: &'a Problem,
+    blocks: &'a CompiledBlocks,
+}
+
+/// What a run on a device comes to.
+#[derive(Debug)]
+struct Fate {
+    /// Bytes that are free before time blocks are made ready, and after that.
+    free: [u64; 2],
+    by_blocks: bool,
+}
+
+impl Case<'_> {
+    /// Makes time blocks ready where no more than some bytes are free, runs, and compares the bits with the reference.
+    fn run<T: Value>(&self, most: u64) -> Result<Fate, String> {
+        let device = &Interpreted::new();
+        let (scheme, problem, shape) = (self.scheme, self.problem, Shape::of(self.scheme));
+        let set = code::kernels(scheme).expect("a size that can be addressed");
+        let gpu = code::gpu_of(device).expect("a GPU that is known");
+        let ptx = code::ptx(self.library, scheme, &set, shape, gpu).expect("valid IR");
+        let layout = set.layout.clone();
+        let calculation = Calculation::<T>::arranged(layout, scheme, problem, &NoFiles, 1);
+        let calculation = calculation.expect("a problem of finite values");
+        let program = DeviceProgram {
+            set: &set,
+            ptx: &ptx,
+            shape,
+        };
+        let run = OnDevice::new(calculation, &NoFiles, device, program);
+        let run = run.map_err(|error| error.to_string())?;
+        let all = device.free_memory().expect("a number");
+        let other = device.take(all - most.min(all)).expect("memory");
+        let before = device.free_memory().expect("a number");
+        let run = run.by(self.blocks);
+        let mut run = run.map_err(|error| error.to_string())?;
+        let after = device.free_memory().expect("a number");
+        device.give_back(other).expect("memory");
+        let by_blocks = run.goes_by_towers();
+        assert_eq!(by_blocks, run.without_towers().is_none());
+        let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
+        let company = Company::default();
+        let done = execute(&mut run, Some(&mut check), company, &Watch::default());
+        done.map_err(|error| format!("{error:?}"))?;
+        Ok(Fate {
+            free: [before, after],
+            by_blocks,
+        })
+    }
+
+    /// With memory for some of the tables the run goes stage by stage, and all of the tables' memory is free.
+    fn falls_back<T: Value>(&self) {
+        let Fate { free, by_blocks } = self.run::<T>(u64::MAX).expect("the same bits");
+        let [before, after] = free;
+        let tables = before - after;
+        assert!(by_blocks && tables > 100, "{tables}");
+        for part in [0, tables / 4, tables / 2, 3 * tables / 4, tables - 1] {
+            let fate = self.run::<T>(part).expect("the same bits");
+            assert!(!fate.by_blocks, "{part} of {tables}");
+            assert_eq!(fate.free, [part; 2], "of {tables}");
+        }
+        let enough = self.run::<T>(tables);
+        assert!(enough.expect("the same bits").by_blocks);
+    }
+}
+
+#[test]
+fn towers_without_memory_leave_a_run_to_single_steps() {
+    let Some(library) = library() else { return };
+    let scheme = &maxwell(4, Precision::F32, [16, 17, 12]);
+    let mut problem = random_problem(&mut Rng::new(1), scheme);
+    (problem.sources, problem.outputs) = Default::default();
+    problem.steps = 9;
+    let (plan, model) = plan_of(
+        &Interpreted::new(),
+        scheme,
+        &problem,
+        "torre(D = 1, TH = 4)",
+    );
+    let towers = compiled(library, scheme, &plan, &model);
+    let case = Case {
+        library,
+        scheme,
+        problem: &problem,
+        blocks: &CompiledBlocks::Towers(Box::new(towers)),
+    };
+    case.falls_back::<f32>();
+}
