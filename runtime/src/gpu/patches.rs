@@ -84,7 +84,7 @@ struct StayingTiles {
 
 /// The numbers of the rooms of all tiles, and memory for the rooms; `None` where no update is amended.
 fn rooms(
-    device: &dyn Device,
+    memory: &mut Taken<'_>,
     layout: &Layout,
     program: &PatchProgram,
 ) -> Result<Option<[u64; 2]>, DeviceError> {
@@ -94,8 +94,8 @@ fn rooms(
     let numbers = program.rooms.table();
     let numbers: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
     let bytes = program.rooms.bytes(&program.shape, layout.element_bytes);
-    let numbers = table(device, &numbers)?;
-    Ok(Some([numbers, device.take(bytes.max(16))?.0]))
+    let numbers = memory.table(&numbers)?;
+    Ok(Some([numbers, memory.take(bytes.max(16))?.0]))
 }
 
 /// Progress starts anew beyond this.
@@ -103,7 +103,7 @@ const MOST_PROGRESS: u64 = 1 << 30;
 
 impl StayingTiles {
     fn new(
-        device: &dyn Device,
+        memory: &mut Taken<'_>,
         layout: &Layout,
         program: &PatchProgram,
     ) -> Result<Option<StayingTiles>, DeviceError> {
@@ -113,12 +113,12 @@ impl StayingTiles {
         let words = staying.table();
         let words: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let progress = progress_of(program);
-        let place = device.take(progress.len() as u64)?;
-        device.write(place, &progress)?;
+        let place = memory.take(progress.len() as u64)?;
+        memory.device.write(place, &progress)?;
         Ok(Some(StayingTiles {
-            rims: device.take(2 * layout.bytes())?.0,
+            rims: memory.take(2 * layout.bytes())?.0,
             progress: place,
-            neighbours: table(device, &words)?,
+            neighbours: memory.table(&words)?,
             since: 0,
         }))
     }
@@ -142,12 +142,31 @@ pub(super) struct Next {
     pub all: bool,
 }
 
-fn table(device: &dyn Device, bytes: &[u8]) -> Result<u64, DeviceError> {
-    let place = device.take(bytes.len().max(16) as u64)?;
-    if !bytes.is_empty() {
-        device.write(place, bytes)?;
+/// Memory of a device that is given back where pyramids cannot be made.
+struct Taken<'a> {
+    device: &'a dyn Device,
+    places: Vec<Address>,
+}
+
+impl Taken<'_> {
+    fn take(&mut self, bytes: u64) -> Result<Address, DeviceError> {
+        let place = self.device.take(bytes)?;
+        self.places.push(place);
+        Ok(place)
     }
-    Ok(place.0)
+
+    fn table(&mut self, bytes: &[u8]) -> Result<u64, DeviceError> {
+        let place = self.take(bytes.len().max(16) as u64)?;
+        if !bytes.is_empty() {
+            self.device.write(place, bytes)?;
+        }
+        Ok(place.0)
+    }
+
+    fn give_back(self) -> Result<(), DeviceError> {
+        let mut places = self.places.into_iter();
+        places.try_for_each(|place| self.device.give_back(place))
+    }
 }
 
 impl PatchBlocks {
@@ -161,8 +180,28 @@ impl PatchBlocks {
         injections: &Injections,
         receivers: &[Receiver],
     ) -> Result<Result<PatchBlocks, NoTimeBlocks>, DeviceError> {
+        let mut memory = Taken {
+            device,
+            places: Vec::new(),
+        };
+        let made = PatchBlocks::make(&mut memory, compiled, scheme, layout, injections, receivers);
+        if !matches!(made, Ok(Ok(_))) {
+            memory.give_back()?;
+        }
+        made
+    }
+
+    fn make(
+        memory: &mut Taken<'_>,
+        compiled: &CompiledPatches,
+        scheme: &Scheme,
+        layout: &Layout,
+        injections: &Injections,
+        receivers: &[Receiver],
+    ) -> Result<Result<PatchBlocks, NoTimeBlocks>, DeviceError> {
+        let device = memory.device;
         let program = &compiled.program;
-        let Ok(lists) = Lists::new(scheme, program, injections, receivers) else {
+        let Ok(cells) = Lists::new(scheme, program, injections, receivers) else {
             return Ok(Err(NoTimeBlocks::Points));
         };
         let ghosts = patch::ghost_threads(scheme, layout);
@@ -174,8 +213,8 @@ impl PatchBlocks {
             });
         };
         let mut failed = None;
-        let tables = patch_tables(&lists, |cells| {
-            let place = table(device, cells);
+        let tables = patch_tables(&cells, |own| {
+            let place = memory.table(own);
             place.map_err(|error| failed = Some(error)).ok()
         });
         if let Some(error) = failed {
@@ -185,9 +224,17 @@ impl PatchBlocks {
             };
         }
         let [of_tile, ranges, entries] = tables.ok_or(DeviceError::TooLong)?;
-        let taken = StayingTiles::new(device, layout, program)
-            .and_then(|staying| Ok((staying, rooms(device, layout, program)?)));
-        let (staying, rooms) = match taken {
+        let mut take = || {
+            let staying = StayingTiles::new(memory, layout, program)?;
+            let rooms = rooms(memory, layout, program)?;
+            let lists = [
+                memory.table(&of_tile)?,
+                memory.table(&ranges)?,
+                memory.table(&entries)?,
+            ];
+            Ok((staying, rooms, lists))
+        };
+        let (staying, rooms, [lists, ranges, entries]) = match take() {
             Err(DeviceError::Memory { .. }) => {
                 let steps = program.height;
                 return Ok(Err(NoTimeBlocks::Memory { steps }));
@@ -214,9 +261,9 @@ impl PatchBlocks {
             staying,
             rooms,
             program: program.clone(),
-            lists: table(device, &of_tile)?,
-            ranges: table(device, &ranges)?,
-            entries: table(device, &entries)?,
+            lists,
+            ranges,
+            entries,
             counts: [count(injections.waves_per_step())?, count(receivers.len())?],
             leaves_out: receivers.iter().any(|receiver| receiver.stage.is_none()),
         }))

@@ -17,7 +17,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     #[inline(never)]
     pub fn by_towers(mut self, towers: &CompiledTowers) -> Result<Self, DeviceError> {
         let found = self.time_blocks(towers)?;
-        self.take(found);
+        self.take(found)?;
         Ok(self)
     }
 
@@ -25,15 +25,23 @@ impl<'a, T: Value> OnDevice<'a, T> {
     #[inline(never)]
     pub fn by(mut self, blocks: &CompiledBlocks) -> Result<Self, DeviceError> {
         let found = self.blocks(blocks)?;
-        self.take(found);
+        self.take(found)?;
         Ok(self)
     }
 
-    fn take(&mut self, found: Result<TimeBlocks, NoTimeBlocks>) {
+    /// Goes on with time blocks, if there are some; else with single steps, which need no second array.
+    fn take(&mut self, found: Result<TimeBlocks, NoTimeBlocks>) -> Result<(), DeviceError> {
         (self.time_blocks, self.without_towers) = match found {
             Ok(time_blocks) => (Some(time_blocks), None),
             Err(reason) => (None, Some(reason)),
         };
+        if self.time_blocks.is_none()
+            && self.array == self.home
+            && let Some(Some(second)) = self.second.take()
+        {
+            self.device.give_back(second)?;
+        }
+        Ok(())
     }
 
     /// Time blocks made ready, to be exchanged for others, or why they cannot run the problem.

@@ -1,7 +1,8 @@
 //! Devices with too little memory for the tables of time blocks.
 
 use super::*;
-use torre_runtime::gpu::CompiledBlocks;
+use torre_compiler::testing::{Limits, random_patches};
+use torre_runtime::gpu::{CompiledBlocks, CompiledPatches};
 
 /// Time blocks, and a problem without sources.
 struct Case<'a> {
@@ -93,4 +94,47 @@ fn towers_without_memory_leave_a_run_to_single_steps() {
         blocks: &CompiledBlocks::Towers(Box::new(towers)),
     };
     case.falls_back::<f32>();
+}
+
+#[test]
+fn pyramids_without_memory_leave_none_taken() {
+    let Some(library) = library() else { return };
+    let limits = Limits {
+        length: 40,
+        width: 24,
+        ..Limits::PATCHES
+    };
+    let mut tried = 0;
+    for seed in 0..100 {
+        let mut rng = Rng::new(seed);
+        let scheme = &random_scheme(&mut rng, &limits);
+        let mut problem = random_problem(&mut rng, scheme);
+        (problem.sources, problem.outputs) = Default::default();
+        problem.steps = 6;
+        let Some(program) = random_patches(&mut rng, scheme) else {
+            continue;
+        };
+        let shared = program.shared_bytes(scheme.precision.bytes());
+        if program.tiles() > 40 || shared > 200 << 10 || problem.probes.is_empty() {
+            continue;
+        }
+        let layout = code::kernels(scheme).expect("a small size").layout;
+        let gpu = code::gpu_of(&Interpreted::new()).expect("a GPU that is known");
+        let patches = CompiledPatches::new(library, scheme, &layout, program, gpu);
+        let case = Case {
+            library,
+            scheme,
+            problem: &problem,
+            blocks: &CompiledBlocks::Patches(Box::new(patches.expect("valid IR"))),
+        };
+        match scheme.precision {
+            Precision::F32 => case.falls_back::<f32>(),
+            Precision::F64 => case.falls_back::<f64>(),
+        }
+        tried += 1;
+        if tried == 4 {
+            return;
+        }
+    }
+    panic!("{tried} problems with pyramids");
 }
