@@ -1,6 +1,7 @@
 //! Interruptions of time blocks: steps that they cannot contain run in lower time blocks, or stage by stage.
 
 use super::volumes::{VolumeChoice, columns};
+use std::collections::BTreeSet;
 use torre_compiler::host::HostExpr;
 use torre_compiler::incident::{corrected_updates, places};
 use torre_compiler::lattice::{Axis, Interval, Region, div_ceil};
@@ -193,6 +194,22 @@ impl Interruptions {
         in_blocks as f64 / end.max(1) as f64
     }
 
+    /// How many heights the time blocks of a window or of stripes have, whose highest one has `most` steps: they are
+    /// about alike up to the next step after which something is due.
+    pub fn even_heights(&self, most: u64, period: u64, steps: u64) -> usize {
+        let end = steps.min(LOOKED_AT.max(8 * most));
+        let (mut step, mut heights) = (0, BTreeSet::new());
+        let period = period.max(1);
+        while step < end {
+            let room = self.room(step, end) / period;
+            let blocks = room.div_ceil((most / period).max(1)).max(1);
+            let height = (room.div_ceil(blocks) * period).max(1);
+            heights.insert(height);
+            step += height;
+        }
+        heights.len()
+    }
+
     /// The share of the periods of towers that points keep from running as interior ones, about.
     pub fn cut(&self, scheme: &Scheme, towers: &Towers) -> f64 {
         let reach = (2.0 * towers.cells()).sqrt();
@@ -280,6 +297,12 @@ mod tests {
         let note = interruptions.note(heights(8, 8), 600).unwrap_or_default();
         assert!(note.contains("only 0 %"), "{note}");
         assert_eq!(interruptions.note(heights(3, 1), 600), None);
+        // 10, 12, 8, 4 and 16 steps.
+        assert_eq!(every(&[20, 32]).even_heights(16, 1, 600), 5);
+        assert_eq!(every(&[20, 32]).even_heights(4, 1, 600), 1);
+        // 16 and 15 steps.
+        assert_eq!(every(&[]).even_heights(16, 1, 600), 2);
+        assert_eq!(every(&[]).even_heights(16, 1, 0), 0);
         let busy = Interruptions {
             always: vec!["sources act everywhere"],
             ..Interruptions::default()

@@ -66,6 +66,8 @@ pub(super) struct Ready {
     /// The same tasks for slabs, whose towers do not wait for towers of groups that a slab does not run: by how many
     /// groups a task's group comes after the first one of the slab. See [`Ready::cut_off`].
     pub cut: Vec<u64>,
+    /// All memory that it has in a room.
+    places: Vec<Address>,
 }
 
 /// Tables of a time block as the host makes them.
@@ -145,6 +147,18 @@ impl Room {
             self.spare
                 .extend(self.taken.get(&place).map(|bytes| (*bytes, place)));
         }
+    }
+
+    /// Gives the memory of a time block back, and all unused memory; no launch uses it any more.
+    pub fn give_back_of(&mut self, device: &dyn Device, ready: Ready) -> Result<(), DeviceError> {
+        let spare = self.spare.drain(..).map(|(_, place)| place);
+        let places: Vec<Address> = spare.chain(ready.places).collect();
+        for place in places {
+            if self.taken.remove(&place).is_some() {
+                device.give_back(place)?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives all memory back; no launch uses it any more.
@@ -262,12 +276,13 @@ impl Ready {
             time_block,
             since: 0,
             cut: Vec::new(),
+            places: vec![tasks, points, queues, place],
         }))
     }
 
     /// Brings tasks to a device that have no neighbours in launches before the first one of a slab, for each number of
     /// launches between it and a task's where that matters.
-    pub fn cut_off(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
+    pub fn cut_off(&mut self, room: &mut Room, device: &dyn Device) -> Result<(), DeviceError> {
         let list = &self.time_block.list;
         let mut launch_of = vec![0; list.tasks.len()];
         for launch in 0..list.launches.len() {
@@ -292,9 +307,10 @@ impl Ready {
                     }
                 }
             }
-            let place = device.take(own.len().max(4) as u64)?;
+            let place = room.take(device, own.len().max(4) as u64)?;
             device.write(place, &own)?;
             self.cut.push(place.0);
+            self.places.push(place);
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ use over_files::OverFiles;
 use pass_state::{PassState, Record};
 use planes::PlaneBytes;
 use slabs::SlabRun;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use torre_compiler::injection::{Injections, Receiver, receivers};
@@ -274,7 +274,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             waves: (0..0, Vec::new()),
         };
         for number in 0..run.units.len() {
-            if !run.make_ready(number, towers.steps)? {
+            if !run.make_ready(number, towers.steps, &BTreeSet::new())? {
                 return Ok(None);
             }
         }

@@ -10,19 +10,66 @@ use crate::gpu::queues::WorkQueue;
 use crate::gpu::tower_blocks::{Listed, Ready};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
+use std::collections::BTreeSet;
 use torre_compiler::injection::Driven;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::Pass;
 use torre_compiler::problem::OutputKind;
 
 impl<T: Value> Pipelined<'_, T> {
-    /// Makes the towers of time blocks of `steps` steps ready on a device, if they can be run.
-    pub(super) fn make_ready(&mut self, number: usize, steps: u64) -> Result<bool, DeviceError> {
+    /// Makes the towers of time blocks of `steps` steps ready on a device, if they can be run, for a pass of time
+    /// blocks of some heights. Where memory is short, tables of heights that no pass needs are given back.
+    pub(super) fn make_ready(
+        &mut self,
+        number: usize,
+        steps: u64,
+        heights: &BTreeSet<u64>,
+    ) -> Result<bool, DeviceError> {
         if self.units[number].ready.contains_key(&steps) {
             return Ok(true);
         }
+        let ready = match self.ready_of(number, steps) {
+            Err(DeviceError::Memory { .. }) if self.give_back_unused(number, heights)? => {
+                self.ready_of(number, steps)?
+            }
+            other => other?,
+        };
+        let possible = ready.is_some();
+        self.units[number]
+            .ready
+            .extend(ready.map(|ready| (steps, ready)));
+        Ok(possible)
+    }
+
+    /// Gives back the tables of time blocks of a device, but for heights of passes that have begun, and for these ones.
+    /// Whether there were any.
+    fn give_back_unused(
+        &mut self,
+        number: usize,
+        heights: &BTreeSet<u64>,
+    ) -> Result<bool, DeviceError> {
+        let window = self.builder.window();
+        let passes = (self.first_pass..).zip(&self.passes);
+        let own = passes.filter(|(pass, _)| window.device(*pass) == number);
+        let blocks = own.flat_map(|(_, state)| &state.blocks);
+        let used: BTreeSet<u64> = blocks.map(|block| block.steps).collect();
+        let unit = &mut self.units[number];
+        let all = unit.ready.keys();
+        let unused = all.filter(|steps| !used.contains(steps) && !heights.contains(steps));
+        let unused: Vec<u64> = unused.copied().collect();
+        for steps in &unused {
+            if let Some(ready) = unit.ready.remove(steps) {
+                let device = self.devices.device(number);
+                unit.room.give_back_of(device, ready)?;
+            }
+        }
+        Ok(!unused.is_empty())
+    }
+
+    /// The towers of time blocks of `steps` steps, made ready on a device; `None` where they cannot be run.
+    fn ready_of(&mut self, number: usize, steps: u64) -> Result<Option<Ready>, DeviceError> {
         let Some(list) = self.list_of(steps) else {
-            return Ok(false);
+            return Ok(None);
         };
         let unit = &mut self.units[number];
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
@@ -32,16 +79,17 @@ impl<T: Value> Pipelined<'_, T> {
             list,
             steps,
         };
-        let room = &mut unit.room;
-        let ready = Ready::new(room, device, towers, scheme, layout, &self.points, of)?;
-        let Ok(mut ready) = ready else {
-            return Ok(false);
-        };
-        if self.slabs.is_some() {
-            ready.cut_off(device)?;
-        }
-        unit.ready.insert(steps, ready);
-        Ok(true)
+        let (points, is_cut) = (&self.points, self.slabs.is_some());
+        unit.room.attempt(|room| {
+            let ready = Ready::new(room, device, towers, scheme, layout, points, of)?;
+            let Ok(mut ready) = ready else {
+                return Ok(None);
+            };
+            if is_cut {
+                ready.cut_off(room, device)?;
+            }
+            Ok(Some(ready))
+        })
     }
 
     /// The height of the time block that begins at a step, of the time blocks up to the next step after which something
@@ -137,9 +185,10 @@ impl<T: Value> Pipelined<'_, T> {
                 ready.renew(self.devices.device(device))?;
             }
         }
+        let heights: BTreeSet<u64> = blocks.iter().map(|block| block.steps).collect();
         for block in blocks.iter_mut() {
             let steps = block.steps;
-            if !self.make_ready(device, steps)? {
+            if !self.make_ready(device, steps, &heights)? {
                 return Err(DeviceError::Failed {
                     operation: "advancing by time blocks",
                     message: format!("there are none of {steps} steps"),

@@ -14,7 +14,7 @@ use super::interruptions::Interruptions;
 use super::queues::{Peers, WorkQueue};
 use super::recorder::Recorder;
 use super::time_block_error::TimeBlockError;
-use super::tower_blocks::{MOST, Ready};
+use super::tower_blocks::{MOST, Ready, Room};
 use super::towers::{CompiledTowers, TimeBlockOrder};
 use super::volumes;
 use crate::host::receivers::Picture;
@@ -136,6 +136,8 @@ struct Unit {
     volumes: Volumes,
     /// By height.
     ready: BTreeMap<u64, Ready>,
+    /// Memory of their tables.
+    room: Room,
     waves: Address,
     records: Address,
     slices: Address,
@@ -280,7 +282,7 @@ impl<'a, T: Value> Striped<'a, T> {
             run.units.push(unit);
         }
         run.distribute()?;
-        let possible = run.make_ready(steps)?;
+        let possible = run.make_ready(steps, &[])?;
         // Progress counts on through a pass.
         let ready = run.units.iter().filter_map(|unit| unit.ready.get(&steps));
         let over = ready.map(|ready| ready.time_block.over(0)).max();
@@ -337,6 +339,7 @@ impl<'a, T: Value> Striped<'a, T> {
             queues,
             volumes,
             ready: BTreeMap::new(),
+            room: Room::default(),
             waves: device
                 .take((self.pass_steps * self.injections.waves_per_step() as u64 * 8).max(8))?,
             records: device.take(self.pass_steps * self.record_bytes())?,

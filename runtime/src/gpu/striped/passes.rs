@@ -1,7 +1,7 @@
 //! Passes: their time blocks, and their operations as work for the devices' queues.
 
-use super::{Striped, failed};
-use crate::gpu::device::DeviceError;
+use super::{Striped, Unit, failed};
+use crate::gpu::device::{Device, DeviceError};
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::recorder::Description;
 use crate::gpu::tower_blocks::{Listed, Ready, Room, tower_threads};
@@ -16,7 +16,7 @@ use torre_compiler::pipeline::{StripeAction, StripeOp, StripeOps, StripeQueue};
 
 /// A time block of a pass.
 #[derive(Clone, Debug)]
-struct BlockState {
+pub(super) struct BlockState {
     steps: u64,
     /// Steps of the pass before it.
     from: u64,
@@ -61,9 +61,33 @@ fn unknown() -> DeviceError {
     failed("running an operation", "it is none of the pass")
 }
 
+impl Unit {
+    /// Gives back the tables of time blocks, but for the heights of some; no pass is in flight. Whether there were any.
+    fn give_back_unused(
+        &mut self,
+        device: &dyn Device,
+        blocks: &[BlockState],
+    ) -> Result<bool, DeviceError> {
+        let is_used = |steps: &u64| blocks.iter().any(|block| block.steps == *steps);
+        let unused = self.ready.keys().filter(|steps| !is_used(steps));
+        let unused: Vec<u64> = unused.copied().collect();
+        for steps in &unused {
+            if let Some(ready) = self.ready.remove(steps) {
+                self.room.give_back_of(device, ready)?;
+            }
+        }
+        Ok(!unused.is_empty())
+    }
+}
+
 impl<T: Value> Striped<'_, T> {
-    /// Makes the towers of a time block ready on all devices, if it can be run.
-    pub(super) fn make_ready(&mut self, steps: u64) -> Result<bool, DeviceError> {
+    /// Makes the towers of a time block ready on all devices, if it can be run, for a pass that begins with some other
+    /// ones. Where memory is short, tables of heights that these do not have are given back.
+    pub(super) fn make_ready(
+        &mut self,
+        steps: u64,
+        before: &[BlockState],
+    ) -> Result<bool, DeviceError> {
         // Lists of towers are long.
         if self
             .units
@@ -88,14 +112,20 @@ impl<T: Value> Striped<'_, T> {
                 continue;
             }
             let device = self.peers.device(number);
-            let of = Listed {
-                towers: &towers.program.towers,
-                list,
-                steps,
+            let make = |room: &mut Room| {
+                let of = Listed {
+                    towers: &towers.program.towers,
+                    list: list.clone(),
+                    steps,
+                };
+                Ready::new(room, device, towers, scheme, layout, &self.points, of)
             };
-            // They stay as long as the device.
-            let room = &mut Room::default();
-            let ready = Ready::new(room, device, towers, scheme, layout, &self.points, of)?;
+            let ready = match make(&mut unit.room) {
+                Err(DeviceError::Memory { .. }) if unit.give_back_unused(device, before)? => {
+                    make(&mut unit.room)?
+                }
+                other => other?,
+            };
             let Ok(ready) = ready else {
                 return Ok(false);
             };
@@ -116,7 +146,7 @@ impl<T: Value> Striped<'_, T> {
             let room = (end - step) / period;
             let count = room.div_ceil(most).max(1);
             let steps = room.div_ceil(count) * period;
-            if steps == 0 || !self.make_ready(steps)? {
+            if steps == 0 || !self.make_ready(steps, &blocks)? {
                 let message = format!("they do not reach step {end} from step {step}");
                 return Err(failed("advancing by time blocks", message));
             }

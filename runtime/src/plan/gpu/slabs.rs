@@ -1,6 +1,6 @@
 //! Overlapped slabs: their base and height for a device's memory.
 
-use super::window::{COLUMNS, HEIGHTS, group_planes, table_bytes};
+use super::window::{COLUMNS, group_planes};
 use super::{DevicePlanner, NoSlabs, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
 use crate::disk;
 use crate::gpu::{InFlight, device_bytes};
@@ -140,7 +140,7 @@ impl DevicePlanner<'_> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
-        let fixed = fixed.saturating_add(slab_tables(plan));
+        let fixed = fixed.saturating_add(self.slab_tables(plan));
         let left = available.saturating_sub(fixed);
         let room = (left / (BUFFERS as u64 * plane_bytes).max(1)) as i64;
         let memory = |places: i64| NoSlabs::Memory {
@@ -268,7 +268,7 @@ impl DevicePlanner<'_> {
             planes,
             least: places,
             bytes: device_bytes(scheme, self.problem, layout, plan.height(), how)
-                .saturating_add(slab_tables(plan)),
+                .saturating_add(self.slab_tables(plan)),
             plane_bytes,
             cells_of_plane: self.cells_of_a_plane() as u64,
             rate: WindowRate {
@@ -293,6 +293,13 @@ impl DevicePlanner<'_> {
         }
     }
 
+    /// Bytes of the tables of time blocks: each buffer has its own, with the tables of tasks twice.
+    fn slab_tables(&self, plan: &TowerPlan) -> u64 {
+        let each = plan.count as u64 * u64::from(TaskWord::BYTES);
+        let tasks = self.table_heights(plan) * each;
+        BUFFERS as u64 * (self.table_bytes(plan) + tasks)
+    }
+
     /// The operations of two passes by slabs.
     pub fn laid_out_slabs(
         &self,
@@ -308,10 +315,4 @@ impl DevicePlanner<'_> {
         let builder = SlabBuilder::on(devices, held, how.places?, how.blocks, how.group);
         LaidOutSlabs::new(builder, &slabs, 2, footprints.way()).ok()
     }
-}
-
-/// Bytes of the tables of time blocks: each buffer has its own, with the tables of tasks twice.
-fn slab_tables(plan: &TowerPlan) -> u64 {
-    let tasks = HEIGHTS * plan.count as u64 * u64::from(TaskWord::BYTES);
-    BUFFERS as u64 * (table_bytes(plan) + tasks)
 }

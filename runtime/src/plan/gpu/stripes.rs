@@ -4,7 +4,6 @@ use super::window::group_planes;
 use super::window_times::{MOST_LAUNCHES, SIGNALS, TAIL};
 use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
-use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{
@@ -37,9 +36,6 @@ const BETWEEN: f64 = 0.45;
 /// Columns by which a strip of towers takes longer in each launch, which begins and ends the strip anew. On H200s
 /// launches of 32 columns reached 0.952 to 0.98 of the rate of whole time blocks, launches of 64 columns 0.976 to 1.
 const STRIP: f64 = 1.0;
-
-/// Time blocks have as many heights, about, for which there are tables.
-const HEIGHTS: u64 = 3;
 
 /// Columns of a group that are considered, if none were asked for.
 fn considered(wanted: Wanted) -> Vec<i64> {
@@ -230,8 +226,7 @@ impl DevicePlanner<'_> {
         let stripes = Stripes::new(scheme, layout, towers, order, columns, &borders, steps);
         let stripes = stripes.map_err(NoDevices::Stripes)?;
         let in_flight = wanted.blocks.unwrap_or(IN_FLIGHT).max(1);
-        let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
-        let tables = HEIGHTS * plan.count as u64 * task / count as u64;
+        let tables = self.table_bytes(plan) / count as u64;
         let own = Layout::for_stripe(scheme, stripes.widest(), 0);
         let array = own.map_or(u64::MAX / 4, |own| own.bytes());
         let bytes = striped_bytes(scheme, self.problem, array, steps, in_flight);

@@ -78,8 +78,9 @@ const CLOSE: f64 = 1.2;
 /// Windows whose operations are timed for a schedule, at most.
 const MOST_TIMED: usize = 6;
 
-/// Time blocks have as many heights, about, for which there are tables.
-pub(super) const HEIGHTS: u64 = 3;
+/// The least and the greatest number of heights of time blocks for whose tables there is memory. A run with more
+/// heights gives tables back that no pass needs.
+const HEIGHTS: [u64; 2] = [3, 8];
 
 /// Planes of a group of `columns` columns of towers.
 pub fn group_planes(towers: &Towers, columns: i64) -> i64 {
@@ -410,11 +411,28 @@ impl DevicePlanner<'_> {
         }
     }
 
+    /// The heights of time blocks for which there are tables.
+    pub(super) fn table_heights(&self, plan: &TowerPlan) -> u64 {
+        let period = plan.fit.towers().steps;
+        let heights = self
+            .interruptions
+            .even_heights(plan.height(), period, self.problem.steps);
+        let [least, most] = HEIGHTS;
+        (heights as u64).clamp(least, most)
+    }
+
+    /// Bytes of the tables of time blocks.
+    pub(super) fn table_bytes(&self, plan: &TowerPlan) -> u64 {
+        let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
+        self.table_heights(plan) * plan.count as u64 * task
+    }
+
     /// Bytes of the tables of time blocks; around a ring two passes may have tasks for each of theirs.
     fn tables(&self, plan: &TowerPlan, blocks: usize) -> u64 {
         let each = plan.count as u64 * u64::from(TaskWord::BYTES);
         let around = self.ring_refusal().map_or(0, |_| 2 * blocks as u64);
-        table_bytes(plan).saturating_add(each.saturating_mul(around))
+        self.table_bytes(plan)
+            .saturating_add(each.saturating_mul(around))
     }
 
     /// The groups of time blocks of a plan; its towers are known.
@@ -489,12 +507,6 @@ fn most_that_fit(most: i64, fits: impl Fn(i64) -> bool) -> i64 {
         }
     }
     fitting
-}
-
-/// Bytes of the tables of time blocks.
-pub(super) fn table_bytes(plan: &TowerPlan) -> u64 {
-    let task = u64::from(TaskWord::BYTES + PROGRESS_BYTES * plan.fit.block.lines.cluster());
-    HEIGHTS * plan.count as u64 * task
 }
 
 /// The planes of a window, about.

@@ -1,8 +1,13 @@
 //! Devices with too little memory for the tables of time blocks.
 
+use super::windows::{compiled_for_window, few_cells, kernels, least_places};
 use super::*;
+use torre_compiler::problem::OutputKind;
 use torre_compiler::testing::{Limits, random_patches};
-use torre_runtime::gpu::{CompiledBlocks, CompiledPatches};
+use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Devices, InFlight, Pipelined};
+
+/// Bytes of a device's memory.
+const MEMORY: u64 = 1 << 30;
 
 /// Time blocks, and a problem without sources.
 struct Case<'a> {
@@ -137,4 +142,66 @@ fn pyramids_without_memory_leave_none_taken() {
         }
     }
     panic!("{tried} problems with pyramids");
+}
+
+/// Two outputs whose time blocks have five heights, over the host's memory: where tables of all of them do not fit,
+/// those that no pass needs are given back.
+#[test]
+fn tables_of_other_heights_are_given_back() {
+    let Some(library) = library() else { return };
+    let scheme = &maxwell(2, Precision::F32, [40, 9, 6]);
+    let mut problem = random_problem(&mut Rng::new(2), scheme);
+    few_cells(&mut problem);
+    problem.outputs.truncate(2);
+    for (output, every) in problem.outputs.iter_mut().zip([5, 8]) {
+        let axis = Axis::OUTER;
+        output.kind = OutputKind::Slice { axis, index: 3 };
+        output.every = every;
+    }
+    problem.steps = 40;
+    assert_eq!(problem.outputs.len(), 2);
+    let problem = &problem;
+    let device = Interpreted::with_memory(MEMORY);
+    let (plan, model) = plan_of(&device, scheme, problem, "torre(D = 2, TH = 4)");
+    let towers = &compiled_for_window(library, scheme, plan, &model);
+    let mut how = InFlight {
+        blocks: 1,
+        group: 6,
+        ahead: 1,
+        spread: false,
+        places: None,
+        slabs: None,
+        circular: None,
+    };
+    how.places = least_places(scheme, problem, towers, how);
+    // Bytes that are free when the run begins, and at its end.
+    let run = |device: &Interpreted| -> Result<[u64; 2], String> {
+        let (set, shape) = (kernels(scheme, how), Shape::of(scheme));
+        let gpu = code::gpu_of(device).expect("a GPU that is known");
+        let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
+        let layout = set.layout.clone();
+        let calculation = Calculation::<f32>::arranged(layout, scheme, problem, &NoFiles, 1);
+        let calculation = calculation.expect("a problem of finite values");
+        let program = DeviceProgram {
+            set: &set,
+            ptx: &ptx,
+            shape,
+        };
+        let one = Devices::One(device);
+        let run = Pipelined::new(calculation, &NoFiles, one, program, towers, how);
+        let mut run = run.map_err(|error| error.to_string())?.expect("towers");
+        let begun = device.free_memory().expect("a number");
+        let mut check = Literal::<f32>::new(scheme, problem, &NoFiles);
+        let company = Company::default();
+        let done = execute(&mut run, Some(&mut check), company, &Watch::default());
+        done.map_err(|error| format!("{error:?}"))?;
+        Ok([begun, device.free_memory().expect("a number")])
+    };
+    let [begun, ended] = run(&device).expect("the same bits");
+    assert!(begun - ended > 1000, "tables of other heights");
+    for part in [1, (begun - ended) / 3] {
+        let [_, rest] =
+            run(&Interpreted::with_memory(MEMORY - ended - part)).expect("the same bits");
+        assert!(rest < begun - ended, "{rest}");
+    }
 }
