@@ -181,6 +181,10 @@ impl Interruptions {
     /// The same for time blocks that nothing keeps from running.
     pub fn share_of(&self, heights: Heights, steps: u64) -> f64 {
         let end = steps.min(LOOKED_AT.max(8 * heights.most));
+        // A run of no steps has none that time blocks do not advance.
+        if end == 0 {
+            return 1.0;
+        }
         let (mut step, mut in_blocks) = (0, 0);
         while step < end {
             match heights.next(step, self.room(step, end)) {
@@ -191,7 +195,7 @@ impl Interruptions {
                 _ => step += 1,
             }
         }
-        in_blocks as f64 / end.max(1) as f64
+        in_blocks as f64 / end as f64
     }
 
     /// How many heights the time blocks of a window or of stripes have, whose highest one has `most` steps: they are
@@ -293,6 +297,7 @@ mod tests {
         assert_eq!(every(&[]).share(heights(8, 8), 20), 0.8);
         assert_eq!(interruptions.share(heights(8, 8), 600), 0.0);
         assert_eq!(interruptions.share(heights(64, 1), 600), 0.0);
+        assert_eq!(every(&[100]).share(heights(16, 1), 0), 1.0);
         assert_eq!(every(&[100]).share(heights(16, 1), 6000), 1.0);
         let note = interruptions.note(heights(8, 8), 600).unwrap_or_default();
         assert!(note.contains("only 0 %"), "{note}");

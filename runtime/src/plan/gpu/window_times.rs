@@ -18,7 +18,7 @@ pub(super) const SIGNALS: f64 = 10e-6;
 
 impl DevicePlanner<'_> {
     /// The cell-steps per second of the operations of a run over the host's memory, timed by their list, with the
-    /// expected rates and with [doubted](Rates::doubted) ones; `None` if they are too many, or over files.
+    /// expected rates and with [doubted](Rates::doubted) ones; `None` if they are too many or none, or over files.
     pub(super) fn window_times(
         &self,
         footprints: &mut Footprints,
@@ -36,7 +36,7 @@ impl DevicePlanner<'_> {
         let [few, many] = [2, 4].map(|n| n * devices);
         let groups = footprints.height(scheme, layout, height)?.groups.len();
         let operations = groups.saturating_mul(how.blocks).saturating_mul(many);
-        if wanted.disk.is_some() || operations > MOST_LAUNCHES {
+        if wanted.disk.is_some() || count == 0 || operations > MOST_LAUNCHES {
             return None;
         }
         let window = how.window(footprints, scheme, layout, height, devices)?;
