@@ -71,7 +71,7 @@ impl OnGpu {
             Some(Held::Stripes(stripes)) => stripes.bytes,
             _ => asked.device_bytes(self),
         };
-        let free = self.device().free_memory()?;
+        let free = device::free_memory(&self.devices, asked.how.numbers())?;
         let free = asked.holding.memory.map_or(free, |most| most.min(free));
         let room = gap::Room {
             needed,
