@@ -513,12 +513,20 @@ impl Device for CudaDevice {
     }
 
     fn between(&self, from: Mark, to: Mark) -> Result<Duration, DeviceError> {
-        let [from, to] = [self.reached(from)?, self.reached(to)?];
+        let marks = [self.reached(from), self.reached(to)];
         let mut time = 0.0;
-        if let (Some(from), Some(to)) = (from, to) {
-            driver!("measuring time", cuEventElapsedTime(&mut time, from, to))?;
-        }
-        self.state().spare.extend(from.into_iter().chain(to));
+        let measured = match marks {
+            [Ok(Some(from)), Ok(Some(to))] => {
+                driver!("measuring time", cuEventElapsedTime(&mut time, from, to))
+            }
+            _ => Ok(()),
+        };
+        // Also after a failure.
+        let events = marks.iter().flatten().flatten();
+        self.state().spare.extend(events.copied());
+        let [from, to] = marks;
+        from.and(to)?;
+        measured?;
         Ok(Duration::from_secs_f32((time * 1e-3).max(0.0)))
     }
 }

@@ -38,22 +38,22 @@ impl CudaDevice {
 
 impl CudaPeers {
     /// Bytes per second from page-locked memory of the host to each device, while as many come back, and all devices
-    /// do so at the same time: they have the host's memory in common. `None` where that cannot be locked.
+    /// do so at the same time: they have the host's memory in common. `None` where that cannot be locked, or a device
+    /// has no memory for the copies.
     pub fn link_rate(&self) -> Result<Option<f64>, DeviceError> {
         let mut links = Vec::new();
-        let mut locked = true;
-        for device in self.devices() {
+        let made = self.devices().iter().try_fold(true, |locked, device| {
             let link = Link::new(device)?;
-            locked &= link.is_some();
+            let own = link.is_some();
             links.extend(link);
-        }
-        let rate = if locked {
-            Some(both_ways(&links)?)
-        } else {
-            None
-        };
-        links.into_iter().try_for_each(Link::end)?;
-        Ok(rate)
+            Ok(locked && own)
+        });
+        let rate = made.and_then(|locked| locked.then(|| both_ways(&links)).transpose());
+        // All of them end, also after a failure.
+        let ended = links.into_iter().map(Link::end);
+        let ended = ended.fold(Ok(()), Result::and);
+        let rate = rate?;
+        ended.map(|()| rate)
     }
 }
 
@@ -79,18 +79,33 @@ impl Link<'_> {
             up.unlock(sent);
             return Ok(None);
         };
-        let (to, from) = (
-            device.take(LINK_BYTES as u64)?,
-            device.take(LINK_BYTES as u64)?,
-        );
-        device.wait()?;
-        Ok(Some(Link {
+        let bytes = LINK_BYTES as u64;
+        let taken = device.take(bytes).and_then(|to| match device.take(bytes) {
+            Ok(from) => Ok([to, from]),
+            Err(error) => device.give_back(to).and(Err(error)),
+        });
+        let [to, from] = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                up.unlock(sent);
+                down.unlock(received);
+                return match error {
+                    DeviceError::Memory { .. } => Ok(None),
+                    error => Err(error),
+                };
+            }
+        };
+        let link = Link {
             device,
             sent,
             received,
             to,
             from,
-        }))
+        };
+        match device.wait() {
+            Ok(()) => Ok(Some(link)),
+            Err(error) => link.end().and(Err(error)),
+        }
     }
 
     fn begin(&self) -> Result<(), DeviceError> {
@@ -106,12 +121,13 @@ impl Link<'_> {
         self.device.beside().wait(&self.received)
     }
 
+    /// Gives all memory back, once copies are over.
     fn end(self) -> Result<(), DeviceError> {
-        self.device.enter()?;
+        self.wait()?;
         self.device.in_order().unlock(self.sent);
         self.device.beside().unlock(self.received);
-        self.device.give_back(self.to)?;
-        self.device.give_back(self.from)
+        let given = self.device.give_back(self.to);
+        given.and(self.device.give_back(self.from))
     }
 }
 
