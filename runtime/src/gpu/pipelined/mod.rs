@@ -34,7 +34,7 @@ pub use unit::Devices;
 use super::code::DeviceProgram;
 use super::device::DeviceError;
 use super::interruptions::Interruptions;
-use super::lookout;
+use super::lookout::{self, Lookout};
 use super::runs;
 use super::towers::CompiledTowers;
 use crate::host::receivers::Picture;
@@ -49,6 +49,7 @@ use planes::PlaneBytes;
 use slabs::SlabRun;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
@@ -113,6 +114,9 @@ pub struct Pipelined<'a, T> {
     slabs: Option<SlabRun>,
     /// When operations ran, if that is recorded.
     record: Option<Record>,
+    /// Values that are looked at, if the device holds the whole array, once there were some; `None` where there is no
+    /// memory for that.
+    lookout: OnceLock<Option<Lookout>>,
     /// The towers of time blocks by their steps, where tables differ around a ring.
     lists: BTreeMap<u64, TaskList>,
 }
@@ -265,6 +269,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             pictures: Vec::new(),
             slabs,
             record: None,
+            lookout: OnceLock::new(),
             lists: BTreeMap::new(),
             towers: towers.clone(),
             calculation,
@@ -343,6 +348,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
                 if progress.guard.looks() {
                     self.look()?;
                 }
+            } else if progress.guard.looks() {
+                self.look_on_device()?;
             }
         }
         Ok(())
@@ -383,6 +390,29 @@ impl<'a, T: Value> Pipelined<'a, T> {
             result = result.and(ended);
         }
         result
+    }
+
+    /// Looks at some of the values that the device has, all of whose passes are over. Without memory for that it looks
+    /// at none.
+    fn look_on_device(&mut self) -> Result<(), RunError> {
+        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+        let (device, unit) = (self.devices.device(0), &self.units[0]);
+        let Some(gather) = unit.gather_values else {
+            return Ok(());
+        };
+        if self.lookout.get().is_none() {
+            let made = match Lookout::new(device, gather, scheme, layout) {
+                Err(DeviceError::Memory { .. }) => None,
+                made => Some(made?),
+            };
+            self.lookout.get_or_init(|| made);
+        }
+        let Some(Some(lookout)) = self.lookout.get_mut() else {
+            return Ok(());
+        };
+        let found = lookout.look(device, scheme, unit.buffer, self.steps)?;
+        let found = found.or(lookout.end(device, scheme)?);
+        found.map_or(Ok(()), |found| Err(RunError::BlowUp(found)))
     }
 
     /// Looks at some of the values that the host has.

@@ -136,6 +136,8 @@ pub(super) struct Lie {
 pub(super) struct Unit {
     pub function: Function,
     pub gather: Option<Function>,
+    /// Of single values, if the device holds the whole array.
+    pub gather_values: Option<Function>,
     pub queues: DeviceQueues,
     pub volumes: Volumes,
     pub buffer: Address,
@@ -204,6 +206,10 @@ impl<T: Value> UnitParts<'_, '_, T> {
             gather: match sizes.slices > 0 {
                 true => Some(load(device, &self.program.ptx.text, service::GATHER_PLANE)?),
                 false => None,
+            },
+            gather_values: match how.places {
+                Some(_) => None,
+                None => Some(load(device, &self.program.ptx.text, service::GATHER)?),
             },
             // Both buffers of a device have its queues.
             queues: match first.and_then(|first| before.get(first)) {

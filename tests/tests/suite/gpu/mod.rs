@@ -2,6 +2,7 @@
 //! there, too.
 
 mod around;
+mod blow_ups;
 mod downwards;
 mod examples;
 mod gaps;
