@@ -4,7 +4,8 @@
 //! fields: the fields of the scheme and as many again, with `_im` behind their names. A tap of a linear update from p
 //! to q has the factor exp(i k (q - p)) for w, so each update becomes two, which read both parts where it reads along
 //! the axis. All else stays: positions, stages, regions, zones, time levels. So everything after this stage sees a
-//! scheme with periodic sides.
+//! scheme with periodic sides. Records are about values at one position, whose phase they leave out: what they read at
+//! a distance has the phase between the two places, too.
 
 use super::codes;
 use super::frame::Named;
@@ -12,7 +13,7 @@ use super::report::{Outcome, Place};
 use super::resolver::Resolver;
 use super::value::Value as Known;
 use super::zones::Kept;
-use crate::lattice::{Axis, PerAxis};
+use crate::lattice::{Axis, PerAxis, Position};
 use crate::scheme::{
     Amendment, Body, ComponentId, Op, Read, Scheme, Stage, StateAdvance, StateId, Update, Value,
     displacement,
@@ -72,8 +73,7 @@ impl Pairing<'_> {
         }));
         let [from, to] = [self.target, read.component].map(|c| self.scheme.component(c).position);
         let by = displacement(from, to, read.offset);
-        let axes = Axis::ALL.into_iter();
-        let angle: f64 = axes.map(|a| self.phases[a] * by[a].as_f64()).sum();
+        let angle = angle(self.phases, by);
         if angle == 0.0 {
             return Parts::Pair([re, im]);
         }
@@ -178,6 +178,12 @@ impl Pairing<'_> {
             _ => return Err(Nonlinear),
         })
     }
+}
+
+/// The phase between two places.
+fn angle(phases: PerAxis<f64>, by: Position) -> f64 {
+    let axes = Axis::ALL.into_iter();
+    axes.map(|a| phases[a] * by[a].as_f64()).sum()
 }
 
 /// A body with the states that it advances.
@@ -384,5 +390,48 @@ impl Resolver<'_> {
             self.frame.fields.push(field);
         }
         Ok(())
+    }
+
+    /// The body of a record at a position: values that it reads elsewhere along a Bloch-periodic axis have the phase
+    /// between the two places, which takes the other part of their field.
+    pub fn in_phase(&self, body: Body, position: Position) -> Body {
+        let Some(phases) = self.bloch_phases().filter(|_| self.frame.paired) else {
+            return body;
+        };
+        let components = &self.frame.components;
+        let half = components.len() as u32 / 2;
+        let mut ops: Vec<Op> = Vec::new();
+        let mut push = |op: Op| {
+            ops.push(op);
+            Value(ops.len() as u32 - 1)
+        };
+        let mut names: Vec<Value> = Vec::new();
+        for op in &body.ops {
+            let mut value = push(op.map(|v| names[v.index()]));
+            if let Op::Read(read) = *op {
+                let from = components[read.component.index()].position;
+                let angle = angle(phases, displacement(position, from, read.offset));
+                if angle != 0.0 {
+                    let own = read.component.0;
+                    let (other, sign) = match own < half {
+                        true => (own + half, -1.0),
+                        false => (own - half, 1.0),
+                    };
+                    let twin = push(Op::Read(Read {
+                        component: ComponentId(other),
+                        ..read
+                    }));
+                    let cos = push(Op::Const(angle.cos()));
+                    let sin = push(Op::Const(sign * angle.sin()));
+                    let product = push(Op::Mul(sin, twin));
+                    value = push(Op::Fma(cos, value, product));
+                }
+            }
+            names.push(value);
+        }
+        Body {
+            result: names[body.result.index()],
+            ops,
+        }
     }
 }

@@ -212,7 +212,7 @@ impl Resolver<'_> {
                 position,
                 region,
                 condition,
-                body,
+                body: self.in_phase(body, position),
                 coefs: coefs.list.into_iter().map(|coef| coef.value).collect(),
             })),
             Err(refused) => self.refuse_term(&refused, &place),

@@ -6,6 +6,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::reference::{Reference, for_each_index};
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Boundary, ComponentId, Precision, Scheme};
+use torre_compiler::series::{RowValues, reduce};
 use torre_compiler::statics::coordinate;
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
@@ -151,6 +152,7 @@ impl Case {
         Run {
             case: self,
             state: Reference::new(&self.scheme, &self.problem, &self.files),
+            steps: 0,
         }
     }
 }
@@ -159,6 +161,20 @@ impl Case {
 pub struct Run<'a> {
     case: &'a Case,
     state: Reference<'a, f64>,
+    steps: u64,
+}
+
+/// The values that records reduce.
+struct Rows<'r>(&'r Run<'r>);
+
+impl RowValues for Rows<'_> {
+    fn copy_row(&self, id: ComponentId, age: u8, x: i64, y: i64, to: &mut Vec<f64>) {
+        let [outer, middle, inner] = self.0.case.scheme.extent(id).0;
+        let row = (x - outer.lo) * middle.len() + (y - middle.lo);
+        let first = (row * inner.len()) as usize;
+        to.clear();
+        to.extend(&self.0.state.aged_values(id, age)[first..first + inner.len() as usize]);
+    }
 }
 
 impl<'a> Run<'a> {
@@ -168,6 +184,15 @@ impl<'a> Run<'a> {
 
     pub fn step(&mut self) {
         self.state.step();
+        self.steps += 1;
+    }
+
+    /// The present value of a record.
+    pub fn record(&self, name: &str) -> f64 {
+        let case = self.case;
+        let series = case.problem.series.iter().find(|s| s.name == name);
+        let series = series.unwrap_or_else(|| panic!("the problem has no record {name}"));
+        reduce(&case.scheme, &case.files, series, &Rows(self), self.steps)
     }
 
     /// The newest values of a component over its extent, last axis fastest.

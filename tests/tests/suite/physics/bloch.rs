@@ -99,3 +99,54 @@ fn one_cell_of_a_crystal_gives_the_waves_of_many() {
         assert!(w_im.iter().any(|v| v.abs() > 1e-3));
     }
 }
+
+/// The magnetic field has no divergence, and its means are those of the wave: records read neighbours with the phase
+/// between the places.
+#[test]
+fn records_of_differences_and_means_have_the_phase_of_the_wave() {
+    let case = Case::new(
+        "use std::maxwell::maxwell_tm
+         problem wave {
+           scheme maxwell_tm { h = 0.5, dt = 0.2 }
+           domain 12 x 10
+           boundary x: bloch(0.9), y: bloch(-0.4)
+           init Ez = exp(-(x - 3)^2 - (y - 2)^2)
+           record divergence = max(abs(d(H.x, x) + d(H.y, y)))
+           record other = max(abs(d(H_im.x, x) + d(H_im.y, y)))
+           record largest = max(abs(d(H.x, x)) + abs(d(H_im.x, x)))
+           record mean = sum(avg(Ez, x)) in x = 5, y = 3
+           record mean_im = sum(avg(Ez_im, x)) in x = 5, y = 3
+           record ahead = sum(Ez[2, 0]) in x = 10, y = 3
+           steps 1
+         }",
+    );
+    let mut run = case.start();
+    for _ in 0..40 {
+        run.step();
+    }
+    assert!(run.record("largest") > 0.1);
+    for name in ["divergence", "other"] {
+        let found = run.record(name);
+        assert!(found < 1e-13, "{name}: {found}");
+    }
+    let [re, im] = ["Ez", "Ez_im"].map(|name| run.values(name));
+    let at = |x: usize| [re[x * 10 + 3], im[x * 10 + 3]];
+    let turned = |[re, im]: [f64; 2], angle: f64| {
+        let (sin, cos) = angle.sin_cos();
+        [cos * re - sin * im, sin * re + cos * im]
+    };
+    let step = 0.9 * 0.5;
+    let [below, above] = [turned(at(5), -0.5 * step), turned(at(6), 0.5 * step)];
+    for (name, part) in [("mean", 0), ("mean_im", 1)] {
+        let expected = 0.5 * (below[part] + above[part]);
+        let found = run.record(name);
+        assert!(
+            (found - expected).abs() < 1e-14,
+            "{name}: {found} {expected}"
+        );
+    }
+    // Around the axis, too.
+    let expected = turned(at(0), 2.0 * step)[0];
+    let found = run.record("ahead");
+    assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+}
