@@ -5,8 +5,8 @@ use crate::input::Input;
 use crate::render::Voice;
 use std::f64::consts::TAU;
 use torre_compiler::analysis::{
-    Cell, Effort, Growth, Limit, NoStep, Pace, Stability, Summary, Taken, Trial, largest_step,
-    places, stability, summary, trial,
+    Cell, Effort, Growth, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
+    largest_step, limit_is_quick, places, stability, summary, trial,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::lattice::PerAxis;
@@ -184,16 +184,20 @@ impl<'a> Subject<'a> {
         other().is_some_and(|o| (o.worst.rate - found.worst.rate).abs() < 1e-4 * found.worst.rate)
     }
 
+    /// The largest stable step, where it is found soon.
     fn limit(&self) -> Option<Limit> {
         let variable = self.variable()?;
         variable.parameter("dt")?;
         let scheme = &variable.base().scheme;
-        let cells: Vec<Cell> = places(scheme, self.files)
+        let cells: Vec<Cell> = places(scheme, self.files, Patience::Long)
             .ok()?
             .list
             .iter()
             .map(|p| p.at)
             .collect();
+        if !limit_is_quick(scheme, cells.len()) {
+            return None;
+        }
         let mut with = |dt: f64| variable.with(&[("dt", dt)]);
         largest_step(scheme.grid.dt, &mut with, self.files, &cells, Taken::Each)
     }
@@ -234,6 +238,13 @@ impl<'a> Subject<'a> {
             NoStep::TooLarge { slots } => {
                 let message = format!(
                     "a cell of `{}` has {slots} values, too many to be analysed",
+                    scheme.name
+                );
+                vec![Diagnostic::error(codes::NOT_ANALYSED, message)]
+            }
+            NoStep::TooSlow { values } => {
+                let message = format!(
+                    "{values} values of a cell of `{}` depend on each other, which takes long: `torre analyze` looks at it",
                     scheme.name
                 );
                 vec![Diagnostic::error(codes::NOT_ANALYSED, message)]

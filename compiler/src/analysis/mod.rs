@@ -15,6 +15,7 @@
 //! grow in proportion to time, and so do sums over time. So eigenvalues decide, and polynomials are reported
 //! ([`Analysis::drift`]).
 
+mod cost;
 mod dispersion;
 mod draw;
 mod limit;
@@ -30,6 +31,7 @@ mod trial;
 mod waves;
 mod zone;
 
+pub use cost::{Patience, limit_is_quick};
 pub use dispersion::{
     AROUND, Direction, Dispersion, Kind, Lattice, POINTS, Reference, Resolve, Sample, dispersion,
 };
@@ -48,6 +50,7 @@ pub use zone::{Effort, Growth, Phase, TOLERANCE};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::{Boundary, Scheme};
 use crate::statics::Files;
+use cost::Cost;
 use step::Step;
 
 /// A short answer, for every run.
@@ -57,12 +60,14 @@ pub struct Summary {
     pub pace: Option<Pace>,
 }
 
-/// Whether the step of a scheme is stable, and how far waves get in it: in milliseconds.
+/// Whether the step of a scheme is stable, and how far waves get in it: in milliseconds for a few values per cell. What
+/// takes longer than about a second is not looked at.
 pub fn summary(scheme: &Scheme, files: &dyn Files) -> Result<Summary, NoStep> {
-    let places = places(scheme, files)?;
+    let places = places(scheme, files, Patience::Short)?;
+    let quick = Cost::new(scheme).allows_pace(places.list.len());
     Ok(Summary {
         stability: of_places(scheme, files, &places, &Effort::QUICK)?,
-        pace: pace(scheme, files, &places),
+        pace: quick.then(|| pace(scheme, files, &places)).flatten(),
     })
 }
 
@@ -98,7 +103,7 @@ pub struct Sizes<'a> {
 
 /// Analyses a scheme.
 pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analysis, NoStep> {
-    let places = places(scheme, files)?;
+    let places = places(scheme, files, Patience::Long)?;
     let stability = of_places(scheme, files, &places, &Effort::THOROUGH)?;
     let cells: Vec<Cell> = places.list.iter().map(|p| p.at).collect();
     let (mut limit, mut safe_limit) = (None, None);

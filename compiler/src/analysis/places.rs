@@ -4,6 +4,7 @@
 //! ranges of the expressions ([`crate::host_range`]) leave few: no array has to be filled, and no small body is missed
 //! between samples. Where statements are confined to regions, each region has extremes of its own.
 
+use super::cost::{Cost, Patience};
 use super::linear::choices;
 use super::step::{NoStep, Setting, Step};
 use crate::distinct::distinct;
@@ -92,14 +93,17 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting 
 }
 
 /// The places that decide about a scheme.
-pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
+pub fn places(scheme: &Scheme, files: &dyn Files, patience: Patience) -> Result<Places, NoStep> {
+    let cost = Cost::new(scheme);
+    cost.allow(1, patience)?;
+    let (zones, mut thin) = zones(scheme);
     let search = Search {
         scheme,
         used: of_waves(scheme),
         files,
         bounds: FileBounds::new(scheme, files),
+        boxes: cost.boxes(zones.len(), VIGOUR_BOXES),
     };
-    let (zones, mut thin) = zones(scheme);
     let mut found: Vec<Place> = Vec::new();
     let mut combined = Vec::new();
     for zone in zones {
@@ -126,6 +130,7 @@ pub fn places(scheme: &Scheme, files: &dyn Files) -> Result<Places, NoStep> {
         combined.retain(|c: &Setting| thick.iter().any(|p| p.setting.active == c.active));
         found = thick;
     }
+    cost.allow(found.len() + combined.len(), patience)?;
     // The first error is the answer: a step that cannot be analysed at one place cannot be analysed.
     let mut ranked = Vec::new();
     for place in found {
@@ -213,6 +218,8 @@ struct Search<'a> {
     used: Vec<bool>,
     files: &'a dyn Files,
     bounds: FileBounds<'a>,
+    /// Boxes in which a step's vigour is looked for.
+    boxes: usize,
 }
 
 impl Search<'_> {
@@ -227,7 +234,7 @@ impl Search<'_> {
             found.push(self.highest(zone, BOXES, |part| -self.range(coef, part).lo));
         }
         if varying.len() > 1 {
-            found.push(self.highest(zone, VIGOUR_BOXES, |part| self.vigour(part)));
+            found.push(self.highest(zone, self.boxes, |part| self.vigour(part)));
         }
         found
     }

@@ -1,5 +1,6 @@
 //! Whether a scheme's step is stable.
 
+use super::cost::Patience;
 use super::places::{Place, Places, extreme_settings, places, setting};
 use super::step::{Block, NoStep, Step};
 use super::zone::{Effort, Growth, Phase, TOLERANCE, Waves};
@@ -55,7 +56,12 @@ pub fn allowed(own: f64) -> f64 {
 
 /// Analyses a scheme as it is.
 pub fn stability(scheme: &Scheme, files: &dyn Files, effort: &Effort) -> Result<Stability, NoStep> {
-    of_places(scheme, files, &places(scheme, files)?, effort)
+    of_places(
+        scheme,
+        files,
+        &places(scheme, files, Patience::Long)?,
+        effort,
+    )
 }
 
 /// The same at places that are known.

@@ -63,6 +63,8 @@ pub enum NoStep {
     Nonlinear(Vec<NonlinearUpdate>),
     /// More values per cell than are followed.
     TooLarge { slots: usize },
+    /// More values that depend on each other, or more media of them, than a run can wait for.
+    TooSlow { values: usize },
     /// A weight is infinite or NaN.
     NotFinite { stage: usize, target: ComponentId },
 }
@@ -376,6 +378,37 @@ impl Step {
         }
         Block { slots, scale }
     }
+}
+
+/// The most values of a cell that depend on each other, whatever the weights are.
+pub fn largest_block(scheme: &Scheme) -> usize {
+    let mut first = Vec::new();
+    let mut n = 0;
+    for id in scheme.component_ids() {
+        first.push(n);
+        n += usize::from(scheme.component(id).time_levels);
+    }
+    if n > SLOTS {
+        return n;
+    }
+    let mut edges = vec![0.0; n * n];
+    for update in scheme.stages.iter().flat_map(|s| &s.updates) {
+        let target = first[update.target.index()];
+        for read in update.body.reads() {
+            edges[target * n + first[read.component.index()] + usize::from(read.age)] = 1.0;
+        }
+        let levels = usize::from(scheme.component(update.target).time_levels);
+        for age in 1..levels {
+            edges[(target + age) * n + target + age - 1] = 1.0;
+        }
+    }
+    let reaches = closure(&edges, n);
+    let of = |i: usize| {
+        (0..n)
+            .filter(|&j| reaches[i * n + j] && reaches[j * n + i])
+            .count()
+    };
+    (0..n).map(of).max().unwrap_or(0)
 }
 
 /// Whether no other value depends on a component, whose update is not linear in the values of others.

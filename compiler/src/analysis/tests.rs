@@ -293,7 +293,7 @@ fn wave(cells: [i64; 3], courant2: HostExpr) -> Scheme {
 fn coefficients_that_no_wave_depends_on_give_no_places() {
     let along = |axis| HostExpr::Coordinate(axis, HalfIndex::ZERO);
     let mut scheme = wave([20, 30, 40], along(Axis::OUTER));
-    let without = places(&scheme, &NoFiles).unwrap();
+    let without = places(&scheme, &NoFiles, Patience::Long).unwrap();
     assert!(without.list.len() > 1);
     // As the profile of a layer is, which amendments alone read.
     let profile = Coef {
@@ -301,7 +301,7 @@ fn coefficients_that_no_wave_depends_on_give_no_places() {
         ..scheme.coefs[0].clone()
     };
     scheme.coefs.push(profile);
-    let found = places(&scheme, &NoFiles).unwrap();
+    let found = places(&scheme, &NoFiles, Patience::Long).unwrap();
     let cells = |places: &Places| places.list.iter().map(|p| p.at).collect::<Vec<_>>();
     assert_eq!(cells(&found), cells(&without));
     assert!(found.combined.is_empty());
@@ -337,7 +337,7 @@ fn the_extremes_of_a_coefficient_are_found_in_a_huge_domain() {
         Box::new(HostExpr::Number(0.1)),
     );
     let scheme = wave([10_000; 3], value);
-    let found = places(&scheme, &NoFiles).unwrap();
+    let found = places(&scheme, &NoFiles, Patience::Long).unwrap();
     let cells: Vec<[i64; 3]> = found.list.iter().map(|p| p.at.0).collect();
     assert!(cells.contains(&[7001, 12, 9043]), "{cells:?}");
 }
@@ -373,7 +373,7 @@ fn the_extremes_of_a_file_are_found() {
         Box::new(file([0, 0, -1])),
     );
     scheme.coefs[0].value = mean;
-    let found = places(&scheme, &Peak).unwrap();
+    let found = places(&scheme, &Peak, Patience::Long).unwrap();
     let cells: Vec<[i64; 3]> = found.list.iter().map(|p| p.at.0).collect();
     assert!(
         cells.contains(&[3, 0, 38]) || cells.contains(&[3, 0, 37]),

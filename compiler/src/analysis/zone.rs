@@ -48,6 +48,8 @@ pub struct Effort {
     pub starts: usize,
     /// Evaluations of each search.
     pub search: usize,
+    /// Multiplications in products of matrices of all searches, of which each takes some evaluations all the same.
+    pub searches: f64,
 }
 
 impl Effort {
@@ -56,12 +58,14 @@ impl Effort {
         grid: 2e7,
         starts: 3,
         search: 60,
+        searches: 6e8,
     };
     /// Where the answer itself is wanted.
     pub const THOROUGH: Effort = Effort {
         grid: 3e8,
         starts: 8,
         search: 120,
+        searches: f64::INFINITY,
     };
     /// Products of matrices that one point of the grid takes.
     const PRODUCTS: f64 = 35.0;
@@ -173,7 +177,12 @@ impl<'a> Waves<'a> {
     /// The waves that grow most, or come nearest to growth where none does: the best one first.
     pub fn scan(&self, effort: &Effort) -> Vec<Growth> {
         let size = self.block.slots.len() as f64;
-        let affordable = effort.grid / (Effort::PRODUCTS * (size.powi(3) + Effort::OVERHEAD));
+        let point = Effort::PRODUCTS * (size.powi(3) + Effort::OVERHEAD);
+        let affordable = effort.grid / point;
+        let searches = (effort.starts + 1) as f64;
+        let evaluations = effort
+            .search
+            .min((effort.searches / (searches * point)) as usize);
         let farthest = self.axes.iter().map(|&a| self.step.reach()[a]).max();
         // Eight points per period of the phase of the farthest read.
         let wanted = (2 * farthest.unwrap_or(0)).clamp(8, 64) as i32;
@@ -193,7 +202,7 @@ impl<'a> Waves<'a> {
         measured.sort_by(|a, b| b.compare(a));
         // Of waves that decay, the one that does so most slowly.
         let slowest = measured.iter().max_by(|a, b| a.growth.total_cmp(&b.growth));
-        let slowest = slowest.map(|m| self.fastest_near(m.phase, 0.5 * spacing, effort.search));
+        let slowest = slowest.map(|m| self.fastest_near(m.phase, 0.5 * spacing, evaluations));
         let mut starts: Vec<Measured> = Vec::new();
         for candidate in measured {
             let is_distant = |other: &Measured| {
@@ -210,17 +219,11 @@ impl<'a> Waves<'a> {
         let mut found: Vec<Growth> = starts
             .into_iter()
             .map(|start| match start.growth > TOLERANCE {
-                true => self.fastest_near(start.phase, 0.5 * spacing, effort.search),
+                true => self.fastest_near(start.phase, 0.5 * spacing, evaluations),
                 false => {
                     let transient = |p| self.matrix(p).transient();
                     let top = start.transient;
-                    self.growth(self.climb(
-                        start.phase,
-                        top,
-                        transient,
-                        0.5 * spacing,
-                        effort.search,
-                    ))
+                    self.growth(self.climb(start.phase, top, transient, 0.5 * spacing, evaluations))
                 }
             })
             .collect();

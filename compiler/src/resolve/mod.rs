@@ -77,7 +77,7 @@ mod zones;
 
 pub use report::Place;
 
-use crate::analysis;
+use crate::analysis::{self, Patience};
 use crate::lattice::{Axis, PerAxis};
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
@@ -237,7 +237,7 @@ impl<'a> Program<'a> {
         // Layers do not change the waves of a scheme, so a scheme that was resolved with a guess tells how fast they
         // are.
         let scheme = &resolved.scheme;
-        let places = analysis::places(scheme, &NoFiles).ok();
+        let places = analysis::places(scheme, &NoFiles, Patience::Long).ok();
         let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
         match pace.filter(|p| p.moves && p.coefficient > 0.0) {
             Some(pace) => {

@@ -1,0 +1,75 @@
+//! The cost of an analysis, known before it is made.
+//!
+//! Amplification matrices have as many rows as values of a cell depend on each other, and most of the work is products
+//! of them. So work is counted in media times the third power of these values.
+
+use super::step::{NoStep, largest_block};
+use crate::scheme::Scheme;
+
+/// The most values of a cell that depend on each other whose waves are looked at in a second.
+pub const VALUES: usize = 56;
+/// The work on media whose waves are looked at in a second.
+const MEDIA: f64 = 6e6;
+/// The same for the pace of waves, which takes more of each medium.
+const PACE: f64 = 3e5;
+/// The same for the search of the largest step.
+const LIMIT: f64 = 1e5;
+/// The work on boxes of cells in which a step's vigour is looked for.
+const BOXES: f64 = 1.5e7;
+/// Further work on a medium.
+const OVERHEAD: f64 = 60.0;
+
+/// How long an analysis may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// About a second, for every run.
+    Short,
+    /// As long as it takes, where the answer itself is wanted.
+    Long,
+}
+
+/// The size of a scheme's analysis.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    values: usize,
+}
+
+impl Cost {
+    pub fn new(scheme: &Scheme) -> Self {
+        Self {
+            values: largest_block(scheme),
+        }
+    }
+
+    /// Work on some media.
+    fn of(self, media: usize) -> f64 {
+        media as f64 * ((self.values as f64).powi(3) + OVERHEAD)
+    }
+
+    /// Refuses to look at the waves of some media where that takes too long.
+    pub fn allow(self, media: usize, patience: Patience) -> Result<(), NoStep> {
+        let slow = self.values > VALUES || self.of(media) > MEDIA;
+        match patience == Patience::Short && slow {
+            true => Err(NoStep::TooSlow {
+                values: self.values,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the pace of waves takes no longer than a second.
+    pub fn allows_pace(self, media: usize) -> bool {
+        self.of(media) <= PACE
+    }
+
+    /// How many boxes of cells there may be in which a step's vigour is looked for, up to some number.
+    pub fn boxes(self, zones: usize, most: usize) -> usize {
+        let affordable = BOXES / self.of(zones.max(1));
+        most.min(affordable as usize).max(8)
+    }
+}
+
+/// Whether the largest step of a scheme is found in some seconds with the coefficients of some cells.
+pub fn limit_is_quick(scheme: &Scheme, cells: usize) -> bool {
+    Cost::new(scheme).of(cells) <= LIMIT
+}
