@@ -8,7 +8,9 @@ use num_complex::Complex64;
 /// eigenvectors useless.
 const DOUBLINGS: i32 = 16;
 /// [`Matrix::polynomial_growth`] compares the powers 2^11 and 2^12.
-const LONG: i32 = 12;
+const LONG: usize = 12;
+/// How near to each other eigenvalues lie that may be one without all of its eigenvectors.
+const CLUSTER: f64 = 1e-3;
 /// The powers that [`Matrix::transient`] sums up, 2^6, and the weight that each takes from the one before.
 const SUMMED: i32 = 6;
 const WEIGHT: f64 = 1.0 - 1.0 / 32.0;
@@ -169,20 +171,31 @@ impl Matrix {
 
     /// The degree p of the polynomial by which powers grow, for a matrix that has no growth otherwise: 0 for bounded
     /// powers, 1 where an eigenvalue on the unit circle lacks an eigenvector.
+    ///
+    /// Powers of a slow rotation may double between two exponents, too: growth of degree 1 has to go on, and p + 1
+    /// eigenvalues lie together.
     pub fn polynomial_growth(&self) -> u32 {
-        let norms = self.log_norms(LONG);
-        match norms[..] {
-            [.., before, last] if before.is_finite() => {
-                let degree = (last - before) / std::f64::consts::LN_2;
-                let whole = degree.round();
-                if (degree - whole).abs() < 0.05 && whole > 0.0 {
-                    whole as u32
-                } else {
-                    0
-                }
-            }
-            _ => 0,
+        let norms = self.log_norms(DOUBLINGS);
+        let degree = |n: usize| (norms[n] - norms[n - 1]) / std::f64::consts::LN_2;
+        let whole = degree(LONG).round();
+        // Rounding hides higher degrees in higher powers.
+        let last = if whole == 1.0 { norms.len() - 1 } else { LONG };
+        let goes_on = (LONG..=last).all(|n| (degree(n) - whole).abs() < 0.05);
+        match whole > 0.0 && goes_on && self.has_cluster(whole as usize + 1) {
+            true => whole as u32,
+            false => 0,
         }
+    }
+
+    /// Whether at least `size` eigenvalues lie together.
+    fn has_cluster(&self, size: usize) -> bool {
+        let Some(values) = self.clone().eigenvalues() else {
+            return true;
+        };
+        values.iter().any(|v| {
+            let near = values.iter().filter(|w| (*w - v).norm() < CLUSTER);
+            near.count() >= size
+        })
     }
 
     /// ln of the sum of the squared norms of the first 64 powers, each weighted a little less than the one before: a
@@ -506,16 +519,27 @@ mod tests {
         }
     }
 
+    /// A leapfrog step of an oscillator.
+    fn leapfrog(a: f64) -> Matrix {
+        let mut m = Matrix::zero(2);
+        m.set(0, 0, Complex64::from(2.0 - a * a));
+        m.set(0, 1, Complex64::from(-1.0));
+        m.set(1, 0, Complex64::ONE);
+        m
+    }
+
+    #[test]
+    fn slow_oscillators_do_not_grow() {
+        assert_eq!(leapfrog(0.0).polynomial_growth(), 1);
+        for n in 1..400 {
+            let a = 1e-4 * f64::from(n);
+            assert_eq!(leapfrog(a).polynomial_growth(), 0, "{a}");
+        }
+    }
+
     #[test]
     fn transients_rise_towards_a_collision_of_eigenvalues() {
-        // A leapfrog step of an oscillator: stable up to a = 2, where its eigenvalues meet at -1.
-        let leapfrog = |a: f64| {
-            let mut m = Matrix::zero(2);
-            m.set(0, 0, Complex64::from(2.0 - a * a));
-            m.set(0, 1, Complex64::from(-1.0));
-            m.set(1, 0, Complex64::ONE);
-            m
-        };
+        // An oscillator is stable up to a = 2, where its eigenvalues meet at -1.
         let measures: Vec<f64> = [1.5, 1.8, 1.95, 1.99, 2.0, 2.05, 2.5]
             .iter()
             .map(|&a| leapfrog(a).transient())
