@@ -34,8 +34,8 @@ struct Skewed {
     from: i64,
     new: i64,
     read: ComponentId,
-    /// When the value that is read lies, the earliest and the latest.
-    at: (i64, i64),
+    /// When the value that is read lies.
+    at: i64,
 }
 
 /// The times of values while the statements run.
@@ -106,13 +106,14 @@ impl Times<'_> {
         }
         let old = self.newest(target)?;
         let new = old + 2;
-        let mut from = old;
+        let from = if spans_two_steps(update) {
+            old - 2
+        } else {
+            old
+        };
         let mut reads: Vec<(ComponentId, i64)> = Vec::new();
         for read in update.body.reads() {
             let is_own = read.component == target;
-            if is_own && read.age > 0 {
-                from = old - 2;
-            }
             let is_static = self.per_step[read.component.index()] == 0;
             if is_static || (is_own && is_here(read)) {
                 continue;
@@ -128,21 +129,19 @@ impl Times<'_> {
         if lo + hi == from + new {
             return None;
         }
-        // The component whose own values lie off the middle; that farthest off, and the first of equals.
-        let mut components: Vec<ComponentId> = Vec::new();
-        for (c, _) in &reads {
-            if !components.contains(c) {
-                components.push(*c);
+        // The component whose own values lie off the middle; that farthest off, and the first of equals. Weights of
+        // values of several times may make them centred: of such components nothing is said.
+        let mut components: Vec<(ComponentId, i64)> = Vec::new();
+        for (c, time) in &reads {
+            let alone = reads.iter().all(|(r, t)| r != c || t == time);
+            if alone && !components.contains(&(*c, *time)) {
+                components.push((*c, *time));
             }
         }
-        let off = |c: &ComponentId| {
-            let own = &mut reads.iter().filter(|(r, _)| r == c).map(|(_, t)| *t);
-            hull(own).map_or(0, |(lo, hi)| (lo + hi - from - new).abs())
-        };
-        let most = components.iter().map(off).max()?;
-        let read = *components.iter().find(|c| off(c) == most)?;
-        let at = hull(&mut reads.iter().filter(|(r, _)| *r == read).map(|(_, t)| *t))?;
-        Some(Skewed {
+        let off = |time: i64| (2 * time - from - new).abs();
+        let most = components.iter().map(|(_, t)| off(*t)).max()?;
+        let (read, at) = *components.iter().find(|(_, t)| off(*t) == most)?;
+        (most > 0).then_some(Skewed {
             target,
             from,
             new,
@@ -219,16 +218,13 @@ impl Resolver<'_> {
         };
         let name = |c: ComponentId| components[c.index()].name.as_str();
         let takes = |s: &Skewed| {
-            let at = match s.at {
-                (lo, hi) if lo == hi => show(lo),
-                (lo, hi) => format!("{} to {}", show(lo), show(hi)),
-            };
             format!(
-                "takes `{}` from {} to {}, but reads `{}` at {at}",
+                "takes `{}` from {} to {}, but reads `{}` at {}",
                 name(s.target),
                 show(s.from),
                 show(s.new),
                 name(s.read),
+                show(s.at),
             )
         };
         let message = format!("this update is not centred in time: it {}", takes(first));
@@ -257,8 +253,7 @@ impl Resolver<'_> {
 
     /// The component that, half a step later, would make an update centred.
     fn later(&self, skewed: &Skewed) -> Option<ComponentId> {
-        let (lo, hi) = skewed.at;
-        let off = lo + hi - skewed.from - skewed.new;
+        let off = 2 * skewed.at - skewed.from - skewed.new;
         let movable = |c: ComponentId| self.frame.components[c.index()].time.0 == 0;
         // A value that is declared half a step later lies half a step earlier relative to the end of the step.
         match off {
@@ -367,10 +362,21 @@ fn advances(update: &Update, statement: &Statement) -> bool {
     let target = update.target;
     let is_recursive = update.body.reads().any(|r| r.component == target);
     let keeps = |s: f64| {
-        let value = on_constants(&update.body, |c| if c == target { s } else { 0.0 });
+        let value = on_constants(
+            &update.body,
+            |r| if r.component == target { s } else { 0.0 },
+        );
         (value - s).abs() < 1e-5 * s
     };
     is_recursive && keeps(0.7) && keeps(1.9)
+}
+
+/// Whether an update takes its target from the step before the last one on: a uniform older value enters into it. Of a
+/// method of several steps, which weights rates of change, only differences of older values do.
+fn spans_two_steps(update: &Update) -> bool {
+    let is_older = |r: &Read| r.component == update.target && r.age > 0;
+    let value = |s: f64| on_constants(&update.body, |r| if is_older(r) { s } else { 0.0 });
+    (value(1.9) - value(0.7)).abs() > 1e-5
 }
 
 /// Whether constant fields give zero.
@@ -388,13 +394,13 @@ fn is_sum(update: &Update, stages: &[Stage]) -> bool {
 }
 
 /// The value of a body where fields are constant over the grid. Coefficients have values of no meaning, each its own.
-fn on_constants(body: &Body, field: impl Fn(ComponentId) -> f64) -> f64 {
+fn on_constants(body: &Body, field: impl Fn(&Read) -> f64) -> f64 {
     let mut values: Vec<f64> = Vec::with_capacity(body.ops.len());
     for op in &body.ops {
         let v = |value: crate::scheme::Value| values[value.index()];
         let value = match *op {
             Op::Const(n) => n,
-            Op::Read(read) => field(read.component),
+            Op::Read(read) => field(&read),
             // Of amendments only.
             Op::Base | Op::State(_) => 0.0,
             Op::Coef(id) => 0.4 + 0.3 * (1.0 + id.index() as f64).sin(),

@@ -65,6 +65,17 @@ fn second_order_methods_are_not_warned_of() {
         )
         .is_empty()
     );
+    // Methods of Adams and Bashforth, whose weights lie at n + 1/2.
+    let two = "  field u : scalar on nodes levels 2\n  field w : scalar on cells levels 2\n";
+    let rest = "w = w";
+    for step in [
+        "u@next = u - 0.1 * (1.5 * dc(u, x) - 0.5 * dc(u@prev, x))",
+        "u@next = u + 0.1 * (1.5 * (d2(u, x) - c * u) - 0.5 * (d2(u@prev, x) - c * u@prev))",
+        "u@next = u - 0.1 * (1.5 * d(w, x) - 0.5 * d(w@prev, x))",
+    ] {
+        let step = format!("{step}\n {rest}");
+        assert!(warned(two, &step).is_empty(), "{:?}", warned(two, &step));
+    }
     // A sum over time, which nothing reads.
     let sum = with("  field S : scalar on nodes\n");
     assert!(warned(&sum, "H -= 0.5 * d(E, x); E -= 0.5 * d(H, x); S += E^2").is_empty());
@@ -78,6 +89,13 @@ fn the_value_off_the_middle_is_named() {
         warned(v, damped),
         [
             "W0301: this update is not centred in time: it takes `v` from n - 1/2 to n + 1/2, but reads `v` at n - 1/2"
+        ]
+    );
+    let older = "  field u : scalar on nodes levels 2\n";
+    assert_eq!(
+        warned(older, "u@next = u - 0.1 * dc(u@prev, x)"),
+        [
+            "W0301: this update is not centred in time: it takes `u` from n to n + 1, but reads `u` at n - 1"
         ]
     );
     let q = with("  field q : scalar on nodes\n");
