@@ -65,6 +65,7 @@ pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
             None => None,
         },
         resolve: &mut resolve,
+        without_phases: resolved.without_phases.as_ref(),
     };
     let found = run(&resolved.scheme, &files, sizes)
         .map_err(|error| Failure::from(Diagnostics(subject.obstacles(&error))))?;

@@ -62,7 +62,7 @@ impl<'a> Subject<'a> {
     /// Reports the step and the cells, and refuses an unstable step unless it is allowed.
     pub fn announce(&self, voice: &Voice, unstable: Unstable) -> Result<(), Diagnostic> {
         let scheme = &self.resolved.scheme;
-        let found = summary(scheme, self.files);
+        let found = summary(scheme, self.resolved.without_phases.as_ref(), self.files);
         let mut line = sizes(scheme);
         match &found {
             Ok(Summary { pace, .. }) => {

@@ -354,7 +354,8 @@ impl Compare<'_> {
                     .push(wanted.iter().filter_map(at).map(|n| curve[n]).collect());
                 let n = self.longest_exact(kind.power, exact);
                 let long = match kind.moves {
-                    true => exact[n].re,
+                    // Losses change the phase velocity of long waves, but not this (see `pace`).
+                    true => exact[n].norm(),
                     false => -exact[n].im,
                 };
                 kind.coefficients

@@ -61,14 +61,36 @@ pub struct Summary {
 }
 
 /// Whether the step of a scheme is stable, and how far waves get in it: in milliseconds for a few values per cell. What
-/// takes longer than about a second is not looked at.
-pub fn summary(scheme: &Scheme, files: &dyn Files) -> Result<Summary, NoStep> {
+/// takes longer than about a second is not looked at. `without_phases` is the scheme with periodic sides, where those of
+/// the scheme have a phase.
+pub fn summary(
+    scheme: &Scheme,
+    without_phases: Option<&Scheme>,
+    files: &dyn Files,
+) -> Result<Summary, NoStep> {
     let places = places(scheme, files, Patience::Short)?;
     let quick = Cost::new(scheme).allows_pace(places.list.len());
+    let pace = || pace_of(scheme, without_phases, files, &places);
     Ok(Summary {
         stability: of_places(scheme, files, &places, &Effort::QUICK)?,
-        pace: quick.then(|| pace(scheme, files, &places)).flatten(),
+        pace: quick.then(pace).flatten(),
     })
+}
+
+/// The pace of waves. Where sides have a phase, waves with the phase 0 from cell to cell are not the longest ones.
+fn pace_of(
+    scheme: &Scheme,
+    without_phases: Option<&Scheme>,
+    files: &dyn Files,
+    places: &Places,
+) -> Option<Pace> {
+    match without_phases {
+        None => pace(scheme, files, places),
+        Some(plain) => {
+            let places = self::places(plain, files, Patience::Long).ok()?;
+            pace(plain, files, &places)
+        }
+    }
 }
 
 /// All results about a scheme.
@@ -99,6 +121,8 @@ pub struct Sizes<'a> {
     /// The scheme for another value of it.
     pub with_step: Option<WithStep<'a>>,
     pub resolve: Resolve<'a>,
+    /// The scheme with periodic sides, where its sides have a phase.
+    pub without_phases: Option<&'a Scheme>,
 }
 
 /// Analyses a scheme.
@@ -128,7 +152,7 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
     let drift = [PerAxis::splat(0.0), PerAxis([0.7, 0.4, 0.9])]
         .map(|p| worst.amplification(&worst.whole(), p).polynomial_growth());
     Ok(Analysis {
-        pace: pace(scheme, files, &places),
+        pace: pace_of(scheme, sizes.without_phases, files, &places),
         limit,
         safe_limit,
         trial,

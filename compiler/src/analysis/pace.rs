@@ -2,16 +2,17 @@
 
 use super::places::{Places, setting};
 use super::step::Step;
-use super::waves::{Branch, Medium, branches};
-use crate::lattice::PerAxis;
+use super::waves::{Branch, Branches, Medium, branches};
+use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;
 use num_complex::Complex64;
 use std::f64::consts::TAU;
 
 /// The waves that are looked at, in cells: shorter ones than elsewhere, because in single precision the weights of
-/// second differences do not add up to 0, which shows in the longest waves first.
-const LENGTH: f64 = 32.0;
+/// second differences do not add up to 0, which shows in the longest waves first. Longer ones are looked at where a step
+/// is too long for these.
+const LENGTHS: [f64; 4] = [32.0, 128.0, 512.0, 2048.0];
 
 /// The fastest long waves along the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,18 +29,58 @@ pub struct Pace {
 /// Samples of wave numbers in an octave.
 const PER_OCTAVE: usize = 14;
 
+/// Wave numbers that are samples of a branch.
+const SAMPLES: [usize; 3] = [0, PER_OCTAVE / 2, PER_OCTAVE];
+
 /// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves: a parabola
 /// in the square of the wave number through three samples, so that errors of the second and of the fourth order cancel.
-fn long_waves(branch: &Branch, numbers: &[f64]) -> Complex64 {
-    let samples = [0, PER_OCTAVE / 2, PER_OCTAVE];
-    let squares = samples.map(|i| numbers[i] * numbers[i]);
-    let values = samples.map(|i| branch.omega[i] / numbers[i].powi(branch.power as i32));
+fn long_waves(branch: &Branch, numbers: &[f64], size: impl Fn(Complex64) -> f64) -> f64 {
+    let squares = SAMPLES.map(|i| numbers[i] * numbers[i]);
+    let values = SAMPLES.map(|i| size(branch.omega[i]) / numbers[i].powi(branch.power as i32));
     let weight = |i: usize| {
         let others = (0..3).filter(|j| *j != i);
         let factors = others.map(|j| squares[j] / (squares[j] - squares[i]));
         factors.product::<f64>()
     };
     (0..3).map(|i| values[i] * weight(i)).sum()
+}
+
+/// Waves along a direction, with their wave numbers. Of a step that is too long for some kinds of waves longer ones are
+/// looked at, where more kinds are found.
+fn long_branches(medium: &Medium, axis: Axis, sign: f64) -> Option<(Branches, Vec<f64>)> {
+    let mut direction = PerAxis::splat(0.0);
+    direction[axis] = sign;
+    let mut best: Option<(Branches, Vec<f64>)> = None;
+    let left_out = |b: &Branches| b.fast + b.irregular;
+    for length in LENGTHS {
+        let first = TAU / (length * medium.spacing[axis]);
+        let numbers: Vec<f64> = (0..=PER_OCTAVE + 2)
+            .map(|i| first * f64::powf(2.0, i as f64 / PER_OCTAVE as f64))
+            .collect();
+        let found = branches(medium, direction, &numbers)?;
+        if best
+            .as_ref()
+            .is_none_or(|(b, _)| left_out(&found) < left_out(b))
+        {
+            best = Some((found, numbers));
+        }
+        if best.as_ref().is_some_and(|(b, _)| left_out(b) == 0) {
+            break;
+        }
+    }
+    best
+}
+
+/// The pace of one kind of waves. `None` where long waves neither move nor decay.
+fn pace_of(branch: &Branch, numbers: &[f64]) -> Option<(bool, f64)> {
+    // Losses slow the waves down that are as long as they are, and leave the fronts: of w^2 + i s w = c^2 k^2 both
+    // solutions have the absolute value c k.
+    let moves = SAMPLES.iter().all(|i| branch.moves_at(*i));
+    match (moves, branch.power) {
+        (true, 1) => Some((true, long_waves(branch, numbers, |w| w.norm()).abs())),
+        (_, 2) if !branch.moves() => Some((false, long_waves(branch, numbers, |w| w.im).abs())),
+        _ => None,
+    }
 }
 
 /// The pace of the fastest waves over all places. `None` where long waves are neither.
@@ -59,32 +100,22 @@ pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace>
             spacing: grid.spacing,
             dt: grid.dt,
         };
-        for axis in grid.present() {
-            let mut direction = PerAxis::splat(0.0);
-            direction[axis] = 1.0;
-            let first = TAU / (LENGTH * grid.spacing[axis]);
-            let numbers: Vec<f64> = (0..=PER_OCTAVE + 2)
-                .map(|i| first * f64::powf(2.0, i as f64 / PER_OCTAVE as f64))
-                .collect();
-            for sign in [1.0, -1.0] {
-                let direction = direction.map(|d| sign * d);
-                for branch in branches(&medium, direction, &numbers)?.list {
-                    let long = long_waves(&branch, &numbers);
-                    let (coefficient, power) = match (branch.moves(), branch.power) {
-                        (true, 1) => (long.re.abs(), 1),
-                        (false, 2) => (long.im.abs(), 2),
-                        _ => continue,
-                    };
-                    let found = Pace {
-                        moves: branch.moves(),
-                        coefficient,
-                        number: coefficient * grid.dt / smallest.powi(power),
-                    };
-                    // Where some waves move and others decay, the moving ones count.
-                    let rank = |p: &Pace| (p.moves, p.number);
-                    if best.is_none_or(|b| rank(&found) > rank(&b)) {
-                        best = Some(found);
-                    }
+        for (axis, sign) in grid.present().flat_map(|a| [(a, 1.0), (a, -1.0)]) {
+            let (found, numbers) = long_branches(&medium, axis, sign)?;
+            for branch in &found.list {
+                let Some((moves, coefficient)) = pace_of(branch, &numbers) else {
+                    continue;
+                };
+                let power = if moves { 1 } else { 2 };
+                let found = Pace {
+                    moves,
+                    coefficient,
+                    number: coefficient * grid.dt / smallest.powi(power),
+                };
+                // Where some waves move and others decay, the moving ones count.
+                let rank = |p: &Pace| (p.moves, p.number);
+                if best.is_none_or(|b| rank(&found) > rank(&b)) {
+                    best = Some(found);
                 }
             }
         }

@@ -9,6 +9,8 @@ use num_complex::Complex64;
 const LONGEST: f64 = 512.0;
 /// Phases per step below which frequencies are not told from 0: an eigenvalue that lacks an eigenvector is off by 2e-8.
 const STILL: f64 = 1e-6;
+/// The share of a frequency that is real where values oscillate.
+const OSCILLATES: f64 = 1e-3;
 /// How far exponents may be off whole numbers.
 const SLACK: f64 = 0.1;
 
@@ -32,10 +34,19 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// Long waves move: their frequencies are real rather than imaginary.
+    /// Long waves move: their frequencies are real rather than imaginary. Where these are in proportion to the wave
+    /// number, waves that fade move, too.
     pub fn moves(&self) -> bool {
-        let long = self.long();
-        long.re.abs() > long.im.abs()
+        self.moves_at(self.longest)
+    }
+
+    /// The same for a wave of another length.
+    pub fn moves_at(&self, number: usize) -> bool {
+        let omega = self.omega[number];
+        match self.power {
+            1 => omega.re.abs() > OSCILLATES * omega.norm(),
+            _ => omega.re.abs() > omega.im.abs(),
+        }
     }
 
     /// The frequency of the longest wave that is told from one that stands still.

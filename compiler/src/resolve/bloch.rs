@@ -322,6 +322,7 @@ impl Resolver<'_> {
         let Some(phases) = self.bloch_phases() else {
             return Ok(scheme);
         };
+        self.frame.without_phases = Some(scheme.clone());
         let mut stages = Vec::new();
         for (number, stage) in scheme.stages.iter().enumerate() {
             let mut updates = Vec::new();

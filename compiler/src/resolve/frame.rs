@@ -4,7 +4,7 @@ use super::report::Place;
 use super::value::{Kind, Scope, Table, Value};
 use super::zones::{SideLayer, ZoneFacts};
 use crate::lattice::{Axis, PerAxis, Position};
-use crate::scheme::{Component, ComponentId, Grid};
+use crate::scheme::{Component, ComponentId, Grid, Scheme};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use torre_grammar::ast::{self, Expr, Name};
@@ -185,6 +185,8 @@ pub struct Frame {
     pub bloch: PerAxis<Option<f64>>,
     /// Whether the second half of the components are the imaginary parts of the first.
     pub paired: bool,
+    /// The scheme as it would be with periodic sides, where these have a phase.
+    pub without_phases: Option<Scheme>,
     /// Whether a layer takes the speed of the fastest waves.
     pub asks_speed: bool,
     /// Axes along which layers have changed a difference.

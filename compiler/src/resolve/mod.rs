@@ -126,6 +126,9 @@ pub struct Parameter {
 #[derive(Clone, Debug)]
 pub struct Resolved {
     pub scheme: Scheme,
+    /// The scheme as it would be with periodic sides, where these have a phase: its long waves are those of the
+    /// equations.
+    pub without_phases: Option<Scheme>,
     pub problem: Problem,
     /// The scheme's parameters in the order of its text.
     pub parameters: Vec<Parameter>,

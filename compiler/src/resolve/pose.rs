@@ -83,6 +83,7 @@ impl Resolver<'_> {
             statements: std::mem::take(&mut self.frame.statements),
             schedules: self.schedules(module, &posed.line)?,
             scheme: posed.scheme,
+            without_phases: self.frame.without_phases.take(),
             problem: posed.problem,
             warnings: Diagnostics::default(),
         })

@@ -38,6 +38,7 @@ fn analysis(text: &str, varied: &str) -> Result<Analysis, NoStep> {
             None => None,
         },
         resolve: &mut resolve,
+        without_phases: variable.base().without_phases.as_ref(),
     };
     analyze(scheme, &files, sizes)
 }
@@ -509,7 +510,7 @@ fn short(text: &str) -> Result<Summary, NoStep> {
     let resolved = load(&world, &Source::new("test", text), &options)
         .unwrap_or_else(|d| panic!("{}", d.0.first().map_or("", |d| &d.message)));
     let files = LoadedFiles::load(&world, &resolved.scheme).unwrap_or_else(|e| panic!("{e}"));
-    summary(&resolved.scheme, &files)
+    summary(&resolved.scheme, resolved.without_phases.as_ref(), &files)
 }
 
 /// Fields in a row, each of which is advanced by the one `by` places further.
@@ -535,4 +536,57 @@ fn runs_do_not_wait_for_the_analysis_of_large_matrices() {
     assert!(apart.stability.is_stable());
     let few = short(&fields(12, 1)).expect("a small matrix");
     assert!(!few.stability.is_stable());
+}
+
+/// Losses, phases at the sides, and steps that are much too long change nothing about how fast fronts are.
+#[test]
+fn courant_numbers_are_those_of_fronts() {
+    let lossy = |loss: f64| {
+        format!(
+            "use std::maxwell::maxwell_1d
+             problem p {{
+               scheme maxwell_1d {{ h = 1, dt = 0.7 }}
+               domain 50
+               boundary x: periodic
+               coef sigma = {loss}
+               steps 1
+             }}"
+        )
+    };
+    let shifted = |phase: f64| {
+        format!(
+            "use std::maxwell::maxwell_tm
+             problem p {{
+               scheme maxwell_tm {{ h = 0.5, dt = 0.25 }}
+               domain 20 x 9
+               boundary x: periodic, y: bloch({phase})
+               steps 1
+             }}"
+        )
+    };
+    let long = |dt: f64| {
+        format!(
+            "use std::acoustics::acoustics_1d
+             problem p {{
+               scheme acoustics_1d {{ h = 1, dt = {dt} }}
+               domain 60
+               boundary x: periodic
+               coef kappa = if x < 40 then 1 else 0.01
+               steps 1
+             }}"
+        )
+    };
+    let cases = [0.01, 0.02, 0.1, 0.2].map(|loss| (lossy(loss), 0.7));
+    let cases = cases
+        .into_iter()
+        .chain([0.001, 0.03, 0.7, 2.0].map(|k| (shifted(k), 0.5)));
+    let cases = cases.chain([0.5, 3.0, 5.0, 8.0].map(|dt| (long(dt), dt)));
+    for (text, expected) in cases {
+        let pace = short(&text).expect("a linear scheme").pace.expect("waves");
+        let error = (pace.number / expected - 1.0).abs();
+        assert!(
+            pace.moves && error < 2e-3,
+            "{pace:?}, expected {expected}: {text}"
+        );
+    }
 }
