@@ -395,8 +395,10 @@ impl State {
 
 impl Machine {
     fn new(devices: Vec<State>) -> Machine {
-        let mut queued = Queued::default();
-        queued.queues = (0..devices.len()).map(|n| (n, VecDeque::new())).collect();
+        let queued = Queued {
+            queues: (0..devices.len()).map(|n| (n, VecDeque::new())).collect(),
+            ..Queued::default()
+        };
         Machine { devices, queued }
     }
 

@@ -1,7 +1,7 @@
 //! Runs many steps in one sweep along the first axis, so that only some planes have to be in memory.
 //!
 //! Slabs of planes go up the first axis. Every stage of every step runs some planes behind the stage before it: as many
-//! as it reads to the side at most. So when a stage runs in a slab, the values that it reads are there, and the values
+//! as it reads to the side at most, through mirrors, too. So when a stage runs in a slab, the values that it reads are there, and the values
 //! that it overwrites are not needed any more. Planes below the last stage are final.
 
 use super::engine::{Engine, Scratch};
@@ -11,7 +11,7 @@ use super::waiting::Barrier;
 use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{Scheme, StageId};
+use torre_compiler::scheme::{ComponentId, Read, Scheme, StageId};
 use torre_compiler::tile::{Block, stage_blocks};
 
 /// Cells of a slab, about: enough for threads to share.
@@ -42,8 +42,15 @@ pub struct Sweep {
 
 impl Sweep {
     pub fn new(scheme: &Scheme) -> Sweep {
+        let half = |id| i32::from(scheme.component(id).position[Axis::OUTER].is_half());
+        let distance = |target: ComponentId, read: &Read| {
+            let offset = read.offset[Axis::OUTER];
+            // The image of a read behind an upper mirror, by a value on its plane.
+            let image = offset + half(read.component) - half(target);
+            offset.abs().max(image)
+        };
         let updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
-        let reads = updates.flat_map(|update| update.reads().map(|r| r.offset[Axis::OUTER].abs()));
+        let reads = updates.flat_map(|u| u.reads().map(move |r| distance(u.target, r)));
         let cells = scheme.grid.cells;
         let plane = cells[Axis::MIDDLE] * cells[Axis::INNER];
         Sweep {

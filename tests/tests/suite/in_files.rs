@@ -3,12 +3,15 @@
 
 use std::path::Path;
 use torre_compiler::backend::interp::Interp;
+use torre_compiler::driver::load;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
+use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, add_random_zones, lengthen, random_scheme};
+use torre_grammar::source::Source;
 use torre_runtime::disk::{BLOCK, RowGhosts, StateFolder};
 use torre_runtime::host::memory::Memory;
 use torre_runtime::host::{Calculation, Progress};
@@ -17,6 +20,7 @@ use torre_runtime::program::{LoadedFiles, layerwise_kernels_for};
 use torre_runtime::run::{
     Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
 };
+use torre_runtime::world::FileWorld;
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, seeds};
 
 /// Opens a problem in the files of a folder, with the state that it has; `then` gets it, and whether there was one.
@@ -134,6 +138,36 @@ fn sweeps_over_files_have_the_bits_of_the_reference() {
         zoned += u64::from(!scheme.zones.is_empty());
     }
     assert!(tried > 20 && zoned > 3, "{zoned} of {tried}");
+}
+
+/// A value on the plane of an upper mirror that reads to one side alone reads images farther off than values.
+#[test]
+fn reads_to_one_side_find_their_images_behind_mirrors() {
+    for (side, distance) in [
+        ("pmc", "3/2"),
+        ("pmc", "5/2"),
+        ("pec", "5/2"),
+        ("zero", "7/2"),
+    ] {
+        let text = format!(
+            "scheme own {{\naxes x, y\nfield v : scalar on nodes\nfield w : scalar on [1/2, 0]\nstep {{\nallow W0301\n\
+             v += 0.1 * w[{distance}, 0]\nw += 0.1 * v[1/2, 0]\n}}\n}}\n\
+             problem p {{\nscheme own\ndomain 40 x 4\nboundary x: zero | {side}\ninit v = sin(x)\ninit w = cos(x)\nsteps 6\n}}"
+        );
+        let world = FileWorld::beside(Path::new("."));
+        let resolved = load(&world, &Source::new("own", &text), &Options::default());
+        let resolved = resolved.unwrap_or_else(|errors| panic!("{errors:?}"));
+        for slab in [1, 3] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let adjust = |plan: &mut SweepPlan| {
+                plan.steps = 4;
+                plan.sweep.slab = slab;
+            };
+            let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+            compare::<f32>(scheme, problem, folder.path(), 1, adjust)
+                .unwrap_or_else(|error| panic!("{side} {distance} {slab}: {error}"));
+        }
+    }
 }
 
 /// Waves of all steps have no room, so passes end earlier than their planes would let them; runs pause there, since
