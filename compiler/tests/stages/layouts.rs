@@ -147,9 +147,9 @@ fn sweeps_use_a_shared_cache_that_is_fast() {
         vector_rate_slowest: 4e9,
         vector_bytes: 64,
     };
-    assert_eq!(machine(117e9, 2).kept(), 8 << 20);
-    assert_eq!(machine(117e9, 8).kept(), 2 << 20);
+    assert_eq!(machine(117e9, 2).blocking().sweep, 8 << 20);
+    assert_eq!(machine(117e9, 8).blocking().sweep, 2 << 20);
     // A share that is smaller than half of the core's own cache.
-    assert_eq!(machine(117e9, 64).kept(), 1 << 19);
-    assert_eq!(machine(50e9, 2).kept(), 1 << 19);
+    assert_eq!(machine(117e9, 64).blocking().sweep, 1 << 19);
+    assert_eq!(machine(50e9, 2).blocking().sweep, 1 << 19);
 }
