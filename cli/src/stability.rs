@@ -9,7 +9,6 @@ use torre_compiler::analysis::{
     largest_step, limit_is_quick, places, stability, summary, trial,
 };
 use torre_compiler::driver::Variable;
-use torre_compiler::lattice::PerAxis;
 use torre_compiler::resolve::{Options, Program, Resolved};
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::Files;
@@ -193,7 +192,7 @@ impl<'a> Subject<'a> {
             .ok()?
             .list
             .iter()
-            .map(|p| p.at)
+            .map(|p| p.cell)
             .collect();
         if !limit_is_quick(scheme, cells.len()) {
             return None;
@@ -327,10 +326,18 @@ pub fn factor(rate: f64) -> String {
     }
 }
 
-/// `cell (1, 2, 3)`
-pub fn cell(scheme: &Scheme, at: PerAxis<i64>) -> String {
-    let indices: Vec<String> = scheme.grid.present().map(|a| at[a].to_string()).collect();
-    format!("cell ({})", indices.join(", "))
+/// `cell (1, 2, 3)`, `cell (9) with its upper face across x`
+pub fn cell(scheme: &Scheme, cell: Cell) -> String {
+    let grid = &scheme.grid;
+    let indices: Vec<String> = grid.present().map(|a| cell.at[a].to_string()).collect();
+    let upper = grid.present().filter(|a| cell.upper[*a]);
+    let upper: Vec<&str> = upper.map(|a| grid.axis_name(a)).collect();
+    let faces = match upper.len() {
+        0 => String::new(),
+        1 => format!(" with its upper face across {}", upper[0]),
+        _ => format!(" with its upper faces across {}", upper.join(", ")),
+    };
+    format!("cell ({}){faces}", indices.join(", "))
 }
 
 /// A number with `digits` significant digits, without zeros at the end.

@@ -16,6 +16,8 @@ const PACE: f64 = 3e5;
 const LIMIT: f64 = 1e5;
 /// The work on boxes of cells in which a step's vigour is looked for.
 const BOXES: f64 = 1.5e7;
+/// Values whose media take little work.
+const SMALL: usize = 24;
 /// Further work on a medium.
 const OVERHEAD: f64 = 60.0;
 
@@ -60,6 +62,11 @@ impl Cost {
     /// Whether the pace of waves takes no longer than a second.
     pub fn allows_pace(self, media: usize) -> bool {
         self.of(media) <= PACE
+    }
+
+    /// Whether a medium takes so little that some dozens of them may be compared for each place.
+    pub fn is_small(self) -> bool {
+        self.values <= SMALL
     }
 
     /// How many boxes of cells there may be in which a step's vigour is looked for, up to some number.

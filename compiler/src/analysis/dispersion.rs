@@ -6,10 +6,9 @@
 //! number.
 
 use super::order::{Order, order};
-use super::stability::Cell;
 use super::step::{Block, Step};
 use super::waves::{Branch, Branches, Medium, branches, long_waves, wave_numbers};
-use crate::analysis::places::setting;
+use crate::analysis::places::{Cell, setting};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;

@@ -6,7 +6,8 @@
 //! problems: R. Hettich and K. O. Kortanek, SIAM Review 35 (1993) 380-429, sec. 7). At last all waves are looked at
 //! below the edge.
 
-use super::stability::{Cell, Media};
+use super::places::Cell;
+use super::stability::Media;
 use super::zone::{Effort, Growth, Phase};
 use crate::scheme::Scheme;
 use crate::statics::Files;

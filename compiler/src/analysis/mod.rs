@@ -40,8 +40,8 @@ pub use limit::{Limit, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
 pub use order::Order;
 pub use pace::{Pace, pace};
-pub use places::{Place, Places, places};
-pub use stability::{Cell, Stability, of_places, stability};
+pub use places::{Cell, Place, Places, places};
+pub use stability::{Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
 pub use still::{before, still_part};
 pub use trial::{Trial, trial};
@@ -129,7 +129,7 @@ pub struct Sizes<'a> {
 pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analysis, NoStep> {
     let places = places(scheme, files, Patience::Long)?;
     let stability = of_places(scheme, files, &places, &Effort::THOROUGH)?;
-    let cells: Vec<Cell> = places.list.iter().map(|p| p.at).collect();
+    let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
     let (mut limit, mut safe_limit) = (None, None);
     if let Some(with_step) = sizes.with_step {
         limit = largest_step(sizes.start, with_step, files, &cells, Taken::Each);

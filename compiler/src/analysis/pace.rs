@@ -91,8 +91,13 @@ pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace>
         .map(|a| grid.spacing[a])
         .fold(f64::INFINITY, f64::min);
     let mut best: Option<Pace> = None;
-    for place in &places.list {
-        let step = Step::new(scheme, &setting(scheme, files, place.at)).ok()?;
+    // A cell and a face of another medium have no waves of their own.
+    let alone = places
+        .list
+        .iter()
+        .filter(|p| p.cell.upper == PerAxis::splat(false));
+    for place in alone {
+        let step = Step::new(scheme, &setting(scheme, files, place.cell)).ok()?;
         let blocks = step.blocks();
         let medium = Medium {
             step: &step,

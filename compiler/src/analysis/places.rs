@@ -25,10 +25,28 @@ const ZONES: usize = 64;
 /// Cells per axis of the blocks that the extremes of files are kept for.
 const BLOCK: i64 = 16;
 
+/// A cell with one face across each axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    pub at: PerAxis<i64>,
+    /// Whether the face is the upper one.
+    pub upper: PerAxis<bool>,
+}
+
+impl From<PerAxis<i64>> for Cell {
+    /// With its lower faces, which have the indices of the cell.
+    fn from(at: PerAxis<i64>) -> Self {
+        Self {
+            at,
+            upper: PerAxis::splat(false),
+        }
+    }
+}
+
 /// A place with the coefficients and the updates that act there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    pub at: PerAxis<i64>,
+    pub cell: Cell,
     pub setting: Setting,
 }
 
@@ -61,10 +79,18 @@ fn of_waves(scheme: &Scheme) -> Vec<bool> {
     used
 }
 
-/// The setting at a cell: coefficients at the cell's own index of each lattice, or 0 where no wave depends on them.
-pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting {
-    let near = |extent: Region| {
-        PerAxis::from_fn(|a| at[a].clamp(extent[a].lo, (extent[a].hi - 1).max(extent[a].lo)))
+/// The setting at a cell: coefficients at its middle and at its faces, or 0 where no wave depends on them.
+pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Setting {
+    let cell: Cell = cell.into();
+    let near = |position: Position, extent: Region| {
+        PerAxis::from_fn(|a| {
+            let is_above = cell.upper[a] && !position[a].is_half();
+            let Interval { lo, hi } = extent[a];
+            match cell.at[a] + i64::from(is_above) {
+                index if index >= hi && scheme.grid.is_periodic(a) => lo,
+                index => index.clamp(lo, (hi - 1).max(lo)),
+            }
+        })
     };
     let coefs: Vec<f64> = scheme
         .coefs
@@ -74,15 +100,16 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, at: PerAxis<i64>) -> Setting 
             if !used {
                 return 0.0;
             }
-            let at = near(scheme.grid.extent(coef.position));
+            let at = near(coef.position, scheme.grid.extent(coef.position));
             let value = coef_value(scheme, files, coef.position, &coef.value, at);
             scheme.precision.round(value)
         })
         .collect();
     let acts = |update: &Update| {
-        let live = scheme.grid.live(scheme.component(update.target).position);
+        let position = scheme.component(update.target).position;
+        let live = scheme.grid.live(position);
         let masked = update.mask.is_some_and(|m| coefs[m.index()] == 0.0);
-        update.region.contains(near(live)) && !masked
+        update.region.contains(near(position, live)) && !masked
     };
     let active = scheme
         .stages
@@ -109,9 +136,17 @@ pub fn places(scheme: &Scheme, files: &dyn Files, patience: Patience) -> Result<
     for zone in zones {
         let first = found.len();
         for at in search.extremes(zone) {
-            let setting = setting(scheme, files, at);
-            if !found.iter().any(|p| p.setting == setting) {
-                found.push(Place { at, setting });
+            let own = Place {
+                cell: at.into(),
+                setting: setting(scheme, files, at),
+            };
+            let beside = search
+                .most_vigorous_beside(&own)
+                .filter(|_| cost.is_small());
+            for place in std::iter::once(own).chain(beside) {
+                if !found.iter().any(|p| p.setting == place.setting) {
+                    found.push(place);
+                }
             }
         }
         combined.extend(extreme_settings(&found[first..]));
@@ -283,6 +318,43 @@ impl Search<'_> {
         best.0
     }
 
+    /// The faces of the cell and of the one below that make the most vigorous step with it, if these are not its own
+    /// lower ones: a coefficient on a face acts on both cells beside it.
+    fn most_vigorous_beside(&self, own: &Place) -> Option<Place> {
+        let mut cells = vec![own.cell];
+        for axis in self.scheme.grid.present() {
+            let more: Vec<Cell> = cells
+                .iter()
+                .flat_map(|cell| {
+                    let mut above = *cell;
+                    above.upper[axis] = true;
+                    let mut below = above;
+                    below.at[axis] -= 1;
+                    [above, below]
+                })
+                .filter(|cell| cell.at[axis] >= 0)
+                .collect();
+            cells.extend(more);
+        }
+        let vigour = |setting: &Setting| {
+            let step = Step::new(self.scheme, setting).ok()?;
+            Some(step.vigour())
+        };
+        let mut best: Option<(f64, Place)> = None;
+        for cell in cells {
+            let setting = setting(self.scheme, self.files, cell);
+            if setting == own.setting || setting.active != own.setting.active {
+                continue;
+            }
+            let found = vigour(&setting)?;
+            if best.as_ref().is_none_or(|(most, _)| found > *most) {
+                best = Some((found, Place { cell, setting }));
+            }
+        }
+        let (most, place) = best?;
+        (most > vigour(&own.setting)? + 1e-9).then_some(place)
+    }
+
     /// The axis along which, and the cells in which, the same updates act and the same choices are made as at a place,
     /// where these are fewer than twice the reach of reads.
     fn thinnest(&self, place: &Place) -> Option<(Axis, Interval)> {
@@ -293,15 +365,15 @@ impl Search<'_> {
             let enough = 2 * i64::from(reach[axis].into_iter().max().unwrap_or(0));
             let enough = enough.min(grid.cells[axis]);
             let like = |index: &i64| {
-                let mut at = place.at;
-                at[axis] = match grid.is_periodic(axis) {
+                let mut cell = place.cell;
+                cell.at[axis] = match grid.is_periodic(axis) {
                     true => index.rem_euclid(grid.cells[axis]),
                     false => *index,
                 };
-                let inside = (0..grid.cells[axis]).contains(&at[axis]);
-                inside && self.form(&setting(self.scheme, self.files, at)) == own
+                let inside = (0..grid.cells[axis]).contains(&cell.at[axis]);
+                inside && self.form(&setting(self.scheme, self.files, cell)) == own
             };
-            let here = place.at[axis];
+            let here = place.cell.at[axis];
             let above = (here + 1..here + enough).take_while(like).count() as i64;
             let below = (1..enough).map(|d| here - d).take_while(like).count() as i64;
             (above + below + 1 < enough)

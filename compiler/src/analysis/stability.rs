@@ -1,7 +1,7 @@
 //! Whether a scheme's step is stable.
 
 use super::cost::Patience;
-use super::places::{Place, Places, extreme_settings, places, setting};
+use super::places::{Cell, Place, Places, extreme_settings, places, setting};
 use super::step::{Block, NoStep, Step};
 use super::zone::{Effort, Growth, Phase, TOLERANCE, Waves};
 use crate::lattice::{Axis, Interval, PerAxis};
@@ -11,9 +11,6 @@ use std::collections::BTreeSet;
 
 /// ln of the growth per step above which a step does not resolve it.
 const RESOLVED: f64 = 0.2;
-
-/// A cell of the domain.
-pub type Cell = PerAxis<i64>;
 
 /// The growth of waves.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +68,7 @@ pub fn of_places(
     places: &Places,
     effort: &Effort,
 ) -> Result<Stability, NoStep> {
-    let cells: Vec<Cell> = places.list.iter().map(|p| p.at).collect();
+    let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
     let media = Media::new(scheme, files, &cells)?;
     // All waves are looked at where coefficients are most vigorous, the worst ones of these everywhere.
     let mut found = media.scan_first(effort);
@@ -82,7 +79,7 @@ pub fn of_places(
         .into_iter()
         .max_by(|a, b| a.1.rate.total_cmp(&b.1.rate));
     let (at, worst) = worst.unwrap_or((
-        PerAxis::splat(0),
+        PerAxis::splat(0).into(),
         Growth {
             phase: PerAxis::splat(0.0),
             rate: f64::NEG_INFINITY,
@@ -123,16 +120,16 @@ impl Media {
     pub fn combined(scheme: &Scheme, files: &dyn Files, cells: &[Cell]) -> Result<Self, NoStep> {
         let places: Vec<Place> = cells
             .iter()
-            .map(|&at| Place {
-                at,
-                setting: setting(scheme, files, at),
+            .map(|&cell| Place {
+                cell,
+                setting: setting(scheme, files, cell),
             })
             .collect();
         let mut list = Vec::new();
         for setting in extreme_settings(&places) {
             let step = Step::new(scheme, &setting)?;
             let blocks = step.blocks();
-            list.push((PerAxis::splat(0), step, blocks));
+            list.push((PerAxis::splat(0).into(), step, blocks));
         }
         Ok(Self { list })
     }

@@ -5,8 +5,7 @@
 //! values instead, with zeros beyond it.
 
 use super::linear;
-use super::places::setting;
-use super::stability::Cell;
+use super::places::{Cell, setting};
 use super::step::{Setting, is_aside};
 use crate::lattice::{Axis, Interval, PerAxis, Region, for_each_index};
 use crate::scheme::{Grid, Located, Scheme};
@@ -73,7 +72,7 @@ struct Values {
 }
 
 impl Values {
-    fn index(&self, at: Cell) -> Option<usize> {
+    fn index(&self, at: PerAxis<i64>) -> Option<usize> {
         self.region.contains(at).then(|| {
             let place = |n: i64, (a, i): (Axis, &Interval)| n * i.len() + at[a] - i.lo;
             self.region.iter().fold(0, place) as usize
@@ -83,12 +82,12 @@ impl Values {
 
 /// Steps a piece of the lattice around a cell with whose coefficients waves grow by `rate`. `None` where all of it has
 /// these coefficients.
-pub fn trial(scheme: &Scheme, files: &dyn Files, at: Cell, rate: f64) -> Option<Trial> {
+pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Option<Trial> {
     if rate <= 0.0 {
         return None;
     }
-    let piece = piece(&scheme.grid, at);
-    let own = setting(scheme, files, at);
+    let piece = piece(&scheme.grid, cell.at);
+    let own = setting(scheme, files, cell);
     let mut values: Vec<Values> = scheme
         .component_ids()
         .map(|id| {
@@ -154,7 +153,7 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, at: Cell, rate: f64) -> Option<
     })
 }
 
-fn piece(grid: &Grid, at: Cell) -> Region {
+fn piece(grid: &Grid, at: PerAxis<i64>) -> Region {
     let side = SIDES[grid.dimensions().clamp(1, SIDES.len()) - 1];
     Region::from_fn(|a| {
         let len = side.min(grid.cells[a]);

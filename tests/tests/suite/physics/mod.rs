@@ -16,6 +16,7 @@ mod library;
 mod media;
 mod radiation;
 mod stability;
+mod summary;
 mod surface;
 mod tiny;
 mod waves;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::f64::consts::{PI, TAU};
 use std::path::Path;
 use torre_compiler::analysis::{
-    Analysis, Kind, Lattice, Limit, NoStep, Operation, Order, Reference, Sizes, Summary, analyze,
-    summary,
+    Analysis, Kind, Lattice, Limit, NoStep, Operation, Order, Reference, Sizes, analyze,
 };
-use torre_compiler::driver::{Variable, load};
+use torre_compiler::driver::Variable;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::Precision;
 use torre_grammar::source::Source;
@@ -498,95 +497,4 @@ fn of_nonlinear_schemes_it_says_why_not() {
     let kerr = std::fs::read_to_string(examples.join("14-kerr.torre")).unwrap();
     let linear = found(&kerr.replace("0.05 else 0", "0 else 0"));
     expect_limit("kerr", linear.limit, 6.0 / 7.0);
-}
-
-/// What a run is told of the only problem of a text.
-fn short(text: &str) -> Result<Summary, NoStep> {
-    let world = FileWorld::beside(Path::new(""));
-    let options = Options {
-        precision: Precision::F64,
-        ..Options::default()
-    };
-    let resolved = load(&world, &Source::new("test", text), &options)
-        .unwrap_or_else(|d| panic!("{}", d.0.first().map_or("", |d| &d.message)));
-    let files = LoadedFiles::load(&world, &resolved.scheme).unwrap_or_else(|e| panic!("{e}"));
-    summary(&resolved.scheme, resolved.without_phases.as_ref(), &files)
-}
-
-/// Fields in a row, each of which is advanced by the one `by` places further.
-fn fields(number: usize, by: usize) -> String {
-    let declared: Vec<String> = (0..number)
-        .map(|i| format!("field u{i} : scalar on nodes"))
-        .collect();
-    let step: Vec<String> = (0..number)
-        .map(|i| format!("u{i} += dt * d2(u{}, x)", (i + by) % number))
-        .collect();
-    let params = format!("param h = 1\n  param dt = 0.1\n  {}", declared.join("\n  "));
-    own(1, &params, &step.join("\n    "))
-}
-
-#[test]
-fn runs_do_not_wait_for_the_analysis_of_large_matrices() {
-    match short(&fields(120, 1)) {
-        Err(NoStep::TooSlow { values: 120 }) => {}
-        other => panic!("{other:?}"),
-    }
-    // Values that do not depend on each other are soon looked at.
-    let apart = short(&fields(120, 0)).expect("small matrices");
-    assert!(apart.stability.is_stable());
-    let few = short(&fields(12, 1)).expect("a small matrix");
-    assert!(!few.stability.is_stable());
-}
-
-/// Losses, phases at the sides, and steps that are much too long change nothing about how fast fronts are.
-#[test]
-fn courant_numbers_are_those_of_fronts() {
-    let lossy = |loss: f64| {
-        format!(
-            "use std::maxwell::maxwell_1d
-             problem p {{
-               scheme maxwell_1d {{ h = 1, dt = 0.7 }}
-               domain 50
-               boundary x: periodic
-               coef sigma = {loss}
-               steps 1
-             }}"
-        )
-    };
-    let shifted = |phase: f64| {
-        format!(
-            "use std::maxwell::maxwell_tm
-             problem p {{
-               scheme maxwell_tm {{ h = 0.5, dt = 0.25 }}
-               domain 20 x 9
-               boundary x: periodic, y: bloch({phase})
-               steps 1
-             }}"
-        )
-    };
-    let long = |dt: f64| {
-        format!(
-            "use std::acoustics::acoustics_1d
-             problem p {{
-               scheme acoustics_1d {{ h = 1, dt = {dt} }}
-               domain 60
-               boundary x: periodic
-               coef kappa = if x < 40 then 1 else 0.01
-               steps 1
-             }}"
-        )
-    };
-    let cases = [0.01, 0.02, 0.1, 0.2].map(|loss| (lossy(loss), 0.7));
-    let cases = cases
-        .into_iter()
-        .chain([0.001, 0.03, 0.7, 2.0].map(|k| (shifted(k), 0.5)));
-    let cases = cases.chain([0.5, 3.0, 5.0, 8.0].map(|dt| (long(dt), dt)));
-    for (text, expected) in cases {
-        let pace = short(&text).expect("a linear scheme").pace.expect("waves");
-        let error = (pace.number / expected - 1.0).abs();
-        assert!(
-            pace.moves && error < 2e-3,
-            "{pace:?}, expected {expected}: {text}"
-        );
-    }
 }
