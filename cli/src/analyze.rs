@@ -361,7 +361,7 @@ impl Page<'_> {
             "stable": found.stability.is_stable(),
             "stable_with_all_extremes": found.stability.is_stable_in_any_case(),
             "worst_wave": wave(&found.stability.worst),
-            "at_cell": present().map(|a| found.stability.at[a]).collect::<Vec<i64>>(),
+            "at_cell": present().map(|a| found.stability.at.at[a]).collect::<Vec<i64>>(),
             "sets_of_coefficients": found.stability.settings,
             "with_all_coefficients": found.trial.map(|t| json!({
                 "cells": t.cells,

@@ -69,6 +69,8 @@ struct Queued {
     /// Each with the number of its device. The devices' own ones are the first.
     queues: Vec<(usize, VecDeque<Work>)>,
     signals: u64,
+    /// Signals that were not forgotten.
+    known: BTreeSet<u64>,
     arrived: BTreeSet<u64>,
     /// When marks were met.
     marks: BTreeMap<u64, Instant>,
@@ -172,6 +174,19 @@ impl Interpreted {
     /// How often queues took turns.
     pub fn changes(&self) -> u64 {
         self.machine().queued.changes
+    }
+
+    /// Signals that were not forgotten.
+    pub fn signals(&self) -> usize {
+        self.machine().queued.known.len()
+    }
+
+    /// Refuses a signal that was forgotten.
+    fn expect(&self, signal: Signal) -> Result<(), DeviceError> {
+        match self.machine().queued.known.contains(&signal.0) {
+            true => Ok(()),
+            false => Err(failed("waiting", "the signal was forgotten")),
+        }
     }
 
     /// Kernels that were started.
@@ -395,8 +410,9 @@ impl State {
 
 impl Machine {
     fn new(devices: Vec<State>) -> Machine {
+        let own = (0..devices.len()).map(|n| (n, VecDeque::new()));
         let queued = Queued {
-            queues: (0..devices.len()).map(|n| (n, VecDeque::new())).collect(),
+            queues: own.collect(),
             ..Queued::default()
         };
         Machine { devices, queued }

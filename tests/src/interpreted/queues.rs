@@ -79,6 +79,7 @@ impl Queues for Interpreted {
         let number = {
             let queued = &mut self.machine().queued;
             queued.signals += 1;
+            queued.known.insert(queued.signals);
             queued.signals
         };
         self.ask(queue, Work::Signal(number))?;
@@ -86,15 +87,19 @@ impl Queues for Interpreted {
     }
 
     fn follow(&self, queue: WorkQueue, signal: Signal) -> Result<(), DeviceError> {
+        self.expect(signal)?;
         self.ask(queue, Work::Follow(signal.0))
     }
 
     fn arrive(&self, signal: Signal) -> Result<(), DeviceError> {
+        self.expect(signal)?;
         self.machine()
             .work_until(signal.0, |queued| queued.arrived.contains(&signal.0))
     }
 
-    fn forget(&self, _: Signal) {}
+    fn forget(&self, signal: Signal) {
+        self.machine().queued.known.remove(&signal.0);
+    }
 
     fn mark_in(&self, queue: WorkQueue) -> Result<Mark, DeviceError> {
         let number = {

@@ -244,6 +244,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             let done = done.and_then(|()| self.flush());
             // Copies use slots until they are over, also after a failure.
             let ended = self.end_passes(progress);
+            reading.settle(first);
             let done = done.and(ended);
             for stream in [&reading, &writing] {
                 match &done {

@@ -235,6 +235,15 @@ impl Stream {
         shared.ended = false;
     }
 
+    /// Forgets the copies from slots that no thread has taken since; all of them are over.
+    pub fn settle(&self, device: &dyn Queues) {
+        for stage in &mut self.shared().stages {
+            if let Stage::Free(signal) = stage {
+                signal.take().into_iter().for_each(|s| device.forget(s));
+            }
+        }
+    }
+
     /// Says that no more pieces come: threads end with the full ones, or at once after a failure.
     pub fn end(&self) {
         self.shared().ended = true;

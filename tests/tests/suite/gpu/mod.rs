@@ -2,8 +2,8 @@
 //! there, too.
 
 mod around;
-mod blow_ups;
 mod downwards;
+mod early_ends;
 mod examples;
 mod gaps;
 mod l2_partitions;

@@ -578,6 +578,7 @@ fn windows_over_files_go_on_where_they_ended() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     run(&device, folder.path()).expect("the bits of the reference");
+    assert_eq!(device.signals(), 0);
     let launches = device.launches();
     let own = identity::<f32>(&scheme, &problem);
     let mut steps = std::collections::BTreeSet::new();
