@@ -26,7 +26,7 @@ pub struct Problem {
 #[derive(Clone, Debug)]
 pub struct Init {
     pub component: ComponentId,
-    /// Steps before the start. An expression without an entry for an earlier step is evaluated as many steps earlier.
+    /// The version, 0 the newest one at the start. Versions without an entry start as [`crate::statics::start_of`] says.
     pub age: u8,
     pub value: StaticValue,
 }

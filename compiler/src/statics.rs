@@ -117,7 +117,8 @@ pub struct Start<'a> {
 }
 
 /// The start of a version of a component, 0 the newest; `None`: zeros. A component that advances several times in a
-/// step has as many versions of each step: those between two steps start as the earlier one.
+/// step has as many versions of each step: those between two steps start as the earlier one, unless they have a start
+/// of their own.
 pub fn start_of<'a>(
     scheme: &Scheme,
     problem: &'a Problem,
@@ -125,17 +126,16 @@ pub fn start_of<'a>(
     version: u8,
 ) -> Option<Start<'a>> {
     let per_step = scheme.updates_per_step(component).max(1);
-    let steps = u32::from(version).div_ceil(per_step);
+    let version = u32::from(version);
+    let steps = version.div_ceil(per_step);
     let find = |age: u32| {
-        let own = problem
-            .init
-            .iter()
-            .rev()
-            .filter(|i| i.component == component);
-        own.into_iter().find(|i| u32::from(i.age) == age)
+        let all = problem.init.iter().rev();
+        let mut own = all.filter(|i| i.component == component);
+        own.find(|i| u32::from(i.age) == age)
     };
+    let own = find(version).or_else(|| find(steps * per_step));
     Some(Start {
-        init: find(steps).or_else(|| find(0))?,
+        init: own.or_else(|| find(0))?,
         time: physical_time(scheme, component, -i64::from(steps)),
     })
 }

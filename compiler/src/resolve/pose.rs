@@ -12,7 +12,7 @@ use super::space::Space;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table};
 use super::{Options, Resolved};
-use crate::problem::Problem;
+use crate::problem::{Init, Problem};
 use crate::scheme::Scheme;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -36,6 +36,17 @@ pub struct Posed {
 struct Chosen {
     item: ItemId,
     params: Vec<GivenParam>,
+}
+
+/// Start values whose ages count steps, with ages that count versions.
+fn versions(scheme: &Scheme, mut init: Vec<Init>) -> Vec<Init> {
+    for of in &mut init {
+        let per_step = scheme
+            .updates_per_step(of.component)
+            .clamp(1, u8::MAX.into());
+        of.age = of.age.saturating_mul(per_step as u8);
+    }
+    init
 }
 
 impl Resolver<'_> {
@@ -235,7 +246,7 @@ impl Resolver<'_> {
         let problem = Problem {
             name: problem.name.node.clone(),
             steps,
-            init: std::mem::take(&mut results.init),
+            init: versions(&scheme, std::mem::take(&mut results.init)),
             incidents: std::mem::take(&mut results.incoming.list),
             sources: std::mem::take(&mut results.sources),
             probes: std::mem::take(&mut results.probes),
