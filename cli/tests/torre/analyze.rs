@@ -559,3 +559,26 @@ problem p { scheme maxwell_tm; domain 30 x 30; boundary x: cpml(5), y: pec; step
     let note = "states in layers along x and their effects there are not part of this answer";
     assert!(printed.contains(note), "{printed}");
 }
+
+/// Many values of a cell that depend on each other: a run says that it does not wait.
+#[test]
+fn large_matrices_are_left_to_the_analysis() {
+    let fields: Vec<String> = (0..60)
+        .map(|i| format!("  field u{i} : scalar on nodes"))
+        .collect();
+    let step: Vec<String> = (0..60)
+        .map(|i| format!("    u{i} += 0.1 * d2(u{}, x)", (i + 1) % 60))
+        .collect();
+    let (_folder, path) = written(&format!(
+        "scheme s {{\n  axes x\n{}\n  step {{\n    allow W0301\n{}\n  }}\n}}\n\
+         problem p {{\n  scheme s\n  domain 16\n  boundary x: periodic\n  steps 1\n}}\n",
+        fields.join("\n"),
+        step.join("\n")
+    ));
+    let out = run("check {0}", &[Path::new(&path)]);
+    let text = unwrapped(&String::from_utf8_lossy(&out.stderr));
+    let expected = "stability is not known: 60 values of a cell of `s` depend on each other, which takes long: \
+                    `torre analyze` looks at it";
+    assert!(text.contains(expected), "{text}");
+    assert!(out.status.success());
+}
