@@ -3,6 +3,7 @@
 use super::graph::{Graph, Node, NodeId};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Interval, Position, Region};
+use std::collections::BTreeSet;
 
 /// Where a condition holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +65,23 @@ pub fn confine(
         confined.region[Axis::INNER] = Interval::new(lo, lo);
     }
     confined
+}
+
+/// The conditions that all have to hold for a condition to hold.
+pub fn conjuncts(graph: &mut Graph, condition: Option<NodeId>) -> Vec<NodeId> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<NodeId> = condition.into_iter().collect();
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        match both(graph, id) {
+            Some((a, b)) => open.extend([b, a]),
+            None => found.push(id),
+        }
+    }
+    found
 }
 
 /// The two conditions that have to hold for this one: the conditions of `a and b`, and of `not (a or b)` their

@@ -120,6 +120,66 @@ fn fails(graph: &mut Graph, condition: NodeId, position: Position, region: Regio
     holds == Some(false)
 }
 
+/// Whether some conditions hold wherever others do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Implied {
+    Yes,
+    No,
+    /// Bounds do not tell, or not within the work that is left.
+    Unknown,
+}
+
+/// The claim that all of `wanted` hold at every place of a region where all of `given` do.
+pub struct Claim<'a> {
+    pub given: &'a [NodeId],
+    pub wanted: &'a [NodeId],
+    pub position: Position,
+    pub region: Region,
+}
+
+/// Whether a claim is true. `work` is the number of values that may still be bounded.
+pub fn implied(graph: &Graph, claim: &Claim<'_>, work: &mut usize) -> Implied {
+    let mut open = vec![claim.region];
+    let mut answer = Implied::Yes;
+    while let Some(region) = open.pop() {
+        if region.is_empty() || claim.wanted.is_empty() {
+            continue;
+        }
+        let mut bounds = Bounds {
+            graph,
+            position: claim.position,
+            region,
+            known: HashMap::new(),
+        };
+        let (given, wanted) = (bounds.all(claim.given), bounds.all(claim.wanted));
+        let spent = bounds.known.len().max(1);
+        if given == Some(false) || wanted == Some(true) {
+            continue;
+        }
+        if given == Some(true) && wanted == Some(false) {
+            return Implied::No;
+        }
+        if spent >= *work {
+            return Implied::Unknown;
+        }
+        *work -= spent;
+        let length = |axis: &Axis| region[*axis].hi - region[*axis].lo;
+        match Axis::ALL.into_iter().max_by_key(length) {
+            Some(axis) if length(&axis) > 1 => {
+                let Interval { lo, hi } = region[axis];
+                let middle = lo + (hi - lo) / 2;
+                for half in [Interval::new(middle, hi), Interval::new(lo, middle)] {
+                    let mut part = region;
+                    part[axis] = half;
+                    open.push(part);
+                }
+            }
+            _ => answer = Implied::Unknown,
+        }
+    }
+    answer
+}
+
 struct Bounds<'g> {
     graph: &'g Graph,
     position: Position,
@@ -128,6 +188,19 @@ struct Bounds<'g> {
 }
 
 impl Bounds<'_> {
+    /// Whether all of some conditions hold.
+    fn all(&mut self, conditions: &[NodeId]) -> Option<bool> {
+        let mut all = Some(true);
+        for &condition in conditions {
+            match self.range(condition).holds() {
+                Some(true) => {}
+                Some(false) => return Some(false),
+                None => all = None,
+            }
+        }
+        all
+    }
+
     /// Static nodes are not deep, so recursion is bounded.
     fn range(&mut self, id: NodeId) -> Range {
         if let Some(known) = self.known.get(&id) {

@@ -1,17 +1,18 @@
 //! The inputs of a calculation from a problem: initial values and sources.
 
 use super::codes;
-use super::confine::confine;
-use super::enclose::enclose;
+use super::confine::{confine, conjuncts};
+use super::enclose::{Claim, Implied, enclose, implied};
 use super::files_read::Site;
+use super::graph::NodeId;
 use super::order::{Statement, Targeted};
 use super::record::Recorded;
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
-use super::results::Results;
+use super::results::{Results, SourceText};
 use super::value::{Scope, Typed};
 use crate::host::{HostExpr, HostUnary};
-use crate::lattice::Position;
+use crate::lattice::{Position, Region};
 use crate::problem::{Init, Source, StaticValue};
 use crate::scheme::{ComponentId, Grid, Scheme, StageId};
 use torre_grammar::ast::{self, Expr, Level, ProblemStmt, Target, UpdateOp};
@@ -19,6 +20,8 @@ use torre_grammar::diag::Diagnostic;
 
 /// Results of one problem.
 const RESULTS: usize = 10_000;
+/// The values that are bounded to find out whether updates act at all places of the sources of a problem.
+const COVERING: usize = 4_000_000;
 
 /// A source as the problem states it.
 struct Stated<'a> {
@@ -26,6 +29,14 @@ struct Stated<'a> {
     place: &'a ast::Place,
     op: UpdateOp,
     value: &'a Expr,
+}
+
+/// Where an update acts.
+struct Acts {
+    /// A box around its places.
+    region: Region,
+    /// The condition of its statement, if it has one.
+    condition: Option<NodeId>,
 }
 
 impl Resolver<'_> {
@@ -251,9 +262,10 @@ impl Resolver<'_> {
             let live = grid.live(facts.position);
             let asked = self.place_box(scope, source.place, extent, &facts)?;
             let mut region = asked.intersect(live);
-            let mut rest = None;
+            let (mut rest, mut whole) = (None, None);
             if let Some(condition) = &condition {
                 let node = self.at_position(condition, &facts.name, facts.position)?;
+                whole = Some(node);
                 let confined = confine(&mut self.graph, Some(node), facts.position, region);
                 region = confined.region;
                 if let Some(node) = confined.rest {
@@ -303,7 +315,10 @@ impl Resolver<'_> {
             if source.op == UpdateOp::Sub {
                 profile = HostExpr::unary(HostUnary::Neg, profile);
             }
-            results.source_places.push(place.clone());
+            results.source_texts.push(SourceText {
+                place: place.clone(),
+                condition: whole,
+            });
             results.sources.push(Source {
                 component,
                 stage: StageId(stage as u32),
@@ -318,20 +333,33 @@ impl Resolver<'_> {
     }
 
     /// Attaches each source to the last stage that updates all values that it adds to.
-    pub fn attach_sources(&mut self, scheme: &Scheme, results: &mut Results) -> Outcome<()> {
+    pub fn attach_sources(
+        &mut self,
+        scheme: &Scheme,
+        statements: &[Statement],
+        results: &mut Results,
+    ) -> Outcome<()> {
         let mut failed = false;
-        for (source, place) in results.sources.iter_mut().zip(&results.source_places) {
-            let covers = |stage: &StageId| {
+        let mut work = COVERING;
+        for (source, text) in results.sources.iter_mut().zip(&results.source_texts) {
+            let mut found = None;
+            let target = self.frame.real_part(source.component);
+            for stage in scheme.stage_ids() {
                 let updates = &scheme.stages[stage.index()].updates;
-                updates.iter().any(|u| {
-                    u.target == source.component
-                        && u.region.intersect(source.region) == source.region
-                })
-            };
-            match scheme.stage_ids().filter(covers).last() {
-                Some(stage) => source.stage = stage,
+                let update = updates.iter().find(|u| u.target == source.component);
+                let Some(update) = update else { continue };
+                let acts = Acts {
+                    region: update.region,
+                    condition: statements[stage.index()].condition_of(target),
+                };
+                let region = self.covered(source, text, &acts, &mut work);
+                found = region.map(|region| (stage, region)).or(found);
+            }
+            match found {
+                Some((stage, region)) => (source.stage, source.region) = (stage, region),
                 None => {
                     let name = &scheme.component(source.component).name;
+                    let place = &text.place;
                     let d = Diagnostic::error(
                         codes::OUTSIDE_UPDATE,
                         format!("no update of `{name}` covers all places of this source"),
@@ -343,6 +371,32 @@ impl Resolver<'_> {
             }
         }
         if failed { Err(Reported) } else { Ok(()) }
+    }
+
+    /// The box around the places of a source if an update acts at all of them. Where conditions are too long to be
+    /// decided for each place, or read files, the box of the update has to cover that of the source.
+    fn covered(
+        &mut self,
+        source: &Source,
+        text: &SourceText,
+        acts: &Acts,
+        work: &mut usize,
+    ) -> Option<Region> {
+        let common = source.region.intersect(acts.region);
+        let given = conjuncts(&mut self.graph, text.condition);
+        let mut wanted = conjuncts(&mut self.graph, acts.condition);
+        wanted.retain(|node| !given.contains(node));
+        let claim = Claim {
+            given: &given,
+            wanted: &wanted,
+            position: self.frame.components[source.component.index()].position,
+            region: source.region,
+        };
+        match implied(&self.graph, &claim, work) {
+            Implied::Yes if !common.is_empty() => Some(common),
+            Implied::No => None,
+            _ => (common == source.region).then_some(common),
+        }
     }
 
     fn every(&mut self, scope: &Scope, every: Option<&Expr>) -> Outcome<u64> {

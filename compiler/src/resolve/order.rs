@@ -56,6 +56,12 @@ impl Statement {
         self.updates.iter().map(|u| u.target)
     }
 
+    /// The condition under which it advances a component.
+    pub fn condition_of(&self, component: ComponentId) -> Option<NodeId> {
+        let advance = self.updates.iter().find(|u| u.target == component)?;
+        advance.condition.map(|condition| condition.node)
+    }
+
     pub fn advances(&self, component: ComponentId) -> bool {
         self.targets().any(|t| t == component)
     }

@@ -227,7 +227,8 @@ impl Resolver<'_> {
             (Ok(()), Ok(list)) => self.assemble(list, options.precision),
             _ => Err(Reported),
         };
-        let results = self.results(&scope, problem, statements.as_deref().unwrap_or(&[]));
+        let statements = statements.unwrap_or_default();
+        let results = self.results(&scope, problem, &statements);
         self.warn_of_sizes(&text);
         let steps = self.steps(&scope, problem, &settings);
         declared?;
@@ -240,7 +241,7 @@ impl Resolver<'_> {
         revised?;
         let (mut scheme, mut results, steps) = (scheme?, results?, steps?);
         self.warn_of_unused_regions(&scope, problem);
-        self.attach_sources(&scheme, &mut results)?;
+        self.attach_sources(&scheme, &statements, &mut results)?;
         scheme.files = self.graph.files.clone();
         self.check_memory(&scheme, &scope.place(problem.name.span), options)?;
         let problem = Problem {

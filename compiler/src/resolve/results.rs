@@ -1,5 +1,6 @@
 //! Results of a problem while they are gathered.
 
+use super::graph::NodeId;
 use super::report::Place;
 use crate::problem::{Incident, Init, Output, Probe, Series, Source, StateProbe, StaticOutput};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +11,8 @@ pub struct Results {
     pub init: Vec<Init>,
     pub incoming: Incoming,
     pub sources: Vec<Source>,
-    /// Where each source is written.
-    pub source_places: Vec<Place>,
+    /// What the text says of each source.
+    pub source_texts: Vec<SourceText>,
     pub probes: Vec<Probe>,
     pub state_probes: Vec<StateProbe>,
     pub outputs: Vec<Output>,
@@ -21,6 +22,14 @@ pub struct Results {
     pub series_names: BTreeSet<String>,
     /// How often an output's name was wanted.
     pub output_names: BTreeMap<String, u64>,
+}
+
+/// What the text says of a source.
+pub struct SourceText {
+    /// Where it is written.
+    pub(super) place: Place,
+    /// The whole of its condition, if it has one.
+    pub(super) condition: Option<NodeId>,
 }
 
 /// Incident fields while they are gathered.

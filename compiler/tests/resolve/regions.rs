@@ -291,3 +291,51 @@ problem p {{ scheme s; domain 20 x 20; steps 1 }}"
         "not told by single coordinates"
     );
 }
+
+/// Where a `where` becomes a choice between values, and in the box around it, places are the same.
+#[test]
+fn sources_lie_where_their_update_acts() {
+    let scheme = |condition: &str, levels: &str| {
+        format!(
+            "scheme s {{ axes x, y; field u : scalar on nodes
+  step {{ allow W0301
+    where {condition} {{ u += 0.1*{levels} }} }} }}
+problem p {{ scheme s; domain 32 x 32; steps 3
+  region disc = (x - 16)^2 + (y - 16)^2 < 6.25
+"
+        )
+    };
+    let disc = "(x - 16)^2 + (y - 16)^2 < 6.25";
+    for levels in ["u", "(d2(u, x) + d2(u, y))"] {
+        for (condition, source) in [
+            ("x > 10", "at (3, 3)"),
+            ("x > 10", "in x = 8..12"),
+            (disc, "at (14, 14)"),
+            (disc, "at (3, 3)"),
+            (disc, "where x < 16"),
+        ] {
+            let shown = refused(&format!(
+                "{}source u {source} += 1 }}",
+                scheme(condition, levels)
+            ));
+            assert!(shown.contains("E0514"), "{condition}, {source}: {shown}");
+        }
+        for (condition, source, places) in [
+            ("x > 10", "at (13, 3)", 1),
+            ("x > 10", "where x > 11 and y < 2", 40),
+            (disc, "at (14, 15)", 1),
+            (disc, "in disc", 21),
+            (disc, "where (x - 16)^2 + (y - 16)^2 < 4", 9),
+        ] {
+            let r = double(&format!(
+                "{}source u {source} += 1 }}",
+                scheme(condition, levels)
+            ));
+            let mut found = 0;
+            for_each_index(r.problem.sources[0].region, |i| {
+                found += usize::from(source_acts(&r.scheme, &NoFiles, &r.problem.sources[0], i));
+            });
+            assert_eq!(found, places, "{condition}, {source}");
+        }
+    }
+}
