@@ -2,7 +2,7 @@
 //! object, and gives access to values. It computes the same as `torre run`, with the same bits.
 
 use super::expr::{Expressions, number, triple};
-use super::names::comment;
+use super::names::{comment, refuse_clashes};
 use super::{arithmetic, calls, tables};
 use crate::report::domain;
 use std::fmt::{Result, Write};
@@ -91,6 +91,16 @@ impl Header<'_> {
             self.components[0],
         )?;
         writeln!(out, "#ifndef {guard}\n#define {guard}\n")?;
+        let kernels = self.set.kernels.iter().map(ToString::to_string);
+        let sources = (0..self.problem.sources.len()).map(|n| format!("source{n}"));
+        let tables = (0..self.tables.len()).map(|n| format!("table{n}"));
+        let names = self.components.iter().cloned().chain(kernels);
+        refuse_clashes(
+            p,
+            &self.problem.name,
+            names.chain(sources).chain(tables),
+            out,
+        )?;
         writeln!(
             out,
             "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n"

@@ -1,6 +1,7 @@
 //! Names of a program in C, where they are not free: names of components could collide with each other and with
 //! definitions of a header, and any name could end a comment.
 
+use std::fmt::{Result, Write};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::scheme::Scheme;
 
@@ -68,4 +69,31 @@ fn is_numbered(name: &str) -> bool {
 /// Text that cannot end a comment.
 pub fn comment(text: &str) -> String {
     text.replace("*/", "* /").replace('\n', " ")
+}
+
+/// Stops a compiler where the header of another problem has a name of this one: with components and functions of their
+/// own, both `p` and `p_run` have `torre_p_run`. `more` are the names of components, kernels, sources and tables.
+pub fn refuse_clashes(
+    prefix: &str,
+    problem: &str,
+    more: impl IntoIterator<Item = String>,
+    out: &mut String,
+) -> Result {
+    let mut macros = vec![format!("TORRE_NAME_{prefix}")];
+    let defined = TAKEN.map(str::to_owned).into_iter().chain(more);
+    macros.extend(defined.map(|name| format!("TORRE_NAME_{prefix}_{name}")));
+    let tests: Vec<String> = macros.iter().map(|m| format!("defined {m}")).collect();
+    writeln!(
+        out,
+        "/* The names of this header: one that has some of them, too, is refused. */\n#if {}",
+        tests.join(" || \\\n  ")
+    )?;
+    writeln!(
+        out,
+        "#error \"names of problem {problem} are those of another one: call one of them otherwise\"\n#endif"
+    )?;
+    for name in macros {
+        writeln!(out, "#define {name}")?;
+    }
+    writeln!(out)
 }

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-fn has_cc() -> bool {
+pub fn has_cc() -> bool {
     let found = Command::new("cc").arg("--version").output().is_ok();
     if !found {
         println!("skipped: no C compiler");

@@ -4,6 +4,7 @@ mod analyze;
 mod bench;
 mod blow_up;
 mod book;
+mod built;
 mod checkpoint;
 mod cone;
 mod defects;

@@ -1,0 +1,73 @@
+//! What C programs can do with headers, and what they cannot.
+
+use crate::header::has_cc;
+use crate::support::*;
+use std::path::Path;
+use std::process::Command;
+
+/// Compiles a C program in a folder; what the compiler says, and whether it succeeded.
+fn compiled(folder: &Path, text: &str, objects: &[&str]) -> (String, bool) {
+    let main = folder.join("main.c");
+    std::fs::write(&main, text).unwrap();
+    let output = Command::new("cc")
+        .current_dir(folder)
+        .args([
+            "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.c",
+        ])
+        .args(objects)
+        .arg("-lm")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    (error, output.status.success())
+}
+
+const CHAINS: &str = "
+scheme s {
+  axes x, y
+  param dt = 0.25
+  field p : scalar on nodes
+  field v : { x on [1/2, 0] } at 1/2
+  step {
+    v.x -= dt * d(p, x)
+    p -= dt * d(v.x, x)
+  }
+}
+problem a { scheme s; domain 8 x 8; boundary all: pec; steps 3 }
+problem a_run { scheme s; domain 8 x 8; boundary all: pec; steps 3 }
+problem a_p { scheme s; domain 8 x 8; boundary all: pec; steps 3 }
+problem a_other { scheme s; domain 8 x 8; boundary all: pec; steps 3 }
+";
+
+/// `torre_a_run` is a function of one problem and a type of another one.
+#[test]
+fn headers_with_names_in_common_are_refused_in_words() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("chains.torre");
+    std::fs::write(&source, CHAINS).unwrap();
+    for problem in ["a", "a_run", "a_p", "a_other"] {
+        let build = format!("build {{0}} --problem {problem} --quiet -o {{1}}");
+        succeed(&build, &[&source, folder.path()]);
+    }
+    let both = |first: &str, second: &str| {
+        let text = format!(
+            "#include \"{first}.h\"\n#include \"{second}.h\"\n#include \"{first}.h\"\nint main(void) {{ return 0; }}\n"
+        );
+        let objects = [format!("{first}.o"), format!("{second}.o")];
+        compiled(folder.path(), &text, &[&objects[0], &objects[1]])
+    };
+    for other in ["a_run", "a_p"] {
+        for (first, second) in [("a", other), (other, "a")] {
+            let (error, success) = both(first, second);
+            let names = format!("names of problem {second} are those of another one");
+            assert!(!success && error.contains(&names), "{error}");
+        }
+    }
+    for (first, second) in [("a", "a_other"), ("a_run", "a_p")] {
+        let (error, success) = both(first, second);
+        assert!(success, "{error}");
+    }
+}
