@@ -310,11 +310,18 @@ impl Header<'_> {
         )?;
         write!(
             out,
-            "/* Sets the newest value of a component at a cell index within its extent, and its ghosts. */\n\
+            "/* Sets the newest value of a component at a cell index within its extent, and its ghosts. A value that the \
+             boundary\n\
+             \x20  holds at 0 stays 0. */\n\
              static inline void {p}_set({p} *self, int component, int64_t x, int64_t y, int64_t z, {p}_real value) {{\n\
+             \x20 static const int64_t first[{count}][3] = {{{first}}};\n\
+             \x20 const int64_t *live = first[component];\n\
+             \x20 if (x < live[0] || y < live[1] || z < live[2]) value = 0;\n\
              \x20 {p}_row(self, {p}_newest(self, component), x, y)[z] = value;\n\
              \x20 {p}_ghosts(self, component, {p}_newest(self, component), x, x + 1, y, y + 1, z, z + 1);\n\
-             }}\n\n"
+             }}\n\n",
+            count = scheme.components.len(),
+            first = per_component(&|id| triple(scheme.grid.live(position(id)).map(|i| i.lo))),
         )
     }
 

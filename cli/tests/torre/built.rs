@@ -71,3 +71,35 @@ fn headers_with_names_in_common_are_refused_in_words() {
         assert!(success, "{error}");
     }
 }
+
+#[test]
+fn values_that_the_boundary_holds_at_0_are_not_set() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("chains.torre");
+    std::fs::write(&source, CHAINS).unwrap();
+    succeed(
+        "build {0} --problem a --quiet -o {1}",
+        &[&source, folder.path()],
+    );
+    let text = "#include \"a.h\"
+int main(void) {
+  torre_a run;
+  if (torre_a_init(&run)) return 1;
+  torre_a_set(&run, torre_a_p, 0, 0, 3, 100);
+  torre_a_set(&run, torre_a_p, 3, 0, 0, 100);
+  torre_a_set(&run, torre_a_p, 4, 0, 4, 100);
+  if (torre_a_get(&run, torre_a_p, 0, 0, 3) != 0) return 2;
+  if (torre_a_get(&run, torre_a_p, 3, 0, 0) != 0) return 3;
+  if (torre_a_get(&run, torre_a_p, 4, 0, 4) != 100) return 4;
+  torre_a_free(&run);
+  return 0;
+}
+";
+    let (error, success) = compiled(folder.path(), text, &["a.o"]);
+    assert!(success, "{error}");
+    let status = Command::new(folder.path().join("main")).status().unwrap();
+    assert!(status.success(), "{status}");
+}
