@@ -221,6 +221,61 @@ pub struct Line {
     fresh: Vec<Vec<f64>>,
 }
 
+/// How far a line reaches.
+struct Extent {
+    /// The numbers of the first and the last point of the boxes.
+    span: [i64; 2],
+    /// How far the components of a cell lie from it, at most.
+    shift: i64,
+    /// The points of an absorbing end.
+    depth: f64,
+}
+
+impl Extent {
+    fn new(scheme: &Scheme, m: PerAxis<i64>, shells: &[Shell<'_>]) -> Extent {
+        let grid = &scheme.grid;
+        let spans = shells.iter().map(|shell| shell.span(m));
+        let smallest = grid
+            .present()
+            .map(|a| grid.spacing[a])
+            .fold(f64::INFINITY, f64::min);
+        let steep = grid
+            .present()
+            .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2))
+            .sum::<f64>();
+        Extent {
+            span: spans
+                .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
+                .unwrap_or([0, 0]),
+            shift: m.iter().map(|(_, m)| m.abs()).sum::<i64>() / 2 + 1,
+            depth: (DEPTH * smallest * steep.sqrt()).ceil(),
+        }
+    }
+}
+
+/// Refuses a line in the direction m that would be too long, with updates that read up to `margin` points away.
+pub(super) fn check_length(
+    scheme: &Scheme,
+    m: PerAxis<i64>,
+    shells: &[Shell<'_>],
+    margin: i64,
+) -> Result<(), Fault> {
+    let Extent {
+        span: [lo, hi],
+        shift,
+        depth,
+    } = Extent::new(scheme, m, shells);
+    let most = m.iter().map(|(_, m)| m.abs()).max().unwrap_or(0);
+    let steps = margin as f64 + shift as f64 + most as f64;
+    let points = depth * 2.0 + (hi as f64 - lo as f64) + 8.0 * steps;
+    if points.is_nan() || points >= MOST_POINTS as f64 {
+        return Err(Fault::TooLong {
+            points: points as i128,
+        });
+    }
+    Ok(())
+}
+
 impl Line {
     /// The line of a wave before the first step, long enough for some boxes. A fault comes with the index of its box.
     pub fn new(
@@ -348,32 +403,15 @@ impl Line {
         wave: &PlaneWave,
         shells: &[Shell<'_>],
     ) -> Result<(), Fault> {
-        let grid = &scheme.grid;
         let m = wave.direction;
-        let spans = shells.iter().map(|shell| shell.span(m));
-        let [lo, hi] = spans
-            .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
-            .unwrap_or([0, 0]);
         let farthest = self.rows.iter().flatten().flat_map(Row::taps);
         let margin = farthest.map(|tap| tap.shift.abs()).max().unwrap_or(0) + 1;
-        let shift = m.iter().map(|(_, m)| m.abs()).sum::<i64>() / 2 + 1;
-        let smallest = grid
-            .present()
-            .map(|a| grid.spacing[a])
-            .fold(f64::INFINITY, f64::min);
-        let steep = grid
-            .present()
-            .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2))
-            .sum::<f64>();
-        let depth = (DEPTH * smallest * steep.sqrt()).ceil();
-        let most = m.iter().map(|(_, m)| m.abs()).max().unwrap_or(0);
-        let steps = margin as f64 + shift as f64 + most as f64;
-        let points = depth * 2.0 + (hi as f64 - lo as f64) + 8.0 * steps;
-        if points.is_nan() || points >= MOST_POINTS as f64 {
-            return Err(Fault::TooLong {
-                points: points as i128,
-            });
-        }
+        let Extent {
+            span: [lo, hi],
+            shift,
+            depth,
+        } = Extent::new(scheme, m, shells);
+        check_length(scheme, m, shells, margin)?;
         // Before the boxes: the drivers, then the end.
         let spread = Spread::new(m);
         let reach = spread.reach() as i64;

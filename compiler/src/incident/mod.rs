@@ -58,7 +58,7 @@ pub use table::{Corrections, Group};
 pub use waves::{Gathered, Gathering, Summing};
 pub use weigh::{Site, Term, for_each_site};
 
-use crate::problem::Problem;
+use crate::problem::{IncidentField, Problem};
 use crate::scheme::Scheme;
 use crate::statics::Files;
 
@@ -87,6 +87,26 @@ pub fn check_places(scheme: &Scheme, problem: &Problem) -> Result<(), Refusal> {
                     fault,
                 })?;
         }
+    }
+    Ok(())
+}
+
+/// Refuses waves whose lines would be too long, whichever places their updates read: this looks at no place of a box.
+pub fn check_lengths(scheme: &Scheme, problem: &Problem) -> Result<(), Refusal> {
+    for (number, incident) in problem.incidents.iter().enumerate() {
+        let IncidentField::Plane(wave) = &incident.field else {
+            continue;
+        };
+        let boxes = incident.boxes.iter();
+        let shells: Vec<Shell<'_>> = boxes.map(|of| Shell::new(scheme, of)).collect();
+        if shells.is_empty() {
+            continue;
+        }
+        line::check_length(scheme, wave.direction, &shells, 1).map_err(|fault| Refusal {
+            incident: number,
+            total: 0,
+            fault,
+        })?;
     }
     Ok(())
 }

@@ -347,7 +347,7 @@ impl Resolver<'_> {
         let checked = incident::check_places(scheme, problem).and_then(|()| {
             let later = incident::places(scheme, problem) > LOOKED_AT;
             match later || scheme.coefs.iter().any(of_files) {
-                true => Ok(()),
+                true => incident::check_lengths(scheme, problem),
                 false => incident::check(scheme, problem, &NoFiles),
             }
         });

@@ -346,3 +346,25 @@ fn drives_across_the_direction_make_waves() {
         assert!(warnings.contains(expected), "{case}: {warnings}");
     }
 }
+
+/// The length of a line follows from its direction: large boxes, of which no place is looked at, are no exception.
+#[test]
+fn lines_of_large_boxes_are_measured() {
+    let text = "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 400 x 400 x 400
+  boundary all: cpml(10)
+  incident wave { direction (1048575, 1048573, 1); drive E.z = sin(0.1 * t) }
+  total x = 30..370, y = 30..370, z = 30..370 from wave
+  steps 10
+}";
+    let found = refused_with(&TestWorld::default(), text, &Options::default());
+    assert_eq!(found.0.len(), 1, "{}", show(&found));
+    assert_eq!(found.0[0].code.0, "E0519");
+    assert!(
+        found.0[0]
+            .message
+            .starts_with("the line of the plane wave would have")
+    );
+}
