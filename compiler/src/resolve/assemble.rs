@@ -74,6 +74,7 @@ impl Resolver<'_> {
                     }
                 }
             }
+            self.warn_of_vanished(coefs.vanished.take(), statement, precision);
             stages.push(Stage { updates });
         }
         self.frame.statements = statements.iter().map(|s| s.value.clone()).collect();
@@ -119,6 +120,30 @@ impl Resolver<'_> {
         }
         self.zoned.kept = Some(kept);
         Ok(scheme)
+    }
+
+    /// Warns of a weight that the precision of a scheme does not have.
+    fn warn_of_vanished(
+        &mut self,
+        vanished: Option<f64>,
+        statement: &Statement,
+        precision: Precision,
+    ) {
+        let (Some(n), Some(advance)) = (vanished, statement.updates.first()) else {
+            return;
+        };
+        let name = &self.frame.components[advance.target.index()].name;
+        let message = format!("a number of the update of `{name}`, {n:e}, is 0 in {precision}");
+        let place = &statement.value;
+        self.report.push(
+            Diagnostic::warning(codes::VANISHED, message)
+                .at(
+                    &place.source,
+                    place.span,
+                    "what it multiplies has no effect",
+                )
+                .hint("choose other units or `--precision f64`"),
+        );
     }
 
     /// The zones of the frame, as the scheme has them.

@@ -38,6 +38,8 @@ pub enum Refused {
 #[derive(Debug, Default)]
 pub struct Coefs {
     pub list: Vec<Coef>,
+    /// A weight or constant that is 0 in the scheme's precision and not in double precision.
+    pub vanished: Option<f64>,
     known: HashMap<(NodeId, Position), CoefId>,
     size: u32,
 }
@@ -173,6 +175,9 @@ impl<'a> Emitter<'a> {
         let rounded = self.precision.round(n);
         if !rounded.is_finite() {
             return Err(Refused::NotFinite(n));
+        }
+        if rounded == 0.0 && n != 0.0 {
+            self.coefs.vanished = Some(n);
         }
         self.push(Op::Const(rounded))
     }
