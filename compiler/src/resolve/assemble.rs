@@ -222,12 +222,7 @@ impl Resolver<'_> {
                     continue;
                 }
                 if component.time_levels > 1 && !update.amendments.is_empty() {
-                    let message = format!(
-                        "`{}` keeps several versions, so its update cannot have both a `where` and a layer",
-                        component.name
-                    );
-                    let d = self.error(codes::STATE, message, &statement.place);
-                    return self.fail(d);
+                    return self.refuse_choice_in_zone(&component.name, statement);
                 }
                 let mut mask = None;
                 if component.time_levels == 1 {
@@ -266,6 +261,19 @@ impl Resolver<'_> {
             }
         }
         Ok(())
+    }
+
+    /// An update that reads values of its target elsewhere chooses between new and old values where it has a condition,
+    /// and one in a zone has another body there.
+    fn refuse_choice_in_zone<T>(&mut self, name: &str, statement: &Statement) -> Outcome<T> {
+        let message = format!(
+            "earlier values of `{name}` are read beside its new ones, so its update cannot have both a `where` and a \
+             layer or a state in a region"
+        );
+        let d = self
+            .error(codes::STATE, message, &statement.place)
+            .hint("put the condition into the value, as in `u += if x > 10 then ... else 0`");
+        self.fail(d)
     }
 
     /// Warns of a statement whose condition on single coordinates holds at none of its values, unless it says so by a

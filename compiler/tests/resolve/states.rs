@@ -134,3 +134,36 @@ fn a_state_without_a_next_value_is_said_where_it_is_declared() {
     );
     assert_eq!(of(&without), expected("lost"));
 }
+
+/// An update that reads its neighbours chooses between new and old values where it has a condition, which one in a zone
+/// cannot; a condition in the value does the same.
+#[test]
+fn a_condition_beside_a_state_is_written_in_the_value() {
+    let program = |statement: &str| {
+        format!(
+            "def mem(E, body) {{ state J in body; J@next = 0.9*J + 0.1*E; J@next }}
+scheme s {{ axes x; region body = x > 20; field u : scalar on nodes
+  step {{ allow W0301
+    {statement} }} }}
+problem p {{ scheme s; domain 64; steps 3 }}"
+        )
+    };
+    let world = TestWorld::default();
+    let beside = program("where x > 10 { u += 0.1*(d2(u, x) - mem(u, body)) }");
+    let shown = show(&refused_with(&world, &beside, &Options::default()));
+    assert!(
+        shown.contains("E0417: earlier values of `u` are read"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("a `where` and a layer or a state in a region"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("`u += if x > 10 then ... else 0`"),
+        "{shown}"
+    );
+    resolved(&program(
+        "u += if x > 10 then 0.1*(d2(u, x) - mem(u, body)) else 0",
+    ));
+}
