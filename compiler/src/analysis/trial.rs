@@ -15,6 +15,8 @@ use crate::statics::Files;
 const SIDES: [i64; 3] = [256, 32, 12];
 /// Values that are read in all steps together.
 const READS: f64 = 1e9;
+/// Steps, each of which takes time of its own in a small piece, and has its growth kept.
+const STEPS: f64 = 1e6;
 /// ln of the growth that a trial is long enough for, and the least that says something.
 const FOLDS: f64 = 40.0;
 const LEAST_FOLDS: f64 = 12.0;
@@ -106,7 +108,7 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
         .flat_map(|a| &a.rows)
         .map(|r| r.reads.len())
         .sum();
-    let most = READS / reads.max(1) as f64;
+    let most = (READS / reads.max(1) as f64).min(STEPS);
     let steps = (FOLDS / rate).max(100.0).min(most);
     if is_uniform {
         return None;

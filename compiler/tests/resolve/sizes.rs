@@ -1,8 +1,11 @@
-//! Warnings about cell sizes and time steps with other names.
+//! Warnings about cell sizes and time steps with other names; trials of small pieces.
 
 use crate::support::*;
+use torre_compiler::analysis::trial;
 use torre_compiler::host::HostExpr;
+use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::StaticValue;
+use torre_compiler::statics::NoFiles;
 
 fn codes(head: &str, step: &str) -> Vec<String> {
     let text = format!(
@@ -95,4 +98,21 @@ fn coordinates_in_cells_of_size_1_are_pointed_at() {
         ["W0402: coordinates along x take cells of size 1, but `dx` looks like a cell size"]
     );
     assert!(warned("1").is_empty(), "{:?}", warned("1"));
+}
+
+/// A trial of a small piece takes few steps, too: each takes time of its own.
+#[test]
+fn a_trial_of_slow_growth_is_not_made() {
+    let r = resolved(
+        "scheme s { axes x; coef k on nodes = if x < 3 then 0.25 else 0.3
+  field u : scalar on nodes
+  step { allow W0301
+    u += k * d2(u, x) } }
+problem p { scheme s; domain 7; steps 8 }",
+    );
+    let at = PerAxis([3, 0, 0]);
+    let slow = trial(&r.scheme, &NoFiles, at, 2e-6).expect("a trial");
+    assert_eq!((slow.steps, slow.rate), (0, None));
+    let fast = trial(&r.scheme, &NoFiles, at, 1e-3).expect("a trial");
+    assert_eq!(fast.steps, 40_000);
 }
