@@ -136,6 +136,11 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
             "overlapped tiles cannot run a scheme with layers: they compute values twice, which states do not allow",
         )
         .hint("use tiles without overlap, such as `torre` or `layerwise`"),
+        Illegal::Endless => Diagnostic::error(
+            codes::SLOPE,
+            "a time block of this schedule has far more tiles than updates: nearly all are empty",
+        )
+        .hint("make tiles larger, slopes smaller, or the time block lower"),
         Illegal::Size => {
             Diagnostic::error(codes::SLOPE, "the sizes of a schedule must be positive")
         }

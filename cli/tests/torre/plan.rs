@@ -390,6 +390,29 @@ fn pyramids_and_boxes_are_planned_drawn_and_run() {
     }
 }
 
+/// Slopes may be steep and tiles small, but not both: nearly all tiles would be empty.
+#[test]
+fn schedules_with_too_many_tiles_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("flat.torre");
+    let text =
+        "use std::maxwell::maxwell\nproblem p { scheme maxwell; domain 20 x 20; steps 40 }\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let endless =
+        "x: skewed(P = 999999) slope 1000000 height 16384; x: skewed(P = 1/64) slope 1000000";
+    for (schedule, code, wrong) in [
+        (endless, "E0852", "far more tiles than updates"),
+    ] {
+        let (status, _, error) = command(&["plan", file, "--schedule", schedule]);
+        assert_eq!(status, Some(1), "{schedule}");
+        assert!(error.contains(code) && error.contains(wrong), "{error}");
+    }
+    let steep = "x: skewed(P = 999999) slope 1000000 height 16";
+    let (status, _, error) = command(&["plan", file, "--schedule", steep]);
+    assert_eq!(status, Some(0), "{error}");
+}
+
 #[test]
 fn stages_that_depend_on_a_schedule_show_it() {
     let emit = |stage: &str, schedule: &str| {

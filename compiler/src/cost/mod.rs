@@ -274,6 +274,9 @@ fn predict_tiling(
     measured: &mut Measured,
 ) -> Prediction {
     let program = in_integers(scheme, frame, tiling);
+    if program.is_endless() {
+        return Prediction::NEVER;
+    }
     let height = tiling.height as f64;
     let bytes = scheme.precision.bytes() as f64;
     let cuts = |levels: usize| {
@@ -351,6 +354,17 @@ fn predict_tiling(
         memory_bytes,
         footprint,
     }
+}
+
+impl Prediction {
+    /// Of a schedule that does not come to an end; it is refused when it is planned.
+    const NEVER: Prediction = Prediction {
+        rate: 0.0,
+        compute: f64::INFINITY,
+        cache_bytes: 0.0,
+        memory_bytes: 0.0,
+        footprint: 0.0,
+    };
 }
 
 fn layerwise_elements(scheme: &Scheme) -> f64 {

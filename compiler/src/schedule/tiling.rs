@@ -69,6 +69,8 @@ pub enum Illegal {
     Mixed { cut: Cut },
     /// Pitch or height is not positive.
     Size,
+    /// A time block has far more tiles than updates.
+    Endless,
     /// Overlapped tiles compute values twice, so they cannot keep states.
     States,
 }

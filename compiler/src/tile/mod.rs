@@ -12,6 +12,7 @@
 
 pub mod check;
 mod checked;
+mod count;
 mod course;
 mod lower;
 mod print;
