@@ -403,6 +403,12 @@ fn schedules_with_too_many_tiles_are_refused() {
         "x: skewed(P = 999999) slope 1000000 height 16384; x: skewed(P = 1/64) slope 1000000";
     for (schedule, code, wrong) in [
         (endless, "E0852", "far more tiles than updates"),
+        // The scheme has this axis, and the domain has not.
+        (
+            "x: skewed(P = 4) height 2; z: span",
+            "E0851",
+            "the domain has no axis `z`",
+        ),
     ] {
         let (status, _, error) = command(&["plan", file, "--schedule", schedule]);
         assert_eq!(status, Some(1), "{schedule}");

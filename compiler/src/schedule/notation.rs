@@ -298,8 +298,9 @@ impl Reader<'_> {
         let found = grid.present().find(|a| grid.axis_name(*a) == name.node);
         found.ok_or_else(|| {
             let names: Vec<&str> = grid.present().map(|a| grid.axis_name(a)).collect();
-            let message = format!("scheme `{}` has no axis `{}`", self.scheme.name, name.node);
-            self.error(name.span, message, "unknown axis")
+            // Axes of the scheme along which the domain has no extent are not among those of the grid.
+            let message = format!("the domain has no axis `{}`", name.node);
+            self.error(name.span, message, "no axis of the domain")
                 .hint(format!("its axes are {}", names.join(", ")))
         })
     }
