@@ -101,6 +101,22 @@ fn every_step_of_the_tutorial_works() {
     for picture in ["heavy/volumes/u.png", "lens/volumes/p-00000300.png"] {
         assert!(at.join(picture).exists(), "{picture}");
     }
+    comes_back_upside_down(&at.join("lens/volumes/p-00000300.npy"));
+}
+
+/// The front that came back from the end without pressure is upside down; beside rigid walls fronts stay as they are.
+fn comes_back_upside_down(file: &Path) {
+    let bytes = std::fs::read(file).unwrap();
+    let values = bytes[bytes.len() - 300 * 200 * 4..].chunks_exact(4);
+    let values: Vec<f32> = values
+        .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+        .collect();
+    for y in [0, 100, 199] {
+        assert!(values[78 * 200 + y] < -0.9, "{y}");
+    }
+    for y in [0, 199] {
+        assert!(values[159 * 200 + y] > 0.9, "{y}");
+    }
 }
 
 /// The times at which halves of the bump pass, with their signs, are as the chapter states.
