@@ -4,6 +4,7 @@ use crate::support::*;
 use torre_compiler::host::{At, HostExpr};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::problem::{OutputKind, StaticValue};
+use torre_compiler::reference::Reference;
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::{Boundary, Precision};
 use torre_compiler::statics::{NoFiles, coef_value, init_value, start_of};
@@ -529,4 +530,30 @@ fn settings_of_other_things_than_parameters_say_what_these_are() {
             "{name}: {found}"
         );
     }
+}
+
+/// A comparison with NaN fails, and then the second argument is taken.
+#[test]
+fn of_a_number_and_nan_the_second_is_taken() {
+    let r = resolved(
+        "scheme s { axes x
+  field n : scalar on nodes
+  field one : scalar on nodes
+  field a : scalar on nodes
+  field b : scalar on nodes
+  step { allow W0301
+    allow W0401
+    a = min(n, one)
+    b = max(one, n) } }
+problem p { scheme s; domain 4; init n = log(-1); init one = 1; steps 1 }",
+    );
+    let mut reference: Reference<'_, f32> = Reference::new(&r.scheme, &r.problem, &NoFiles);
+    reference.run();
+    let of = |name: &str| {
+        let mut ids = r.scheme.component_ids();
+        let id = ids.find(|id| r.scheme.component(*id).name == name);
+        reference.value(id.expect("a component"), PerAxis([0, 0, 2]))
+    };
+    assert_eq!(of("a"), 1.0);
+    assert!(of("b").is_nan());
 }
