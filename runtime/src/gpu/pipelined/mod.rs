@@ -15,6 +15,8 @@ mod file_passes;
 mod in_flight;
 mod issue;
 mod kept;
+mod look;
+mod low_passes;
 mod over_files;
 mod pass_state;
 mod passes;
@@ -34,29 +36,29 @@ pub use unit::Devices;
 use super::code::DeviceProgram;
 use super::device::DeviceError;
 use super::interruptions::Interruptions;
-use super::lookout::{self, Lookout};
+use super::lookout::Lookout;
 use super::runs;
 use super::towers::CompiledTowers;
 use crate::host::receivers::Picture;
-use crate::host::{BlowUp, Calculation, Progress};
+use crate::host::{Calculation, Progress};
 use crate::simulation::{Part, PartOf, RunError, Simulation, Value, cell_stages_per_step};
 use crate::timeline::Timeline;
 use beside::Beside;
 use check::{check_layout, check_slabs};
+use low_passes::LowPasses;
 use over_files::OverFiles;
 use pass_state::{PassState, Record};
 use planes::PlaneBytes;
 use slabs::SlabRun;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock};
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder, Window};
 use torre_compiler::problem::Problem;
-use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
 use torre_compiler::tower::{Points, TaskList};
@@ -119,6 +121,8 @@ pub struct Pipelined<'a, T> {
     lookout: OnceLock<Option<Lookout>>,
     /// The towers of time blocks by their steps, where tables differ around a ring.
     lists: BTreeMap<u64, TaskList>,
+    /// Around a ring.
+    low_passes: Option<Mutex<LowPasses>>,
 }
 
 // SAFETY: the pointer to the host's array is used by methods with `&mut self` alone, and by the device until these
@@ -245,6 +249,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             None => false,
         };
         let mut run = Self {
+            low_passes: LowPasses::around(&footprints, &window, towers.steps),
             clusters: resident_clusters(device.facts().multiprocessors, towers),
             builder: Builder::new(window),
             footprints,
@@ -390,44 +395,6 @@ impl<'a, T: Value> Pipelined<'a, T> {
             result = result.and(ended);
         }
         result
-    }
-
-    /// Looks at some of the values that the device has, all of whose passes are over. Without memory for that it looks
-    /// at none.
-    fn look_on_device(&mut self) -> Result<(), RunError> {
-        let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
-        let (device, unit) = (self.devices.device(0), &self.units[0]);
-        let Some(gather) = unit.gather_values else {
-            return Ok(());
-        };
-        if self.lookout.get().is_none() {
-            let made = match Lookout::new(device, gather, scheme, layout) {
-                Err(DeviceError::Memory { .. }) => None,
-                made => Some(made?),
-            };
-            self.lookout.get_or_init(|| made);
-        }
-        let Some(Some(lookout)) = self.lookout.get_mut() else {
-            return Ok(());
-        };
-        let found = lookout.look(device, scheme, unit.buffer, self.steps)?;
-        let found = found.or(lookout.end(device, scheme)?);
-        found.map_or(Ok(()), |found| Err(RunError::BlowUp(found)))
-    }
-
-    /// Looks at some of the values that the host has.
-    fn look(&self) -> Result<(), RunError> {
-        let scheme = self.calculation.scheme;
-        let bound = crate::host::guard::bound(scheme.precision);
-        for cell in lookout::cells(scheme) {
-            let value = Real::to_f64(self.calculation.value(cell.component, cell.at));
-            let regular = value.abs() <= bound;
-            if !regular {
-                let found = BlowUp::new(scheme, cell.component, cell.at, self.steps, value);
-                return Err(RunError::BlowUp(found));
-            }
-        }
-        Ok(())
     }
 
     /// Counts steps of a pass that is over.

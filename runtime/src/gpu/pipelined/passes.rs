@@ -11,6 +11,7 @@ use crate::gpu::tower_blocks::{Listed, Ready};
 use crate::host::{Progress, threads};
 use crate::simulation::Value;
 use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use torre_compiler::injection::Driven;
 use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::Pass;
@@ -102,21 +103,33 @@ impl<T: Value> Pipelined<'_, T> {
         (room > 0).then(|| room.div_ceil(blocks) * period)
     }
 
-    /// The step after which the pass ends that begins after `from` steps, of the passes up to step `until`.
-    pub(super) fn end_of_pass(&self, from: u64, until: u64) -> u64 {
+    /// The heights of the time blocks of the pass that begins after `from` steps, of the passes up to step `until`.
+    fn heights(&self, from: u64, until: u64) -> Vec<u64> {
         let most = most_blocks(self.how());
-        let (mut step, mut blocks, mut bytes) = (from, 0, 0);
-        while blocks < most
+        let mut heights = Vec::new();
+        let (mut step, mut bytes) = (from, 0);
+        while heights.len() < most
             && step < until
             && let Some(steps) = self.height(step, until)
         {
             let (_, after) = self.slices_after(step + steps, bytes);
-            if after > self.slice_bytes && blocks > 0 {
+            if after > self.slice_bytes && !heights.is_empty() {
                 break;
             }
-            (step, blocks, bytes) = (step + steps, blocks + 1, after);
+            (step, bytes) = (step + steps, after);
+            heights.push(steps);
         }
-        step
+        if let Some(low) = &self.low_passes {
+            let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
+            let mut low = low.lock().unwrap_or_else(PoisonError::into_inner);
+            heights.truncate(low.blocks(scheme, layout, &heights));
+        }
+        heights
+    }
+
+    /// The step after which the pass ends that begins after `from` steps, of the passes up to step `until`.
+    pub(super) fn end_of_pass(&self, from: u64, until: u64) -> u64 {
+        from + self.heights(from, until).iter().sum::<u64>()
     }
 
     fn how(&self) -> InFlight {
@@ -143,18 +156,10 @@ impl<T: Value> Pipelined<'_, T> {
         from: u64,
         until: u64,
     ) -> Result<(Vec<BlockState>, u64), DeviceError> {
-        let most = most_blocks(self.how());
         let mut blocks: Vec<BlockState> = Vec::new();
         let (mut step, mut bytes) = (from, 0);
-        while blocks.len() < most && step < until {
-            let steps = self.height(step, until).ok_or(DeviceError::Failed {
-                operation: "advancing by time blocks",
-                message: format!("they do not reach step {until} from step {step}"),
-            })?;
+        for steps in self.heights(from, until) {
             let (slices, after) = self.slices_after(step + steps, bytes);
-            if after > self.slice_bytes && !blocks.is_empty() {
-                break;
-            }
             bytes = after;
             blocks.push(BlockState {
                 steps,
@@ -166,6 +171,12 @@ impl<T: Value> Pipelined<'_, T> {
                 first: None,
             });
             step += steps;
+        }
+        if blocks.is_empty() && step < until {
+            return Err(DeviceError::Failed {
+                operation: "advancing by time blocks",
+                message: format!("they do not reach step {until} from step {step}"),
+            });
         }
         Ok((blocks, step))
     }

@@ -427,3 +427,41 @@ problem p {
         case.run(2, 0);
     }
 }
+
+/// A record after each step cuts time blocks down to one step: passes of as many of these as of the highest ones cannot
+/// be laid out, so they have fewer blocks.
+#[test]
+fn passes_of_low_blocks_around_the_first_axis_have_fewer() {
+    if library().is_none() {
+        return;
+    }
+    let text = "use std::maxwell::maxwell42
+problem p {
+  scheme maxwell42
+  domain 94 x 12 x 3
+  boundary x: periodic, y: pec, z: pec
+  init E.z = sin(x) * cos(2*y)
+  probe E.z at (90, 3, 2)
+  record energy = sum(E.z^2) in x = 32
+  steps 9
+}
+";
+    for (group, ahead) in [(48, 0), (30, 1)] {
+        let case = Case {
+            text,
+            schedule: "torre(D = 1, TH = 4)",
+            precision: Precision::F64,
+            how: InFlight {
+                blocks: 4,
+                group,
+                ahead,
+                ..CIRCULAR
+            },
+        };
+        for devices in [1, 2] {
+            case.run(devices, 0);
+            let folder = tempfile::tempdir().expect("a folder");
+            case.run_over(devices, 0, Some(folder.path()));
+        }
+    }
+}
