@@ -26,7 +26,8 @@ pub struct Problem {
 #[derive(Clone, Debug)]
 pub struct Init {
     pub component: ComponentId,
-    /// The version, 0 the newest one at the start. Versions without an entry start as [`crate::statics::start_of`] says.
+    /// The version, 0 the newest one at the start. Versions without an entry start as [`crate::statics::start_of`]
+    /// says.
     pub age: u8,
     pub value: StaticValue,
 }

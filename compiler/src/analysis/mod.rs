@@ -60,9 +60,9 @@ pub struct Summary {
     pub pace: Option<Pace>,
 }
 
-/// Whether the step of a scheme is stable, and how far waves get in it: in milliseconds for a few values per cell. What
-/// takes longer than about a second is not looked at. `without_phases` is the scheme with periodic sides, where those of
-/// the scheme have a phase.
+/// Whether the step of a scheme is stable, and how far waves get in it: in milliseconds for a few values per cell. An
+/// analysis that takes longer than about a second is left out. `without_phases` is the scheme with periodic sides, where
+/// those of the scheme have a phase.
 pub fn summary(
     scheme: &Scheme,
     without_phases: Option<&Scheme>,

@@ -9,9 +9,9 @@ use crate::statics::Files;
 use num_complex::Complex64;
 use std::f64::consts::TAU;
 
-/// The waves that are looked at, in cells: shorter ones than elsewhere, because in single precision the weights of
-/// second differences do not add up to 0, which shows in the longest waves first. Longer ones are looked at where a step
-/// is too long for these.
+/// The lengths of the waves that are looked at, in cells: shorter than elsewhere, because in single precision the
+/// weights of second differences do not add up to 0, which shows in the longest waves first. Longer waves are looked at
+/// where a step is too long for these.
 const LENGTHS: [f64; 4] = [32.0, 128.0, 512.0, 2048.0];
 
 /// The fastest long waves along the axes.

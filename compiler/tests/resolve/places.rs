@@ -402,7 +402,8 @@ problem p { scheme s; domain 64 x 64; steps 1 }";
 fn sides_need_the_axes_by_which_parities_differ() {
     let of = |domain: &str, side: &str| {
         let text = format!(
-            "scheme s {{ axes x, y; boundary free: s odd; field p : scalar on nodes; field s : scalar on [0, 1/2] at 1/2\n\
+            "scheme s {{ axes x, y; boundary free: s odd; field p : scalar on nodes\n\
+             field s : scalar on [0, 1/2] at 1/2\n\
              step {{ s -= 0.1 * d(p, y); p -= 0.1 * d(s, y) }} }}\n\
              problem q {{ scheme s; domain {domain}; boundary x: {side}; steps 1 }}"
         );

@@ -1,8 +1,8 @@
 //! Runs many steps in one sweep along the first axis, so that only some planes have to be in memory.
 //!
 //! Slabs of planes go up the first axis. Every stage of every step runs some planes behind the stage before it: as many
-//! as it reads to the side at most, through mirrors, too. So when a stage runs in a slab, the values that it reads are there, and the values
-//! that it overwrites are not needed any more. Planes below the last stage are final.
+//! as it reads to the side at most, through mirrors, too. So when a stage runs in a slab, the values that it reads are
+//! there, and the values that it overwrites are not needed any more. Planes below the last stage are final.
 
 use super::engine::{Engine, Scratch};
 use super::shares::Shares;

@@ -152,7 +152,8 @@ fn reads_to_one_side_find_their_images_behind_mirrors() {
         let text = format!(
             "scheme own {{\naxes x, y\nfield v : scalar on nodes\nfield w : scalar on [1/2, 0]\nstep {{\nallow W0301\n\
              v += 0.1 * w[{distance}, 0]\nw += 0.1 * v[1/2, 0]\n}}\n}}\n\
-             problem p {{\nscheme own\ndomain 40 x 4\nboundary x: zero | {side}\ninit v = sin(x)\ninit w = cos(x)\nsteps 6\n}}"
+             problem p {{\nscheme own\ndomain 40 x 4\nboundary x: zero | {side}\n\
+             init v = sin(x)\ninit w = cos(x)\nsteps 6\n}}"
         );
         let world = FileWorld::beside(Path::new("."));
         let resolved = load(&world, &Source::new("own", &text), &Options::default());

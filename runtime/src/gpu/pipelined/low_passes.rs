@@ -21,8 +21,8 @@ pub(super) struct LowPasses {
 }
 
 impl LowPasses {
-    /// For passes in a window in which passes of blocks of the greatest height can be laid out; `None` where it does not
-    /// go around a ring.
+    /// For passes in a window in which passes of blocks of the greatest height can be laid out; `None` where it does
+    /// not go around a ring.
     pub fn around(
         footprints: &Footprints,
         window: &Window,
