@@ -111,8 +111,8 @@ fn a_trial_of_slow_growth_is_not_made() {
 problem p { scheme s; domain 7; steps 8 }",
     );
     let at = PerAxis([3, 0, 0]);
-    let slow = trial(&r.scheme, &NoFiles, at, 2e-6).expect("a trial");
+    let slow = trial(&r.scheme, &NoFiles, at.into(), 2e-6).expect("a trial");
     assert_eq!((slow.steps, slow.rate), (0, None));
-    let fast = trial(&r.scheme, &NoFiles, at, 1e-3).expect("a trial");
+    let fast = trial(&r.scheme, &NoFiles, at.into(), 1e-3).expect("a trial");
     assert_eq!(fast.steps, 40_000);
 }
