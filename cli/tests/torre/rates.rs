@@ -34,7 +34,7 @@ problem waves {
   domain   600 x 500
   boundary x: pmc, y: periodic
   init     u = exp(-((x - 90) / 4)^2 - ((y - 70) / 6)^2)
-  steps    9000
+  steps    20000
 }
 ";
 

@@ -38,9 +38,6 @@ pub fn lower(
 ) -> Result<Checked<TileProgram>, NoTiles> {
     check_tiling(frame, tiling).map_err(NoTiles::Illegal)?;
     let program = in_integers(scheme, frame, tiling);
-    if program.is_endless() {
-        return Err(NoTiles::Illegal(Illegal::Endless));
-    }
     verify(scheme, &program).map_err(NoTiles::Fault)?;
     Ok(Checked(program))
 }

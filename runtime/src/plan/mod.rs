@@ -126,6 +126,9 @@ impl<'a> Planner<'a> {
             }
             Schedule::Tiled(tiling) => {
                 let program = lower(self.scheme, &self.frame, tiling)?;
+                if program.is_endless() {
+                    return Err(PlanError::Illegal(Illegal::Endless));
+                }
                 let own = program.kernels(self.scheme);
                 kernels = KernelSet::new(self.scheme, kernels.layout, own);
                 Program::Tiles(program)
