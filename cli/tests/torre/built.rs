@@ -1,11 +1,11 @@
-//! What C programs can do with headers, and what they cannot.
+//! C programs with headers: values that they set, and headers with names in common.
 
 use crate::header::has_cc;
 use crate::support::*;
 use std::path::Path;
 use std::process::Command;
 
-/// Compiles a C program in a folder; what the compiler says, and whether it succeeded.
+/// Compiles a C program in a folder: the messages of the compiler, and whether it succeeded.
 fn compiled(folder: &Path, text: &str, objects: &[&str]) -> (String, bool) {
     let main = folder.join("main.c");
     std::fs::write(&main, text).unwrap();

@@ -140,7 +140,7 @@ impl Resolver<'_> {
                 .at(
                     &place.source,
                     place.span,
-                    "what it multiplies has no effect",
+                    "the values that it multiplies have no effect",
                 )
                 .hint("choose other units or `--precision f64`"),
         );

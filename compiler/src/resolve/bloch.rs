@@ -4,8 +4,8 @@
 //! fields: the fields of the scheme and as many again, with `_im` behind their names. A tap of a linear update from p
 //! to q has the factor exp(i k (q - p)) for w, so each update becomes two, which read both parts where it reads along
 //! the axis. All else stays: positions, stages, regions, zones, time levels. So everything after this stage sees a
-//! scheme with periodic sides. Records are about values at one position, whose phase they leave out: what they read at
-//! a distance has the phase between the two places, too.
+//! scheme with periodic sides. Records are about values at one position, whose phase they leave out: values that they
+//! read at a distance have the phase between the two places.
 
 use super::codes;
 use super::frame::Named;

@@ -11,7 +11,7 @@ pub struct Results {
     pub init: Vec<Init>,
     pub incoming: Incoming,
     pub sources: Vec<Source>,
-    /// What the text says of each source.
+    /// The place and the condition of each source in the text.
     pub source_texts: Vec<SourceText>,
     pub probes: Vec<Probe>,
     pub state_probes: Vec<StateProbe>,
@@ -24,7 +24,7 @@ pub struct Results {
     pub output_names: BTreeMap<String, u64>,
 }
 
-/// What the text says of a source.
+/// The place and the condition of a source in the text.
 pub struct SourceText {
     /// Where it is written.
     pub(super) place: Place,

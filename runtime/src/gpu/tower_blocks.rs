@@ -124,7 +124,7 @@ impl Room {
         Ok(place)
     }
 
-    /// What an attempt that fails has taken is left to others.
+    /// Takes memory by an attempt. Memory of an attempt that fails is spare.
     pub fn attempt<R>(
         &mut self,
         take: impl FnOnce(&mut Room) -> Result<R, DeviceError>,

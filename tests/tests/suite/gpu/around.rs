@@ -428,8 +428,8 @@ problem p {
     }
 }
 
-/// A record after each step cuts time blocks down to one step: passes of as many of these as of the highest ones cannot
-/// be laid out, so they have fewer blocks.
+/// A record after each step cuts time blocks down to one step: passes of as many low blocks as high ones cannot be
+/// laid out, so they have fewer blocks.
 #[test]
 fn passes_of_low_blocks_around_the_first_axis_have_fewer() {
     if library().is_none() {

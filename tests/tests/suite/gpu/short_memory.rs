@@ -17,7 +17,7 @@ struct Case<'a> {
     blocks: &'a CompiledBlocks,
 }
 
-/// What a run on a device comes to.
+/// The course of a run on a device.
 #[derive(Debug)]
 struct Fate {
     /// Bytes that are free before time blocks are made ready, and after that.

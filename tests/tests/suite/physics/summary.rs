@@ -1,5 +1,4 @@
-//! What every run is told about its step: in a short time, and right where a medium, its losses or its sides are not
-//! the simplest ones.
+//! The summary of a step before each run: it takes little time, and is right for media, losses and sides of all kinds.
 
 use std::path::Path;
 use torre_compiler::analysis::{NoStep, Summary, summary};
@@ -10,7 +9,7 @@ use torre_grammar::source::Source;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::world::FileWorld;
 
-/// What a run is told of the only problem of a text.
+/// The summary of the only problem of a text.
 fn short(text: &str) -> Result<Summary, NoStep> {
     let world = FileWorld::beside(Path::new(""));
     let options = Options {
