@@ -361,7 +361,7 @@ impl Page<'_> {
             "stable": found.stability.is_stable(),
             "stable_with_all_extremes": found.stability.is_stable_in_any_case(),
             "worst_wave": wave(&found.stability.worst),
-            "at_cell": present().map(|a| found.stability.at.at[a]).collect::<Vec<i64>>(),
+            "at_cell": present().map(|a| found.stability.at.index[a]).collect::<Vec<i64>>(),
             "sets_of_coefficients": found.stability.settings,
             "with_all_coefficients": found.trial.map(|t| json!({
                 "cells": t.cells,
@@ -467,8 +467,7 @@ fn kind_table(out: &mut String, found: &Dispersion, kind: &Kind) {
         .iter()
         .map(|c| significant(*c, 6))
         .collect();
-    let same = coefficients.iter().all(|c| *c == coefficients[0]);
-    let values = match same {
+    let values = match coefficients.iter().all(|c| *c == coefficients[0]) {
         true => coefficients[0].clone(),
         false => {
             let named = found.directions.iter().zip(&coefficients);

@@ -243,7 +243,8 @@ impl<'a> Subject<'a> {
             }
             NoStep::TooSlow { values } => {
                 let message = format!(
-                    "{values} values of a cell of `{}` depend on each other, which takes long: `torre analyze` looks at it",
+                    "{values} values of a cell of `{}` depend on each other, which takes long: `torre analyze` looks \
+                     at it",
                     scheme.name
                 );
                 vec![Diagnostic::error(codes::NOT_ANALYSED, message)]
@@ -329,7 +330,7 @@ pub fn factor(rate: f64) -> String {
 /// `cell (1, 2, 3)`, `cell (9) with its upper face across x`
 pub fn cell(scheme: &Scheme, cell: Cell) -> String {
     let grid = &scheme.grid;
-    let indices: Vec<String> = grid.present().map(|a| cell.at[a].to_string()).collect();
+    let indices: Vec<String> = grid.present().map(|a| cell.index[a].to_string()).collect();
     let upper = grid.present().filter(|a| cell.upper[*a]);
     let upper: Vec<&str> = upper.map(|a| grid.axis_name(a)).collect();
     let faces = match upper.len() {

@@ -310,9 +310,8 @@ impl Header<'_> {
         )?;
         write!(
             out,
-            "/* Sets the newest value of a component at a cell index within its extent, and its ghosts. A value that the \
-             boundary\n\
-             \x20  holds at 0 stays 0. */\n\
+            "/* Sets the newest value of a component at a cell index within its extent, and its ghosts.\n\
+             \x20  A value that the boundary holds at 0 stays 0. */\n\
              static inline void {p}_set({p} *self, int component, int64_t x, int64_t y, int64_t z, {p}_real value) {{\n\
              \x20 static const int64_t first[{count}][3] = {{{first}}};\n\
              \x20 const int64_t *live = first[component];\n\

@@ -61,8 +61,8 @@ pub struct Summary {
 }
 
 /// Whether the step of a scheme is stable, and how far waves get in it: in milliseconds for a few values per cell. An
-/// analysis that takes longer than about a second is left out. `without_phases` is the scheme with periodic sides, where
-/// those of the scheme have a phase.
+/// analysis that takes longer than about a second is left out. `without_phases` is the scheme with periodic sides in
+/// the place of sides with a phase.
 pub fn summary(
     scheme: &Scheme,
     without_phases: Option<&Scheme>,

@@ -28,16 +28,16 @@ const BLOCK: i64 = 16;
 /// A cell with one face across each axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    pub at: PerAxis<i64>,
+    pub index: PerAxis<i64>,
     /// Whether the face is the upper one.
     pub upper: PerAxis<bool>,
 }
 
 impl From<PerAxis<i64>> for Cell {
     /// With its lower faces, which have the indices of the cell.
-    fn from(at: PerAxis<i64>) -> Self {
+    fn from(index: PerAxis<i64>) -> Self {
         Self {
-            at,
+            index,
             upper: PerAxis::splat(false),
         }
     }
@@ -86,7 +86,7 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Set
         PerAxis::from_fn(|a| {
             let is_above = cell.upper[a] && !position[a].is_half();
             let Interval { lo, hi } = extent[a];
-            match cell.at[a] + i64::from(is_above) {
+            match cell.index[a] + i64::from(is_above) {
                 index if index >= hi && scheme.grid.is_periodic(a) => lo,
                 index => index.clamp(lo, (hi - 1).max(lo)),
             }
@@ -329,10 +329,10 @@ impl Search<'_> {
                     let mut above = *cell;
                     above.upper[axis] = true;
                     let mut below = above;
-                    below.at[axis] -= 1;
+                    below.index[axis] -= 1;
                     [above, below]
                 })
-                .filter(|cell| cell.at[axis] >= 0)
+                .filter(|cell| cell.index[axis] >= 0)
                 .collect();
             cells.extend(more);
         }
@@ -366,14 +366,14 @@ impl Search<'_> {
             let enough = enough.min(grid.cells[axis]);
             let like = |index: &i64| {
                 let mut cell = place.cell;
-                cell.at[axis] = match grid.is_periodic(axis) {
+                cell.index[axis] = match grid.is_periodic(axis) {
                     true => index.rem_euclid(grid.cells[axis]),
                     false => *index,
                 };
-                let inside = (0..grid.cells[axis]).contains(&cell.at[axis]);
+                let inside = (0..grid.cells[axis]).contains(&cell.index[axis]);
                 inside && self.form(&setting(self.scheme, self.files, cell)) == own
             };
-            let here = place.cell.at[axis];
+            let here = place.cell.index[axis];
             let above = (here + 1..here + enough).take_while(like).count() as i64;
             let below = (1..enough).map(|d| here - d).take_while(like).count() as i64;
             (above + below + 1 < enough)

@@ -302,7 +302,7 @@ fn coefficients_that_no_wave_depends_on_give_no_places() {
     };
     scheme.coefs.push(profile);
     let found = places(&scheme, &NoFiles, Patience::Long).unwrap();
-    let cells = |places: &Places| places.list.iter().map(|p| p.cell.at).collect::<Vec<_>>();
+    let cells = |places: &Places| places.list.iter().map(|p| p.cell.index).collect::<Vec<_>>();
     assert_eq!(cells(&found), cells(&without));
     assert!(found.combined.is_empty());
 }
@@ -338,7 +338,7 @@ fn the_extremes_of_a_coefficient_are_found_in_a_huge_domain() {
     );
     let scheme = wave([10_000; 3], value);
     let found = places(&scheme, &NoFiles, Patience::Long).unwrap();
-    let cells: Vec<[i64; 3]> = found.list.iter().map(|p| p.cell.at.0).collect();
+    let cells: Vec<[i64; 3]> = found.list.iter().map(|p| p.cell.index.0).collect();
     assert!(cells.contains(&[7001, 12, 9043]), "{cells:?}");
 }
 
@@ -374,7 +374,7 @@ fn the_extremes_of_a_file_are_found() {
     );
     scheme.coefs[0].value = mean;
     let found = places(&scheme, &Peak, Patience::Long).unwrap();
-    let cells: Vec<[i64; 3]> = found.list.iter().map(|p| p.cell.at.0).collect();
+    let cells: Vec<[i64; 3]> = found.list.iter().map(|p| p.cell.index.0).collect();
     assert!(
         cells.contains(&[3, 0, 38]) || cells.contains(&[3, 0, 37]),
         "{cells:?}"

@@ -88,7 +88,7 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
     if rate <= 0.0 {
         return None;
     }
-    let piece = piece(&scheme.grid, cell.at);
+    let piece = piece(&scheme.grid, cell.index);
     let own = setting(scheme, files, cell);
     let mut values: Vec<Values> = scheme
         .component_ids()

@@ -11,10 +11,11 @@ const FASTER: f64 = 2.0;
 /// disturbed while it was measured.
 const SLOWEST: f64 = 0.4;
 
-/// Tiles advance long rows in pieces of at most so many bytes where a core has a level-1 cache of this size and gets as
-/// many bytes per second from its level-2 cache: a Zen 5. Whole rows are faster on a Zen 4, which has neither, and on
-/// Xeons, which have the first (`bench/NOTES.md`, *Pieces of long rows*).
+/// The most bytes of a piece of a row, where tiles advance long rows in pieces: on processors with a large level-1
+/// cache and a fast level-2 cache, as a Zen 5 has. Whole rows are faster on a Zen 4, whose caches are neither, and on
+/// Xeons, whose level-1 caches alone are large (`bench/NOTES.md`, *Pieces of long rows*).
 const PIECE: u64 = 2 << 10;
+/// The bytes from which on a level-1 cache is large, and the bytes per second from which on a level-2 cache is fast.
 const LARGE_L1: u64 = 48 << 10;
 const FAST_L2: f64 = 2.5e11;
 /// Bytes of a piece on grids with two axes, where only the rows of one run have neighbours in common.

@@ -87,8 +87,8 @@ impl Resolver<'_> {
             && let Err(Unequal { odd, even }) = self.odd_positions(&odd)
         {
             let message = format!(
-                "`{odd}` is odd about the side `{}`, `{even}` is even, and both lie at one position, where a side has one \
-                 parity",
+                "`{odd}` is odd about the side `{}`, `{even}` is even, and both lie at one position, where a side has \
+                 one parity",
                 name.node
             );
             let d = self

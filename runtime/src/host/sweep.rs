@@ -45,7 +45,7 @@ impl Sweep {
         let half = |id| i32::from(scheme.component(id).position[Axis::OUTER].is_half());
         let distance = |target: ComponentId, read: &Read| {
             let offset = read.offset[Axis::OUTER];
-            // The image of a read behind an upper mirror, by a value on its plane.
+            // The offset of the image of a value behind an upper mirror, read by a value on the plane of the mirror.
             let image = offset + half(read.component) - half(target);
             offset.abs().max(image)
         };

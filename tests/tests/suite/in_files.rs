@@ -140,7 +140,8 @@ fn sweeps_over_files_have_the_bits_of_the_reference() {
     assert!(tried > 20 && zoned > 3, "{zoned} of {tried}");
 }
 
-/// A value on the plane of an upper mirror that reads to one side alone reads images farther off than values.
+/// An update that reads to one side alone: on the plane of an upper mirror the images of values are farther off than
+/// values are elsewhere.
 #[test]
 fn reads_to_one_side_find_their_images_behind_mirrors() {
     for (side, distance) in [

@@ -144,8 +144,8 @@ fn pyramids_without_memory_leave_none_taken() {
     panic!("{tried} problems with pyramids");
 }
 
-/// Two outputs whose time blocks have five heights, over the host's memory: where tables of all of them do not fit,
-/// those that no pass needs are given back.
+/// Two outputs whose time blocks have five heights, over the host's memory: where tables of all heights do not fit,
+/// tables of heights that no pass needs are given back.
 #[test]
 fn tables_of_other_heights_are_given_back() {
     let Some(library) = library() else { return };

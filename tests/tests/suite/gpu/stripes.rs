@@ -297,7 +297,7 @@ fn random_problems_on_several_devices_give_the_bits_of_the_reference() {
     );
 }
 
-/// All values are on the devices before any of them sends to another one, in whichever order queues take their turns.
+/// All values are on the devices before a device sends to another one, whatever the order of the work of queues.
 #[test]
 fn values_are_distributed_before_devices_send() {
     let Some(library) = library() else { return };
