@@ -212,9 +212,13 @@ impl Page<'_> {
             );
         }
         match limit {
-            _ if refuted.is_some() => {}
+            Some(limit) if refuted.is_some() && limit.is_none_stable() => {}
             Some(limit) => {
-                let _ = writeln!(out, "  {}{place}", self.limit(limit));
+                let of = match refuted {
+                    Some(_) => "in a uniform medium: ",
+                    None => "",
+                };
+                let _ = writeln!(out, "  {of}{}{place}", self.limit(limit));
             }
             None => {
                 let _ = writeln!(

@@ -6,7 +6,7 @@ use crate::render::Voice;
 use std::f64::consts::TAU;
 use torre_compiler::analysis::{
     Cell, Effort, Growth, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
-    largest_step, limit_is_quick, places, stability, summary, trial,
+    largest_step, limit_is_quick, places, stability, summary, trial, trial_of_interfaces,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::resolve::{Options, Program, Resolved};
@@ -101,7 +101,7 @@ impl<'a> Subject<'a> {
         let is_none_stable = limit.as_ref().is_some_and(Limit::is_none_stable);
         let tried = match is_none_stable {
             true => trial(scheme, self.files, found.at, found.worst.rate),
-            false => None,
+            false => trial_of_interfaces(scheme, self.files, found),
         };
         if let Some(tried) = tried.filter(|t| t.grows() == Some(false)) {
             voice.note(format_args!(

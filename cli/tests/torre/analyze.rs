@@ -195,6 +195,74 @@ fn growth_in_a_uniform_medium_is_tried_with_the_real_one() {
     );
 }
 
+/// Two light cells, of which one is stiff, too: the largest stable step of this lattice is 0.01971 (eigenvalues of its
+/// matrix), and 0.01 in a uniform medium with the coefficients of the stiff cell and of a light face.
+const BESIDE_A_STIFF_CELL: &str = "use std::acoustics::acoustics_1d
+problem pair {
+  scheme   acoustics_1d { h = 1, dt = 0.05 }
+  domain   30
+  boundary x: periodic
+  coef     rho = if x > 9 and x < 11 then 0.01 else 1
+  coef     kappa = if x > 9 and x < 10 then 100 else 1
+  init     p = exp(-(x - 15)^2 / 4)
+  steps    2000
+}
+";
+
+#[test]
+fn growth_at_an_interface_is_tried() {
+    let (_folder, file) = written(BESIDE_A_STIFF_CELL);
+    let output = run(&format!("run {file} --set dt=0.0195"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("pair: stability is not known: waves of 2 cells along x grow by ")
+            && stderr
+                .contains("do not grow with the coefficients that the 30 cells around it have"),
+        "{stderr}"
+    );
+    let error = fail(1, &format!("run {file} --set dt=0.02"), &[]);
+    assert!(
+        error.contains("E0815") && error.contains("the largest stable `dt` is 0.01,"),
+        "{error}"
+    );
+    let shown = succeed(&format!("analyze {file} --set dt=0.0195"), &[]);
+    assert!(
+        shown.contains("\n  in a uniform medium: largest stable dt 0.01 (this one is 1.95 of it)"),
+        "{shown}"
+    );
+    let quiet = run(&format!("check {file} --set dt=0.0099"), &[]);
+    let stderr = String::from_utf8_lossy(&quiet.stderr);
+    assert!(
+        quiet.status.success() && !stderr.contains("not known"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_step_that_is_too_long_for_a_medium_beside_an_interface_is_refused() {
+    let two = "use std::acoustics::acoustics_2d
+problem two {
+  scheme acoustics_2d { h = 1, dt = 0.15 }
+  domain 60 x 60
+  coef   rho = if x > 30 then 1000 else 1
+  coef   kappa = if x > 30 then 20000 else 1
+  init   p = exp(-((x - 15)^2 + (y - 20)^2) / 4)
+  steps  20
+}
+";
+    let (_folder, file) = written(two);
+    // 1 / sqrt(2 * 20) in the heavy medium.
+    let error = fail(1, &format!("check {file} --set dt=0.1585"), &[]);
+    assert!(error.contains("E0815"), "{error}");
+    let output = run(&format!("check {file} --set dt=0.135"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && stderr.contains("stability is not known"),
+        "{stderr}"
+    );
+}
+
 #[test]
 fn growth_with_every_step_is_refused_in_varying_media_too() {
     let (_folder, file) = written(

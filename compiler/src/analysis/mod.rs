@@ -5,7 +5,8 @@
 //! coefficients  --places--> the places where they are extreme
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
 //! G             --zone----> the waves that grow most     --stability, limit--> stable or not, the largest step
-//! cells         --trial---> growth of a piece of the lattice, where no step is stable in a uniform medium
+//! cells         --trial---> growth of a piece of the lattice, where no step is stable in a uniform medium, and at
+//!               --interfaces  interfaces between media
 //!               --still---> the share of a drive that makes no wave
 //!               --waves---> frequencies of waves         --pace, dispersion--> Courant number, errors of velocity
 //! ```
@@ -18,6 +19,7 @@
 mod cost;
 mod dispersion;
 mod draw;
+mod interfaces;
 mod limit;
 mod linear;
 mod matrix;
@@ -36,6 +38,7 @@ pub use dispersion::{
     AROUND, Direction, Dispersion, Kind, Lattice, POINTS, Reference, Resolve, Sample, dispersion,
 };
 pub use draw::draw;
+pub use interfaces::trial_of_interfaces;
 pub use limit::{Limit, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
 pub use order::Order;
@@ -104,7 +107,7 @@ pub struct Analysis {
     /// The same with the largest absolute values of all coefficients at once, where no cell has them all.
     pub safe_limit: Option<Limit>,
     /// Steps with the coefficients that the cells really have, where waves grow with every step in a medium of one
-    /// cell's.
+    /// cell's, or at interfaces only.
     pub trial: Option<Trial>,
     /// The degree of the polynomial by which uniform values, and others, may grow.
     pub drift: [u32; 2],
@@ -138,9 +141,10 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         }
     }
     let without_edge = limit.as_ref().is_some_and(Limit::is_none_stable);
-    let trial = match without_edge && !stability.is_stable() {
-        true => trial(scheme, files, stability.at, stability.worst.rate),
-        false => None,
+    let trial = match (stability.is_stable(), without_edge) {
+        (true, _) => None,
+        (false, true) => trial(scheme, files, stability.at, stability.worst.rate),
+        (false, false) => trial_of_interfaces(scheme, files, &stability),
     };
     let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;
     let mirror = |b: &Boundary| matches!(b, Boundary::Pec | Boundary::Pmc);

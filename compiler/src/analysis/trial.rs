@@ -17,9 +17,13 @@ const SIDES: [i64; 3] = [256, 32, 12];
 const READS: f64 = 1e9;
 /// Steps, each of which takes time of its own in a small piece, and has its growth kept.
 const STEPS: f64 = 1e6;
+/// Steps of a small piece, at least: growth with the coefficients of the cells may be slower than it was expected.
+const LEAST_STEPS: f64 = 1000.0;
 /// ln of the growth that a trial is long enough for, and the least that says something.
 const FOLDS: f64 = 40.0;
 const LEAST_FOLDS: f64 = 12.0;
+/// ln of the growth in all steps from which on values grow: the energy of values that swing changes, too.
+const GROWTH: f64 = 4.0;
 
 /// The result of some steps of a piece of the lattice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,14 +32,13 @@ pub struct Trial {
     pub steps: usize,
     /// ln of the growth per step of all values together; `None` where waves grow too slowly for a trial.
     pub rate: Option<f64>,
-    /// That of waves in a uniform medium.
-    pub expected: f64,
 }
 
 impl Trial {
-    /// Whether values grow as waves in a uniform medium do, or nearly so; `None` where that was not tried.
+    /// Whether values grow; `None` where that was not tried.
     pub fn grows(&self) -> Option<bool> {
-        self.rate.map(|rate| rate > 0.25 * self.expected)
+        let steps = self.steps as f64;
+        self.rate.map(|rate| rate * steps > GROWTH)
     }
 }
 
@@ -109,7 +112,7 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
         .map(|r| r.reads.len())
         .sum();
     let most = (READS / reads.max(1) as f64).min(STEPS);
-    let steps = (FOLDS / rate).max(100.0).min(most);
+    let steps = (FOLDS / rate).max(LEAST_STEPS).min(most);
     if is_uniform {
         return None;
     }
@@ -119,7 +122,6 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
             cells,
             steps: 0,
             rate: None,
-            expected: rate,
         });
     }
     let steps = steps as usize;
@@ -151,11 +153,11 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
         cells,
         steps,
         rate: Some((mean(3 * quarter) - mean(quarter)) / (2 * quarter) as f64),
-        expected: rate,
     })
 }
 
-fn piece(grid: &Grid, at: PerAxis<i64>) -> Region {
+/// The cells that are stepped around one.
+pub fn piece(grid: &Grid, at: PerAxis<i64>) -> Region {
     let side = SIDES[grid.dimensions().clamp(1, SIDES.len()) - 1];
     Region::from_fn(|a| {
         let len = side.min(grid.cells[a]);
