@@ -419,6 +419,29 @@ fn media_from_files_count() {
     assert!(error.contains("with the coefficients of cell ("), "{error}");
 }
 
+/// The scheme with periodic sides in the place of those with a phase reads the same files.
+#[test]
+fn a_crystal_from_a_file_is_analysed() {
+    let (folder, file) = written(
+        "use std::maxwell::maxwell_tm
+problem crystal {
+  scheme   maxwell_tm { h = 1, dt = 0.5 }
+  domain   6 x 5
+  boundary x: bloch(0.3), y: periodic
+  coef     eps = file(\"eps.npy\")
+  init     Ez = 1
+  steps    4
+}
+",
+    );
+    let eps = crate::provenance::npy("6, 5", &[2.0; 30]);
+    std::fs::write(folder.path().join("eps.npy"), eps).unwrap();
+    let output = run(&format!("run {file} --verify"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("Courant number 0.5"), "{stderr}");
+}
+
 #[test]
 fn nonlinear_statements_are_named() {
     let error = fail(1, "analyze examples/15-gray-scott.torre", &[]);

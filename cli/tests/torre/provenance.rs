@@ -24,7 +24,7 @@ problem pond {
 }
 "#;
 
-fn npy(shape: &str, values: &[f64]) -> Vec<u8> {
+pub fn npy(shape: &str, values: &[f64]) -> Vec<u8> {
     let mut head = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({shape}), }}");
     while (head.len() + 11) % 64 != 0 {
         head.push(' ');

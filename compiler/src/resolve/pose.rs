@@ -243,6 +243,9 @@ impl Resolver<'_> {
         self.warn_of_unused_regions(&scope, problem);
         self.attach_sources(&scheme, &statements, &mut results)?;
         scheme.files = self.graph.files.clone();
+        if let Some(plain) = &mut self.frame.without_phases {
+            plain.files = scheme.files.clone();
+        }
         self.check_memory(&scheme, &scope.place(problem.name.span), options)?;
         let problem = Problem {
             name: problem.name.node.clone(),

@@ -102,6 +102,34 @@ fn gaps_leave_the_bits_of_the_reference() {
     }
 }
 
+/// Ghosts along the inner axis that towers leave out of date are made anew for single steps after time blocks.
+#[test]
+fn ghosts_in_memory_are_made_anew_with_any_gap() {
+    let Some(library) = library() else { return };
+    let device = Interpreted::new();
+    for (seed, ends) in [[Boundary::Pec, Boundary::Pmc], [Boundary::Periodic; 2]]
+        .into_iter()
+        .enumerate()
+    {
+        let mut scheme = maxwell(4, Precision::F32, [14, 17, 12]);
+        let walls = [Boundary::Pmc, Boundary::Pec];
+        scheme.grid.boundary = PerAxis([[Boundary::Zero; 2], walls, ends]);
+        everywhere(&mut scheme);
+        let mut problem = random_problem(&mut Rng::new(seed as u64), &scheme);
+        problem.outputs.clear();
+        let (mut plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 1, TH = 16)");
+        // The least time block has two steps, and one is left.
+        problem.steps = plan.height() + 3;
+        let arranged = plan.arrange_with_gap(&scheme, 3);
+        arranged.expect("a size that can be addressed");
+        let towers = &compiled(library, &scheme, &plan, &model);
+        let program = &plan.towers.as_ref().expect("towers").program;
+        assert!(program.block.ghost_pass.is_some());
+        let done = run_any(library, &device, &scheme, &problem, &plan, towers);
+        done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
 /// Layers have states behind all planes, and towers amend rows.
 #[test]
 fn gaps_leave_layers_as_they_are() {

@@ -29,20 +29,18 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, pass:
     let beyond = k.compare(IntCmp::Ge, number, Operand::i32(pass.groups));
     k.exit_if(beyond);
     let across = Operand::i32(middle.len() as i32);
-    let [x, y] = [(IntOp::Div, outer.lo), (IntOp::Rem, middle.lo)].map(|(op, lo)| {
-        let from = k.int(op, number, across);
-        k.int(IntOp::Add, from, Operand::i32(lo as i32))
-    });
+    let [by_x, by_y] = [IntOp::Div, IntOp::Rem].map(|op| k.int(op, number, across));
     let bytes = |elements: i64| elements * layout.element_bytes as i64;
-    let wide = k.resize(number, Type::I64);
-    let by = k.int(
-        IntOp::Mul,
-        wide,
-        Operand::i64(bytes(layout.stride[Axis::MIDDLE])),
-    );
     let array = k.param(GhostsOf::ARRAY);
-    let first = k.offset(array, bytes(layout.group(outer.lo, middle.lo)));
-    let group = k.advance(first, by, 1);
+    let mut group = k.offset(array, bytes(layout.group(outer.lo, middle.lo)));
+    // Planes may have a gap between them.
+    for (by, axis) in [(by_x, Axis::OUTER), (by_y, Axis::MIDDLE)] {
+        let wide = k.resize(by, Type::I64);
+        let by = k.int(IntOp::Mul, wide, Operand::i64(bytes(layout.stride[axis])));
+        group = k.advance(group, by, 1);
+    }
+    let [x, y] = [(by_x, outer.lo), (by_y, middle.lo)]
+        .map(|(by, lo)| k.int(IntOp::Add, by, Operand::i32(lo as i32)));
     let real = Type::scalar(scheme.precision);
     for id in scheme.component_ids() {
         let ghosts = AxisGhosts::new(scheme, id, Axis::INNER).pairs();
