@@ -156,53 +156,18 @@ impl PatchProgram {
         let held = held(scheme, layout, components.len());
         let mut stages = stages(scheme, layout, &held);
         let slots = Slots::new(&shape, &stages);
-        let next = |n: usize| (n + 1) % stages.len();
-        let is_read = |n: usize, row: &usize| lives(&shape, &stages, *row)[next(n)];
-        let publish = stages.iter().enumerate().map(|(n, stage)| {
-            let rows = stage.publish.iter().copied();
-            rows.filter(|row| is_read(n, row)).collect()
-        });
-        let publish: Vec<Vec<usize>> = publish.collect();
-        for (stage, publish) in stages.iter_mut().zip(publish) {
-            stage.publish = publish;
-            let read = stage.all_reads().filter(|read| shape.is_across(read));
-            let read: BTreeSet<usize> = read.map(|read| read.row).collect();
-            let mut published = stage.publish.iter();
-            stage.frees = published.any(|row| read.iter().any(|other| slots.meet(*row, *other)));
-            stage.meets = !stage.publish.is_empty() || !read.is_empty();
-        }
+        publish_what_is_read(&mut stages, &shape, &slots);
         let begin = begin(&shape, &stages, &slots);
-        let tile = shape.tile();
-        let mut along = [0, 1, 2].map(|n| Along {
-            base: 1,
-            halo: [0; 2],
-            tiles: 1,
-            bare: bare(scheme)[AXES[n]],
-            ring: None,
-        });
-        for n in 0..3 {
-            let axis = AXES[n];
-            if scheme.grid.axes[axis].is_some() {
-                let own = Cells {
-                    tile: tile[n],
-                    piece: shape.piece(n),
-                };
-                along[n] = cut(scheme, layout, axis, pyramid.base[axis], own, height)?;
-            }
-        }
+        let own = Tall { shape, height };
+        let along = cuts(scheme, layout, pyramid, own)?;
         let tiles = along[0].tiles;
         if tiles > MOST_TILES {
             let most = MOST_TILES;
             return Err(Misfit::Tiles { tiles, most });
         }
-        let updates = scheme.stages.iter().flat_map(|s| &s.updates);
-        let coefs = distinct(updates.flat_map(|u| {
-            let read = u.body.ops.iter().filter_map(coef_of);
-            u.mask.into_iter().chain(read)
-        }));
         let exchanged = AXES.map(|axis| exchanged(scheme, axis));
         let rooms = Rooms::new(scheme, layout, &along);
-        let needs = needs(scheme, layout, &along, &held, Tall { shape, height });
+        let needs = needs(scheme, layout, &along, &held, own);
         Ok(PatchProgram {
             height,
             round,
@@ -212,7 +177,7 @@ impl PatchProgram {
             held,
             needs,
             components,
-            coefs,
+            coefs: coefs(scheme),
             stages,
             slots,
             begin,
@@ -242,6 +207,11 @@ impl PatchProgram {
     pub fn axes(&self) -> impl Iterator<Item = usize> + Clone + use<> {
         let three = self.three;
         (0..3).filter(move |n| *n != 1 || three)
+    }
+
+    /// Rows that are held from round to round, in order.
+    pub fn held_rows(&self) -> impl Iterator<Item = usize> {
+        (0..self.held.len()).filter(|row| self.held[*row])
     }
 
     /// Bytes of coefficients in shared memory.
@@ -300,6 +270,15 @@ impl PatchProgram {
         let before = &scheme.stages[..stage.index()];
         before.iter().map(|s| s.updates.len()).sum()
     }
+}
+
+/// The coefficients that updates read, each once.
+fn coefs(scheme: &Scheme) -> Vec<CoefId> {
+    let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+    distinct(updates.flat_map(|u| {
+        let read = u.body.ops.iter().filter_map(coef_of);
+        u.mask.into_iter().chain(read)
+    }))
 }
 
 fn coef_of(op: &Op) -> Option<CoefId> {
@@ -384,6 +363,26 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
     all
 }
 
+/// Leaves, of the rows that stages publish, the ones that the next stage has alive in slots, and sets where threads
+/// wait for each other.
+fn publish_what_is_read(stages: &mut [StagePlan], shape: &Shape, slots: &Slots) {
+    let next = |n: usize| (n + 1) % stages.len();
+    let is_read = |n: usize, row: &usize| lives(shape, stages, *row)[next(n)];
+    let publish = stages.iter().enumerate().map(|(n, stage)| {
+        let rows = stage.publish.iter().copied();
+        rows.filter(|row| is_read(n, row)).collect()
+    });
+    let publish: Vec<Vec<usize>> = publish.collect();
+    for (stage, publish) in stages.iter_mut().zip(publish) {
+        stage.publish = publish;
+        let read = stage.all_reads().filter(|read| shape.is_across(read));
+        let read: BTreeSet<usize> = read.map(|read| read.row).collect();
+        let mut published = stage.publish.iter();
+        stage.frees = published.any(|row| read.iter().any(|other| slots.meet(*row, *other)));
+        stage.meets = !stage.publish.is_empty() || !read.is_empty();
+    }
+}
+
 /// Rows with slots that other rows of threads read before they are written.
 fn begin(shape: &Shape, stages: &[StagePlan], slots: &Slots) -> Vec<usize> {
     let (mut begin, mut written) = (BTreeSet::new(), BTreeSet::new());
@@ -460,6 +459,34 @@ fn needs(
         }
     }
     needs
+}
+
+/// How the axes are cut; one that the scheme does not have has one cell.
+fn cuts(
+    scheme: &Scheme,
+    layout: &Layout,
+    pyramid: &Pyramid,
+    Tall { shape, height }: Tall,
+) -> Result<[Along; 3], Misfit> {
+    let tile = shape.tile();
+    let mut along = [0, 1, 2].map(|n| Along {
+        base: 1,
+        halo: [0; 2],
+        tiles: 1,
+        bare: bare(scheme)[AXES[n]],
+        ring: None,
+    });
+    for n in 0..3 {
+        let axis = AXES[n];
+        if scheme.grid.axes[axis].is_some() {
+            let own = Cells {
+                tile: tile[n],
+                piece: shape.piece(n),
+            };
+            along[n] = cut(scheme, layout, axis, pyramid.base[axis], own, height)?;
+        }
+    }
+    Ok(along)
 }
 
 /// How an axis is cut, for a base as asked for.

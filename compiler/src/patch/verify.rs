@@ -113,8 +113,7 @@ fn along(
         format!("a row needs more than a halo along {axis}")
     })?;
     let after = creep_of_rows(scheme, layout, axis, program.height, before);
-    let held = (0..after.len()).filter(|row| program.held[*row]);
-    held.into_iter().try_for_each(|row| {
+    program.held_rows().try_for_each(|row| {
         let right = after[row][0] <= below && after[row][1] <= above;
         rule(whole || right, || {
             format!("r{row} is wrong in bases after a time block, along {axis}")

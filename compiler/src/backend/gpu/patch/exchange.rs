@@ -2,6 +2,7 @@
 
 use super::cells::{InTile, Known};
 use super::context::{Context, Surroundings, Values};
+use super::ends::{AXES, Coordinates};
 use super::memory::Store;
 use super::place::Patch;
 use crate::backend::gpu::abi::{PROGRESS_BYTES, Patches};
@@ -94,10 +95,10 @@ impl Context<'_> {
         number: Operand,
         values: &mut Values,
     ) {
-        let held = || (0..self.program.held.len()).filter(|row| self.program.held[*row]);
         let array = self.rims(k, number);
         let early = self.final_early();
-        let late = held().filter(|row| !early.iter().any(|(_, own)| own == row));
+        let held = self.program.held_rows();
+        let late = held.filter(|row| !early.iter().any(|(_, own)| own == row));
         let late: Vec<usize> = late.collect();
         self.store_rims(k, patch, halo, array, &late, values);
         if halo.surroundings == Surroundings::Ends {
@@ -120,18 +121,9 @@ impl Context<'_> {
         self.load_halo(k, patch, halo.surroundings, array, values);
         if halo.surroundings == Surroundings::Ends {
             self.load_halo_states(k, patch, array);
-            for row in held() {
-                let mut at = self.coordinates(k, patch);
-                self.ghosts(k, patch, &mut at, &[row], values);
-            }
+            self.ghosts_of_held(k, patch, values);
         }
-        let begin = &self.program.begin;
-        begin
-            .iter()
-            .for_each(|row| self.publish(k, patch, *row, values));
-        if self.program.slots.count() > 0 {
-            k.barrier();
-        }
+        self.publish_begin(k, patch, values);
     }
 
     /// The rims of an exchange of a launch: in two arrays, one after the other.
@@ -150,8 +142,7 @@ impl Context<'_> {
         if !program.exchanges_each_round() {
             return Vec::new();
         }
-        let held = (0..program.held.len()).filter(|row| program.held[*row]);
-        let last = held.filter_map(|row| {
+        let last = program.held_rows().filter_map(|row| {
             let writes = |own: &StagePlan| own.updates.iter().any(|u| u.target == row);
             Some((program.stages.iter().rposition(writes)?, row))
         });
@@ -192,26 +183,17 @@ impl Context<'_> {
     ) {
         let pz = self.program.shape.patch[2];
         let lanes = self.lanes_of_rims();
-        let cells = InTile::new(k, self, patch);
-        let mut at = self.coordinates(k, patch);
-        let rings = self.program.along.each_ref().map(|along| along.ring);
-        let around = |n: usize| surroundings == Surroundings::Ends && rings[n].is_some();
-        // Places of rows differ by constants.
-        let first_row = |row: usize| {
-            let [first, own] = [0, row as u32].map(RowId);
-            let [first, own] = [first, own].map(|row| self.layout.element(row, PerAxis::splat(0)));
-            (own - first) * self.bytes
+        let mut loads = HaloLoads {
+            context: self,
+            patch,
+            surroundings,
+            array,
+            cells: InTile::new(k, self, patch),
+            at: self.coordinates(k, patch),
+            pointers: BTreeMap::new(),
+            known: BTreeMap::new(),
         };
-        let held: Vec<usize> = (0..self.program.held.len())
-            .filter(|row| self.program.held[*row])
-            .collect();
-        let mut pointers: BTreeMap<[i64; 3], Operand> = BTreeMap::new();
-        let mut known: BTreeMap<(usize, i64, [i64; 2]), Known> = BTreeMap::new();
-        let mut near = |k: &mut Kernel<'_>, n: usize, cell: i64, by: [i64; 2]| {
-            let found = known.entry((n, cell, by));
-            *found.or_insert_with(|| cells.near(k, n, cell, by))
-        };
-        let pieces: Vec<[i64; 3]> = self
+        let cells: Vec<[i64; 3]> = self
             .lines()
             .flat_map(|[i, l]| (0..pz).step_by(lanes as usize).map(move |j| [i, l, j]))
             .collect();
@@ -221,74 +203,136 @@ impl Context<'_> {
             true => 1,
             false => 2,
         };
-        for pair in pieces.chunks(together) {
-            let mut found_pieces = Vec::new();
-            for cell in pair.iter().copied() {
-                let mut within = |k: &mut Kernel<'_>, by: [[i64; 2]; 3]| {
-                    (0..3).fold(Known::Always, |all, n| {
-                        let along = near(k, n, cell[n], by[n]);
-                        all.and(k, along)
-                    })
-                };
-                let other = within(k, [[0; 2]; 3]).not(k);
-                let foreign = |row: &usize| {
-                    let needed = within(k, self.program.needs[*row]);
-                    needed.and(k, other)
-                };
-                let foreign: Vec<Known> = held.iter().map(foreign).collect();
-                if foreign.iter().all(|own| matches!(own, Known::Never)) {
-                    continue;
-                }
-                // The computed part of the distance, and the constant part.
-                let found = [0, 1, 2].map(|n| if around(n) { cell[n] } else { 0 });
-                let rest = [0, 1, 2].map(|n| cell[n] - found[n]);
-                let from = *pointers.entry(found).or_insert_with(|| {
-                    let mut place = [Operand::i32(0); 3];
-                    for n in self.program.axes() {
-                        place[n] = match surroundings {
-                            Surroundings::Bare => patch.first(k, n),
-                            Surroundings::Ends => at.index(k, n, found[n]),
-                        };
-                    }
-                    self.pointer(k, array, RowId(0), place)
-                });
-                let by = self.line_bytes(rest[0], rest[1]) + rest[2] * self.bytes;
-                found_pieces.push(Piece {
-                    cell,
-                    from,
-                    by,
-                    foreign,
-                });
-            }
+        for pair in cells.chunks(together) {
+            let pieces = pair.iter().filter_map(|cell| loads.piece(k, *cell));
+            let pieces: Vec<Piece> = pieces.collect();
             // The rows of two pieces alternate, so that successive loads have different conditions. For several loads
             // with one condition the assembler makes a jump over them, and each waits for the loads before it.
-            for (n, row) in held.iter().enumerate() {
-                for piece in &found_pieces {
-                    let mut loaded = piece.foreign[n];
-                    if matches!(loaded, Known::Never) {
-                        continue;
-                    }
-                    let number = self.program.shape.number(piece.cell);
-                    let by = piece.by + first_row(*row);
-                    let own = &mut values.rows[*row][number..][..lanes as usize];
-                    if surroundings == Surroundings::Ends {
-                        let extent = self.scheme.extent(self.program.components[*row]);
-                        let mut there = Known::Always;
-                        for n in self.program.axes() {
-                            let along = extent[super::ends::AXES[n]];
-                            if rings[n].is_none_or(|ring| along.lo > 0 || along.hi < ring) {
-                                let touching = self.touching(n, along, lanes);
-                                let cell = piece.cell[n];
-                                let along = Known::Where(at.within(k, n, cell, touching));
-                                there = there.and(k, along);
-                            }
-                        }
-                        loaded = loaded.and(k, there);
-                    }
-                    let new = k.load_over(loaded.operand(), piece.from, by, own);
-                    own.copy_from_slice(&new);
+            for (n, row) in self.program.held_rows().enumerate() {
+                for piece in &pieces {
+                    loads.load(k, piece, piece.foreign[n], row, values);
                 }
             }
         }
+    }
+}
+
+/// The loads of the halo of a tile, piece by piece.
+struct HaloLoads<'s, 'a> {
+    context: &'s Context<'a>,
+    patch: &'s Patch,
+    surroundings: Surroundings,
+    /// Where the rims are.
+    array: Operand,
+    cells: InTile<'s>,
+    at: Coordinates,
+    /// Pointers to lines of the first row, by the cells on which they depend.
+    pointers: BTreeMap<[i64; 3], Operand>,
+    /// Which threads have a cell near the base: by axis, cell, and distances below and above the base.
+    known: BTreeMap<(usize, i64, [i64; 2]), Known>,
+}
+
+impl HaloLoads<'_, '_> {
+    /// The piece that begins at a cell of the patch; `None` where no other tile has any of its rows, or no time block
+    /// needs them.
+    fn piece(&mut self, k: &mut Kernel<'_>, cell: [i64; 3]) -> Option<Piece> {
+        let context = self.context;
+        let other = self.within(k, cell, [[0; 2]; 3]).not(k);
+        let foreign = context.program.held_rows().map(|row| {
+            let needed = self.within(k, cell, context.program.needs[row]);
+            needed.and(k, other)
+        });
+        let foreign: Vec<Known> = foreign.collect();
+        if foreign.iter().all(|own| matches!(own, Known::Never)) {
+            return None;
+        }
+        // The computed part of the distance, and the constant part.
+        let found = [0, 1, 2].map(|n| if self.goes_around(n) { cell[n] } else { 0 });
+        let rest = [0, 1, 2].map(|n| cell[n] - found[n]);
+        Some(Piece {
+            cell,
+            from: self.pointer(k, found),
+            by: context.line_bytes(rest[0], rest[1]) + rest[2] * context.bytes,
+            foreign,
+        })
+    }
+
+    /// Whether a cell lies in the base, or within distances below and above it, in cells along each axis.
+    fn within(&mut self, k: &mut Kernel<'_>, cell: [i64; 3], by: [[i64; 2]; 3]) -> Known {
+        (0..3).fold(Known::Always, |all, n| {
+            let found = self.known.entry((n, cell[n], by[n]));
+            let along = *found.or_insert_with(|| self.cells.near(k, n, cell[n], by[n]));
+            all.and(k, along)
+        })
+    }
+
+    /// Whether cells along an axis may lie beyond its end, and are found at its beginning then.
+    fn goes_around(&self, n: usize) -> bool {
+        self.surroundings == Surroundings::Ends && self.context.program.along[n].ring.is_some()
+    }
+
+    /// Where a cell has its value in the first row.
+    fn pointer(&mut self, k: &mut Kernel<'_>, cell: [i64; 3]) -> Operand {
+        let context = self.context;
+        *self.pointers.entry(cell).or_insert_with(|| {
+            let mut place = [Operand::i32(0); 3];
+            for n in context.program.axes() {
+                place[n] = match self.surroundings {
+                    Surroundings::Bare => self.patch.first(k, n),
+                    Surroundings::Ends => self.at.index(k, n, cell[n]),
+                };
+            }
+            context.pointer(k, self.array, RowId(0), place)
+        })
+    }
+
+    /// Loads the values of a row in a piece over the old ones, in threads for which `foreign` holds.
+    fn load(
+        &mut self,
+        k: &mut Kernel<'_>,
+        piece: &Piece,
+        foreign: Known,
+        row: usize,
+        values: &mut Values,
+    ) {
+        if matches!(foreign, Known::Never) {
+            return;
+        }
+        let context = self.context;
+        // Places of rows differ by constants.
+        let [first, own] =
+            [0, row as u32].map(|row| context.layout.element(RowId(row), PerAxis::splat(0)));
+        let by = piece.by + (own - first) * context.bytes;
+        let loaded = match self.surroundings {
+            Surroundings::Bare => foreign,
+            Surroundings::Ends => {
+                let there = self.is_stored(k, piece.cell, row);
+                foreign.and(k, there)
+            }
+        };
+        let number = context.program.shape.number(piece.cell);
+        let own = &mut values.rows[row][number..][..context.lanes_of_rims() as usize];
+        let new = k.load_over(loaded.operand(), piece.from, by, own);
+        own.copy_from_slice(&new);
+    }
+
+    /// Whether the row has values of the grid in a piece at a cell.
+    fn is_stored(&mut self, k: &mut Kernel<'_>, cell: [i64; 3], row: usize) -> Known {
+        let Context {
+            scheme, program, ..
+        } = self.context;
+        let extent = scheme.extent(program.components[row]);
+        let mut there = Known::Always;
+        for n in program.axes() {
+            let along = extent[AXES[n]];
+            let ring = program.along[n].ring;
+            if ring.is_none_or(|ring| along.lo > 0 || along.hi < ring) {
+                let lanes = self.context.lanes_of_rims();
+                let touching = self.context.touching(n, along, lanes);
+                let along = Known::Where(self.at.within(k, n, cell[n], touching));
+                there = there.and(k, along);
+            }
+        }
+        there
     }
 }

@@ -31,7 +31,7 @@ use super::ir::{Launch, Module, Operand, Type};
 use super::kernel::{IntCmp, IntOp, Kernel, Variable};
 use super::nvidia::Gpu;
 use crate::layout::Layout;
-use crate::patch::{CoefPlace, PatchProgram, WARP};
+use crate::patch::{CoefPlace, PatchProgram, Staying, WARP};
 use crate::scheme::{CoefId, Scheme};
 use context::{Context, Surroundings, Values};
 use exchange::{Halo, Waiting};
@@ -94,18 +94,35 @@ struct Rims<'a> {
     more: Operand,
 }
 
-/// Reads rows that are kept from round to round.
-fn get(k: &mut Kernel<'_>, kept: &[(usize, Vec<Variable>)], values: &mut Values) {
-    for (row, own) in kept {
-        values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
-    }
+/// The rounds of a tile in a launch: one code for all of them.
+struct Rounds<'p> {
+    patch: &'p Patch,
+    surroundings: Surroundings,
+    /// Rows that are kept from round to round, each with its values.
+    kept: Vec<(usize, Vec<Variable>)>,
+    /// Rows that are final before the last stage of a time block, each with the stage that writes it last.
+    early: Vec<(usize, usize)>,
+    /// The number of rounds, and the last one.
+    count: Operand,
+    last: Operand,
+    /// Whether the last round stores rows that are not kept, too.
+    all: Operand,
 }
 
-/// Keeps them.
-fn set(k: &mut Kernel<'_>, kept: &[(usize, Vec<Variable>)], values: &Values) {
-    for (row, own) in kept {
-        let pairs = own.iter().zip(&values.rows[*row]);
-        pairs.for_each(|(variable, value)| k.set(*variable, *value));
+impl Rounds<'_> {
+    /// Reads the rows that are kept.
+    fn get(&self, k: &mut Kernel<'_>, values: &mut Values) {
+        for (row, own) in &self.kept {
+            values.rows[*row] = own.iter().map(|variable| k.get(*variable)).collect();
+        }
+    }
+
+    /// Keeps them.
+    fn set(&self, k: &mut Kernel<'_>, values: &Values) {
+        for (row, own) in &self.kept {
+            let pairs = own.iter().zip(&values.rows[*row]);
+            pairs.for_each(|(variable, value)| k.set(*variable, *value));
+        }
     }
 }
 
@@ -114,103 +131,151 @@ impl Context<'_> {
     fn tile(&self, k: &mut Kernel<'_>, patch: &Patch, surroundings: Surroundings) {
         let ends = surroundings == Surroundings::Ends;
         let mut values = self.load(k, patch, surroundings);
-        let held = (0..self.program.held.len()).filter(|row| self.program.held[*row]);
-        let held: Vec<usize> = held.collect();
         if ends {
-            for row in &held {
-                let mut at = self.coordinates(k, patch);
-                self.ghosts(k, patch, &mut at, &[*row], &mut values);
-            }
+            self.ghosts_of_held(k, patch, &mut values);
             self.load_states(k, patch);
         }
-        let begin = &self.program.begin;
-        begin
-            .iter()
-            .for_each(|row| self.publish(k, patch, *row, &values));
-        if self.program.slots.count() > 0 {
-            k.barrier();
-        }
-        let variables: Vec<Vec<Variable>> = held
-            .iter()
-            .map(|row| {
-                values.rows[*row]
-                    .iter()
-                    .map(|value| k.variable_of(*value))
-                    .collect()
-            })
-            .collect();
-        let [rounds, all] = [Patches::ROUNDS, Patches::ALL].map(|n| k.param(n));
-        let last = k.int(IntOp::Sub, rounds, Operand::i32(1));
-        let all = k.compare(IntCmp::Ne, all, Operand::i32(0));
-        let kept: Vec<(usize, Vec<Variable>)> = held.into_iter().zip(variables).collect();
-        let (zero, one) = (Operand::i32(0), Operand::i32(1));
-        let each_round = self.program.exchanges_each_round();
-        let early = self.final_early();
-        let round =
-            |k: &mut Kernel<'_>, values: &mut Values, round: Operand, rims: Option<Rims<'_>>| {
-                get(k, &kept, values);
-                let at_end = k.compare(IntCmp::Eq, round, last);
-                let leaves = k.int(IntOp::And, at_end, all);
-                for (number, stage) in self.program.stages.iter().enumerate() {
-                    // An exchange publishes all that the next round reads.
-                    let is_read = !each_round || number + 1 < self.program.stages.len();
-                    let after = After { leaves, is_read };
-                    self.stage(k, patch, stage, ends.then_some(round), after, values);
-                    let rows = early.iter().filter(|(stage, _)| *stage == number);
-                    let rows: Vec<usize> = rows.map(|(_, row)| *row).collect();
-                    if let Some(Rims { halo, number, more }) = rims.filter(|_| !rows.is_empty()) {
-                        k.when(more, |k| {
-                            let array = self.rims(k, number);
-                            self.store_rims(k, patch, halo, array, &rows, values);
-                        });
-                    }
-                }
-                set(k, &kept, values);
-            };
+        self.publish_begin(k, patch, &values);
+        let rounds = self.rounds(k, patch, surroundings, &values);
         match &self.program.stays {
-            None => k.repeat(zero, rounds, one, Some(1), |k, n| {
-                round(k, &mut values, n, None);
-            }),
-            Some(staying) => {
-                let waiting = Waiting::new(k, staying, patch.tile);
-                let height = Operand::i32((self.program.height / self.program.round) as i32);
-                k.repeat(zero, rounds, height, Some(1), |k, first| {
-                    let end = k.int(IntOp::Add, first, height);
-                    let end = k.int(IntOp::Min, end, rounds);
-                    let more = k.compare(IntCmp::Lt, end, rounds);
-                    let number = k.int(IntOp::Div, first, height);
-                    let halo = Halo {
-                        waiting: &waiting,
-                        staying,
-                        surroundings,
-                    };
-                    if each_round {
-                        let rims = Rims { halo, number, more };
-                        round(k, &mut values, first, Some(rims));
-                    } else {
-                        k.repeat(first, end, one, Some(1), |k, n| {
-                            round(k, &mut values, n, None);
-                        });
-                    }
-                    k.when(more, |k| {
-                        get(k, &kept, &mut values);
-                        self.exchange(k, patch, halo, number, &mut values);
-                        set(k, &kept, &values);
-                    });
+            None => {
+                let (zero, one) = (Operand::i32(0), Operand::i32(1));
+                k.repeat(zero, rounds.count, one, Some(1), |k, n| {
+                    self.round(k, &rounds, n, None, &mut values);
                 });
             }
+            Some(staying) => self.time_blocks(k, &rounds, staying, &mut values),
         }
-        get(k, &kept, &mut values);
+        rounds.get(k, &mut values);
         let to = Store {
             array: k.param(Patches::TO),
             rims: None,
             surroundings,
         };
-        for (row, _) in &kept {
+        for (row, _) in &rounds.kept {
             self.store(k, patch, *row, &values.rows[*row], to);
         }
         if ends {
             self.store_states(k, patch, to);
+        }
+    }
+
+    /// The rounds of a tile that has loaded its values: they become variables.
+    fn rounds<'p>(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &'p Patch,
+        surroundings: Surroundings,
+        values: &Values,
+    ) -> Rounds<'p> {
+        let kept = self.program.held_rows().map(|row| {
+            let own = values.rows[row].iter().map(|value| k.variable_of(*value));
+            (row, own.collect())
+        });
+        let kept = kept.collect();
+        let [count, all] = [Patches::ROUNDS, Patches::ALL].map(|n| k.param(n));
+        Rounds {
+            patch,
+            surroundings,
+            kept,
+            early: self.final_early(),
+            count,
+            last: k.int(IntOp::Sub, count, Operand::i32(1)),
+            all: k.compare(IntCmp::Ne, all, Operand::i32(0)),
+        }
+    }
+
+    /// All stages of round `number`. `rims`: the exchange after it, whose rims are stored as soon as they are final.
+    fn round(
+        &self,
+        k: &mut Kernel<'_>,
+        rounds: &Rounds<'_>,
+        number: Operand,
+        rims: Option<Rims<'_>>,
+        values: &mut Values,
+    ) {
+        rounds.get(k, values);
+        let ends = rounds.surroundings == Surroundings::Ends;
+        let at_end = k.compare(IntCmp::Eq, number, rounds.last);
+        let leaves = k.int(IntOp::And, at_end, rounds.all);
+        for (n, stage) in self.program.stages.iter().enumerate() {
+            // An exchange publishes all that the next round reads.
+            let is_read = !self.program.exchanges_each_round() || n + 1 < self.program.stages.len();
+            let after = After { leaves, is_read };
+            self.stage(
+                k,
+                rounds.patch,
+                stage,
+                ends.then_some(number),
+                after,
+                values,
+            );
+            let rows = rounds.early.iter().filter(|(stage, _)| *stage == n);
+            let rows: Vec<usize> = rows.map(|(_, row)| *row).collect();
+            if let Some(Rims { halo, number, more }) = rims.filter(|_| !rows.is_empty()) {
+                k.when(more, |k| {
+                    let array = self.rims(k, number);
+                    self.store_rims(k, rounds.patch, halo, array, &rows, values);
+                });
+            }
+        }
+        rounds.set(k, values);
+    }
+
+    /// The time blocks of a tile that stays on the chip, with an exchange between two of them.
+    fn time_blocks(
+        &self,
+        k: &mut Kernel<'_>,
+        rounds: &Rounds<'_>,
+        staying: &Staying,
+        values: &mut Values,
+    ) {
+        let waiting = Waiting::new(k, staying, rounds.patch.tile);
+        let halo = Halo {
+            waiting: &waiting,
+            staying,
+            surroundings: rounds.surroundings,
+        };
+        let (zero, one) = (Operand::i32(0), Operand::i32(1));
+        // Rounds of a time block.
+        let height = Operand::i32((self.program.height / self.program.round) as i32);
+        k.repeat(zero, rounds.count, height, Some(1), |k, first| {
+            let end = k.int(IntOp::Add, first, height);
+            let end = k.int(IntOp::Min, end, rounds.count);
+            let more = k.compare(IntCmp::Lt, end, rounds.count);
+            let number = k.int(IntOp::Div, first, height);
+            if self.program.exchanges_each_round() {
+                let rims = Rims { halo, number, more };
+                self.round(k, rounds, first, Some(rims), values);
+            } else {
+                k.repeat(first, end, one, Some(1), |k, n| {
+                    self.round(k, rounds, n, None, values);
+                });
+            }
+            k.when(more, |k| {
+                rounds.get(k, values);
+                self.exchange(k, rounds.patch, halo, number, values);
+                rounds.set(k, values);
+            });
+        });
+    }
+
+    /// Publishes the rows that the first stage of a round reads of others. All threads of the block are here.
+    fn publish_begin(&self, k: &mut Kernel<'_>, patch: &Patch, values: &Values) {
+        let begin = &self.program.begin;
+        begin
+            .iter()
+            .for_each(|row| self.publish(k, patch, *row, values));
+        if self.program.slots.count() > 0 {
+            k.barrier();
+        }
+    }
+
+    /// Makes the ghosts of all rows that are held.
+    fn ghosts_of_held(&self, k: &mut Kernel<'_>, patch: &Patch, values: &mut Values) {
+        for row in self.program.held_rows() {
+            let mut at = self.coordinates(k, patch);
+            self.ghosts(k, patch, &mut at, &[row], values);
         }
     }
 

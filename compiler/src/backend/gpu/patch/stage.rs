@@ -78,8 +78,48 @@ impl Context<'_> {
         after: After,
         values: &mut Values,
     ) {
-        let After { leaves, is_read } = after;
         let mut at = round.map(|_| self.coordinates(k, patch));
+        let new = self.new_values(k, patch, plan, at.as_mut(), values);
+        for (own, new) in plan.updates.iter().zip(new) {
+            values.rows[own.target] = new;
+        }
+        if let Some((round, at)) = round.zip(at.as_mut()) {
+            let first = k.int(IntOp::Mul, round, Operand::i32(self.program.round as i32));
+            let step = k.int(IntOp::Add, first, Operand::i32(plan.phase as i32));
+            for own in &plan.updates {
+                let number = PatchProgram::first_update(self.scheme, plan.stage) + own.update;
+                self.points(k, patch, number, step, &mut values.rows[own.target]);
+            }
+            let rows: Vec<usize> = plan.updates.iter().map(|own| own.target).collect();
+            self.ghosts(k, patch, at, &rows, values);
+        }
+        let to = Store {
+            array: k.param(Patches::TO),
+            rims: None,
+            surroundings: match round {
+                Some(_) => Surroundings::Ends,
+                None => Surroundings::Bare,
+            },
+        };
+        for row in &plan.leave {
+            let own = &values.rows[*row];
+            k.when(after.leaves, |k| self.store(k, patch, *row, own, to));
+        }
+        if after.is_read {
+            self.publish_rows(k, patch, plan, values);
+        }
+    }
+
+    /// The values that the updates of a stage give: per update, of all cells of a patch. `at`: where the tile may meet
+    /// ends of the grid.
+    fn new_values(
+        &self,
+        k: &mut Kernel<'_>,
+        patch: &Patch,
+        plan: &StagePlan,
+        mut at: Option<&mut Coordinates>,
+        values: &Values,
+    ) -> Vec<Vec<Operand>> {
         let updates = &self.scheme.stages[plan.stage.index()].updates;
         let mut reader = Reader::default();
         let mut new = vec![Vec::new(); plan.updates.len()];
@@ -106,46 +146,23 @@ impl Context<'_> {
                     };
                     let update = &updates[own.update];
                     let value = writer.update(k, own, update);
-                    let value = writer.where_it_acts(k, own, update, value, at.as_mut());
+                    let value = writer.where_it_acts(k, own, update, value, at.as_deref_mut());
                     // Else old values stay alive until later code reads the new ones.
-                    new.push(match round {
+                    new.push(match at {
                         Some(_) => k.here(value),
                         None => value,
                     });
                 }
             }
         }
-        if let Some(at) = &at {
+        if let Some(at) = at {
             self.amend(k, patch, plan, at, values, &mut new);
         }
-        for (own, new) in plan.updates.iter().zip(new) {
-            values.rows[own.target] = new;
-        }
-        if let Some((round, at)) = round.zip(at.as_mut()) {
-            let first = k.int(IntOp::Mul, round, Operand::i32(self.program.round as i32));
-            let step = k.int(IntOp::Add, first, Operand::i32(plan.phase as i32));
-            for own in &plan.updates {
-                let number = PatchProgram::first_update(self.scheme, plan.stage) + own.update;
-                self.points(k, patch, number, step, &mut values.rows[own.target]);
-            }
-            let rows: Vec<usize> = plan.updates.iter().map(|own| own.target).collect();
-            self.ghosts(k, patch, at, &rows, values);
-        }
-        for row in &plan.leave {
-            let own = &values.rows[*row];
-            let to = Store {
-                array: k.param(Patches::TO),
-                rims: None,
-                surroundings: match round {
-                    Some(_) => Surroundings::Ends,
-                    None => Surroundings::Bare,
-                },
-            };
-            k.when(leaves, |k| self.store(k, patch, *row, own, to));
-        }
-        if !is_read {
-            return;
-        }
+        new
+    }
+
+    /// Publishes the rows that the next stage reads of others, and waits where threads have to.
+    fn publish_rows(&self, k: &mut Kernel<'_>, patch: &Patch, plan: &StagePlan, values: &Values) {
         if plan.frees {
             k.barrier();
         }
