@@ -117,6 +117,7 @@ impl Worker<'_> {
         }
     }
 
+    /// All rows of an update of a stage, some at a time. `number`: of the stage in the period.
     fn update_rows(
         &self,
         k: &mut Kernel<'_>,
@@ -182,25 +183,39 @@ impl Worker<'_> {
             volume::add(k, context, lane, &volumes, &mut values);
             let target = stage.target(scheme, context.layout, update);
             let target = context.bytes(i64::from(target.0) * context.layout.row_stride);
-            let GroupBox { x, y } = without_ghosts(scheme, update);
             for (row, value) in rows.iter().zip(values) {
                 k.when(row.place.inside, |k| {
                     let to = k.offset(row.from, target);
-                    let own = self.target(update.target, to);
-                    context.store(k, lane, own, value);
-                    // Most rows have none: one jump then, and the same one for all threads.
-                    let mut near = Operand::int(Type::I1, 0);
-                    let across = [(row.place.at[0], x), (row.place.at[1], y)];
-                    for (at, inner) in across.into_iter().skip(usize::from(context.unrolled())) {
-                        let far = in_interval(k, at, inner);
-                        let at_end = k.int(IntOp::Xor, far, Operand::int(Type::I1, 1));
-                        near = k.int(IntOp::Or, near, at_end);
-                    }
-                    k.when(near, |k| {
-                        self.write_ghosts(k, update.target, to, row.place.at, value);
-                    });
+                    self.store_row(k, update, row.place.at, to, value);
                 });
             }
+        });
+    }
+
+    /// Stores a value of a row at `at` across the inner axis, at the thread's index, and the ghosts that are made of
+    /// it. `to`: where it lies in memory.
+    fn store_row(
+        &self,
+        k: &mut Kernel<'_>,
+        update: &Update,
+        at: [Operand; 2],
+        to: Operand,
+        value: Operand,
+    ) {
+        let Worker { context, lane, .. } = self;
+        let own = self.target(update.target, to);
+        context.store(k, lane, own, value);
+        // Most rows have no ghosts: one jump then, and the same one for all threads.
+        let GroupBox { x, y } = without_ghosts(context.scheme, update);
+        let mut near = Operand::int(Type::I1, 0);
+        let across = [(at[0], x), (at[1], y)];
+        for (at, inner) in across.into_iter().skip(usize::from(context.unrolled())) {
+            let far = in_interval(k, at, inner);
+            let at_end = k.int(IntOp::Xor, far, Operand::int(Type::I1, 1));
+            near = k.int(IntOp::Or, near, at_end);
+        }
+        k.when(near, |k| {
+            self.write_ghosts(k, update.target, to, at, value);
         });
     }
 

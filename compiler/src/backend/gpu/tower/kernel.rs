@@ -15,7 +15,7 @@
 use super::super::abi::{TaskWord, TowerParams};
 use super::super::feature::Feature;
 use super::super::ir::{Launch, Module, Operand, Type};
-use super::super::kernel::{IntCmp, IntOp, Kernel, Special};
+use super::super::kernel::{IntCmp, IntOp, Kernel, Label, Special};
 use super::boundary::BoundaryPeriod;
 use super::cluster::{self, ClusterBarrier};
 use super::code::Code;
@@ -76,20 +76,21 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
         ..Launch::default()
     };
     let params = context.params().types();
-    let mut k = module.kernel(SYMBOL, &params, launch);
+    let mut kernel = module.kernel(SYMBOL, &params, launch);
+    let k = &mut kernel;
     if block.options.asynchronous {
         k.need(Feature::AsyncCopy);
     }
     let thread = k.special(Special::Thread(0));
-    load::clear(&mut k, context, shared, thread, i64::from(roles.all()));
-    copied::prepare(&mut k, context, shared, thread, roles.all());
-    zone_coefs::prepare(&mut k, context, shared, thread, roles.all());
+    load::clear(k, context, shared, thread, i64::from(roles.all()));
+    copied::prepare(k, context, shared, thread, roles.all());
+    zone_coefs::prepare(k, context, shared, thread, roles.all());
     let warps = Warps {
         codes,
         shared,
         words: named.task,
         rows,
-        sync: synchronisation(&mut k, context, &named, thread),
+        sync: synchronisation(k, context, &named, thread),
     };
     let computes = k.compare(IntCmp::Lt, thread, threads(roles.group));
     let (compute, help) = (k.label(), k.label());
@@ -100,26 +101,15 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
         k.more_registers(moved.computing);
     }
     let (produce, other) = (k.label(), k.label());
-    let mut producer = None;
-    if roles.group > roles.compute {
-        let completes = k.compare(IntCmp::Ge, thread, threads(roles.compute));
-        if roles.completing_produce() {
-            producer = Some(k.int(IntOp::Sub, thread, threads(roles.compute)));
-            let work = k.label();
-            k.branch(completes, produce, work);
-            k.place(work);
-        } else {
-            k.exit_if(completes);
-        }
-    }
-    warps.compute(&mut k);
+    let completing = warps.leave_group(k, thread, produce);
+    warps.compute(k);
 
     k.place(help);
     if let Some(moved) = roles.moved {
         k.fewer_registers(moved.others);
     }
     let rest = k.int(IntOp::Sub, thread, threads(roles.group));
-    let (producer, other_thread) = match producer {
+    let (producer, other_thread) = match completing {
         Some(producer) => {
             let idle = k.compare(IntCmp::Ge, rest, threads(OTHERS));
             k.exit_if(idle);
@@ -138,17 +128,17 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     };
 
     k.place(produce);
-    warps.produce(&mut k, producer);
+    warps.produce(k, producer);
 
     k.place(other);
     let (poll, publish) = (k.label(), k.label());
     let looks = k.compare(IntCmp::Ge, other_thread, threads(OTHERS / 2));
     k.branch(looks, poll, publish);
     k.place(poll);
-    warps.poll(&mut k);
+    warps.poll(k);
     k.place(publish);
-    warps.publish(&mut k);
-    k.finish();
+    warps.publish(k);
+    kernel.finish();
 }
 
 fn threads(count: u32) -> Operand {
@@ -223,6 +213,25 @@ struct Warps<'c, 'a> {
 impl<'a> Warps<'_, 'a> {
     fn context(&self) -> &Context<'a> {
         self.codes[0].context()
+    }
+
+    /// Threads that only complete the group of the ones that compute leave its code: to `produce`, if they produce,
+    /// else they end. Returns the thread's number among producers in the first case.
+    fn leave_group(&self, k: &mut Kernel<'_>, thread: Operand, produce: Label) -> Option<Operand> {
+        let roles = self.sync.roles;
+        if roles.group <= roles.compute {
+            return None;
+        }
+        let completes = k.compare(IntCmp::Ge, thread, threads(roles.compute));
+        if !roles.completing_produce() {
+            k.exit_if(completes);
+            return None;
+        }
+        let producer = k.int(IntOp::Sub, thread, threads(roles.compute));
+        let work = k.label();
+        k.branch(completes, produce, work);
+        k.place(work);
+        Some(producer)
     }
 
     fn compute(&self, k: &mut Kernel<'_>) {

@@ -59,6 +59,59 @@ struct Owned {
     first: Operand,
     own: i64,
     chunks: Operand,
+    /// Whether it is the first and the last part of the line, where blocks share lines.
+    ends: Option<[Operand; 2]>,
+}
+
+impl Owned {
+    /// `None` where a block has whole lines.
+    fn of_block(k: &mut Kernel<'_>, context: &Context<'_>) -> Option<Owned> {
+        let copied = context.block().shared_row.copied;
+        if let Some(slabs) = context.slabs() {
+            let rank = rank(k);
+            let is_first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
+            let ends = Some([is_first, is_last(k, slabs, rank)]);
+            let each = context.bytes(copied.len()) / CHUNK;
+            let less = context.bytes(slabs.width) - context.bytes(slabs.last);
+            let last = div_ceil(context.bytes(copied.len()) - less, CHUNK);
+            let chunks = of_slab(k, slabs, rank, each, last);
+            return Some(Owned {
+                first: first_index(k, slabs, rank),
+                own: slabs.width,
+                chunks,
+                ends,
+            });
+        }
+        let z_blocks = context.z_blocks()?;
+        let base = z_block::base(k, context)?;
+        Some(Owned {
+            first: base,
+            own: z_blocks.threads,
+            chunks: z_block::pieces(k, z_blocks, base, copied),
+            ends: None,
+        })
+    }
+}
+
+impl Part {
+    fn new(k: &mut Kernel<'_>, context: &Context<'_>, owned: &Owned) -> Part {
+        let copied = context.block().shared_row.copied;
+        let [below, above] =
+            [-copied.lo, copied.hi - owned.own].map(|n| word(context.bytes(n) / CHUNK));
+        let end = k.int(IntOp::Sub, owned.chunks, above);
+        let mut all = [Operand::i32(0), owned.chunks];
+        if let (Some([is_first, is_last]), true) = (owned.ends, context.ghosts().is_some()) {
+            // Values beyond the ends of the line are not in memory.
+            all = [
+                k.choose(is_first, below, all[0]),
+                k.choose(is_last, end, all[1]),
+            ];
+        }
+        Part {
+            all,
+            own: [below, end],
+        }
+    }
 }
 
 /// Rows that are copied in the same way.
@@ -97,46 +150,12 @@ impl Producer {
         let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
         let by = k.int(IntOp::Add, by, Operand::i64(context.bytes(copied.lo)));
         let to = k.advance(lead, by, 1);
-        let mut owned = None;
-        let mut ends = None;
-        if let Some(slabs) = context.slabs() {
-            let rank = rank(k);
-            let is_first = k.compare(IntCmp::Eq, rank, Operand::i32(0));
-            ends = Some([is_first, is_last(k, slabs, rank)]);
-            let less = context.bytes(slabs.width) - context.bytes(slabs.last);
-            let last = div_ceil(context.bytes(copied.len()) - less, CHUNK);
-            let chunks = of_slab(k, slabs, rank, each, last);
-            owned = Some(Owned {
-                first: first_index(k, slabs, rank),
-                own: slabs.width,
-                chunks,
-            });
-        }
-        if let (Some(z_blocks), Some(base)) = (context.z_blocks(), z_block::base(k, context)) {
-            owned = Some(Owned {
-                first: base,
-                own: z_blocks.threads,
-                chunks: z_block::pieces(k, z_blocks, base, copied),
-            });
-        }
         let (mut from, mut part) = (by, None);
-        if let Some(Owned { first, own, chunks }) = owned {
-            let first = k.resize(first, Type::I64);
+        if let Some(owned) = Owned::of_block(k, context) {
+            let first = k.resize(owned.first, Type::I64);
             let first = k.int(IntOp::Mul, first, Operand::i64(context.bytes(1)));
             from = k.int(IntOp::Add, by, first);
-            let [below, above] =
-                [-copied.lo, copied.hi - own].map(|n| word(context.bytes(n) / CHUNK));
-            let end = k.int(IntOp::Sub, chunks, above);
-            let own = [below, end];
-            let mut all = [Operand::i32(0), chunks];
-            if let (Some([is_first, is_last]), true) = (ends, context.ghosts().is_some()) {
-                // Values beyond the ends of the line are not in memory.
-                all = [
-                    k.choose(is_first, below, all[0]),
-                    k.choose(is_last, end, all[1]),
-                ];
-            }
-            part = Some(Part { all, own });
+            part = Some(Part::new(k, context, &owned));
         }
         Producer {
             group,
@@ -219,33 +238,7 @@ impl Producer {
         Some(Between(k.int(IntOp::Add, base, values)))
     }
 
-    /// Whether `this` holds and the rows of a batch, of `each` chunks, have the one that is `before` chunks behind the
-    /// thread's first one.
-    fn has_chunk(
-        &self,
-        k: &mut Kernel<'_>,
-        batch: &Batch<'_>,
-        this: Operand,
-        each: i64,
-        before: Operand,
-    ) -> Operand {
-        let mut has = this;
-        let chunk = k.int(IntOp::Add, self.first, before);
-        if let Some(Part { all, own }) = self.part {
-            let [first, end] = if batch.own { own } else { all };
-            let there = k.compare(IntCmp::Lt, chunk, end);
-            has = k.int(IntOp::And, has, there);
-            if first.as_int() != Some(0) {
-                let there = k.compare(IntCmp::Ge, chunk, first);
-                has = k.int(IntOp::And, has, there);
-            }
-        } else if each % self.threads != 0 {
-            let there = k.compare(IntCmp::Lt, chunk, Operand::i32(each as i32));
-            has = k.int(IntOp::And, has, there);
-        }
-        has
-    }
-
+    /// Starts copying the rows of a batch, shared out among the groups of threads.
     fn copy_batch(
         &self,
         k: &mut Kernel<'_>,
@@ -262,7 +255,7 @@ impl Producer {
         }
         for group in 0..self.groups {
             let mine = batch.copies.iter().skip(group as usize);
-            let mine: Vec<&&SharedCopy> = mine.step_by(self.groups as usize).collect();
+            let mine: Vec<&SharedCopy> = mine.step_by(self.groups as usize).copied().collect();
             if mine.is_empty() {
                 continue;
             }
@@ -270,73 +263,147 @@ impl Producer {
             if self.groups > 1 {
                 this = k.compare(IntCmp::Eq, self.group, Operand::i32(group as i32));
             }
-            let rounds = div_ceil(each, self.threads);
-            let copies = |k: &mut Kernel<'_>, before: Operand| {
-                let has = self.has_chunk(k, batch, this, each, before);
-                let Some((Between(piece), needed)) = batch.needed else {
-                    return has;
-                };
-                let values = CHUNK / context.bytes(1);
-                let by = k.int(IntOp::Mul, before, Operand::i32(values as i32));
-                let piece = Between(k.int(IntOp::Add, piece, by));
-                let there = piece.lies(k, context, needed, values);
-                k.int(IntOp::And, has, there)
+            let share = Share {
+                producer: self,
+                context,
+                period,
+                batch,
+                copies: mine,
+                this,
+                skipped,
+                each,
             };
-            let mut first = self.to;
-            if self.part.is_some() || self.rounds > 1 {
-                // There are more shared rows than registers for where they begin.
-                first = k.again(first);
+            share.copy(k);
+        }
+    }
+}
+
+/// The rows of a batch that a group of threads copies. A thread copies in each round the chunk that is a number of
+/// chunks behind its first one.
+struct Share<'s, 'a> {
+    producer: &'s Producer,
+    context: &'s Context<'a>,
+    period: LoadPeriod,
+    batch: &'s Batch<'s>,
+    copies: Vec<&'s SharedCopy>,
+    /// Whether the thread is one of the group.
+    this: Operand,
+    /// Chunks of a row that nobody copies, before the others, and the others.
+    skipped: i64,
+    each: i64,
+}
+
+impl Share<'_, '_> {
+    fn copy(&self, k: &mut Kernel<'_>) {
+        let rounds = div_ceil(self.each, self.producer.threads);
+        let mut first = self.producer.to;
+        if self.producer.part.is_some() || self.producer.rounds > 1 {
+            // There are more shared rows than registers for where they begin.
+            first = k.again(first);
+        }
+        let threads = self.producer.threads;
+        if rounds > 1 && self.context.z_blocks().is_none() {
+            self.copy_by_rows(k, first, rounds);
+            return;
+        }
+        let round = |k: &mut Kernel<'_>, before: Operand| self.copy_round(k, first, before);
+        let [zero, end, step] = [0, rounds * threads, threads].map(word);
+        match rounds {
+            1 => round(k, zero),
+            // All rounds have one code, as instructions are fetched; where blocks share lines, that would take more
+            // registers.
+            _ => k.repeat(zero, end, step, Some(1), round),
+        }
+    }
+
+    /// Copies a chunk of each row: the one that is `before` chunks behind the thread's first one, which goes to `first`
+    /// in shared row 0.
+    fn copy_round(&self, k: &mut Kernel<'_>, first: Operand, before: Operand) {
+        let has = self.has(k, before);
+        k.when(has, |k| {
+            let by = k.int(IntOp::Mul, before, Operand::i32(CHUNK as i32));
+            let both = [self.period.chunk, first].map(|at| k.advance_by_word(at, by));
+            for copy in &self.copies {
+                let (from, to) = self.places(k, copy, both, self.skipped * CHUNK);
+                let there = self.is_in_memory(k, copy);
+                copy_chunk(k, self.context, from, to, there);
             }
-            let places = |k: &mut Kernel<'_>, copy: &SharedCopy, [from, to]: [Operand; 2], by| {
-                let row = context.bytes(copy.shared as i64 * shape.stride);
-                let from = k.offset(from, context.distance(copy.row) + by);
-                (from, k.offset(to, row + by))
-            };
-            // Values that are not in memory are zero.
-            let there = |k: &mut Kernel<'_>, copy: &SharedCopy| {
-                period.predicate.map(|p| p.has(k, context, copy.row))
-            };
-            if rounds == 1 || context.z_blocks().is_some() {
-                let round = |k: &mut Kernel<'_>, before: Operand| {
-                    let has = copies(k, before);
-                    k.when(has, |k| {
-                        let by = k.int(IntOp::Mul, before, Operand::i32(CHUNK as i32));
-                        let both = [period.chunk, first].map(|at| k.advance_by_word(at, by));
-                        for copy in &mine {
-                            let (from, to) = places(k, copy, both, skipped * CHUNK);
-                            let there = there(k, copy);
-                            copy_chunk(k, context, from, to, there);
-                        }
-                    });
-                };
-                let [zero, end, step] = [0, rounds * self.threads, self.threads].map(word);
-                match rounds {
-                    1 => round(k, zero),
-                    // All rounds have one code, as instructions are fetched; where blocks share lines, that would take
-                    // more registers.
-                    _ => k.repeat(zero, end, step, Some(1), round),
-                }
-                continue;
-            }
-            let rounds: Vec<(i64, Operand)> = (0..rounds)
-                .map(|round| {
-                    let before = round * self.threads;
-                    let has = copies(k, word(before));
-                    ((skipped + before) * CHUNK, has)
-                })
-                .collect();
-            // Row by row, without jumps: between the rounds, there would be more places of rows than registers.
-            for copy in &mine {
-                let there = there(k, copy);
-                for &(by, has) in &rounds {
-                    let (from, to) = places(k, copy, [period.chunk, first], by);
-                    match context.block().options.asynchronous {
-                        true => k.copy_if(has, from, to, there),
-                        false => k.when(has, |k| copy_chunk(k, context, from, to, there)),
-                    }
+        });
+    }
+
+    /// Copies the chunks of all rounds row by row, without jumps: between the rounds, there would be more places of
+    /// rows than registers. `first`: as above.
+    fn copy_by_rows(&self, k: &mut Kernel<'_>, first: Operand, rounds: i64) {
+        let rounds: Vec<(i64, Operand)> = (0..rounds)
+            .map(|round| {
+                let before = round * self.producer.threads;
+                let has = self.has(k, word(before));
+                ((self.skipped + before) * CHUNK, has)
+            })
+            .collect();
+        for copy in &self.copies {
+            let there = self.is_in_memory(k, copy);
+            for &(by, has) in &rounds {
+                let (from, to) = self.places(k, copy, [self.period.chunk, first], by);
+                match self.context.block().options.asynchronous {
+                    true => k.copy_if(has, from, to, there),
+                    false => k.when(has, |k| copy_chunk(k, self.context, from, to, there)),
                 }
             }
         }
+    }
+
+    /// Whether the thread copies the chunk that is `before` chunks behind its first one.
+    fn has(&self, k: &mut Kernel<'_>, before: Operand) -> Operand {
+        let has = self.has_chunk(k, before);
+        let Some((Between(piece), needed)) = self.batch.needed else {
+            return has;
+        };
+        let values = CHUNK / self.context.bytes(1);
+        let by = k.int(IntOp::Mul, before, Operand::i32(values as i32));
+        let piece = Between(k.int(IntOp::Add, piece, by));
+        let there = piece.lies(k, self.context, needed, values);
+        k.int(IntOp::And, has, there)
+    }
+
+    /// Whether the thread is one of the group, and the rows have the chunk that is `before` chunks behind its first
+    /// one.
+    fn has_chunk(&self, k: &mut Kernel<'_>, before: Operand) -> Operand {
+        let mut has = self.this;
+        let chunk = k.int(IntOp::Add, self.producer.first, before);
+        if let Some(Part { all, own }) = self.producer.part {
+            let [first, end] = if self.batch.own { own } else { all };
+            let there = k.compare(IntCmp::Lt, chunk, end);
+            has = k.int(IntOp::And, has, there);
+            if first.as_int() != Some(0) {
+                let there = k.compare(IntCmp::Ge, chunk, first);
+                has = k.int(IntOp::And, has, there);
+            }
+        } else if self.each % self.producer.threads != 0 {
+            let there = k.compare(IntCmp::Lt, chunk, Operand::i32(self.each as i32));
+            has = k.int(IntOp::And, has, there);
+        }
+        has
+    }
+
+    /// Where a chunk of a row is and goes, `by` bytes behind places in row 0 and in shared row 0.
+    fn places(
+        &self,
+        k: &mut Kernel<'_>,
+        copy: &SharedCopy,
+        [from, to]: [Operand; 2],
+        by: i64,
+    ) -> (Operand, Operand) {
+        let stride = self.context.block().shared_row.stride;
+        let row = self.context.bytes(copy.shared as i64 * stride);
+        let from = k.offset(from, self.context.distance(copy.row) + by);
+        (from, k.offset(to, row + by))
+    }
+
+    /// Whether a row is in memory, where something cuts rows off: the values of others are zero.
+    fn is_in_memory(&self, k: &mut Kernel<'_>, copy: &SharedCopy) -> Option<Operand> {
+        let predicate = self.period.predicate;
+        predicate.map(|p| p.has(k, self.context, copy.row))
     }
 }
 
