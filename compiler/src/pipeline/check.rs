@@ -16,7 +16,7 @@
 //! find the values that the pass itself has stored of such a plane above, or else the values of the last pass that
 //! stored one, and a store comes after all loads of its place.
 
-use super::order::Ordered;
+use super::order::{Earlier, Ordered};
 use super::{Action, Block, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::BTreeMap;
@@ -415,19 +415,14 @@ impl Checker<'_> {
         }
         for earlier in 0..block {
             let need = own.need(earlier, group).ok_or(out_of_turn)?;
-            let other = self.block(op, earlier)?;
-            let index = need.min(other.end() - 1) - other.first;
-            let Ok(index) = usize::try_from(index) else {
-                continue;
+            let other = Earlier {
+                number: earlier,
+                block: self.block(op, earlier)?,
+                runs: self.runs.get(&(pass, earlier)).map_or(&[], Vec::as_slice),
             };
-            let runs = self.runs.get(&(pass, earlier));
-            let run = runs.and_then(|runs| runs.get(index)).copied();
-            let run = run.ok_or(Fault::TooEarly {
-                op: id,
-                block: earlier,
-                need,
-            })?;
-            self.ordered(run, id)?;
+            if let Some(run) = other.run(need, id)? {
+                self.ordered(run, id)?;
+            }
         }
         // The array of a device that holds all of it goes from pass to pass.
         if let (None, Some(before)) = (self.window.places, pass.checked_sub(1)) {

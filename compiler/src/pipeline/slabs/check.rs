@@ -8,7 +8,7 @@
 
 use super::{BUFFERS, Slab, queue_of};
 use crate::lattice::Interval;
-use crate::pipeline::order::Ordered;
+use crate::pipeline::order::{Earlier, Ordered};
 use crate::pipeline::{Action, Block, Fault, Op, OpId, Window};
 use std::collections::BTreeMap;
 
@@ -204,19 +204,14 @@ impl Checker<'_> {
         }
         for earlier in 0..block {
             let need = own.need(earlier, group).ok_or(out_of_turn)?;
-            let other = self.block(op, earlier)?;
-            let index = need.min(other.end() - 1) - other.first;
-            let Ok(index) = usize::try_from(index) else {
-                continue;
+            let other = Earlier {
+                number: earlier,
+                block: self.block(op, earlier)?,
+                runs: self.runs.get(&(pass, earlier)).map_or(&[], Vec::as_slice),
             };
-            let runs = self.runs.get(&(pass, earlier));
-            let run = runs.and_then(|runs| runs.get(index)).copied();
-            let run = run.ok_or(Fault::TooEarly {
-                op: id,
-                block: earlier,
-                need,
-            })?;
-            self.ordered(run, id)?;
+            if let Some(run) = other.run(need, id)? {
+                self.ordered(run, id)?;
+            }
         }
         for plane in planes.touched.lo..planes.touched.hi {
             self.uses(op, plane)?;
