@@ -112,6 +112,28 @@ impl HostUnary {
 }
 
 impl HostBinary {
+    /// An operator of two arguments as it is written.
+    pub fn sign(self) -> &'static str {
+        match self {
+            HostBinary::Add => "+",
+            HostBinary::Sub => "-",
+            HostBinary::Mul => "*",
+            HostBinary::Div => "/",
+            HostBinary::Pow => "^",
+            HostBinary::Atan2 => "atan2",
+            HostBinary::Min => "min",
+            HostBinary::Max => "max",
+            HostBinary::Lt => "<",
+            HostBinary::Le => "<=",
+            HostBinary::Gt => ">",
+            HostBinary::Ge => ">=",
+            HostBinary::Eq => "==",
+            HostBinary::Ne => "!=",
+            HostBinary::And => "and",
+            HostBinary::Or => "or",
+        }
+    }
+
     pub fn apply(self, a: f64, b: f64) -> f64 {
         match self {
             HostBinary::Add => a + b,
@@ -289,27 +311,12 @@ impl fmt::Display for HostExpr {
             }
             HostExpr::Table(table, a) => write!(f, "{table}({a})"),
             HostExpr::Unary(op, a) => write!(f, "{}({a})", format!("{op:?}").to_lowercase()),
-            HostExpr::Binary(op, a, b) => {
-                let sign = match op {
-                    HostBinary::Add => "+",
-                    HostBinary::Sub => "-",
-                    HostBinary::Mul => "*",
-                    HostBinary::Div => "/",
-                    HostBinary::Pow => "^",
-                    HostBinary::Lt => "<",
-                    HostBinary::Le => "<=",
-                    HostBinary::Gt => ">",
-                    HostBinary::Ge => ">=",
-                    HostBinary::Eq => "==",
-                    HostBinary::Ne => "!=",
-                    HostBinary::And => "and",
-                    HostBinary::Or => "or",
-                    HostBinary::Atan2 => return write!(f, "atan2({a}, {b})"),
-                    HostBinary::Min => return write!(f, "min({a}, {b})"),
-                    HostBinary::Max => return write!(f, "max({a}, {b})"),
-                };
-                write!(f, "({a} {sign} {b})")
-            }
+            HostExpr::Binary(op, a, b) => match op {
+                HostBinary::Atan2 | HostBinary::Min | HostBinary::Max => {
+                    write!(f, "{}({a}, {b})", op.sign())
+                }
+                _ => write!(f, "({a} {} {b})", op.sign()),
+            },
             HostExpr::If(c, a, b) => write!(f, "(if {c} then {a} else {b})"),
         }
     }

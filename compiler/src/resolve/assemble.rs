@@ -9,74 +9,61 @@ use super::order::{Advance, Statement};
 use super::report::{Outcome, Reported, count};
 use super::resolver::Resolver;
 use super::zoned::Amending;
+use super::zones::Kept;
 use crate::lattice::PerAxis;
 use crate::scheme::{
-    Body, Cmp, Coef, CoefId, ComponentId, Op, Precision, Read, Scheme, Stage, Update, Value, Zone,
-    ZoneId, ZoneSet, verify,
+    Body, Cmp, Coef, CoefId, ComponentId, Grid, Op, Precision, Read, Scheme, Stage, State, Update,
+    Value, Zone, ZoneId, ZoneSet, verify,
 };
 use torre_grammar::diag::Diagnostic;
 
 /// The most sets of zones that have cells in common: each has kernels of its own.
 const MOST_MEETINGS: usize = 128;
 
+/// A scheme as its updates are made: the parts that they have in common.
+struct Building<'p> {
+    coefs: Coefs,
+    states: Vec<State>,
+    /// Where the states were read.
+    kept: Vec<Kept>,
+    precision: Precision,
+    /// Per component, its updates in a step.
+    per_step: &'p [u8],
+    grid: &'p Grid,
+}
+
 impl Resolver<'_> {
     /// The scheme that the statements make up on the grid of the frame.
     pub fn assemble(&mut self, statements: &[Statement], precision: Precision) -> Outcome<Scheme> {
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let per_step = self.count_updates(statements)?;
-        let mut coefs = Coefs::default();
-        let (mut states, mut kept) = (Vec::new(), Vec::new());
+        let mut building = Building {
+            coefs: Coefs::default(),
+            states: Vec::new(),
+            kept: Vec::new(),
+            precision,
+            per_step: &per_step,
+            grid: &grid,
+        };
         let mut stages = Vec::new();
         let mut failed = false;
         for statement in statements {
             let mut updates = Vec::new();
-            for &Advance { target, value, .. } in &statement.updates {
-                let terms = self.terms(value.node, &statement.value);
-                let Ok(terms) = terms else {
-                    failed = true;
-                    continue;
-                };
-                let plain = self.outside(value.node);
-                let emitter = Emitter::new(
-                    &mut self.graph,
-                    &self.frame.components,
-                    &mut coefs,
-                    precision,
-                    target,
-                    &per_step,
-                    grid.cells,
-                );
-                let position = self.frame.components[target.index()].position;
-                let body = emitter.body(plain);
-                let mut amending = Amending {
-                    coefs: &mut coefs,
-                    states: &mut states,
-                    kept: &mut kept,
-                    target,
-                    precision,
-                    per_step: &per_step,
-                    cells: grid.cells,
-                };
-                let amended = body.and_then(|body| Ok((body, self.amend(&terms, &mut amending)?)));
-                match amended {
-                    Ok((body, amendments)) => updates.push(Update {
-                        target,
-                        region: grid.live(position),
-                        mask: None,
-                        body,
-                        amendments,
-                    }),
-                    Err(refused) => {
-                        let name = self.frame.components[target.index()].name.clone();
-                        failed |= self
-                            .refuse::<()>(refused, statement, &name, precision)
-                            .is_err();
-                    }
+            for advance in &statement.updates {
+                match self.update(statement, advance, &mut building) {
+                    Ok(update) => updates.push(update),
+                    Err(Reported) => failed = true,
                 }
             }
-            self.warn_of_vanished(coefs.vanished.take(), statement, precision);
+            self.warn_of_vanished(building.coefs.vanished.take(), statement, precision);
             stages.push(Stage { updates });
         }
+        let Building {
+            mut coefs,
+            states,
+            mut kept,
+            ..
+        } = building;
         self.frame.statements = statements.iter().map(|s| s.value.clone()).collect();
         if failed {
             return Err(Reported);
@@ -97,15 +84,7 @@ impl Resolver<'_> {
         };
         share_coefs(&mut scheme);
         drop_idle_zones(&mut scheme);
-        let meetings = scheme.zone_map().occurring().len();
-        if meetings > MOST_MEETINGS {
-            let message = format!(
-                "layers and regions with states meet in {meetings} ways, and code is made for up to {MOST_MEETINGS}"
-            );
-            let d = Diagnostic::error(codes::STATE, message)
-                .hint("use fewer regions, or regions that do not overlap");
-            return self.fail(d);
-        }
+        self.check_meetings(&scheme)?;
         add_flushes(&mut scheme);
         find_axis_coefs(&mut scheme);
         let places = self.frame.statements.clone();
@@ -120,6 +99,71 @@ impl Resolver<'_> {
         }
         self.zoned.kept = Some(kept);
         Ok(scheme)
+    }
+
+    /// The update of a component by a statement, in all the region that the boundary leaves free, with its amendments
+    /// in zones. `building` gets the coefficients and states that it needs.
+    fn update(
+        &mut self,
+        statement: &Statement,
+        &Advance { target, value, .. }: &Advance,
+        building: &mut Building<'_>,
+    ) -> Outcome<Update> {
+        let terms = self.terms(value.node, &statement.value)?;
+        let plain = self.outside(value.node);
+        let Building {
+            precision,
+            per_step,
+            grid,
+            ..
+        } = *building;
+        let emitter = Emitter::new(
+            &mut self.graph,
+            &self.frame.components,
+            &mut building.coefs,
+            precision,
+            target,
+            per_step,
+            grid.cells,
+        );
+        let position = self.frame.components[target.index()].position;
+        let body = emitter.body(plain);
+        let mut amending = Amending {
+            coefs: &mut building.coefs,
+            states: &mut building.states,
+            kept: &mut building.kept,
+            target,
+            precision,
+            per_step,
+            cells: grid.cells,
+        };
+        match body.and_then(|body| Ok((body, self.amend(&terms, &mut amending)?))) {
+            Ok((body, amendments)) => Ok(Update {
+                target,
+                region: grid.live(position),
+                mask: None,
+                body,
+                amendments,
+            }),
+            Err(refused) => {
+                let name = self.frame.components[target.index()].name.clone();
+                self.refuse(refused, statement, &name, precision)
+            }
+        }
+    }
+
+    /// Refuses a scheme whose zones have cells in common in too many ways.
+    fn check_meetings(&mut self, scheme: &Scheme) -> Outcome<()> {
+        let meetings = scheme.zone_map().occurring().len();
+        if meetings <= MOST_MEETINGS {
+            return Ok(());
+        }
+        let message = format!(
+            "layers and regions with states meet in {meetings} ways, and code is made for up to {MOST_MEETINGS}"
+        );
+        let d = Diagnostic::error(codes::STATE, message)
+            .hint("use fewer regions, or regions that do not overlap");
+        self.fail(d)
     }
 
     /// Warns of a weight that the precision of a scheme does not have.

@@ -8,6 +8,7 @@
 //! read at a distance have the phase between the two places.
 
 use super::codes;
+use super::emit::pruned_to;
 use super::frame::Named;
 use super::report::{Outcome, Place};
 use super::resolver::Resolver;
@@ -192,36 +193,6 @@ struct Part {
     advances: Vec<StateAdvance>,
 }
 
-/// Only the operations that are needed.
-fn pruned(ops: &[Op], result: Value, mut advances: Vec<StateAdvance>) -> Part {
-    let mut needed = vec![false; ops.len()];
-    needed[result.index()] = true;
-    for advance in &advances {
-        needed[advance.value.index()] = true;
-    }
-    for (number, op) in ops.iter().enumerate().rev() {
-        if needed[number] {
-            op.operands(|v| needed[v.index()] = true);
-        }
-    }
-    let mut names = vec![Value(0); ops.len()];
-    let mut kept = Vec::new();
-    for (number, op) in ops.iter().enumerate().filter(|(n, _)| needed[*n]) {
-        names[number] = Value(kept.len() as u32);
-        kept.push(op.map(|v| names[v.index()]));
-    }
-    for advance in &mut advances {
-        advance.value = names[advance.value.index()];
-    }
-    Part {
-        body: Body {
-            ops: kept,
-            result: names[result.index()],
-        },
-        advances,
-    }
-}
-
 /// The real and the imaginary part of a body.
 fn parts(
     scheme: &Scheme,
@@ -256,7 +227,9 @@ fn parts(
             })
         };
         let advances: Result<Vec<StateAdvance>, Nonlinear> = advances.iter().map(own).collect();
-        Ok(pruned(&pairing.ops, part(body.result, n)?, advances?))
+        let (result, mut advances) = (part(body.result, n)?, advances?);
+        let body = pruned_to(&pairing.ops, result, &mut advances);
+        Ok(Part { body, advances })
     };
     Ok([one(0)?, one(1)?])
 }

@@ -1,6 +1,6 @@
 //! Operators that need no definition: their names and signs.
 
-use crate::host::{HostBinary, HostUnary};
+use crate::host::HostUnary;
 
 /// Every operator that needs no definition.
 pub const BUILT_IN: &[&str] = &[
@@ -35,25 +35,3 @@ const UNARY: &[(&str, HostUnary)] = &[
     ("ceil", HostUnary::Ceil),
     ("round", HostUnary::Round),
 ];
-
-/// An operator of two arguments as it is written.
-pub fn sign_of(op: HostBinary) -> &'static str {
-    match op {
-        HostBinary::Add => "+",
-        HostBinary::Sub => "-",
-        HostBinary::Mul => "*",
-        HostBinary::Div => "/",
-        HostBinary::Pow => "^",
-        HostBinary::Atan2 => "atan2",
-        HostBinary::Min => "min",
-        HostBinary::Max => "max",
-        HostBinary::Lt => "<",
-        HostBinary::Le => "<=",
-        HostBinary::Gt => ">",
-        HostBinary::Ge => ">=",
-        HostBinary::Eq => "==",
-        HostBinary::Ne => "!=",
-        HostBinary::And => "and",
-        HostBinary::Or => "or",
-    }
-}

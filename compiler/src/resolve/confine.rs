@@ -120,13 +120,15 @@ impl Test {
     }
 }
 
-/// The indices along one axis where a comparison holds, if it compares a coordinate with a number.
-fn interval(
-    graph: &Graph,
-    Test { node, negated }: Test,
-    position: Position,
-    live: Region,
-) -> Option<(Axis, Interval)> {
+/// A comparison of a value with a number, which is no NaN.
+struct Comparison {
+    op: HostBinary,
+    value: NodeId,
+    bound: f64,
+}
+
+/// A test as a comparison whose number is on the right.
+fn comparison(graph: &Graph, Test { node, negated }: Test) -> Option<Comparison> {
     use HostBinary as H;
     let (op, a, b) = match graph.node(node) {
         Node::Unary(op, node) if op.0 == HostUnary::Not => {
@@ -134,23 +136,14 @@ fn interval(
                 node,
                 negated: !negated,
             };
-            return interval(graph, test, position, live);
+            return comparison(graph, test);
         }
         Node::Binary(op, a, b) => (op.0, a, b),
         _ => return None,
     };
-    let (op, ramp, bound) = match (graph.as_number(a), graph.as_number(b)) {
+    let (op, value, bound) = match (graph.as_number(a), graph.as_number(b)) {
         (None, Some(n)) => (op, a, n),
-        (Some(n), None) => {
-            let mirrored = match op {
-                H::Lt => H::Gt,
-                H::Le => H::Ge,
-                H::Gt => H::Lt,
-                H::Ge => H::Le,
-                op => op,
-            };
-            (mirrored, b, n)
-        }
+        (Some(n), None) => (mirrored(op), b, n),
         _ => return None,
     };
     if bound.is_nan() {
@@ -165,11 +158,35 @@ fn interval(
         (H::Ne, true) => H::Eq,
         _ => return None,
     };
-    let Ramp { axis, rising } = ramp_of(graph, ramp)?;
+    Some(Comparison { op, value, bound })
+}
+
+/// The comparison with its sides, or the order of its values, turned round.
+fn mirrored(op: HostBinary) -> HostBinary {
+    use HostBinary as H;
+    match op {
+        H::Lt => H::Gt,
+        H::Le => H::Ge,
+        H::Gt => H::Lt,
+        H::Ge => H::Le,
+        op => op,
+    }
+}
+
+/// The indices along one axis where a test holds, if it compares a coordinate with a number.
+fn interval(
+    graph: &Graph,
+    test: Test,
+    position: Position,
+    live: Region,
+) -> Option<(Axis, Interval)> {
+    use HostBinary as H;
+    let Comparison { op, value, bound } = comparison(graph, test)?;
+    let Ramp { axis, rising } = ramp_of(graph, value)?;
     let range = live[axis];
     let at = |i: i64| {
         let coordinate = (HalfIndex::cells(i) + position[axis]).as_f64() * graph.spacing[axis];
-        evaluate(graph, ramp, coordinate)
+        evaluate(graph, value, coordinate)
     };
     // The first index from which on a value is beyond the bound, in the direction of the ramp.
     let first = |beyond: &dyn Fn(f64) -> bool| {
@@ -192,15 +209,7 @@ fn interval(
         true => first(&|v| v > bound),
         false => first(&|v| v < bound),
     };
-    // Falling ramps: the same with the order of values turned round.
-    let op = match (rising, op) {
-        (true, op) => op,
-        (false, H::Lt) => H::Gt,
-        (false, H::Le) => H::Ge,
-        (false, H::Gt) => H::Lt,
-        (false, H::Ge) => H::Le,
-        (false, op) => op,
-    };
+    let op = if rising { op } else { mirrored(op) };
     let (lo, hi) = match op {
         H::Lt => (range.lo, from_ge(rising)),
         H::Le => (range.lo, from_gt(rising)),

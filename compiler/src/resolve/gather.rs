@@ -10,7 +10,7 @@ use super::record::Recorded;
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::{Results, SourceText};
-use super::value::{Scope, Typed};
+use super::value::{Operand, Scope, Typed};
 use crate::host::{HostExpr, HostUnary};
 use crate::lattice::{Position, Region};
 use crate::problem::{Init, Source, StaticValue};
@@ -29,6 +29,18 @@ struct Stated<'a> {
     place: &'a ast::Place,
     op: UpdateOp,
     value: &'a Expr,
+}
+
+/// The places of a component at which a source acts.
+struct SourcePlaces {
+    /// A box around them.
+    region: Region,
+    /// The condition that holds at them, as far as the box does not say it.
+    rest: Option<HostExpr>,
+    /// The whole condition.
+    condition: Option<NodeId>,
+    /// Whether the boundary holds the component at 0 at all places that the source names.
+    is_held: bool,
 }
 
 /// Where an update acts.
@@ -257,58 +269,25 @@ impl Resolver<'_> {
         let value_place = operand.place.clone();
         let items = self.values_for(kind, &components, operand, &place)?;
         for (component, item) in components.into_iter().zip(items) {
-            let facts = self.frame.components[component.index()].clone();
-            let extent = grid.extent(facts.position);
-            let live = grid.live(facts.position);
-            let asked = self.place_box(scope, source.place, extent, &facts)?;
-            let mut region = asked.intersect(live);
-            let (mut rest, mut whole) = (None, None);
-            if let Some(condition) = &condition {
-                let node = self.at_position(condition, &facts.name, facts.position)?;
-                whole = Some(node);
-                let confined = confine(&mut self.graph, Some(node), facts.position, region);
-                region = confined.region;
-                if let Some(node) = confined.rest {
-                    region = enclose(&mut self.graph, node, facts.position, region);
-                    let typed = Typed {
-                        node,
-                        position: None,
-                    };
-                    rest = Some(self.host(typed, component, &condition.place, "a condition")?);
-                }
-            }
+            let name = self.frame.components[component.index()].name.clone();
+            let acting = self.source_places(scope, source.place, &condition, component, grid)?;
             let value = self.host(item, component, &value_place, "a source")?;
-            if !asked.is_empty() && asked.intersect(live).is_empty() {
+            if acting.is_held {
                 self.report.push(
                     Diagnostic::warning(
                         codes::HELD_AT_ZERO,
-                        format!("the boundary holds `{}` at 0 here", facts.name),
+                        format!("the boundary holds `{name}` at 0 here"),
                     )
                     .at(&place.source, place.span, "this source has no effect")
                     .hint("move it one cell into the domain"),
                 );
                 continue;
             }
-            // Imaginary parts are updated with real ones.
-            let updated = self.frame.real_part(component);
-            let stage = statements
-                .iter()
-                .rposition(|s| s.updates.iter().any(|u| u.target == updated));
-            let Some(stage) = stage else {
-                if statements.is_empty() {
-                    continue;
-                }
-                let d = self
-                    .error(
-                        codes::NEVER_UPDATED,
-                        format!("the step never updates `{}`", facts.name),
-                        &place,
-                    )
-                    .hint("a source adds to a value after its update: use `init` instead");
-                return self.fail(d);
+            let Some(stage) = self.source_stage(component, statements, &place)? else {
+                continue;
             };
-            if region.is_empty() {
-                self.warn_of_no_place(&facts.name, "this source acts", &place);
+            if acting.region.is_empty() {
+                self.warn_of_no_place(&name, "this source acts", &place);
                 continue;
             }
             let (mut profile, wave) = value.separate().unwrap_or((HostExpr::Number(1.0), value));
@@ -317,19 +296,82 @@ impl Resolver<'_> {
             }
             results.source_texts.push(SourceText {
                 place: place.clone(),
-                condition: whole,
+                condition: acting.condition,
             });
             results.sources.push(Source {
                 component,
-                stage: StageId(stage as u32),
-                region,
-                condition: rest,
+                stage,
+                region: acting.region,
+                condition: acting.rest,
                 profile,
                 wave,
                 replaces: source.op == UpdateOp::Set,
             });
         }
         Ok(())
+    }
+
+    /// The places of a component at which a source acts that stands at `at`, under the condition of this place.
+    fn source_places(
+        &mut self,
+        scope: &Scope,
+        at: &ast::Place,
+        condition: &Option<Operand>,
+        component: ComponentId,
+        grid: &Grid,
+    ) -> Outcome<SourcePlaces> {
+        let facts = self.frame.components[component.index()].clone();
+        let extent = grid.extent(facts.position);
+        let live = grid.live(facts.position);
+        let asked = self.place_box(scope, at, extent, &facts)?;
+        let mut places = SourcePlaces {
+            region: asked.intersect(live),
+            rest: None,
+            condition: None,
+            is_held: !asked.is_empty() && asked.intersect(live).is_empty(),
+        };
+        let Some(condition) = condition else {
+            return Ok(places);
+        };
+        let node = self.at_position(condition, &facts.name, facts.position)?;
+        places.condition = Some(node);
+        let confined = confine(&mut self.graph, Some(node), facts.position, places.region);
+        places.region = confined.region;
+        if let Some(node) = confined.rest {
+            places.region = enclose(&mut self.graph, node, facts.position, places.region);
+            let typed = Typed {
+                node,
+                position: None,
+            };
+            places.rest = Some(self.host(typed, component, &condition.place, "a condition")?);
+        }
+        Ok(places)
+    }
+
+    /// The last stage that updates a component; `None` where the step has errors, so that no statement is known.
+    fn source_stage(
+        &mut self,
+        component: ComponentId,
+        statements: &[Statement],
+        place: &Place,
+    ) -> Outcome<Option<StageId>> {
+        // Imaginary parts are updated with real ones.
+        let updated = self.frame.real_part(component);
+        let stage = statements
+            .iter()
+            .rposition(|s| s.updates.iter().any(|u| u.target == updated));
+        if stage.is_some() || statements.is_empty() {
+            return Ok(stage.map(|stage| StageId(stage as u32)));
+        }
+        let name = &self.frame.components[component.index()].name;
+        let d = self
+            .error(
+                codes::NEVER_UPDATED,
+                format!("the step never updates `{name}`"),
+                place,
+            )
+            .hint("a source adds to a value after its update: use `init` instead");
+        self.fail(d)
     }
 
     /// Attaches each source to the last stage that updates all values that it adds to.

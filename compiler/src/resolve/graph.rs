@@ -563,7 +563,7 @@ impl Graph {
                 text.push(')');
             }
             Node::Binary(op, a, b) => {
-                let sign = format!(" {} ", super::built_in::sign_of(op.0));
+                let sign = format!(" {} ", op.0.sign());
                 text.push('(');
                 self.write(a, text);
                 text.push_str(&sign);

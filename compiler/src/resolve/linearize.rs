@@ -4,7 +4,7 @@
 //! `1 / eps`), each tap with a weight in which all numbers are folded (`dt / h` times the exact coefficient of the
 //! difference).
 
-use super::graph::{Coefficient, Graph, LevelKey, Node, NodeId, Shift};
+use super::graph::{Coefficient, Graph, KernelId, LevelKey, Node, NodeId, Shift};
 use super::rational::{Rational, small_integer};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{HalfIndex, PerAxis, Position};
@@ -320,34 +320,7 @@ impl<'g> Linearizer<'g> {
                 let by = Shift::from_fn(|x| by[x] + further[x]);
                 return self.linear(a, by).map(|l| (*l).clone());
             }
-            Node::Stencil(a, kernel) => {
-                let kernel = self.graph.kernel(kernel);
-                let divided = Scale {
-                    den: kernel.divisor,
-                    ..Scale::ONE
-                };
-                for (offset, c) in &kernel.taps {
-                    let mut at = by;
-                    at[kernel.axis] = at[kernel.axis] + *offset;
-                    let scale = match c {
-                        Coefficient::Exact(exact) => Scale {
-                            exact: *exact,
-                            ..Scale::ONE
-                        },
-                        Coefficient::Real(r) => Scale::number(*r),
-                    };
-                    if scale.is_zero() {
-                        continue;
-                    }
-                    let part = self.linear(a, at)?;
-                    let split = Split {
-                        scale: scale.mul(divided),
-                        factor: Factor::default(),
-                    };
-                    let node = self.graph.number(split.scale.value());
-                    self.accumulate(&mut sum, &part, &split, node)?;
-                }
-            }
+            Node::Stencil(a, kernel) => self.stencil(&mut sum, a, kernel, by)?,
             Node::Unary(op, a) if op.0 == HostUnary::Neg => {
                 let part = self.linear(a, by)?;
                 self.negated(&mut sum, &part)?;
@@ -363,15 +336,7 @@ impl<'g> Linearizer<'g> {
                 HostBinary::Mul if !self.graph.is_dynamic(a) => self.times(&mut sum, b, a, by)?,
                 HostBinary::Mul if !self.graph.is_dynamic(b) => self.times(&mut sum, a, b, by)?,
                 HostBinary::Div if !self.graph.is_dynamic(b) => {
-                    let part = self.linear(a, by)?;
-                    let b = self.graph.shift(b, by);
-                    let split = split(self.graph, b).inverse();
-                    let one = self.graph.number(1.0);
-                    let node = self.graph.binary(HostBinary::Div, one, b);
-                    self.accumulate(&mut sum, &part, &split, node)?;
-                    if let (Some(part), Some(_)) = (part.constant, sum.constant) {
-                        sum.constant = Some(self.graph.binary(HostBinary::Div, part, b));
-                    }
+                    self.quotient(&mut sum, a, b, by)?;
                 }
                 _ => return Err(NotLinear::Nonlinear),
             },
@@ -387,6 +352,63 @@ impl<'g> Linearizer<'g> {
         };
         let node = self.graph.number(-1.0);
         self.accumulate(sum, part, &split, node)
+    }
+
+    /// Adds the weighted sum that a kernel makes of a value along its axis, shifted by `by`.
+    fn stencil(
+        &mut self,
+        sum: &mut Linear,
+        value: NodeId,
+        kernel: KernelId,
+        by: Shift,
+    ) -> Result<(), NotLinear> {
+        let kernel = self.graph.kernel(kernel);
+        let divided = Scale {
+            den: kernel.divisor,
+            ..Scale::ONE
+        };
+        for (offset, c) in &kernel.taps {
+            let mut at = by;
+            at[kernel.axis] = at[kernel.axis] + *offset;
+            let scale = match c {
+                Coefficient::Exact(exact) => Scale {
+                    exact: *exact,
+                    ..Scale::ONE
+                },
+                Coefficient::Real(r) => Scale::number(*r),
+            };
+            if scale.is_zero() {
+                continue;
+            }
+            let part = self.linear(value, at)?;
+            let split = Split {
+                scale: scale.mul(divided),
+                factor: Factor::default(),
+            };
+            let node = self.graph.number(split.scale.value());
+            self.accumulate(sum, &part, &split, node)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the quotient of a value and a divisor without fields, shifted by `by`, to a sum without a constant.
+    fn quotient(
+        &mut self,
+        sum: &mut Linear,
+        value: NodeId,
+        divisor: NodeId,
+        by: Shift,
+    ) -> Result<(), NotLinear> {
+        let part = self.linear(value, by)?;
+        let divisor = self.graph.shift(divisor, by);
+        let split = split(self.graph, divisor).inverse();
+        let one = self.graph.number(1.0);
+        let node = self.graph.binary(HostBinary::Div, one, divisor);
+        self.accumulate(sum, &part, &split, node)?;
+        if let (Some(part), Some(_)) = (part.constant, sum.constant) {
+            sum.constant = Some(self.graph.binary(HostBinary::Div, part, divisor));
+        }
+        Ok(())
     }
 
     fn times(

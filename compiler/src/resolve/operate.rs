@@ -1,6 +1,6 @@
 //! Arithmetic on values: shapes by component, positions as types.
 
-use super::built_in::{name_of, sign_of, unary_of};
+use super::built_in::{name_of, unary_of};
 use super::codes;
 use super::difference::Operator;
 use super::report::{Outcome, Place, Reported, count};
@@ -238,7 +238,7 @@ impl Resolver<'_> {
             _ => scalars,
         };
         if !fits {
-            let sign = sign_of(op);
+            let sign = op.sign();
             let mut d = Diagnostic::error(
                 codes::SHAPES_DIFFER,
                 format!(

@@ -68,11 +68,6 @@ impl Emitter<'_> {
 
     /// The body of an amendment with its result; the new values of states are renumbered with it.
     pub fn finish(self, result: Value, advances: &mut [StateAdvance]) -> Body {
-        let mut values: Vec<Value> = advances.iter().map(|a| a.value).collect();
-        let body = pruned_to(&self.ops, result, &mut values);
-        for (advance, value) in advances.iter_mut().zip(values) {
-            advance.value = value;
-        }
-        body
+        pruned_to(&self.ops, result, advances)
     }
 }

@@ -1,6 +1,6 @@
 //! Lists of operations: told apart by their bits, and without unneeded ones.
 
-use crate::scheme::{Body, Op, Value};
+use crate::scheme::{Body, Op, StateAdvance, Value};
 
 /// Operations told apart by their bits.
 #[derive(PartialEq, Eq, Hash)]
@@ -11,12 +11,12 @@ pub fn pruned(ops: &[Op], result: Value) -> Body {
     pruned_to(ops, result, &mut [])
 }
 
-/// The same for a result and other values, which are renumbered.
-pub fn pruned_to(ops: &[Op], result: Value, others: &mut [Value]) -> Body {
+/// The same for a result and the new values of states, which are renumbered.
+pub fn pruned_to(ops: &[Op], result: Value, advances: &mut [StateAdvance]) -> Body {
     let mut needed = vec![false; ops.len()];
     needed[result.index()] = true;
-    for other in others.iter() {
-        needed[other.index()] = true;
+    for advance in advances.iter() {
+        needed[advance.value.index()] = true;
     }
     for (i, op) in ops.iter().enumerate().rev() {
         if needed[i] {
@@ -33,8 +33,8 @@ pub fn pruned_to(ops: &[Op], result: Value, others: &mut [Value]) -> Body {
         body.ops.push(op.map(|v| place[v.index()]));
     }
     body.result = place[result.index()];
-    for other in others {
-        *other = place[other.index()];
+    for advance in advances {
+        advance.value = place[advance.value.index()];
     }
     body
 }
