@@ -1,7 +1,7 @@
 //! Row kernels as Cranelift's intermediate form: a loop over vectors and a loop over the remaining values, for each
 //! group.
 
-use crate::backend::rows::{OperandPlace, RowOp, RowProgram, Store};
+use crate::backend::rows::{OperandPlace, RowOp, RowProgram, Store, StreamPlace};
 use crate::kernel::Run;
 use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -16,6 +16,13 @@ use std::mem::offset_of;
 
 /// For bits taken as another type, lane by lane.
 const AS_IS: MemFlagsData = MemFlagsData::new().with_endianness(Endianness::Little);
+
+/// For accesses at an address that may have any alignment, where memory is known to be.
+const ANYWHERE: MemFlagsData = MemFlagsData::new().with_notrap();
+
+/// The same for values that a kernel does not overwrite: a value that it does not overwrite at this very place it does
+/// not overwrite at all (rule 4 of the scheme). So these loads may move to where they are used, which saves registers.
+const CONSTANT: MemFlagsData = ANYWHERE.with_readonly().with_can_move();
 
 /// One kernel to be built.
 pub(super) struct Kernel<'a> {
@@ -303,12 +310,6 @@ impl Kernel<'_> {
         frame: &Frame<'_>,
         ready: &[Option<Value>],
     ) {
-        let ty = self.ty(form);
-        // The address may have any alignment, and memory is known to be there.
-        let flags = MemFlagsData::new().with_notrap();
-        // A value that a kernel does not overwrite at this very place it does not overwrite at all (rule 4 of the
-        // scheme). So these loads may move to where they are used, which saves registers.
-        let constant = flags.with_readonly().with_can_move();
         let mut values: Vec<Value> = Vec::with_capacity(self.program.ops.len());
         for (i, op) in self.program.ops.iter().enumerate() {
             let of = |v: crate::scheme::Value| values[v.index()];
@@ -317,36 +318,8 @@ impl Kernel<'_> {
                     Some(value) => value,
                     None => self.constant(b, bits),
                 },
-                RowOp::Load(place) => {
-                    let (at, offset) = self.address(b, at, place);
-                    let own = |s: &Store| {
-                        let stored = OperandPlace {
-                            row: s.row,
-                            shift: 0,
-                        };
-                        s.stream.is_none() && place == stored
-                    };
-                    let flags = if self.program.stores.iter().any(own) {
-                        flags
-                    } else {
-                        constant
-                    };
-                    b.ins().load(ty, flags, at, offset)
-                }
-                RowOp::Stream(place) if place.uniform => {
-                    let from = frame.streams[place.stream as usize];
-                    let (at, offset) = self.offset(b, from, place.at);
-                    let element = b.ins().load(self.ty(Form::Scalar), constant, at, offset);
-                    match form {
-                        Form::Scalar => element,
-                        Form::Vector => b.ins().splat(ty, element),
-                    }
-                }
-                RowOp::Stream(place) => {
-                    let from = b.ins().iadd(at, frame.bases[place.stream as usize]);
-                    let (at, offset) = self.offset(b, from, place.at);
-                    b.ins().load(ty, flags, at, offset)
-                }
+                RowOp::Load(place) => self.loaded(b, form, at, place),
+                RowOp::Stream(place) => self.streamed(b, form, at, frame, place),
                 // Programs without bands have none.
                 RowOp::InBand { then, .. } => of(then),
                 RowOp::Neg(x) => b.ins().fneg(of(x)),
@@ -377,6 +350,64 @@ impl Kernel<'_> {
             };
             values.push(value);
         }
+        self.store_all(b, at, frame, &values);
+    }
+
+    /// The value of an operand at the address of an update.
+    fn loaded(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        form: Form,
+        at: Value,
+        place: OperandPlace,
+    ) -> Value {
+        let (at, offset) = self.address(b, at, place);
+        let own = |s: &Store| {
+            let stored = OperandPlace {
+                row: s.row,
+                shift: 0,
+            };
+            s.stream.is_none() && place == stored
+        };
+        let flags = match self.program.stores.iter().any(own) {
+            true => ANYWHERE,
+            false => CONSTANT,
+        };
+        b.ins().load(self.ty(form), flags, at, offset)
+    }
+
+    /// The value of a stream at the address of an update.
+    fn streamed(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        form: Form,
+        at: Value,
+        frame: &Frame<'_>,
+        place: StreamPlace,
+    ) -> Value {
+        let ty = self.ty(form);
+        if !place.uniform {
+            let from = b.ins().iadd(at, frame.bases[place.stream as usize]);
+            let (at, offset) = self.offset(b, from, place.at);
+            return b.ins().load(ty, ANYWHERE, at, offset);
+        }
+        let from = frame.streams[place.stream as usize];
+        let (at, offset) = self.offset(b, from, place.at);
+        let element = b.ins().load(self.ty(Form::Scalar), CONSTANT, at, offset);
+        match form {
+            Form::Scalar => element,
+            Form::Vector => b.ins().splat(ty, element),
+        }
+    }
+
+    /// Stores the new values, of `values` by operation.
+    fn store_all(
+        &self,
+        b: &mut FunctionBuilder<'_>,
+        at: Value,
+        frame: &Frame<'_>,
+        values: &[Value],
+    ) {
         for store in &self.program.stores {
             let place = OperandPlace {
                 row: store.row,
@@ -390,7 +421,7 @@ impl Kernel<'_> {
                 }
             };
             b.ins()
-                .store(flags, values[store.value.index()], at, offset);
+                .store(ANYWHERE, values[store.value.index()], at, offset);
         }
     }
 

@@ -219,6 +219,16 @@ fn together(program: &RowProgram) -> i64 {
     }
 }
 
+/// A comparison as LLVM has it.
+fn predicate(cmp: Cmp) -> &'static str {
+    match cmp {
+        Cmp::Lt => "olt",
+        Cmp::Le => "ole",
+        Cmp::Eq => "oeq",
+        Cmp::Ne => "une",
+    }
+}
+
 /// The first and last vector that the value at a distance along the row touches.
 fn vectors(shift: i64, lanes: i64) -> (i64, i64) {
     let first = shift.div_euclid(lanes);
@@ -476,17 +486,7 @@ behind{copies}:
                 let a = name(a);
                 writeln!(self.out, "  {to} = call {v} @llvm.fabs.{suffix}({v} {a})")
             }
-            RowOp::Flush(a) => {
-                let a = name(a);
-                let threshold = types.splat(types.precision.flush_threshold().to_bits());
-                let lanes = types.lanes;
-                writeln!(
-                    self.out,
-                    "  {to}.size = call {v} @llvm.fabs.{suffix}({v} {a})
-  {to}.tiny = fcmp olt {v} {to}.size, {threshold}
-  {to} = select <{lanes} x i1> {to}.tiny, {v} zeroinitializer, {v} {a}"
-                )
-            }
+            RowOp::Flush(a) => self.flush(&to, &name(a)),
             RowOp::Sqrt(a) => {
                 let a = name(a);
                 writeln!(self.out, "  {to} = call {v} @llvm.sqrt.{suffix}({v} {a})")
@@ -523,24 +523,41 @@ behind{copies}:
                 then,
                 otherwise,
             } => {
-                let cmp = match cmp {
-                    Cmp::Lt => "olt",
-                    Cmp::Le => "ole",
-                    Cmp::Eq => "oeq",
-                    Cmp::Ne => "une",
-                };
-                let lanes = types.lanes;
-                writeln!(
-                    self.out,
-                    "  {to}.c = fcmp {cmp} {v} {}, {}
-  {to} = select <{lanes} x i1> {to}.c, {v} {}, {v} {}",
-                    name(a),
-                    name(b),
-                    name(then),
-                    name(otherwise)
-                )
+                let [a, b, then, otherwise] = [a, b, then, otherwise].map(name);
+                let holds = format!("fcmp {} {v} {a}, {b}", predicate(cmp));
+                self.select(&to, &holds, [&then, &otherwise])
             }
         }
+    }
+
+    /// The value `a`, or 0 where it is tiny.
+    fn flush(&mut self, to: &str, a: &str) -> fmt::Result {
+        let types = self.types;
+        let Types {
+            vector: v,
+            suffix,
+            lanes,
+            ..
+        } = types;
+        let threshold = types.splat(types.precision.flush_threshold().to_bits());
+        writeln!(
+            self.out,
+            "  {to}.size = call {v} @llvm.fabs.{suffix}({v} {a})
+  {to}.tiny = fcmp olt {v} {to}.size, {threshold}
+  {to} = select <{lanes} x i1> {to}.tiny, {v} zeroinitializer, {v} {a}"
+        )
+    }
+
+    /// The first value where a comparison holds, else the second.
+    fn select(&mut self, to: &str, holds: &str, [then, otherwise]: [&str; 2]) -> fmt::Result {
+        let Types {
+            vector: v, lanes, ..
+        } = self.types;
+        writeln!(
+            self.out,
+            "  {to}.c = {holds}
+  {to} = select <{lanes} x i1> {to}.c, {v} {then}, {v} {otherwise}"
+        )
     }
 
     /// A value in memory: loaded, or put together from the vectors of its row's window.
