@@ -28,7 +28,7 @@ use crate::distinct::distinct;
 use crate::kernel::{UpdateSet, run_axis};
 use crate::lattice::Axis;
 use crate::layout::Layout;
-use crate::schedule::tiling::Tiling;
+use crate::schedule::tiling::{Level, Tiling};
 use crate::schedule::{Frame, Schedule, Template, TiledTemplate, template};
 use crate::scheme::{Read, Scheme, StageId};
 use crate::tile::{Strips, in_integers, stage_blocks};
@@ -265,6 +265,43 @@ struct Measured {
     busy: BTreeMap<(String, u64), f64>,
 }
 
+/// The cuts of some levels as text.
+fn cuts(levels: &[Level]) -> String {
+    let cuts = levels.iter().flat_map(|level| &level.cuts);
+    let cuts: Vec<String> = cuts.map(|cut| cut.to_string()).collect();
+    cuts.join("; ")
+}
+
+/// Bytes of a cell-step, or of a tile, where these are named.
+struct Bytes {
+    /// Of a step of an inner tile.
+    own: f64,
+    /// That each inner tile loads and stores if it finds nothing in a cache.
+    towers: f64,
+    /// That outer tiles load and store, where their rows stay in the shared cache.
+    kept: f64,
+    /// Of the rows of an outer tile.
+    footprint: f64,
+    /// That a step loads and stores if no row stays from stage to stage.
+    layerwise: f64,
+}
+
+impl Bytes {
+    /// Bytes from and to main memory of a cell-step, where the shared cache does not hold the grid.
+    fn memory(&self, machine: &Machine) -> f64 {
+        // Inner tiles run one after the other through the whole height, so each finds the rows that its neighbours left
+        // only if all rows of the outer tile are still there; else it loads them for itself, if at least the rows of a
+        // step stay.
+        let threads = machine.threads as f64;
+        let gone = lost(self.footprint * threads, machine.l3, SHARED);
+        let beside = self.kept * (BESIDE + gone * (1.0 - BESIDE));
+        let each = beside + gone * (self.towers - self.kept).max(0.0);
+        let gone = lost(self.own * threads, machine.l3, SHARED);
+        each + gone * (self.layerwise - each).max(0.0)
+    }
+}
+
+/// The expected rate of a tiling by levels of cuts. `measured`: of other tilings of the family, with cuts in common.
 fn predict_tiling(
     scheme: &Scheme,
     layout: &Layout,
@@ -279,20 +316,12 @@ fn predict_tiling(
     }
     let height = tiling.height as f64;
     let bytes = scheme.precision.bytes() as f64;
-    let cuts = |levels: usize| {
-        let levels = tiling.levels[..levels].iter();
-        let cuts: Vec<String> = levels
-            .flat_map(|level| &level.cuts)
-            .map(|cut| cut.to_string())
-            .collect();
-        cuts.join("; ")
-    };
     let outermost = tiling.levels.len().min(1);
     let mut measure = |levels: usize| {
         let height = touched::end(&program, levels).then_some(tiling.height);
         *measured
             .touched
-            .entry((cuts(levels), height))
+            .entry((cuts(&tiling.levels[..levels]), height))
             .or_insert_with(|| touched(scheme, layout, &program, levels))
     };
     let [macro_tile, micro_tile] = [outermost, tiling.levels.len()].map(&mut measure);
@@ -324,23 +353,20 @@ fn predict_tiling(
     let (own, towers) = (micro_tile.step * bytes, micro_tile.traffic(height) * bytes);
     let gone = lost(own, machine.l2, OWN);
     let cache_bytes = towers + gone * (lines - towers).max(0.0);
-    // Inner tiles run one after the other through the whole height, so each finds the rows that its neighbours left
-    // only if all rows of the outer tile are still there; else it loads them for itself, if at least the rows of a step
-    // stay.
-    let whole = layout.bytes() as f64;
-    let memory_bytes = if whole < USABLE * machine.l3 as f64 {
-        0.0
-    } else {
-        let kept = macro_tile.traffic(height) * bytes;
-        let gone = lost(footprint * threads, machine.l3, SHARED);
-        let beside = kept * (BESIDE + gone * (1.0 - BESIDE));
-        let each = beside + gone * (towers - kept).max(0.0);
-        let gone = lost(own * threads, machine.l3, SHARED);
-        each + gone * (layerwise - each).max(0.0)
+    let memory_bytes = match (layout.bytes() as f64) < USABLE * machine.l3 as f64 {
+        true => 0.0,
+        false => Bytes {
+            own,
+            towers,
+            kept: macro_tile.traffic(height) * bytes,
+            footprint,
+            layerwise,
+        }
+        .memory(machine),
     };
     let busy = *measured
         .busy
-        .entry((cuts(outermost), tiling.height))
+        .entry((cuts(&tiling.levels[..outermost]), tiling.height))
         .or_insert_with(|| threads::busy(&program, &machine.speeds()));
     let time = together([
         compute / busy,
