@@ -10,7 +10,7 @@
 use super::linear::{self, Nonlinear};
 use super::matrix::Matrix;
 use crate::lattice::{Axis, PerAxis};
-use crate::scheme::{ComponentId, Scheme, displacement};
+use crate::scheme::{ComponentId, Read, Scheme, displacement};
 use num_complex::Complex64;
 
 /// The most values of a cell that are followed.
@@ -93,7 +93,24 @@ pub struct Block {
     scale: Vec<f64>,
 }
 
+/// From a value of a component to one that its update reads, in half cells.
+fn distance(scheme: &Scheme, target: ComponentId, read: &Read) -> PerAxis<i64> {
+    let [to, from] = [target, read.component].map(|id| scheme.component(id).position);
+    let distance = displacement(to, from, read.offset);
+    // Around a ring of one cell all reads are of the same value: its waves are uniform along that axis.
+    PerAxis::from_fn(
+        |axis| match scheme.grid.is_periodic(axis) && scheme.grid.cells[axis] == 1 {
+            true => 0,
+            false => distance[axis].0,
+        },
+    )
+}
+
 impl Step {
+    /// The step of a scheme in a setting.
+    ///
+    /// # Errors
+    /// The scheme has too many values per cell, updates that are not linear, or weights that are not finite.
     pub fn new(scheme: &Scheme, setting: &Setting) -> Result<Self, NoStep> {
         let mut slots = Vec::new();
         let mut first = Vec::new();
@@ -106,9 +123,6 @@ impl Step {
         if slots.len() > SLOTS {
             return Err(NoStep::TooLarge { slots: slots.len() });
         }
-        // Around a ring of one cell all reads are of the same value: its waves are uniform along that axis.
-        let alone =
-            PerAxis::from_fn(|axis| scheme.grid.is_periodic(axis) && scheme.grid.cells[axis] == 1);
         let mut stages = Vec::new();
         let mut reach = PerAxis::splat(0);
         let mut nonlinear = Vec::new();
@@ -118,7 +132,6 @@ impl Step {
             let acting = stage.updates.iter().zip(&setting.active[index]);
             for (update, _) in acting.filter(|(_, active)| **active) {
                 let target = update.target;
-                let position = scheme.component(target).position;
                 let weights = match linear::weights(&update.body, &setting.coefs) {
                     Ok(weights) => weights,
                     Err(why) if is_aside(scheme, target, &why) => {
@@ -140,21 +153,13 @@ impl Step {
                         target,
                     });
                 }
-                let taps: Vec<Tap> = weights
-                    .into_iter()
-                    .map(|(read, weight)| {
-                        let from = scheme.component(read.component).position;
-                        let distance = displacement(position, from, read.offset);
-                        Tap {
-                            slot: first[read.component.index()] + usize::from(read.age),
-                            distance: PerAxis::from_fn(|axis| match alone[axis] {
-                                true => 0,
-                                false => distance[axis].0,
-                            }),
-                            weight,
-                        }
-                    })
-                    .collect();
+                let taps = weights.into_iter();
+                let taps = taps.map(|(read, weight)| Tap {
+                    slot: first[read.component.index()] + usize::from(read.age),
+                    distance: distance(scheme, target, &read),
+                    weight,
+                });
+                let taps: Vec<Tap> = taps.collect();
                 for tap in &taps {
                     for (axis, d) in tap.distance.iter() {
                         reach[axis] = reach[axis].max(d.abs());
