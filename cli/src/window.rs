@@ -149,24 +149,38 @@ impl Question<'_> {
         };
         let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
         let refused = |error| device::refused(error, &planner, self.model);
-        let by_towers = choices
-            .iter()
-            .filter(|c| matches!(c.schedule, Schedule::Tiled(_)));
-        let asked = |plan: &DevicePlan| self.wanted(plan, available);
         if *wanted == WindowArg::Device {
-            if let (None, Some(choice)) = (&plan.towers, by_towers.clone().next()) {
+            if let (None, Some(choice)) = (&plan.towers, by_towers(choices).next()) {
                 *plan = planner.plan(choice.clone()).map_err(refused)?;
             }
             if !fits {
                 return Err(DeviceError::Memory { needed, available }.into());
             }
-            let resident = planner.resident(plan.towers.as_ref(), asked(plan));
+            let resident = planner.resident(plan.towers.as_ref(), self.wanted(plan, available));
             let name = self.refused_schedule(plan);
             let held = resident.map_err(|r| refused(planner.refused(name, r)))?;
             return Ok(Some(Held::All(held)));
         }
-        // Transfers bound a window, too, so another schedule may be the best one, by more than expectations can tell.
-        let mut best = planned(&planner, plan, wanted, asked(plan));
+        let best = self.best_window(&planner, plan, choices, wanted, available);
+        let name = self.refused_schedule(plan);
+        let window = best.map_err(|refusal| refused(planner.refused(name, refusal)))?;
+        plan.arrange_for_window(scheme).map_err(SetupError::from)?;
+        Ok(Some(Held::Window(Box::new(window))))
+    }
+
+    /// The window with the highest expected rate, by `plan` or by the best of the `choices` of towers, whose plan
+    /// `plan` becomes then; the refusal that lacks least where none fits. Transfers bound a window, too, so another
+    /// schedule may be the best one, by more than expectations can tell. `available`: bytes of each GPU's memory.
+    fn best_window(
+        &self,
+        planner: &DevicePlanner<'_>,
+        plan: &mut DevicePlan,
+        choices: &[Choice],
+        wanted: &WindowArg,
+        available: u64,
+    ) -> Result<WindowPlan, Refusal> {
+        let asked = |plan: &DevicePlan| self.wanted(plan, available);
+        let mut best = planned(planner, plan, wanted, asked(plan));
         let rate = |window: &Result<WindowPlan, Refusal>| {
             window.as_ref().map_or(0.0, |window| window.rate.weighed)
         };
@@ -178,7 +192,7 @@ impl Question<'_> {
                 _ => towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other))),
             }
         };
-        let others = by_towers.take(CONSIDERED);
+        let others = by_towers(choices).take(CONSIDERED);
         let others = others.filter(|choice| choice.schedule != plan.choice.schedule);
         let others = others.filter_map(|choice| planner.plan(choice.clone()).ok());
         let least = rate(&best) * WORTHWHILE;
@@ -188,7 +202,7 @@ impl Question<'_> {
             if best.as_ref().is_ok_and(|best| bound <= best.rate.weighed) {
                 break;
             }
-            let window = planned(&planner, &other, wanted, asked(&other));
+            let window = planned(planner, &other, wanted, asked(&other));
             let better = match (&window, &best) {
                 (Err(other), Err(refusal)) => plan.towers.is_none() || takes_less(other, refusal),
                 _ => rate(&window) > rate(&best).max(least),
@@ -198,11 +212,15 @@ impl Question<'_> {
                 *plan = other;
             }
         }
-        let name = self.refused_schedule(plan);
-        let window = best.map_err(|refusal| refused(planner.refused(name, refusal)))?;
-        plan.arrange_for_window(scheme).map_err(SetupError::from)?;
-        Ok(Some(Held::Window(Box::new(window))))
+        best
     }
+}
+
+/// The choices of tiled schedules.
+fn by_towers(choices: &[Choice]) -> impl Iterator<Item = &Choice> {
+    choices
+        .iter()
+        .filter(|c| matches!(c.schedule, Schedule::Tiled(_)))
 }
 
 /// Whether a window that does not fit takes less memory than another one.
@@ -359,84 +377,92 @@ pub fn text(held: &Held) -> String {
         out,
         "  in flight {blocks:8} time blocks, in groups of {group} planes"
     );
-    if let Held::Stripes(plan) = held {
-        let rows: Vec<String> = plan
-            .stripes
-            .rows()
-            .iter()
-            .map(|r| r.len().to_string())
-            .collect();
-        let _ = writeln!(
-            out,
-            "  devices   {:8} with {} rows along the second axis; {} of each GPU's memory",
-            plan.stripes.count(),
-            rows.join(", "),
-            bytes(plan.bytes),
-        );
-        let _ = writeln!(
-            out,
-            "  launches  {:8.2} ms each; {} to each neighbour take {:.2} ms",
-            plan.rate.launch * 1e3,
-            bytes(plan.message),
-            plan.rate.message * 1e3,
-        );
-        let _ = writeln!(
-            out,
-            "  expected  {:8.1} Gcells/s of all; each GPU computes {:.2} of the time",
-            plan.rate.cells * 1e-9,
-            plan.rate.utilisation,
-        );
-    }
-    if let Held::Window(plan) = held
-        && let Some(slabs) = plan.slabs
-    {
-        write_slabs(&mut out, plan, &slabs);
-        return out;
-    }
-    if let Held::Window(plan) = held {
-        let _ = writeln!(
-            out,
-            "  window    {:8} of {} planes of {}; {} at least; {} of {} memory",
-            plan.how.places.unwrap_or(0),
-            plan.planes,
-            bytes(plan.plane_bytes),
-            plan.least,
-            bytes(plan.bytes),
-            match plan.devices {
-                0 | 1 => "the GPU's",
-                _ => "each GPU's",
-            },
-        );
-        let _ = writeln!(
-            out,
-            "  buffer    {:>8} {}",
-            bytes(plan.how.places.unwrap_or(0).max(0) as u64 * plan.plane_bytes),
-            match plan.how.circular {
-                Some(_) => "mapped twice in a row: planes go around",
-                None => "in which planes slide, as this GPU does not map memory twice",
-            }
-        );
-        if plan.devices > 1 {
-            let _ = writeln!(out, "  devices   {:8} take passes in turns", plan.devices);
-        }
-        let _ = writeln!(
-            out,
-            "  passes    {:8} steps each; {} copied each way",
-            plan.steps,
-            bytes(plan.copied)
-        );
-        write_files(&mut out, plan);
-        let _ = writeln!(
-            out,
-            "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}, computing {:.1}{}",
-            plan.rate.cells * 1e-9,
-            if plan.devices > 1 { " of all" } else { "" },
-            plan.rate.transfers * 1e-9,
-            plan.rate.computing * 1e-9,
-            if plan.devices > 1 { " on each" } else { "" },
-        );
+    match held {
+        Held::All(_) => {}
+        Held::Stripes(plan) => write_stripes(&mut out, plan),
+        Held::Window(plan) => match &plan.slabs {
+            Some(slabs) => write_slabs(&mut out, plan, slabs),
+            None => write_window(&mut out, plan),
+        },
     }
     out
+}
+
+/// Stripes of several devices, line by line.
+fn write_stripes(out: &mut String, plan: &StripesPlan) {
+    let rows: Vec<String> = plan
+        .stripes
+        .rows()
+        .iter()
+        .map(|r| r.len().to_string())
+        .collect();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "  devices   {:8} with {} rows along the second axis; {} of each GPU's memory",
+        plan.stripes.count(),
+        rows.join(", "),
+        bytes(plan.bytes),
+    );
+    let _ = writeln!(
+        out,
+        "  launches  {:8.2} ms each; {} to each neighbour take {:.2} ms",
+        plan.rate.launch * 1e3,
+        bytes(plan.message),
+        plan.rate.message * 1e3,
+    );
+    let _ = writeln!(
+        out,
+        "  expected  {:8.1} Gcells/s of all; each GPU computes {:.2} of the time",
+        plan.rate.cells * 1e-9,
+        plan.rate.utilisation,
+    );
+}
+
+/// A calculation window, line by line.
+fn write_window(out: &mut String, plan: &WindowPlan) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "  window    {:8} of {} planes of {}; {} at least; {} of {} memory",
+        plan.how.places.unwrap_or(0),
+        plan.planes,
+        bytes(plan.plane_bytes),
+        plan.least,
+        bytes(plan.bytes),
+        match plan.devices {
+            0 | 1 => "the GPU's",
+            _ => "each GPU's",
+        },
+    );
+    let _ = writeln!(
+        out,
+        "  buffer    {:>8} {}",
+        bytes(plan.how.places.unwrap_or(0).max(0) as u64 * plan.plane_bytes),
+        match plan.how.circular {
+            Some(_) => "mapped twice in a row: planes go around",
+            None => "in which planes slide, as this GPU does not map memory twice",
+        }
+    );
+    if plan.devices > 1 {
+        let _ = writeln!(out, "  devices   {:8} take passes in turns", plan.devices);
+    }
+    let _ = writeln!(
+        out,
+        "  passes    {:8} steps each; {} copied each way",
+        plan.steps,
+        bytes(plan.copied)
+    );
+    write_files(out, plan);
+    let _ = writeln!(
+        out,
+        "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}, computing {:.1}{}",
+        plan.rate.cells * 1e-9,
+        if plan.devices > 1 { " of all" } else { "" },
+        plan.rate.transfers * 1e-9,
+        plan.rate.computing * 1e-9,
+        if plan.devices > 1 { " on each" } else { "" },
+    );
 }
 
 /// Slabs, line by line.

@@ -1,5 +1,6 @@
 //! Runs on one GPU.
 
+use super::files::OverFiles;
 use super::{Made, Prepared, Run, TOO_MUCH};
 use crate::device;
 use crate::failure::Failure;
@@ -10,7 +11,8 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::layerwise::Shape;
 use torre_runtime::disk::RowGhosts;
 use torre_runtime::gpu::{
-    CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, OnDevice, PIECE, Pipelined, code,
+    CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, InFlight, OnDevice, PIECE,
+    Pipelined, code,
 };
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
@@ -67,55 +69,69 @@ impl<T: Value> Run<'_, T> {
             as_planned: true,
         };
         let how = held.as_ref().and_then(Held::how);
-        if let (Some(how), Some(towers)) = (how, towers) {
-            let of = match devices.devices() {
-                [_, _, ..] => Devices::InTurns(devices),
-                _ => Devices::One(device),
-            };
-            let run = Pipelined::new(calculation, files, of, program, towers, how)?;
-            let Some(mut simulation) = run else {
-                return Err(self.no_window(model, plan)?);
-            };
-            if let Some(state) = state {
-                simulation = simulation.over(state.begin()?, PIECE)?;
-                if !simulation.is_direct() {
-                    self.say_cached();
-                }
+        let mut simulation = match (how, towers) {
+            (Some(how), Some(towers)) => {
+                let of = match devices.devices() {
+                    [_, _, ..] => Devices::InTurns(devices),
+                    _ => Devices::One(device),
+                };
+                let run = Pipelined::new(calculation, files, of, program, towers, how)?;
+                let Some(simulation) = run else {
+                    return Err(self.no_window(model, plan)?);
+                };
+                let mut simulation = self.prepared_in_flight(simulation, state, how)?;
+                return self.run_checked(&mut simulation, prepared, made);
             }
-            if self.args.timeline.is_some() {
-                simulation = simulation.recorded()?;
-            }
-            if how.places.is_some() && !simulation.is_locked() {
-                self.voice
-                    .note("the host's memory cannot be locked, so copies take longer");
-            }
-            return self.run_checked(&mut simulation, prepared, made);
-        }
-        let mut simulation = OnDevice::new(calculation, files, device, program)?;
+            _ => OnDevice::new(calculation, files, device, program)?,
+        };
         if let Some(blocks) = &blocks {
             simulation = simulation.by(blocks)?;
         }
-        let made = Made {
-            spilled: simulation.spilled(),
-            ..made
-        };
-        if made.spilled > 0 {
-            self.voice.note(format!(
-                "registers do not hold all values of a thread, {} bytes of which are in memory; smaller tiles may be \
-                 faster",
-                made.spilled
-            ));
-        }
         let reason = simulation.without_towers();
         let made = Made {
+            spilled: simulation.spilled(),
             as_planned: reason.is_none() || blocks.is_none(),
             ..made
         };
+        self.note_spills(made.spilled);
         if let Some(reason) = reason.filter(|_| plan.note.is_none()) {
             self.voice
                 .note(format!("{reason}, so the GPU goes stage by stage"));
         }
         self.run_checked(&mut simulation, prepared, made)
+    }
+
+    /// Notes the bytes of a thread's values for which there are no registers.
+    fn note_spills(&self, bytes: u64) {
+        if bytes > 0 {
+            self.voice.note(format!(
+                "registers do not hold all values of a thread, {bytes} bytes of which are in memory; smaller tiles may \
+                 be faster"
+            ));
+        }
+    }
+
+    /// A run with time blocks in flight, with the files of its state and its timeline, as far as they are asked for.
+    fn prepared_in_flight<'b>(
+        &self,
+        mut simulation: Pipelined<'b, T>,
+        state: Option<OverFiles>,
+        how: InFlight,
+    ) -> Result<Pipelined<'b, T>, Failure> {
+        if let Some(state) = state {
+            simulation = simulation.over(state.begin()?, PIECE)?;
+            if !simulation.is_direct() {
+                self.say_cached();
+            }
+        }
+        if self.args.timeline.is_some() {
+            simulation = simulation.recorded()?;
+        }
+        if how.places.is_some() && !simulation.is_locked() {
+            self.voice
+                .note("the host's memory cannot be locked, so copies take longer");
+        }
+        Ok(simulation)
     }
 
     /// The diagnostic for sources and probes that keep a calculation window from its towers.

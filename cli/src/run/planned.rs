@@ -5,17 +5,69 @@ use super::{Check, Run, timeline};
 use crate::args::{self, BackendArg};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::rates::Rates;
+use crate::rates::{Expected, Rates};
 use crate::render::Voice;
-use crate::schedule;
+use crate::schedule::{self, Planned};
 use crate::sweep;
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use torre_compiler::resolve::Resolved;
 use torre_runtime::host::threads;
+use torre_runtime::plan::Plan;
+use torre_runtime::rates::Computer;
 use torre_runtime::run::{SweepPlan, Value, verify};
 
+/// The plan of the processor, where it computes by a schedule.
+struct Chosen {
+    plan: Option<Plan>,
+    /// The expected rate, of the processor or of a GPU, and the computer on which it is to be measured.
+    expected: Option<(Expected, Option<Computer>)>,
+}
+
+impl Chosen {
+    /// `gpu`: where one computes; a sweep over files is slower than `planned` expects.
+    fn new(
+        gpu: Option<&OnGpu>,
+        planned: Option<Planned>,
+        sweep: Option<&SweepPlan>,
+        resolved: &Resolved,
+    ) -> Chosen {
+        if let Some(gpu) = gpu {
+            let computer = gpu.learned_rates.computer.clone();
+            return Chosen {
+                plan: None,
+                expected: Some((gpu.expected.clone(), computer)),
+            };
+        }
+        let Some(planned) = planned else {
+            return Chosen {
+                plan: None,
+                expected: None,
+            };
+        };
+        let mut expected = planned.expected;
+        if let Some(sweep) = sweep {
+            expected.modelled = sweep::expected_rate(sweep, resolved, expected.modelled);
+        }
+        Chosen {
+            plan: Some(planned.plan),
+            expected: Some((expected, planned.learned_rates.computer)),
+        }
+    }
+}
+
+/// The number of threads of the processor.
+fn threads_of(args: &args::Run, resolved: &Resolved) -> usize {
+    match args.how.backend {
+        BackendArg::Reference => 1,
+        // Its operations take long, so that waits hardly count.
+        BackendArg::Interp if args.threads.is_none() => threads::available(),
+        _ => schedule::threads(args.threads, resolved),
+    }
+}
+
 impl<'a, T: Value> Run<'a, T> {
+    /// Decides on a run, and notes what the user has to know of the decisions.
     pub(super) fn new(
         args: &'a args::Run,
         voice: &'a Voice,
@@ -25,12 +77,7 @@ impl<'a, T: Value> Run<'a, T> {
         let Input {
             source, resolved, ..
         } = input;
-        let threads = match args.how.backend {
-            BackendArg::Reference => 1,
-            // Its operations take long, so that waits hardly count.
-            BackendArg::Interp if args.threads.is_none() => threads::available(),
-            _ => schedule::threads(args.threads, resolved),
-        };
+        let threads = threads_of(args, resolved);
         // Sweeps over files wait for disks.
         let rates = match args.holding.folder() {
             Some(_) => Rates::modelled(),
@@ -62,25 +109,12 @@ impl<'a, T: Value> Run<'a, T> {
         let here = planned.as_ref().filter(|_| sweep.is_none());
         let here = here.map(|planned| planned.expected.rate());
         let gpu = Self::gpu_of(args, voice, &asked, target, here)?;
-        let (plan, expected) = match (&gpu, planned) {
-            (Some(gpu), _) => {
-                let computer = gpu.learned_rates.computer.clone();
-                (None, Some((gpu.expected.clone(), computer)))
-            }
-            (None, Some(planned)) => {
-                let mut expected = planned.expected;
-                if let Some(sweep) = &sweep {
-                    expected.modelled = sweep::expected_rate(sweep, resolved, expected.modelled);
-                }
-                let computer = planned.learned_rates.computer;
-                (Some(planned.plan), Some((expected, computer)))
-            }
-            (None, None) => (None, None),
-        };
-        let chosen = plan.as_ref().map(|plan| &plan.choice);
-        let chosen = chosen.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
-        if let (Some((expected, _)), Some(chosen)) = (&expected, chosen) {
-            let changes = expected.change(chosen);
+        let Chosen { plan, expected } =
+            Chosen::new(gpu.as_ref(), planned, sweep.as_ref(), resolved);
+        let choice = plan.as_ref().map(|plan| &plan.choice);
+        let choice = choice.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
+        if let (Some((expected, _)), Some(choice)) = (&expected, choice) {
+            let changes = expected.change(choice);
             changes.iter().for_each(|text| voice.note(text));
         }
         let Resolved {
