@@ -416,6 +416,14 @@ pub(crate) enum Copy {
 }
 
 impl Copy {
+    /// Its places and its length are multiples of these bytes.
+    pub(crate) fn unit(self) -> usize {
+        match self {
+            Copy::Element(bytes) => usize::from(bytes),
+            Copy::BulkLoad | Copy::BulkStore => 16,
+        }
+    }
+
     pub(crate) fn kind(self) -> CopyKind {
         match self {
             Copy::Element(_) => CopyKind::Element,

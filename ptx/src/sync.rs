@@ -17,6 +17,14 @@ pub(crate) struct Named {
     arrivals: Arrivals,
 }
 
+fn bad<T>(message: String) -> Result<T, Fault> {
+    Err(Fault::new(FaultKind::BadBarrier, message))
+}
+
+fn divergent<T>(message: String) -> Result<T, Fault> {
+    Err(Fault::new(FaultKind::DivergentBarrier, message))
+}
+
 impl Launch<'_> {
     /// Lanes arrive at a barrier, and wait unless they only announce themselves.
     pub(crate) fn barrier(
@@ -27,7 +35,6 @@ impl Launch<'_> {
         alignment: WarpAlignment,
         mode: BarrierMode,
     ) -> Result<Flow, Fault> {
-        let bad = |message: String| Err(Fault::new(FaultKind::BadBarrier, message));
         let active = self.at.active;
         let Some(number) = block.uniform(warp, inst.src[0], active) else {
             return bad("lanes of a warp name different barriers".to_string());
@@ -35,47 +42,21 @@ impl Launch<'_> {
         let Some(barrier) = block.barriers.get(number as usize) else {
             return bad(format!("there is no barrier {number}, the last is 15"));
         };
-        let expected = match inst.src[1] {
-            NONE => Some(u64::from(self.shape.threads)),
-            slot => block.uniform(warp, slot, active),
-        };
-        let Some(expected) = expected else {
-            return bad("lanes of a warp name different numbers of threads".to_string());
-        };
-        if inst.src[1] != NONE && (expected == 0 || expected % LANES as u64 != 0) {
-            return bad(format!(
-                "{expected} threads: a multiple of {LANES} is needed"
-            ));
-        }
+        let expected = self.expected(block, warp, inst)?;
         if barrier.arrived > 0 && u64::from(barrier.expected) != expected {
             let already = barrier.expected;
             return bad(format!(
                 "barrier {number} waits for {already} threads, not {expected}"
             ));
         }
-        let divergent = |message: String| Err(Fault::new(FaultKind::DivergentBarrier, message));
         if expected > u64::from(block.live) {
             let live = block.live;
             return divergent(format!(
                 "barrier {number} waits for {expected} threads, but only {live} have not ended"
             ));
         }
-        let state = &block.warps[warp];
         if alignment == WarpAlignment::Aligned {
-            if state.exited != 0 {
-                let lane = state.exited.trailing_zeros();
-                return divergent(format!("lane {lane} of the warp has ended"));
-            }
-            let mut waiting = state.waiting.iter();
-            if let Some(other) = waiting.find(|other| {
-                other.alignment == WarpAlignment::Aligned && other.group.pc != self.at.pc
-            }) {
-                let line = self.entry.code[other.group.pc as usize].line;
-                let lane = other.group.mask.trailing_zeros();
-                return divergent(format!(
-                    "lane {lane} of the warp waits at line {line} instead"
-                ));
-            }
+            self.check_aligned(block, warp)?;
         }
         let arrived = barrier.arrived + active.count_ones();
         if u64::from(arrived) > expected {
@@ -106,6 +87,45 @@ impl Launch<'_> {
             BarrierMode::Sync => Flow::Left,
             BarrierMode::Arrive => Flow::Next,
         })
+    }
+
+    /// The number of threads that a barrier waits for.
+    ///
+    /// # Errors
+    /// Lanes differ, or the threads are no whole warps.
+    fn expected(&self, block: &Block, warp: usize, inst: &Inst) -> Result<u64, Fault> {
+        let expected = match inst.src[1] {
+            NONE => return Ok(u64::from(self.shape.threads)),
+            slot => block.uniform(warp, slot, self.at.active),
+        };
+        match expected {
+            None => bad("lanes of a warp name different numbers of threads".to_string()),
+            Some(expected) if expected == 0 || expected % LANES as u64 != 0 => bad(format!(
+                "{expected} threads: a multiple of {LANES} is needed"
+            )),
+            Some(expected) => Ok(expected),
+        }
+    }
+
+    /// Whether all lanes of a warp come to one barrier, as aligned ones demand.
+    fn check_aligned(&self, block: &Block, warp: usize) -> Result<(), Fault> {
+        let state = &block.warps[warp];
+        if state.exited != 0 {
+            let lane = state.exited.trailing_zeros();
+            return divergent(format!("lane {lane} of the warp has ended"));
+        }
+        let mut waiting = state.waiting.iter();
+        let elsewhere = waiting.find(|other| {
+            other.alignment == WarpAlignment::Aligned && other.group.pc != self.at.pc
+        });
+        let Some(other) = elsewhere else {
+            return Ok(());
+        };
+        let line = self.entry.code[other.group.pc as usize].line;
+        let lane = other.group.mask.trailing_zeros();
+        divergent(format!(
+            "lane {lane} of the warp waits at line {line} instead"
+        ))
     }
 
     /// All have arrived: the threads that wait go on, and know the earlier accesses of all.

@@ -19,6 +19,23 @@ pub(crate) fn pending(message: &str) -> Fault {
     Fault::new(FaultKind::AsyncPending, message)
 }
 
+/// Bytes of a copy.
+struct Length {
+    /// That are written.
+    bytes: usize,
+    /// That are read; the bytes of an element beyond them become zero.
+    read: usize,
+}
+
+/// The source of a copy as it is issued.
+struct Taken {
+    /// Where it was read.
+    source: Option<Source>,
+    /// Its bytes, for copies of elements and for copies to global memory.
+    few: [u8; WIDEST],
+    data: Vec<u8>,
+}
+
 impl Launch<'_> {
     pub(crate) fn address(&self, block: &Block, warp: usize, inst: &Inst, operand: usize) -> u64 {
         let row = &block.warps[warp].rows[inst.src[operand] as usize];
@@ -36,104 +53,139 @@ impl Launch<'_> {
     ) -> Result<Flow, Fault> {
         for lane in lanes(self.at.active) {
             self.at.lane = lane as u32;
-            let (to, from) = (
-                self.address(block, warp, inst, 0),
-                self.address(block, warp, inst, 1),
-            );
-            let bytes = block.warps[warp].rows[inst.src[2] as usize][lane] as usize;
-            let unit = if let Copy::Element(bytes) = copy {
-                usize::from(bytes)
-            } else {
-                16
-            };
-            if bytes == 0 || !bytes.is_multiple_of(unit) {
-                let message =
-                    format!("a bulk copy of {bytes} bytes: a multiple of {unit} is needed");
-                return Err(Fault::new(FaultKind::Misaligned, message));
-            }
-            self.aligned(to, unit)?;
-            self.aligned(from, unit)?;
-            let (to_space, from_space) = match copy {
-                Copy::BulkStore => (Space::Global, Space::Shared),
-                _ => (Space::Shared, Space::Global),
-            };
-            // Bytes of an element beyond the bytes that are read become zero.
-            let read = match (copy, inst.src[3]) {
-                (Copy::Element(_), slot) if slot != NONE => {
-                    (block.warps[warp].rows[slot as usize][lane] as usize).min(bytes)
-                }
-                _ => bytes,
-            };
-            let to_place = self.resolve(block, to_space, to, bytes)?;
-            let kind = copy.kind();
-            let (mut data, mut few, mut source) = (Vec::new(), [0; WIDEST], None);
-            // A source that is not read may lie anywhere.
-            if read > 0 {
-                let place = self.resolve(block, from_space, from, read)?;
-                let found = self.bytes(block, warp, place, read);
-                let found = found.map_err(|fault| fault.at(from))?;
-                match copy {
-                    Copy::Element(_) => few[..read].copy_from_slice(found),
-                    Copy::BulkStore => data = found.to_vec(),
-                    Copy::BulkLoad => {}
-                }
-                self.touch(block, warp, place, read, Touch::Read(&WEAK))
-                    .map_err(|fault| fault.at(from))?;
-                self.check_copy(block, warp, place, read, AccessKind::Read, kind)
-                    .map_err(|fault| fault.at(from))?;
-                source = Some(Source { place, bytes: read });
-            }
-            self.check_copy(block, warp, to_place, bytes, AccessKind::Write, kind)
-                .map_err(|fault| fault.at(to))?;
-            let thread = (warp * LANES + lane) as u32;
-            self.counts.copies += 1;
-            let pc = self.at.pc;
-            match (copy, to_place, source) {
-                (Copy::Element(_), Place::Shared(to), from) => {
-                    self.arriving(block, to, bytes)?;
-                    let data = few;
-                    let element = Element {
-                        to,
-                        lane: lane as u32,
-                        from,
-                        data,
-                        bytes,
-                        pc,
-                    };
-                    block.transfers.elements_of(thread).open.push(element);
-                }
-                (
-                    Copy::BulkStore,
-                    to,
-                    Some(Source {
-                        place: Place::Shared(from),
-                        ..
-                    }),
-                ) => {
-                    let store = Store {
-                        from,
-                        to,
-                        data,
-                        read: false,
-                        pc,
-                    };
-                    self.begin_store(block, thread, store, bytes)?;
-                }
-                (_, Place::Shared(to), Some(Source { place: from, .. })) => {
-                    let object = self.address(block, warp, inst, 3);
-                    let object = self.object_at(block, warp, object)?;
-                    self.arriving(block, to, bytes)?;
-                    self.claim(from, bytes, AccessKind::Read);
-                    self.begin_load(block, warp, object, Cargo::Bulk { to, from, bytes });
-                }
-                _ => {}
-            }
+            self.copy_of_lane(block, warp, inst, copy)?;
         }
         if copy == Copy::BulkLoad {
             self.tick(block, warp);
         }
         self.progress = true;
         Ok(Flow::Next)
+    }
+
+    /// Issues the copy of the lane that executes.
+    fn copy_of_lane(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        inst: &Inst,
+        copy: Copy,
+    ) -> Result<(), Fault> {
+        let lane = self.at.lane as usize;
+        let (to, from) = (
+            self.address(block, warp, inst, 0),
+            self.address(block, warp, inst, 1),
+        );
+        let Length { bytes, read } = self.length(block, warp, inst, copy)?;
+        self.aligned(to, copy.unit())?;
+        self.aligned(from, copy.unit())?;
+        let to_space = match copy {
+            Copy::BulkStore => Space::Global,
+            _ => Space::Shared,
+        };
+        let to_place = self.resolve(block, to_space, to, bytes)?;
+        let Taken { source, few, data } = self.take(block, warp, copy, from, read)?;
+        self.check_copy(block, warp, to_place, bytes, AccessKind::Write, copy.kind())
+            .map_err(|fault| fault.at(to))?;
+        let thread = (warp * LANES + lane) as u32;
+        self.counts.copies += 1;
+        let pc = self.at.pc;
+        match (copy, to_place, source) {
+            (Copy::Element(_), Place::Shared(to), from) => {
+                self.arriving(block, to, bytes)?;
+                let data = few;
+                let element = Element {
+                    to,
+                    lane: lane as u32,
+                    from,
+                    data,
+                    bytes,
+                    pc,
+                };
+                block.transfers.elements_of(thread).open.push(element);
+            }
+            (
+                Copy::BulkStore,
+                to,
+                Some(Source {
+                    place: Place::Shared(from),
+                    ..
+                }),
+            ) => {
+                let store = Store {
+                    from,
+                    to,
+                    data,
+                    read: false,
+                    pc,
+                };
+                self.begin_store(block, thread, store, bytes)?;
+            }
+            (_, Place::Shared(to), Some(Source { place: from, .. })) => {
+                let object = self.address(block, warp, inst, 3);
+                let object = self.object_at(block, warp, object)?;
+                self.arriving(block, to, bytes)?;
+                self.claim(from, bytes, AccessKind::Read);
+                self.begin_load(block, warp, object, Cargo::Bulk { to, from, bytes });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Reads the source of a copy, `read` bytes at the address `from`; one that is not read may lie anywhere.
+    fn take(
+        &mut self,
+        block: &mut Block,
+        warp: usize,
+        copy: Copy,
+        from: u64,
+        read: usize,
+    ) -> Result<Taken, Fault> {
+        let mut taken = Taken {
+            source: None,
+            few: [0; WIDEST],
+            data: Vec::new(),
+        };
+        if read == 0 {
+            return Ok(taken);
+        }
+        let space = match copy {
+            Copy::BulkStore => Space::Shared,
+            _ => Space::Global,
+        };
+        let place = self.resolve(block, space, from, read)?;
+        let found = self.bytes(block, warp, place, read);
+        let found = found.map_err(|fault| fault.at(from))?;
+        match copy {
+            Copy::Element(_) => taken.few[..read].copy_from_slice(found),
+            Copy::BulkStore => taken.data = found.to_vec(),
+            Copy::BulkLoad => {}
+        }
+        self.touch(block, warp, place, read, Touch::Read(&WEAK))
+            .map_err(|fault| fault.at(from))?;
+        self.check_copy(block, warp, place, read, AccessKind::Read, copy.kind())
+            .map_err(|fault| fault.at(from))?;
+        taken.source = Some(Source { place, bytes: read });
+        Ok(taken)
+    }
+
+    /// The length of the copy of the lane that executes.
+    ///
+    /// # Errors
+    /// No bytes, or no multiple of the unit of the copy.
+    fn length(&self, block: &Block, warp: usize, inst: &Inst, copy: Copy) -> Result<Length, Fault> {
+        let rows = &block.warps[warp].rows;
+        let value = |slot| rows[slot as usize][self.at.lane as usize] as usize;
+        let (bytes, unit) = (value(inst.src[2]), copy.unit());
+        if bytes == 0 || !bytes.is_multiple_of(unit) {
+            let message = format!("a bulk copy of {bytes} bytes: a multiple of {unit} is needed");
+            return Err(Fault::new(FaultKind::Misaligned, message));
+        }
+        let read = match (copy, inst.src[3]) {
+            (Copy::Element(_), slot) if slot != NONE => value(slot).min(bytes),
+            _ => bytes,
+        };
+        Ok(Length { bytes, read })
     }
 
     /// A copy from shared memory begins; its source must not change before it is read.
