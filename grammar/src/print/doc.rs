@@ -173,33 +173,9 @@ impl Doc {
                 }
             }
             Doc::Chain(first, links) => {
-                first.write(
-                    lines,
-                    indent,
-                    links.first().map_or(0, |(op, _)| op.len() + 1),
-                    enclosure,
-                );
-                // Factors fill the lines; terms and conditions stand on lines of their own.
-                let fills = links.iter().all(|(op, _)| matches!(*op, "*" | "/"));
-                for (index, (op, operand)) in links.iter().enumerate() {
-                    let behind = if index + 1 == links.len() { after } else { 2 };
-                    let line = last(lines);
-                    line.push(' ');
-                    line.push_str(op);
-                    let here = MARGIN.saturating_sub(line.chars().count() + 1 + behind);
-                    let below = MARGIN.saturating_sub(indent + 2 + behind);
-                    // An operand that fits neither here nor on the next line is broken here, if its bracket opens here.
-                    let fits = operand.width(here) <= here
-                        || (operand.width(below) > below
-                            && operand.opening().is_some_and(|width| width <= here));
-                    if fills && fits {
-                        line.push(' ');
-                        operand.write(lines, indent, behind, enclosure);
-                    } else {
-                        lines.push(" ".repeat(indent + 2));
-                        operand.write(lines, indent + 2, behind.max(2), enclosure);
-                    }
-                }
+                let behind = links.first().map_or(0, |(op, _)| op.len() + 1);
+                first.write(lines, indent, behind, enclosure);
+                write_links(links, lines, indent, after, enclosure);
             }
             Doc::Cases(cases) => {
                 let bracketed = enclosure == Enclosure::Brackets;
@@ -258,6 +234,37 @@ fn write_listed(elements: &[Doc], out: &mut String) {
             out.push_str(", ");
         }
         element.write_flat(out);
+    }
+}
+
+/// Appends operators with their operands, broken over lines, as [`Doc::write`] does.
+fn write_links(
+    links: &[(&str, Doc)],
+    lines: &mut Vec<String>,
+    indent: usize,
+    after: usize,
+    enclosure: Enclosure,
+) {
+    // Factors fill the lines; terms and conditions stand on lines of their own.
+    let fills = links.iter().all(|(op, _)| matches!(*op, "*" | "/"));
+    for (index, (op, operand)) in links.iter().enumerate() {
+        let behind = if index + 1 == links.len() { after } else { 2 };
+        let line = last(lines);
+        line.push(' ');
+        line.push_str(op);
+        let here = MARGIN.saturating_sub(line.chars().count() + 1 + behind);
+        let below = MARGIN.saturating_sub(indent + 2 + behind);
+        // An operand that fits neither here nor on the next line is broken here, if its bracket opens here.
+        let fits = operand.width(here) <= here
+            || (operand.width(below) > below
+                && operand.opening().is_some_and(|width| width <= here));
+        if fills && fits {
+            line.push(' ');
+            operand.write(lines, indent, behind, enclosure);
+        } else {
+            lines.push(" ".repeat(indent + 2));
+            operand.write(lines, indent + 2, behind.max(2), enclosure);
+        }
     }
 }
 
