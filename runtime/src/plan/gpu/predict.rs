@@ -449,6 +449,17 @@ impl<'p> TowerTimes<'p> {
         2.0 * ends * closed * strips * 2.0 / (1.0 + f64::from(self.order.partitions))
     }
 
+    /// Seconds in which a time block loads all fields and coefficients from memory and stores the fields there, once:
+    /// the cache of all multiprocessors has nothing of the time block before.
+    fn through_memory(&self) -> f64 {
+        let levels = self.scheme.components.iter().map(|c| c.time_levels);
+        let fields: f64 = levels.map(f64::from).sum();
+        let values = 2.0 * fields + self.scheme.full_coefs() as f64;
+        let cells: f64 = self.cells.iter().product();
+        let bytes = cells * values * self.scheme.precision.bytes() as f64;
+        bytes / (SHARE * self.model.copy_rate)
+    }
+
     /// Seconds of a time block, with the seconds of a stage of one tower.
     fn of_time_block(&self, time: f64) -> f64 {
         let (steps, stages, blocks) = (self.steps, self.stages, self.blocks);
@@ -467,7 +478,8 @@ impl<'p> TowerTimes<'p> {
         let time_block = starts * (START + tower * blocks)
             + tower * running / (self.processors * busy)
             + self.waits();
-        self.launches * time_block
+        let times = [self.launches * time_block, self.through_memory()];
+        times.map(|t| t.powi(3)).iter().sum::<f64>().cbrt()
     }
 }
 
