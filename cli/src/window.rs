@@ -156,7 +156,8 @@ impl Question<'_> {
             if !fits {
                 return Err(DeviceError::Memory { needed, available }.into());
             }
-            let resident = planner.resident(plan.towers.as_ref(), self.wanted(plan, available));
+            let resident =
+                planner.resident(plan.towers.as_ref(), self.wanted(&planner, plan, available));
             let name = self.refused_schedule(plan);
             let held = resident.map_err(|r| refused(planner.refused(name, r)))?;
             return Ok(Some(Held::All(held)));
@@ -179,7 +180,7 @@ impl Question<'_> {
         wanted: &WindowArg,
         available: u64,
     ) -> Result<WindowPlan, Refusal> {
-        let asked = |plan: &DevicePlan| self.wanted(plan, available);
+        let asked = |plan: &DevicePlan| self.wanted(planner, plan, available);
         let mut best = planned(planner, plan, wanted, asked(plan));
         let rate = |window: &Result<WindowPlan, Refusal>| {
             window.as_ref().map_or(0.0, |window| window.rate.weighed)
@@ -247,7 +248,10 @@ fn planned(
 
 impl Question<'_> {
     /// The holding that a run asks for, with the rate of a plan and the bytes that each GPU has for it.
-    fn wanted(&self, plan: &DevicePlan, available: u64) -> Wanted {
+    fn wanted(&self, planner: &DevicePlanner<'_>, plan: &DevicePlan, available: u64) -> Wanted {
+        let layerwise = plan.choice.prediction.rate;
+        let towers = plan.towers.as_ref();
+        let rate = towers.map_or(layerwise, |towers| planner.rate_in_flight(towers));
         Wanted {
             blocks: self.holding.in_flight.map(|n| n as usize),
             columns: self.holding.columns.map(i64::from),
@@ -255,7 +259,7 @@ impl Question<'_> {
             available,
             devices: self.devices,
             disk: self.holding.folder().map(|_| DISK),
-            cells: plan.choice.prediction.rate * self.share,
+            cells: rate * self.share,
         }
     }
 
@@ -271,7 +275,7 @@ impl Question<'_> {
             scheme, problem, ..
         } = self.resolved;
         let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
-        let wanted = |plan: &DevicePlan| self.wanted(plan, available);
+        let wanted = |plan: &DevicePlan| self.wanted(&planner, plan, available);
         let stripes_of = |plan: &DevicePlan| match &self.holding.window {
             WindowArg::Auto | WindowArg::Device => {
                 planner.stripes(plan.towers.as_ref(), self.devices, wanted(plan))
@@ -279,15 +283,7 @@ impl Question<'_> {
             _ => Err(Refusal::Devices(NoDevices::Window)),
         };
         let mut best = stripes_of(plan);
-        let by_towers = choices
-            .iter()
-            .filter(|c| matches!(c.schedule, Schedule::Tiled(_)));
-        for choice in by_towers.take(CONSIDERED) {
-            // No stripes are faster than GPUs that all compute all the time.
-            let bound = choice.prediction.rate * self.share * self.devices as f64;
-            if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
-                continue;
-            }
+        for choice in by_towers(choices).take(CONSIDERED) {
             let Ok(other) = planner.plan(choice.clone()) else {
                 continue;
             };

@@ -1,7 +1,7 @@
 //! Interruptions of time blocks: steps that they cannot contain run in lower time blocks, or stage by stage.
 
 use super::volumes::{VolumeChoice, columns};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use torre_compiler::host::HostExpr;
 use torre_compiler::incident::{corrected_updates, places};
 use torre_compiler::lattice::{Axis, Interval, Region, div_ceil};
@@ -55,6 +55,63 @@ pub struct Heights {
     phases: u64,
     /// All multiples of the period are heights; otherwise there are few, each half of the one before.
     any: bool,
+}
+
+/// The heights of the time blocks of windows and stripes: up to the next step after which something is due they are
+/// about alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvenHeights {
+    most: u64,
+    period: u64,
+}
+
+impl EvenHeights {
+    /// The heights of time blocks of towers; `most`: the greatest one, a whole number of periods.
+    pub fn new(most: u64, towers: &Towers) -> EvenHeights {
+        let period = towers.steps.max(1);
+        EvenHeights {
+            most: most.max(period),
+            period,
+        }
+    }
+
+    /// The height of the next time block, if nothing is due for `room` steps: as high as possible, or a little lower.
+    pub fn next(self, room: u64) -> Option<u64> {
+        let room = room / self.period;
+        let blocks = room.div_ceil(self.most / self.period);
+        (room > 0).then(|| room.div_ceil(blocks) * self.period)
+    }
+}
+
+/// The shares of the steps of a run that time blocks advance, by the height of the blocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeightShares {
+    of: BTreeMap<u64, f64>,
+}
+
+impl HeightShares {
+    /// The shares of the steps of some time blocks.
+    pub fn of_blocks(blocks: &[u64]) -> HeightShares {
+        let steps = blocks.iter().sum::<u64>() as f64;
+        let mut shares = HeightShares::default();
+        for height in blocks {
+            *shares.of.entry(*height).or_default() += *height as f64 / steps;
+        }
+        shares
+    }
+
+    /// The share of all time blocks.
+    pub fn all(&self) -> f64 {
+        self.of
+            .values()
+            .fold(0.0, |all, share| all + share)
+            .min(1.0)
+    }
+
+    /// Heights and their shares.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, f64)> {
+        self.of.iter().map(|(height, share)| (*height, *share))
+    }
 }
 
 /// Of the greatest height: lower time blocks are not worth it.
@@ -170,48 +227,51 @@ impl Interruptions {
         due.chain([until.saturating_sub(step)]).min().unwrap_or(0)
     }
 
-    /// The share of the steps of a run, from the first one on, that time blocks advance.
-    pub fn share(&self, heights: Heights, steps: u64) -> f64 {
+    /// The shares of the steps of a run, from the first one on, that time blocks of each height advance.
+    pub fn shares(&self, heights: Heights, steps: u64) -> HeightShares {
         match self.always.is_empty() {
-            true => self.share_of(heights, steps),
-            false => 0.0,
+            true => self.shares_of(heights, steps),
+            false => HeightShares::default(),
         }
     }
 
     /// The same for time blocks that nothing keeps from running.
-    pub fn share_of(&self, heights: Heights, steps: u64) -> f64 {
+    pub fn shares_of(&self, heights: Heights, steps: u64) -> HeightShares {
         let end = steps.min(LOOKED_AT.max(8 * heights.most));
+        let mut shares = HeightShares::default();
         // A run of no steps has none that time blocks do not advance.
         if end == 0 {
-            return 1.0;
+            return HeightShares::of_blocks(&[heights.most]);
         }
-        let (mut step, mut in_blocks) = (0, 0);
+        let mut step = 0;
         while step < end {
             match heights.next(step, self.room(step, end)) {
                 Some(height) if height > 0 => {
-                    in_blocks += height;
+                    *shares.of.entry(height).or_default() += height as f64 / end as f64;
                     step += height;
                 }
                 _ => step += 1,
             }
         }
-        in_blocks as f64 / end as f64
+        shares
     }
 
-    /// How many heights the time blocks of a window or of stripes have, whose highest one has `most` steps: they are
-    /// about alike up to the next step after which something is due.
-    pub fn even_heights(&self, most: u64, period: u64, steps: u64) -> usize {
-        let end = steps.min(LOOKED_AT.max(8 * most));
-        let (mut step, mut heights) = (0, BTreeSet::new());
-        let period = period.max(1);
+    /// The heights of the time blocks of a window or of stripes, in the order of a run, as far as one looks: a list up
+    /// to each step after which something is due.
+    pub fn even_blocks(&self, heights: EvenHeights, steps: u64) -> Vec<Vec<u64>> {
+        let end = steps.min(LOOKED_AT.max(8 * heights.most));
+        let (mut step, mut all) = (0, Vec::new());
         while step < end {
-            let room = self.room(step, end) / period;
-            let blocks = room.div_ceil((most / period).max(1)).max(1);
-            let height = (room.div_ceil(blocks) * period).max(1);
-            heights.insert(height);
-            step += height;
+            let mut room = self.room(step, end);
+            step += room;
+            let mut blocks = Vec::new();
+            while let Some(height) = heights.next(room) {
+                blocks.push(height);
+                room -= height;
+            }
+            all.push(blocks);
         }
-        heights.len()
+        all
     }
 
     /// The share of the periods of towers that points keep from running as interior ones, about.
@@ -258,7 +318,7 @@ impl Interruptions {
 
     /// Why few steps run by time blocks of towers or pyramids that nothing keeps from running, for people.
     pub fn few(&self, heights: Heights, steps: u64, tiles: &str) -> Option<String> {
-        let share = self.share_of(heights, steps);
+        let share = self.shares_of(heights, steps).all();
         (share < 0.5).then(|| {
             format!(
                 "only {:.0} % of the steps run by {tiles} up to {} steps high: they end where an output, a record or \
@@ -292,27 +352,48 @@ mod tests {
             [6, 2, 6]
         );
         assert_eq!(interruptions.room(96, 97), 1);
-        assert_eq!(interruptions.share(heights(4, 4), 600), 4.0 / 6.0);
-        assert_eq!(interruptions.share(heights(4, 1), 600), 1.0);
-        assert_eq!(every(&[]).share(heights(8, 8), 20), 0.8);
-        assert_eq!(interruptions.share(heights(8, 8), 600), 0.0);
-        assert_eq!(interruptions.share(heights(64, 1), 600), 0.0);
-        assert_eq!(every(&[100]).share(heights(16, 1), 0), 1.0);
-        assert_eq!(every(&[100]).share(heights(16, 1), 6000), 1.0);
+        // In hundredths of the steps.
+        let shares = |of: &Interruptions, heights, steps| {
+            let shares = of.shares(heights, steps);
+            let each = shares.iter();
+            let each = each.map(|(height, share)| (height, (100.0 * share).round() as i64));
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(shares(&interruptions, heights(4, 4), 600), [(4, 67)]);
+        assert_eq!(
+            shares(&interruptions, heights(4, 1), 600),
+            [(2, 33), (4, 67)]
+        );
+        assert_eq!(shares(&every(&[]), heights(8, 8), 20), [(8, 80)]);
+        assert_eq!(shares(&interruptions, heights(8, 8), 600), []);
+        assert_eq!(shares(&interruptions, heights(64, 1), 600), []);
+        assert_eq!(shares(&every(&[100]), heights(16, 1), 0), [(16, 100)]);
+        assert_eq!(
+            shares(&every(&[100]), heights(16, 1), 6000),
+            [(4, 4), (16, 96)]
+        );
         let note = interruptions.note(heights(8, 8), 600).unwrap_or_default();
         assert!(note.contains("only 0 %"), "{note}");
         assert_eq!(interruptions.note(heights(3, 1), 600), None);
-        // 10, 12, 8, 4 and 16 steps.
-        assert_eq!(every(&[20, 32]).even_heights(16, 1, 600), 5);
-        assert_eq!(every(&[20, 32]).even_heights(4, 1, 600), 1);
-        // 16 and 15 steps.
-        assert_eq!(every(&[]).even_heights(16, 1, 600), 2);
-        assert_eq!(every(&[]).even_heights(16, 1, 0), 0);
+        let blocks = |of: &[u64], most, steps| {
+            let heights = EvenHeights { most, period: 1 };
+            every(of).even_blocks(heights, steps).concat()
+        };
+        assert_eq!(blocks(&[20, 32], 16, 64), [10, 10, 12, 8, 10, 10, 4]);
+        assert_eq!(blocks(&[], 4, 10), [4, 3, 3]);
+        assert_eq!(blocks(&[1], 16, 3), [1, 1, 1]);
+        assert!(blocks(&[], 16, 0).is_empty());
+        let even = EvenHeights { most: 4, period: 2 };
+        let passes = every(&[10]).even_blocks(even, 13);
+        assert_eq!(passes, [vec![4, 4, 2], vec![2]]);
+        let shares = HeightShares::of_blocks(&passes.concat());
+        let shares = shares.iter().collect::<Vec<_>>();
+        assert_eq!(shares, [(2, 4.0 / 12.0), (4, 8.0 / 12.0)]);
         let busy = Interruptions {
             always: vec!["sources act everywhere"],
             ..Interruptions::default()
         };
-        assert_eq!(busy.share(heights(1, 1), 10), 0.0);
+        assert_eq!(busy.shares(heights(1, 1), 10).all(), 0.0);
         let note = busy.note(heights(4, 1), 10).unwrap_or_default();
         assert!(note.starts_with("sources act everywhere, so"), "{note}");
     }

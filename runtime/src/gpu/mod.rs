@@ -55,7 +55,7 @@ pub use cuda::{CudaDevice, CudaPeers};
 pub use device::{Device, DeviceError, Facts};
 pub use device_model::DeviceModel;
 pub use gaps::{GapTrial, NoTrial, TimedGap, best_gap};
-pub use interruptions::{Heights, Interruptions};
+pub use interruptions::{EvenHeights, HeightShares, Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
 pub use patches::{CompiledPatches, PatchBlocks};
 pub use pipelined::{Devices, InFlight, PIECE, Pipelined, device_bytes, piece_bytes};

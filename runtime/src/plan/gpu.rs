@@ -37,11 +37,11 @@ pub use stripes::StripesPlan;
 pub use thread_blocks::{candidates, options};
 pub use window::{Wanted, WindowPlan, group_planes};
 
-use crate::gpu::{DeviceModel, Heights, Interruptions, TimeBlockOrder, code};
+use crate::gpu::{DeviceModel, HeightShares, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};
 use boxes::{Boxes, FarFrom};
 use fit::Known;
-use predict::Slowdown;
+use predict::{PartOfRun, Slowdown};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
@@ -153,15 +153,20 @@ impl<'a> DevicePlanner<'a> {
     /// none.
     pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
         let mut choices = self.device_choices(template)?;
+        for choice in &mut choices {
+            choice.prediction = self.with_waves(choice.prediction.clone());
+        }
+        Ok(choices)
+    }
+
+    /// A prediction of the device alone, with the waves of sources.
+    fn with_waves(&self, prediction: Prediction) -> Prediction {
         let scheme = self.planner.scheme;
         let waves = self
             .waves
             .get_or_init(|| HostWaves::new(scheme, self.problem));
         let cells = scheme.grid.cells.iter().map(|(_, n)| *n as f64).product();
-        for choice in &mut choices {
-            choice.prediction = waves.with(choice.prediction.clone(), cells);
-        }
-        Ok(choices)
+        waves.with(prediction, cells)
     }
 
     /// The same with predictions of the device alone.
@@ -355,9 +360,10 @@ impl<'a> DevicePlanner<'a> {
             return Err(self.refused(&name, Refusal::Ring { steps: height }));
         }
         let heights = Heights::new(height, towers, scheme);
-        let share = self.interruptions.share(heights, self.problem.steps);
+        let shares = self.interruptions.shares(heights, self.problem.steps);
+        let parts = self.parts(&shares, |height| self.predicted(fit, height));
         Ok(Choice {
-            prediction: predict::mixed(whole, &self.layerwise.prediction, share),
+            prediction: predict::mixed(whole, &parts, &self.layerwise.prediction),
             name,
             schedule,
         })
@@ -372,15 +378,33 @@ impl<'a> DevicePlanner<'a> {
         });
         let predicted = possible.map(|fit| {
             let height = whole_periods(height, fit.towers());
-            let slowdown = Slowdown {
-                cut: self.interruptions.cut(scheme, fit.towers()),
-                volumes: self.interruptions.added(scheme),
-                boxes: self.boxes(fit),
-            };
-            let prediction = predict::towers(scheme, fit, height, slowdown, self.model);
-            (fit, prediction)
+            (fit, self.predicted(fit, height))
         });
         predicted.max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate))
+    }
+
+    /// The prediction of time blocks of `height` steps, a whole number of periods.
+    fn predicted(&self, fit: &Fit, height: u64) -> Prediction {
+        let scheme = self.planner.scheme;
+        let slowdown = Slowdown {
+            cut: self.interruptions.cut(scheme, fit.towers()),
+            volumes: self.interruptions.added(scheme),
+            boxes: self.boxes(fit),
+        };
+        predict::towers(scheme, fit, height, slowdown, self.model)
+    }
+
+    /// The parts of a run by time blocks, from a prediction for each height.
+    pub(super) fn parts(
+        &self,
+        shares: &HeightShares,
+        of: impl Fn(u64) -> Prediction,
+    ) -> Vec<PartOfRun> {
+        let part = |(height, share)| PartOfRun {
+            share,
+            prediction: of(height),
+        };
+        shares.iter().map(part).collect()
     }
 
     /// The cost of boxes of total fields for towers.

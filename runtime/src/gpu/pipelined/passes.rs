@@ -6,6 +6,7 @@ use super::unit::Lie;
 use super::{Pipelined, most_blocks};
 use crate::gpu::InFlight;
 use crate::gpu::device::DeviceError;
+use crate::gpu::interruptions::EvenHeights;
 use crate::gpu::queues::WorkQueue;
 use crate::gpu::tower_blocks::{Listed, Ready};
 use crate::host::{Progress, threads};
@@ -93,14 +94,10 @@ impl<T: Value> Pipelined<'_, T> {
         })
     }
 
-    /// The height of the time block that begins at a step, of the time blocks up to the next step after which something
-    /// is due. They are as high as the towers of the schedule, or a little lower and all about alike.
+    /// The height of the time block that begins at a step, of the time blocks up to a later one.
     fn height(&self, step: u64, until: u64) -> Option<u64> {
-        let period = self.towers.program.towers.steps.max(1);
-        let room = self.interruptions.room(step, until) / period;
-        let most = (self.towers.steps / period).max(1);
-        let blocks = room.div_ceil(most);
-        (room > 0).then(|| room.div_ceil(blocks) * period)
+        let heights = EvenHeights::new(self.towers.steps, &self.towers.program.towers);
+        heights.next(self.interruptions.room(step, until))
     }
 
     /// The heights of the time blocks of the pass that begins after `from` steps, of the passes up to step `until`.

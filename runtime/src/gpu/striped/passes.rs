@@ -2,6 +2,7 @@
 
 use super::{Striped, Unit, failed};
 use crate::gpu::device::{Device, DeviceError};
+use crate::gpu::interruptions::EvenHeights;
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::recorder::Description;
 use crate::gpu::tower_blocks::{Listed, Ready, Room, tower_threads};
@@ -137,15 +138,13 @@ impl<T: Value> Striped<'_, T> {
     /// The time blocks of the next pass, which ends where something is due: they are as high as the towers of the
     /// schedule, or a little lower and all about alike.
     fn blocks(&mut self, until: u64) -> Result<Vec<BlockState>, DeviceError> {
-        let period = self.program.towers.program.towers.steps.max(1);
-        let most = (self.program.towers.steps / period).max(1);
+        let towers = &self.program.towers;
+        let heights = EvenHeights::new(towers.steps, &towers.program.towers);
         let end = self.steps + self.interruptions.room(self.steps, until);
         let last = self.steps + self.pass_steps;
         let (mut blocks, mut step) = (Vec::new(), self.steps);
         while step < end && step + self.program.towers.steps <= last {
-            let room = (end - step) / period;
-            let count = room.div_ceil(most).max(1);
-            let steps = room.div_ceil(count) * period;
+            let steps = heights.next(end - step).unwrap_or(0);
             if steps == 0 || !self.make_ready(steps, &blocks)? {
                 let message = format!("they do not reach step {end} from step {step}");
                 return Err(failed("advancing by time blocks", message));

@@ -199,7 +199,7 @@ impl DevicePlanner<'_> {
                 continue;
             }
             // Another shape may be better for the same pyramids.
-            if let Ok((_, prediction)) = self.patch_plan(&pyramid) {
+            if let Ok((plan, prediction)) = self.patch_plan(&pyramid) {
                 let height = sketch.height;
                 let [b, y, z] = base;
                 let name = match self.planner.scheme.grid.dimensions() {
@@ -210,7 +210,7 @@ impl DevicePlanner<'_> {
                 found.push(Choice {
                     name,
                     schedule,
-                    prediction: self.with_interruptions(prediction, pyramid.height),
+                    prediction: self.with_interruptions(prediction, &plan),
                 });
             }
             if found.len() == MADE {
@@ -223,18 +223,27 @@ impl DevicePlanner<'_> {
     /// A choice of pyramids.
     pub(super) fn patch_member(&self, name: String, pyramid: &Pyramid) -> Result<Choice, NoPlan> {
         let plan = self.patch_plan(pyramid);
-        let (_, prediction) = plan.map_err(|refusal| self.refused(&name, refusal))?;
+        let (plan, prediction) = plan.map_err(|refusal| self.refused(&name, refusal))?;
         Ok(Choice {
-            prediction: self.with_interruptions(prediction, pyramid.height),
+            prediction: self.with_interruptions(prediction, &plan),
             name,
             schedule: Schedule::Pyramids(pyramid.clone()),
         })
     }
 
-    fn with_interruptions(&self, prediction: Prediction, height: u64) -> Prediction {
-        let heights = patch_heights(self.planner.scheme, height);
-        let share = self.interruptions.share_of(heights, self.problem.steps);
-        super::predict::mixed(prediction, &self.layerwise.prediction, share)
+    /// The prediction of a run whose time blocks are lower where something is due.
+    fn with_interruptions(&self, whole: Prediction, plan: &PatchPlan) -> Prediction {
+        let (scheme, layout) = (self.planner.scheme, &self.planner.layout);
+        let heights = patch_heights(scheme, plan.pyramid.height);
+        let shares = self.interruptions.shares_of(heights, self.problem.steps);
+        let work = Work::new(scheme, layout);
+        let base = AXES.map(|axis| plan.pyramid.base[axis].unwrap_or(1));
+        let shape = &plan.program.shape;
+        let parts = self.parts(&shares, |height| match height {
+            _ if height == plan.pyramid.height => whole.clone(),
+            lower => self.predict_patches(&work, shape, base, lower),
+        });
+        super::predict::mixed(whole, &parts, &self.layerwise.prediction)
     }
 
     /// Pyramids as one writes them axis by axis.

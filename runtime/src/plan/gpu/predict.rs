@@ -483,14 +483,25 @@ impl<'p> TowerTimes<'p> {
     }
 }
 
-/// A run of which a share of the steps is by towers, and the rest layerwise.
-pub fn mixed(towers: Prediction, layerwise: &Prediction, share: f64) -> Prediction {
-    let mean = |a: f64, b: f64| share * a + (1.0 - share) * b;
+/// A part of a run: a share of its steps, and the prediction of a run of such steps alone.
+#[derive(Clone, Debug)]
+pub struct PartOfRun {
+    pub share: f64,
+    pub prediction: Prediction,
+}
+
+/// A run of some parts whose other steps are layerwise; `highest`: a run by the highest time blocks alone.
+pub fn mixed(highest: Prediction, parts: &[PartOfRun], layerwise: &Prediction) -> Prediction {
+    let left = 1.0 - parts.iter().map(|part| part.share).sum::<f64>();
+    let mean = |of: fn(&Prediction) -> f64| {
+        let parts = parts.iter().map(|part| part.share * of(&part.prediction));
+        parts.sum::<f64>() + left.max(0.0) * of(layerwise)
+    };
     Prediction {
-        rate: 1.0 / mean(1.0 / towers.rate, 1.0 / layerwise.rate),
-        cache_bytes: mean(towers.cache_bytes, layerwise.cache_bytes),
-        memory_bytes: mean(towers.memory_bytes, layerwise.memory_bytes),
-        ..towers
+        rate: 1.0 / mean(|of| 1.0 / of.rate),
+        cache_bytes: mean(|of| of.cache_bytes),
+        memory_bytes: mean(|of| of.memory_bytes),
+        ..highest
     }
 }
 

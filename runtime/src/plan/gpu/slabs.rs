@@ -227,7 +227,8 @@ impl DevicePlanner<'_> {
         let towers: usize = groups.filter_map(towers_of).sum();
         let all = height.map_or(0, |height| height.all) * how.blocks;
         let loaded: i64 = slabs.iter().map(|slab| slab.loaded.len()).sum();
-        let passes = self.problem.steps.div_ceil(steps.max(1));
+        let pass_steps = self.pass_steps(plan, how.blocks);
+        let passes = self.problem.steps.div_ceil(pass_steps);
         let launches = self.launch_towers(plan, how.group).share();
         // Devices take slabs in turns; in the last round of a pass some may have none.
         let devices = wanted.devices.max(1);
@@ -244,7 +245,7 @@ impl DevicePlanner<'_> {
             copies: self.model.copy_rate,
         };
         let work = SlabWork {
-            steps,
+            steps: pass_steps,
             bytes: self.bytes_of_a_cell(),
             computed: towers as f64 / all.max(1) as f64,
             loaded,

@@ -4,10 +4,11 @@ use super::window::group_planes;
 use super::window_times::{MOST_LAUNCHES, SIGNALS, TAIL};
 use super::{DevicePlanner, NoDevices, Refusal, TowerPlan, Wanted};
 use crate::gpu::striped_bytes;
+use std::collections::BTreeMap;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{
-    LaunchTowers, StripeSeconds, StripeWork, StripedPass, Stripes, StripesRate,
+    LaunchTowers, StripeSeconds, StripeWork, StripedPass, StripedTime, Stripes, StripesRate,
 };
 use torre_compiler::tower::Zigzag;
 
@@ -28,6 +29,9 @@ pub struct StripesPlan {
 /// Time blocks in flight, and columns of towers of a group that are considered.
 const IN_FLIGHT: usize = 4;
 const COLUMNS: [i64; 5] = [32, 16, 8, 4, 2];
+
+/// Passes of a run that are timed, at most.
+const PASSES: usize = 8;
 
 /// Share of the time of a tower in which multiprocessors wait at the ends of a launch although another one goes on:
 /// about 25 of 54 microseconds on an H100.
@@ -155,10 +159,42 @@ impl DevicePlanner<'_> {
         stripes: &mut StripesPlan,
         cells: f64,
     ) -> Option<StripesRate> {
-        let steps = plan.height();
-        let blocks = self.problem.steps.div_ceil(steps).max(1);
+        // A pass ends where something is due. Its time blocks are about alike.
+        let passes = self.even_blocks(plan).into_iter().take(PASSES);
+        let passes = passes.filter_map(|blocks| Some((*blocks.first()?, blocks.len())));
+        let mut known = BTreeMap::<(u64, usize), StripedTime>::new();
+        let (mut steps, mut seconds, mut computing) = (0, 0.0, 0.0);
+        for (height, blocks) in passes {
+            let time = match known.get(&(height, blocks)) {
+                Some(time) => *time,
+                None => self.time_of_pass(plan, stripes, cells, height, blocks)?,
+            };
+            known.insert((height, blocks), time);
+            steps += height * blocks as u64;
+            seconds += time.seconds;
+            computing += time.computing;
+        }
+        let grid = self.planner.scheme.grid.cells;
+        let all = grid.0.iter().map(|n| *n as f64).product::<f64>();
+        (steps > 0).then(|| StripesRate {
+            utilisation: computing / seconds,
+            cells: all * steps as f64 / seconds,
+            ..stripes.rate
+        })
+    }
+
+    /// The time of a pass of `blocks` time blocks of `steps` steps; `None` if its operations are too many.
+    fn time_of_pass(
+        &self,
+        plan: &TowerPlan,
+        stripes: &mut StripesPlan,
+        cells: f64,
+        steps: u64,
+        blocks: usize,
+    ) -> Option<StripedTime> {
         // Beyond these each time block takes as long as the one before.
         let (few, many) = (2 * stripes.in_flight, 4 * stripes.in_flight);
+        stripes.pass(self, steps, 1)?;
         let height = stripes.stripes.known(steps)?.clone();
         let launches: usize = height.stripes.iter().map(|own| own.len()).sum();
         if launches.saturating_mul(many) > MOST_LAUNCHES {
@@ -191,19 +227,16 @@ impl DevicePlanner<'_> {
             let ops = pass.operations().ok()?;
             Some(pass.time(&ops, &of))
         };
-        let first = time(many.min(blocks as usize))?;
-        let (mut seconds, mut computing) = (first.seconds, first.computing);
-        let left = blocks.saturating_sub(many as u64) as f64;
-        if left > 0.0 {
-            let before = time(few)?;
-            let more = left / (many - few) as f64;
-            seconds += more * (first.seconds - before.seconds);
-            computing += more * (first.computing - before.computing);
+        let first = time(many.min(blocks))?;
+        let left = blocks.saturating_sub(many) as f64;
+        if left == 0.0 {
+            return Some(first);
         }
-        Some(StripesRate {
-            utilisation: computing / seconds,
-            cells: all * (blocks * steps) as f64 / seconds,
-            ..stripes.rate
+        let before = time(few)?;
+        let more = left / (many - few) as f64;
+        Some(StripedTime {
+            seconds: first.seconds + more * (first.seconds - before.seconds),
+            computing: first.computing + more * (first.computing - before.computing),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Plans for GPUs, and refusals.
 
+mod interrupted;
 mod measured;
 
 use super::*;

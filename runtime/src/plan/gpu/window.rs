@@ -1,9 +1,9 @@
 //! Time blocks in flight and calculation windows: how many, over how many planes, for a device's memory.
 
-use super::{DevicePlanner, NoWindow, PlannedSlabs, Refusal, TowerPlan};
+use super::{DevicePlanner, NoWindow, PlannedSlabs, Refusal, TowerPlan, predict};
 use crate::disk;
-use crate::gpu::{InFlight, device_bytes};
-use std::collections::BTreeMap;
+use crate::gpu::{EvenHeights, HeightShares, InFlight, device_bytes};
+use std::collections::{BTreeMap, BTreeSet};
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::Layout;
@@ -199,7 +199,7 @@ impl DevicePlanner<'_> {
         how: InFlight,
         least: i64,
     ) -> WindowRate {
-        let steps = how.blocks as u64 * plan.height();
+        let steps = self.pass_steps(plan, how.blocks);
         let planes = self.window_layout.visible(Axis::OUTER).len();
         let passes = self.problem.steps.div_ceil(steps.max(1));
         let work = WindowWork {
@@ -396,8 +396,10 @@ impl DevicePlanner<'_> {
         let loaded = loaded.unwrap_or(layout.visible(Axis::OUTER)).len();
         let ring = self.ring_refusal().map(|_| scheme.grid.cells[Axis::OUTER]);
         let again = ring.map_or(0, |ring| loaded - ring);
-        let steps = how.blocks as u64 * plan.height();
-        let passes = self.problem.steps.div_ceil(steps.max(1));
+        let passes = self
+            .problem
+            .steps
+            .div_ceil(self.pass_steps(plan, how.blocks));
         let devices = wanted.devices.max(1) as u64;
         // How often planes come from the host and go back, or from files. Over files, planes that come back stay in the
         // host's memory.
@@ -411,14 +413,42 @@ impl DevicePlanner<'_> {
         }
     }
 
+    /// The heights of the time blocks of a run of a window or of stripes, in their order, as far as one looks: a list
+    /// up to each step after which something is due.
+    pub(super) fn even_blocks(&self, plan: &TowerPlan) -> Vec<Vec<u64>> {
+        let heights = EvenHeights::new(plan.height(), plan.fit.towers());
+        self.interruptions.even_blocks(heights, self.problem.steps)
+    }
+
+    /// The cell-steps per second that are expected of the towers of a plan where the whole array is on the device, in
+    /// the time blocks of a window or of stripes.
+    pub fn rate_in_flight(&self, plan: &TowerPlan) -> f64 {
+        let mut blocks = self.even_blocks(plan).concat();
+        if blocks.is_empty() {
+            blocks.push(plan.height());
+        }
+        let whole = self.predicted(&plan.fit, plan.height());
+        let shares = HeightShares::of_blocks(&blocks);
+        let parts = self.parts(&shares, |height| self.predicted(&plan.fit, height));
+        let mixed = predict::mixed(whole, &parts, &self.layerwise.prediction);
+        self.with_waves(mixed).rate
+    }
+
+    /// The steps of a pass of so many time blocks, on average: some are lower than others.
+    pub(super) fn pass_steps(&self, plan: &TowerPlan, blocks: usize) -> u64 {
+        let all = self.even_blocks(plan).concat();
+        let mean = match all.len() {
+            0 => plan.height() as f64,
+            count => all.iter().sum::<u64>() as f64 / count as f64,
+        };
+        (blocks as f64 * mean).round().max(1.0) as u64
+    }
+
     /// The heights of time blocks for which there are tables.
     pub(super) fn table_heights(&self, plan: &TowerPlan) -> u64 {
-        let period = plan.fit.towers().steps;
-        let heights = self
-            .interruptions
-            .even_heights(plan.height(), period, self.problem.steps);
+        let heights: BTreeSet<u64> = self.even_blocks(plan).into_iter().flatten().collect();
         let [least, most] = HEIGHTS;
-        (heights as u64).clamp(least, most)
+        (heights.len() as u64).clamp(least, most)
     }
 
     /// Bytes of the tables of time blocks.

@@ -27,41 +27,31 @@ impl DevicePlanner<'_> {
         how: InFlight,
     ) -> Option<[f64; 2]> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let (height, steps) = (plan.height(), self.problem.steps);
-        let devices = wanted.devices.max(1);
-        let period = plan.fit.towers().steps.max(1);
-        let blocks = steps.div_ceil(height.max(1));
-        let count = blocks.div_ceil(how.blocks.max(1) as u64) as usize;
-        // Beyond these each pass takes as long as the one before.
+        let (height, devices) = (plan.height(), wanted.devices.max(1));
+        let blocks = self.even_blocks(plan).concat();
+        let passes: Vec<&[u64]> = blocks.chunks(how.blocks.max(1)).collect();
+        // Beyond these each pass takes as long as the one before, or as the ones between things that are due.
         let [few, many] = [2, 4].map(|n| n * devices);
         let groups = footprints.height(scheme, layout, height)?.groups.len();
         let operations = groups.saturating_mul(how.blocks).saturating_mul(many);
-        if wanted.disk.is_some() || count == 0 || operations > MOST_LAUNCHES {
+        if wanted.disk.is_some() || passes.is_empty() || operations > MOST_LAUNCHES {
             return None;
         }
         let window = how.window(footprints, scheme, layout, height, devices)?;
         let cells = scheme.grid.cells.0.iter().map(|n| *n as f64);
         let all = cells.product::<f64>();
-        let mut lay_out = |count: usize, left: u64| {
-            let whole = vec![height; how.blocks];
-            let mut passes = vec![footprints.pass(scheme, layout, &whole)?; count];
-            if left > 0 {
-                // The last blocks of a run are lower than the others, all about alike.
-                let own = left.div_ceil(height);
-                let each = (left / period).div_ceil(own) * period;
-                let mut heights = vec![each; own as usize - 1];
-                heights.push(left - each * (own - 1));
-                passes.push(footprints.pass(scheme, layout, &heights)?);
-            }
-            LaidOut::new(window.clone(), passes, footprints.way()).ok()
+        let mut lay_out = |count: usize| {
+            let passes = passes[..count].iter();
+            let passes = passes.map(|heights| footprints.pass(scheme, layout, heights));
+            LaidOut::new(
+                window.clone(),
+                passes.collect::<Option<_>>()?,
+                footprints.way(),
+            )
+            .ok()
         };
-        let pass = how.blocks as u64 * height;
-        let exact = count <= many;
-        let laid_out = match exact {
-            true => lay_out((steps / pass) as usize, steps % pass)?,
-            false => lay_out(many, 0)?,
-        };
-        let before = (!exact).then(|| lay_out(few, 0)).flatten();
+        let laid_out = lay_out(passes.len().min(many))?;
+        let before = (passes.len() > many).then(|| lay_out(few)).flatten();
         let seconds = |laid_out: &LaidOut, rates: Rates| {
             let timed = Timed {
                 plan,
@@ -73,14 +63,17 @@ impl DevicePlanner<'_> {
             };
             timed.seconds(laid_out)
         };
+        let known = blocks.iter().sum::<u64>() as f64;
         let rate = |rates: Rates| {
             let own = seconds(&laid_out, rates);
             let Some(before) = &before else {
-                return exact.then(|| all * steps as f64 / own);
+                return (passes.len() <= many).then(|| all * known / own);
             };
             let more = (own - seconds(before, rates)) / (many - few) as f64;
-            let passes = steps as f64 / pass as f64;
-            Some(all * steps as f64 / (own + (passes - many as f64) * more))
+            // As many passes for each of the other steps as for those that one looks at.
+            let steps = self.problem.steps as f64;
+            let passes = passes.len() as f64 * steps / known;
+            Some(all * steps / (own + (passes - many as f64) * more))
         };
         let rates = self.window_rates(wanted);
         Some([rate(rates)?, rate(rates.doubted())?])
