@@ -11,28 +11,11 @@ use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::cache::Origin;
-use torre_runtime::disk::{self, ArrayFile, NewState, RowGhosts, StateFolder};
+use torre_runtime::disk::{self, ArrayFile, RowGhosts, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
-use torre_runtime::output::FileError;
 use torre_runtime::program::Compiled;
 use torre_runtime::run::{InFiles, SweepPlan, Value, checkpoint};
-
-/// The folder of a calculation whose array is in files, before its first step.
-pub(super) enum OverFiles {
-    Resumed(StateFolder),
-    /// Another state of the folder is replaced when the run begins.
-    New(NewState),
-}
-
-impl OverFiles {
-    pub fn begin(self) -> Result<StateFolder, FileError> {
-        match self {
-            OverFiles::Resumed(folder) => Ok(folder),
-            OverFiles::New(state) => state.begin(),
-        }
-    }
-}
 
 /// Whether two paths lead to the same folder.
 fn same(one: &Path, other: &Path) -> bool {
@@ -129,7 +112,7 @@ impl<T: Value> Run<'_, T> {
         prepared: &Prepared<'b>,
         layout: &Layout,
         ghosts: RowGhosts,
-    ) -> Result<(Calculation<'b, T>, Option<OverFiles>), Failure> {
+    ) -> Result<(Calculation<'b, T>, Option<StateFolder>), Failure> {
         let (scheme, problem, files) = (self.scheme, self.problem, prepared.files);
         let (layout, identity) = (layout.clone(), &prepared.identity);
         let Some(folder) = self.args.holding.folder() else {
@@ -149,18 +132,18 @@ impl<T: Value> Run<'_, T> {
         };
         if self.goes_on(folder) {
             let state = StateFolder::open(folder, &layout, identity, ghosts)?;
-            let mut calculation = over(&state.files()[0])?;
+            let mut calculation = over(state.file())?;
             checkpoint::resume_in_place(folder, identity, &mut calculation)?;
-            return Ok((calculation, Some(OverFiles::Resumed(state))));
+            return Ok((calculation, Some(state)));
         }
         // Start values and checkpoints may be refused, which leaves the folder as it was.
-        let state = NewState::new(folder, &layout, identity)?;
+        let state = StateFolder::create(folder, &layout, identity)?;
         let mut calculation = over(state.file())?;
         calculation.fill(self.threads)?;
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, identity, &mut calculation)?;
         }
-        Ok((calculation, Some(OverFiles::New(state))))
+        Ok((calculation, Some(state)))
     }
 
     /// Runs over files, plane after plane.
@@ -176,8 +159,7 @@ impl<T: Value> Run<'_, T> {
         let Some(folder) = folder else {
             return Err(Failure::usage(window::ONLY_CUDA));
         };
-        let folder = folder.begin()?;
-        if !folder.files().iter().all(|file| file.is_direct()) {
+        if !folder.is_direct() {
             self.say_cached();
         }
         let made = Made {

@@ -1,6 +1,5 @@
 //! Runs on one GPU.
 
-use super::files::OverFiles;
 use super::{Made, Prepared, Run, TOO_MUCH};
 use crate::device;
 use crate::failure::Failure;
@@ -9,7 +8,7 @@ use crate::window::Held;
 use std::time::Instant;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::layerwise::Shape;
-use torre_runtime::disk::RowGhosts;
+use torre_runtime::disk::{RowGhosts, StateFolder};
 use torre_runtime::gpu::{
     CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, InFlight, OnDevice, PIECE,
     Pipelined, code,
@@ -115,11 +114,11 @@ impl<T: Value> Run<'_, T> {
     fn prepared_in_flight<'b>(
         &self,
         mut simulation: Pipelined<'b, T>,
-        state: Option<OverFiles>,
+        state: Option<StateFolder>,
         how: InFlight,
     ) -> Result<Pipelined<'b, T>, Failure> {
         if let Some(state) = state {
-            simulation = simulation.over(state.begin()?, PIECE)?;
+            simulation = simulation.over(state, PIECE)?;
             if !simulation.is_direct() {
                 self.say_cached();
             }

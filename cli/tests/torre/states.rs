@@ -1,8 +1,10 @@
 //! A run that is refused changes nothing, and no run replaces the state of another calculation.
 
 use crate::support::*;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Runs that are refused after their folder was found in order, with a folder that has results.
 #[test]
@@ -131,6 +133,73 @@ fn a_state_of_another_calculation_is_not_replaced() {
     let out = folder.path().join("out");
     states.succeed("--checkpoint {1} --set dt=0.3 --out {3} --overwrite", &out);
     states.succeed("--window {2} --set dt=0.3 --out {3} --overwrite", &out);
+}
+
+/// A run that is to replace a state in files, and gets no memory to begin with, leaves a state from which one goes on.
+#[test]
+fn a_run_that_does_not_begin_leaves_the_state_that_it_would_replace() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = States::new(folder.path(), 1);
+    let (window, out) = (&states.window, folder.path().join("out"));
+    let large = "--set domain=2000x2000 --window {2}";
+    states.succeed(
+        &format!("{large} --set steps=1 --overwrite --out {{3}}"),
+        &out,
+    );
+    let before = files(window);
+    let replaced = |found: &BTreeMap<String, Vec<u8>>| {
+        found.get("state.checkpoint").expect("a state") != &before["state.checkpoint"]
+    };
+    let (mut limit, mut kept) = (44_000, 0);
+    loop {
+        let script = format!("ulimit -v {limit}; exec \"$0\" \"$@\"");
+        let output = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_torre")])
+            .args([
+                "run",
+                "--quiet",
+                "--backend",
+                "interp",
+                "--threads",
+                "1",
+                "--verify",
+            ])
+            .args([
+                "--set",
+                "domain=2000x2000",
+                "--set",
+                "dt=0.2",
+                "--set",
+                "steps=1",
+            ])
+            .args(["--overwrite", "--out"])
+            .args([&out, Path::new("--window"), window, &states.source])
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("TORRE_RATES", "modelled")
+            .output()
+            .unwrap();
+        if output.status.success() {
+            break;
+        }
+        let found = files(window);
+        if !replaced(&found) && String::from_utf8_lossy(&output.stderr).contains("E0806") {
+            states.succeed(
+                &format!("{large} --resume {{2}} --set steps=2"),
+                Path::new(""),
+            );
+            kept += 1;
+        }
+        for (name, bytes) in &before {
+            fs::write(window.join(name), bytes).unwrap();
+        }
+        limit += 20_000;
+        assert!(
+            limit < 2_000_000,
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    assert!(kept > 0 && replaced(&files(window)));
 }
 
 #[test]

@@ -45,17 +45,23 @@ pub enum RowGhosts {
     OnArrival,
 }
 
-/// The folder of a run.
+/// The folder of a run. One that begins anew leaves the state of an earlier run alone until it has a state itself, and
+/// the folder as it was if it does not come that far.
 #[derive(Debug)]
 pub struct StateFolder {
     path: PathBuf,
-    files: [Arc<ArrayFile>; 2],
-    /// Which of them has the state.
+    /// The file with the state, and its number.
+    file: Arc<ArrayFile>,
     current: usize,
+    /// The file that the next pass writes, once there is one: it may have the state of an earlier run.
+    other: Option<Arc<ArrayFile>>,
+    bytes: u64,
     identity: Identity,
     arrangement: String,
     /// Whether ghosts along the inner axis in the file with the state are up to date.
     ghosts_kept: bool,
+    /// Paths that are removed if the run does not begin: the file, and the folder where there was none.
+    made: Vec<PathBuf>,
 }
 
 /// Bytes that the files of an array take.
@@ -83,77 +89,7 @@ fn arrangement(layout: &Layout) -> String {
     format!("{:016x}", Xxh64::of(format!("{layout:?}").as_bytes()))
 }
 
-/// The file of start values in a folder that may have the state of another run, which stays until the new one begins.
-#[derive(Debug)]
-pub struct NewState {
-    path: PathBuf,
-    file: Arc<ArrayFile>,
-    /// Its number: that of the file which an earlier state does not need.
-    current: usize,
-    bytes: u64,
-    identity: Identity,
-    arrangement: String,
-    /// Paths that are removed if the run does not begin: the file, and the folder where there was none.
-    made: Vec<PathBuf>,
-}
-
-impl NewState {
-    /// Makes a file of zeros.
-    pub fn new(path: &Path, layout: &Layout, identity: &Identity) -> Result<NewState, FileError> {
-        let is_new = !path.exists();
-        make_folder(path).map_err(FileError::io(path, Attempt::Create))?;
-        let earlier = Checkpoint::open(&path.join(STATE)).ok();
-        let earlier = earlier.and_then(|state| state.header().notes.get(NOTE)?.as_u64());
-        let current = usize::from(earlier == Some(0));
-        let file = path.join(FIELDS[current]);
-        let mut made = vec![file.clone()];
-        made.extend(is_new.then(|| path.to_owned()));
-        let created = ArrayFile::create(&file, layout.bytes());
-        Ok(NewState {
-            path: path.to_owned(),
-            file: Arc::new(created.inspect_err(|_| undo(&made))?),
-            current,
-            bytes: layout.bytes(),
-            identity: identity.clone(),
-            arrangement: arrangement(layout),
-            made,
-        })
-    }
-
-    pub fn file(&self) -> &ArrayFile {
-        &self.file
-    }
-
-    /// Removes the state of an earlier run: the file has the values of the new one.
-    pub fn begin(mut self) -> Result<StateFolder, FileError> {
-        let state = self.path.join(STATE);
-        match fs::remove_file(&state) {
-            Ok(()) => fs::File::open(&self.path)
-                .and_then(|folder| folder.sync_all())
-                .map_err(FileError::io(&state, Attempt::Remove))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(FileError::io(&state, Attempt::Remove)(error)),
-        }
-        let other = self.path.join(FIELDS[1 - self.current]);
-        self.made.insert(0, other.clone());
-        let other = Arc::new(ArrayFile::create(&other, self.bytes)?);
-        self.made.clear();
-        let own = self.file.clone();
-        Ok(StateFolder {
-            path: self.path.clone(),
-            files: match self.current {
-                0 => [own, other],
-                _ => [other, own],
-            },
-            current: self.current,
-            identity: self.identity.clone(),
-            arrangement: self.arrangement.clone(),
-            ghosts_kept: true,
-        })
-    }
-}
-
-impl Drop for NewState {
+impl Drop for StateFolder {
     fn drop(&mut self) {
         undo(&self.made);
     }
@@ -167,13 +103,32 @@ fn undo(made: &[PathBuf]) {
 }
 
 impl StateFolder {
-    /// Begins anew: a state that the folder has is gone.
+    /// Begins anew, with a file of zeros: the one that a state of the folder does not need.
     pub fn create(
         path: &Path,
         layout: &Layout,
         identity: &Identity,
     ) -> Result<StateFolder, FileError> {
-        NewState::new(path, layout, identity)?.begin()
+        let is_new = !path.exists();
+        make_folder(path).map_err(FileError::io(path, Attempt::Create))?;
+        let earlier = Checkpoint::open(&path.join(STATE)).ok();
+        let earlier = earlier.and_then(|state| state.header().notes.get(NOTE)?.as_u64());
+        let current = usize::from(earlier == Some(0));
+        let file = path.join(FIELDS[current]);
+        let mut made = vec![file.clone()];
+        made.extend(is_new.then(|| path.to_owned()));
+        let created = ArrayFile::create(&file, layout.bytes());
+        Ok(StateFolder {
+            path: path.to_owned(),
+            file: Arc::new(created.inspect_err(|_| undo(&made))?),
+            current,
+            other: None,
+            bytes: layout.bytes(),
+            identity: identity.clone(),
+            arrangement: arrangement(layout),
+            ghosts_kept: true,
+            made,
+        })
     }
 
     /// Goes on with the state that the folder has, by code with these ghosts along the inner axis.
@@ -210,15 +165,8 @@ impl StateFolder {
         if ghosts == RowGhosts::InMemory && !ghosts_kept {
             return Err(refuse(CheckpointFault::Ghosts(FIELDS[current].to_owned())));
         }
-        let open = |n: usize| {
-            let path = path.join(FIELDS[n]);
-            let opened = ArrayFile::open(&path, layout.bytes());
-            match n == current {
-                true => opened,
-                false => opened.or_else(|_| ArrayFile::create(&path, layout.bytes())),
-            }
-        };
-        let files = [Arc::new(open(0)?), Arc::new(open(1)?)];
+        let open = |n: usize| ArrayFile::open(&path.join(FIELDS[n]), layout.bytes());
+        let file = Arc::new(open(current)?);
         let name = || FIELDS[current].to_owned();
         let Some(sum) = notes.get(SUM) else {
             return Err(refuse(CheckpointFault::NoSum(name())));
@@ -227,16 +175,19 @@ impl StateFolder {
             .as_str()
             .and_then(|sum| u64::from_str_radix(sum, 16).ok());
         let sum = sum.ok_or_else(|| refuse(CheckpointFault::Header(SUM)))?;
-        if !files[current].has_sum(sum)? {
+        if !file.has_sum(sum)? {
             return Err(refuse(CheckpointFault::File(name())));
         }
         Ok(StateFolder {
             path: path.to_owned(),
-            files,
+            file,
             current,
+            other: open(1 - current).ok().map(Arc::new),
+            bytes: layout.bytes(),
             identity: identity.clone(),
             arrangement: expected,
             ghosts_kept,
+            made: Vec::new(),
         })
     }
 
@@ -249,23 +200,58 @@ impl StateFolder {
         &self.path
     }
 
-    /// The file with the state, and the one that the next pass writes.
-    pub fn files(&self) -> [Arc<ArrayFile>; 2] {
-        [self.current, 1 - self.current].map(|n| self.files[n].clone())
+    /// The file with the state.
+    pub fn file(&self) -> &Arc<ArrayFile> {
+        &self.file
+    }
+
+    /// The file that the next pass writes.
+    pub fn other(&mut self) -> Result<Arc<ArrayFile>, FileError> {
+        if let Some(other) = &self.other {
+            return Ok(other.clone());
+        }
+        if !self.made.is_empty() {
+            // The state of an earlier run may be in that file, and no state of this one has replaced it.
+            self.remove_state()?;
+        }
+        let path = self.path.join(FIELDS[1 - self.current]);
+        let other = Arc::new(ArrayFile::create(&path, self.bytes)?);
+        self.made.clear();
+        self.other = Some(other.clone());
+        Ok(other)
+    }
+
+    /// Whether accesses to files go past the system's cache.
+    pub fn is_direct(&self) -> bool {
+        let other = self.other.as_ref();
+        self.file.is_direct() && other.is_none_or(|other| other.is_direct())
+    }
+
+    fn remove_state(&self) -> Result<(), FileError> {
+        let state = self.path.join(STATE);
+        let removed = fs::remove_file(&state).and_then(|()| fs::File::open(&self.path)?.sync_all());
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(FileError::io(&state, Attempt::Remove)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A pass by code with these ghosts has written the other file: that is the state now, though no checkpoint says
     /// so yet.
     pub fn exchange(&mut self, ghosts: RowGhosts) {
-        self.current = 1 - self.current;
+        if let Some(other) = &mut self.other {
+            std::mem::swap(&mut self.file, other);
+            self.current = 1 - self.current;
+        }
         self.ghosts_kept = ghosts != RowGhosts::OnArrival;
     }
 
     /// Records in the folder that the current file has the state after `step` steps, with the records up to then.
-    pub fn commit(&self, step: u64, records: &[(String, Vec<f64>)]) -> Result<(), FileError> {
-        let file = &self.files[self.current];
-        file.sync()?;
-        let sum = file.whole_sum()?;
+    pub fn commit(&mut self, step: u64, records: &[(String, Vec<f64>)]) -> Result<(), FileError> {
+        self.file.sync()?;
+        let sum = self.file.whole_sum()?;
         let records: Vec<(&String, View<'_, f64>)> = records
             .iter()
             .map(|(name, record)| (name, View::line(record)))
@@ -289,6 +275,8 @@ impl StateFolder {
             step,
             &notes,
             &arrays,
-        )
+        )?;
+        self.made.clear();
+        Ok(())
     }
 }

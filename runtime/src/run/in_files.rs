@@ -337,7 +337,7 @@ impl<T: Value> InFiles<'_, T> {
         let from = self.calculation.steps();
         let until = until.min(from.saturating_add(self.plan.steps));
         let until = self.calculation.prepare(until);
-        let [old, new] = self.folder.files();
+        let (old, new) = (self.folder.file().clone(), self.folder.other()?);
         new.begin_sum();
         let layout = self.calculation.layout.clone();
         let memory = Memory::reserved(old.bytes(), &layout);

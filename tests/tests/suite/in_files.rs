@@ -43,7 +43,7 @@ fn with_run<T: Value, R>(
         false => StateFolder::create(folder, &layout, &own),
     };
     let state = state.map_err(|error| error.to_string())?;
-    let map = state.files()[0].map(layout.bytes()).expect("a file");
+    let map = state.file().map(layout.bytes()).expect("a file");
     let memory = Memory::of_file(map, &layout);
     let calculation: Result<Calculation<'_, T>, _> =
         Calculation::of_memory(memory, layout.clone(), scheme, problem, &NoFiles);
@@ -218,8 +218,8 @@ fn states_without_a_checksum_are_refused() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let open = || StateFolder::open(folder.path(), &layout, &own, RowGhosts::InMemory);
-    let state = StateFolder::create(folder.path(), &layout, &own).expect("a folder");
-    let mut map = state.files()[0].map(layout.bytes()).expect("a file");
+    let mut state = StateFolder::create(folder.path(), &layout, &own).expect("a folder");
+    let mut map = state.file().map(layout.bytes()).expect("a file");
     map.fill(7);
     drop(map);
     state.commit(0, &[]).expect("a state");

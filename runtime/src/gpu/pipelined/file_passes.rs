@@ -73,7 +73,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
     /// Whether files are accessed past the system's cache.
     pub fn is_direct(&self) -> bool {
         let over = self.over.as_ref();
-        over.is_some_and(|over| over.folder.files().iter().all(|file| file.is_direct()))
+        over.is_some_and(|over| over.folder.is_direct())
     }
 
     pub(super) fn advance_over_files(
@@ -211,7 +211,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         (over.filling, over.stored) = (None, None);
         let [read_pieces, written_pieces] = over.pieces.clone();
         let [reading, writing] = [&over.reading, &over.writing].map(Arc::clone);
-        let [from, to] = over.folder.files();
+        let (from, to) = (over.folder.file().clone(), over.folder.other()?);
         to.begin_sum();
         reading.begin(read_pieces.count());
         writing.begin(written_pieces.count());
@@ -286,7 +286,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let Some(over) = &mut self.over else {
             return Ok(());
         };
-        let [_, to] = over.folder.files();
+        let to = over.folder.other()?;
         let layout = &self.calculation.layout;
         let mut map = to.map(layout.bytes())?;
         let stored = over.stored.clone().unwrap_or(0..0);
@@ -318,7 +318,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
 
     /// Says in the folder which file has the state, once all results up to it are written.
     fn commit(&mut self) -> Result<(), RunError> {
-        let Some(over) = &self.over else {
+        let Some(over) = &mut self.over else {
             return Ok(());
         };
         if !over.pending {
@@ -339,9 +339,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             .collect();
         records.extend(over.records.iter().cloned());
         over.folder.commit(self.steps, &records)?;
-        if let Some(over) = &mut self.over {
-            over.pending = false;
-        }
+        over.pending = false;
         Ok(())
     }
 

@@ -556,8 +556,7 @@ fn plans_know_what_sources_and_probes_cost() {
 fn check_sum(folder: &Path, layout: &Layout, own: &Identity) -> Result<(), String> {
     let open = || StateFolder::open(folder, layout, own, RowGhosts::Absent);
     let state = open().map_err(|error| error.to_string())?;
-    let [file, _] = state.files();
-    let mut map = file.map(layout.bytes()).expect("a file");
+    let mut map = state.file().map(layout.bytes()).expect("a file");
     let at = map.len() / 3;
     map[at] ^= 4;
     let error = open().err().ok_or("a changed byte is not seen")?;

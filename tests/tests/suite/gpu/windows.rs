@@ -122,7 +122,7 @@ fn calculation_over<'a, T: Value>(
         false => StateFolder::create(folder, &layout, own),
     };
     let files = files.map_err(|error| error.to_string())?;
-    let map = files.files()[0].map(layout.bytes()).expect("a file");
+    let map = files.file().map(layout.bytes()).expect("a file");
     let memory = Memory::of_file(map, &layout);
     let calculation = Calculation::of_memory(memory, layout, scheme, problem, &NoFiles);
     let mut calculation = calculation.expect("a problem that can be");
