@@ -60,6 +60,9 @@ struct State {
     readings_together: usize,
     /// Bytes that the host has read, but for copies of queues.
     bytes_read: u64,
+    /// Where locked parts of the host's memory begin, and how many there can be.
+    locked: BTreeSet<usize>,
+    most_locked: Option<usize>,
 }
 
 /// Queues of work. Their operations run when a thread waits, one after the other, from any queue whose next operation
@@ -164,6 +167,16 @@ impl Interpreted {
     /// Lets no kernel be started after `launches` launches.
     pub fn fail_after(&self, launches: u64) {
         self.machine().devices[self.number].last = Some(launches);
+    }
+
+    /// Lets no more than some number of parts of the host's memory be locked together.
+    pub fn lock_at_most(&self, parts: usize) {
+        self.with(|own| own.most_locked = Some(parts));
+    }
+
+    /// Parts of the host's memory that are locked.
+    pub fn locked(&self) -> usize {
+        self.with(|own| own.locked.len())
     }
 
     /// Lets queues take their turns in another order.

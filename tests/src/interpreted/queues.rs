@@ -126,12 +126,23 @@ impl Queues for Interpreted {
         Ok(after - from.duration_since(to).as_secs_f64())
     }
 
-    unsafe fn lock(&self, _: *mut u8, _: u64) -> Result<bool, DeviceError> {
-        Ok(true)
+    unsafe fn lock(&self, from: *mut u8, _: u64) -> Result<bool, DeviceError> {
+        self.with(|own| match own.most_locked {
+            Some(most) if own.locked.len() >= most => {
+                Err(failed("locking memory", "this many parts are enough"))
+            }
+            _ => match own.locked.insert(from.addr()) {
+                true => Ok(true),
+                false => Err(failed("locking memory", "it is locked")),
+            },
+        })
     }
 
-    unsafe fn unlock(&self, _: *mut u8) -> Result<(), DeviceError> {
-        Ok(())
+    unsafe fn unlock(&self, from: *mut u8) -> Result<(), DeviceError> {
+        self.with(|own| match own.locked.remove(&from.addr()) {
+            true => Ok(()),
+            false => Err(failed("unlocking memory", "it is not locked")),
+        })
     }
 }
 

@@ -13,36 +13,40 @@ use memmap2::MmapMut;
 use std::ops::Range;
 use torre_compiler::pipeline::OpId;
 
-/// Page-locked memory of the host.
-#[derive(Debug)]
-pub(super) struct Locked {
+/// Page-locked memory of the host, until it is dropped: no copy uses it then.
+pub(super) struct Locked<'a> {
+    device: &'a dyn Queues,
     memory: MmapMut,
     /// Where it begins.
     place: *mut u8,
     locked: bool,
 }
 
+// SAFETY: the pointer is a plain address; accesses through it are ordered by the users of the memory.
+unsafe impl Send for Locked<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Locked<'_> {}
+
 /// A link between two passes.
-#[derive(Debug)]
-pub(super) struct Link {
-    memory: Locked,
+pub(super) struct Link<'a> {
+    memory: Locked<'a>,
     /// The parts that the later pass has loaded, in the order of its operations.
     loads: Vec<(Range<i64>, OpId)>,
 }
 
 /// The passes that go over the files together.
-#[derive(Debug, Default)]
-pub(super) struct Chain {
+#[derive(Default)]
+pub(super) struct Chain<'a> {
     /// The numbers of these passes.
     pub passes: Range<u64>,
     /// One less than passes, or more.
-    links: Vec<Link>,
+    links: Vec<Link<'a>>,
     /// Bytes of a link.
     bytes: i64,
     /// Bytes of the array come from its end down.
     down: bool,
     /// The data beside planes, if several devices have them in turns, and where they begin in the array.
-    pub beside: Option<(Locked, usize)>,
+    pub beside: Option<(Locked<'a>, usize)>,
 }
 
 /// Where bytes of the array lie in a link: bytes of the array, and of the link from where on.
@@ -51,17 +55,18 @@ struct Piece {
     place: i64,
 }
 
-impl Locked {
-    pub fn new(device: &dyn Queues, bytes: u64) -> Result<Locked, DeviceError> {
+impl<'a> Locked<'a> {
+    pub fn new(device: &'a dyn Queues, bytes: u64) -> Result<Locked<'a>, DeviceError> {
         let memory = MmapMut::map_anon(bytes.max(1) as usize);
         let mut memory = memory.map_err(|error| DeviceError::Failed {
-            operation: "taking memory between passes over files",
+            operation: "taking memory for passes over files",
             message: error.to_string(),
         })?;
         let place = memory.as_mut_ptr();
-        // SAFETY: the memory stays where it is until it is given back.
+        // SAFETY: the memory stays where it is until it is dropped, which unlocks it before.
         let locked = unsafe { device.lock(place, bytes) }?;
         Ok(Locked {
+            device,
             memory,
             place,
             locked,
@@ -81,18 +86,24 @@ impl Locked {
         self.place.wrapping_add(byte)
     }
 
-    /// Unlocks the memory; no copy uses it.
-    pub fn give_back(&self, device: &dyn Queues) {
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.memory.len()
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
         if self.locked {
             // SAFETY: it was locked, and all copies are over. A failure here cannot be reported.
-            let _ = unsafe { device.unlock(self.at(0)) };
+            let _ = unsafe { self.device.unlock(self.place) };
         }
     }
 }
 
-impl Chain {
+impl<'a> Chain<'a> {
     /// A chain without passes, of towers that move up (1) or down (-1) along the first axis.
-    pub fn new(way: i64) -> Chain {
+    pub fn new(way: i64) -> Chain<'a> {
         Chain {
             down: way > 0,
             ..Chain::default()
@@ -104,22 +115,15 @@ impl Chain {
         links && self.beside.as_ref().is_none_or(|(beside, _)| beside.locked)
     }
 
-    pub fn give_back(&self, device: &dyn Queues) {
-        let beside = self.beside.iter().map(|(beside, _)| beside);
-        let links = self.links.iter().map(|link| &link.memory);
-        links.chain(beside).for_each(|own| own.give_back(device));
-    }
-
     /// Begins with some passes, whose links need `bytes`; no copy is under way.
     pub fn begin(
         &mut self,
-        device: &dyn Queues,
+        device: &'a dyn Queues,
         passes: Range<u64>,
         bytes: u64,
     ) -> Result<(), DeviceError> {
         if self.bytes < bytes as i64 {
-            let links = std::mem::take(&mut self.links);
-            links.iter().for_each(|link| link.memory.give_back(device));
+            self.links.clear();
             self.bytes = bytes as i64;
         }
         let links = (passes.end - passes.start).saturating_sub(1) as usize;
@@ -168,7 +172,7 @@ pub(super) struct Transfer {
     pub range: Range<i64>,
 }
 
-impl Chain {
+impl Chain<'_> {
     /// Where bytes lie that a pass loads from the one before by an operation; `None` if it reads them from a file.
     pub fn taken(&mut self, pass: u64, id: OpId, range: Range<i64>) -> Option<Vec<Transfer>> {
         let link = self.before(pass)?;
@@ -194,7 +198,7 @@ impl Chain {
     }
 }
 
-fn transfers(link: &Link, pieces: Vec<Piece>) -> Vec<Transfer> {
+fn transfers(link: &Link<'_>, pieces: Vec<Piece>) -> Vec<Transfer> {
     let transfer = |piece: Piece| Transfer {
         memory: link.memory.at(piece.place as usize),
         range: piece.range,

@@ -95,7 +95,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
 
     /// Planes that passes keep in memory, around a periodic first axis or by slabs: no pass has more of them than a
     /// pass of the highest time blocks.
-    fn kept_planes(&mut self) -> Result<Option<KeptPlanes>, DeviceError> {
+    fn kept_planes(&mut self) -> Result<Option<KeptPlanes<'a>>, DeviceError> {
         let (scheme, layout) = (self.calculation.scheme, &self.calculation.layout);
         let heights = vec![self.towers.steps; self.builder.window().in_flight];
         let (way, each) = (self.footprints.way(), self.planes.each());

@@ -11,18 +11,16 @@ use torre_compiler::lattice::Interval;
 use torre_compiler::pipeline::Slab;
 
 /// Planes that are kept.
-#[derive(Debug)]
-pub(super) enum KeptPlanes {
+pub(super) enum KeptPlanes<'a> {
     /// Around a periodic first axis.
-    Seam(SeamPlanes),
-    Slabs(SlabPlanes),
+    Seam(SeamPlanes<'a>),
+    Slabs(SlabPlanes<'a>),
 }
 
 /// Planes that several overlapped slabs load, from when the first one of them does until the last one has. They go
 /// around in memory.
-#[derive(Debug)]
-pub(super) struct SlabPlanes {
-    memory: Locked,
+pub(super) struct SlabPlanes<'a> {
+    memory: Locked<'a>,
     order: SlabOrder,
     /// Bytes of a plane.
     each: i64,
@@ -111,14 +109,14 @@ impl SlabOrder {
     }
 }
 
-impl SlabPlanes {
+impl<'a> SlabPlanes<'a> {
     /// For passes whose slabs have no more planes in common than `slabs`.
     pub fn new(
-        device: &dyn Queues,
+        device: &'a dyn Queues,
         way: i64,
         each: u64,
         slabs: &[Slab],
-    ) -> Result<SlabPlanes, DeviceError> {
+    ) -> Result<SlabPlanes<'a>, DeviceError> {
         let order = SlabOrder::new(way, 0, slabs);
         Ok(SlabPlanes {
             memory: Locked::new(device, order.places as u64 * each)?,
@@ -136,18 +134,11 @@ impl SlabPlanes {
     }
 }
 
-impl KeptPlanes {
+impl KeptPlanes<'_> {
     pub fn is_locked(&self) -> bool {
         match self {
             KeptPlanes::Seam(seam) => seam.is_locked(),
             KeptPlanes::Slabs(slabs) => slabs.memory.is_locked(),
-        }
-    }
-
-    pub fn give_back(&self, device: &dyn Queues) {
-        match self {
-            KeptPlanes::Seam(seam) => seam.give_back(device),
-            KeptPlanes::Slabs(slabs) => slabs.memory.give_back(device),
         }
     }
 

@@ -91,7 +91,7 @@ pub struct Pipelined<'a, T> {
     host: *mut u8,
     locked: bool,
     /// The files that planes come from and go to, if they are not in the host's memory.
-    over: Option<OverFiles>,
+    over: Option<OverFiles<'a>>,
     injections: Injections,
     /// The waves that were computed last, and their steps.
     waves: (Range<u64>, Vec<u8>),
@@ -438,13 +438,10 @@ impl<T> Drop for Pipelined<'_, T> {
                 }
             }
         }
-        let device = self.devices.device(0);
-        if let Some(over) = &self.over {
-            over.give_back(device);
-        }
+        // Memory for passes over files is unlocked after this.
         if self.locked {
             // SAFETY: it was locked, and all copies are over.
-            let _ = unsafe { device.unlock(self.host) };
+            let _ = unsafe { self.devices.device(0).unlock(self.host) };
         }
     }
 }

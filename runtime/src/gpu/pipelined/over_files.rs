@@ -26,16 +26,15 @@ pub fn slots(group: u64, each: u64) -> u64 {
 }
 
 /// The files of a calculation window.
-#[derive(Debug)]
-pub(super) struct OverFiles {
+pub(super) struct OverFiles<'a> {
     pub folder: StateFolder,
-    pub reading: Arc<Stream>,
-    pub writing: Arc<Stream>,
-    pub chain: Chain,
+    pub reading: Arc<Stream<'a>>,
+    pub writing: Arc<Stream<'a>>,
+    pub chain: Chain<'a>,
     /// Pieces of the pass that runs: the pieces that are read, and the pieces that are written.
     pub pieces: [Pieces; 2],
     /// Planes that passes around a periodic first axis, or by slabs, keep in memory.
-    pub kept: Option<KeptPlanes>,
+    pub kept: Option<KeptPlanes<'a>>,
     /// The piece that is being filled, and which part of it is.
     pub filling: Option<(u64, Range<u64>)>,
     /// Bytes of the file that stores of the pass cover.
@@ -46,18 +45,11 @@ pub(super) struct OverFiles {
     pub records: Vec<(String, Vec<f64>)>,
 }
 
-impl OverFiles {
+impl OverFiles<'_> {
     pub fn is_locked(&self) -> bool {
         let kept = self.kept.as_ref().is_none_or(KeptPlanes::is_locked);
         let streams = self.reading.is_locked() && self.writing.is_locked();
         kept && streams && self.chain.is_locked()
-    }
-
-    pub fn give_back(&self, device: &dyn Queues) {
-        self.reading.give_back(device);
-        self.writing.give_back(device);
-        self.chain.give_back(device);
-        self.kept.iter().for_each(|kept| kept.give_back(device));
     }
 
     /// Copies bytes of the file to the device as they arrive.

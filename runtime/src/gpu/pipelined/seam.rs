@@ -135,10 +135,9 @@ impl RingPasses {
 }
 
 /// The memory of passes that go over files together around a ring.
-#[derive(Debug)]
-pub(super) struct SeamPlanes {
+pub(super) struct SeamPlanes<'a> {
     /// Of each pass.
-    memories: Vec<Locked>,
+    memories: Vec<Locked<'a>>,
     /// Bytes of a plane.
     each: i64,
     passes: RingPasses,
@@ -146,16 +145,16 @@ pub(super) struct SeamPlanes {
     first: u64,
 }
 
-impl SeamPlanes {
+impl<'a> SeamPlanes<'a> {
     /// For `passes` passes at a time, none of which has more planes of the ring than `around`.
     pub fn new(
-        device: &dyn Queues,
+        device: &'a dyn Queues,
         way: i64,
         ring: i64,
         each: u64,
         around: Around,
         passes: usize,
-    ) -> Result<SeamPlanes, DeviceError> {
+    ) -> Result<SeamPlanes<'a>, DeviceError> {
         let bytes = around.drift(ring).max(0) as u64 * each;
         let memories = (0..passes.max(1)).map(|_| Locked::new(device, bytes));
         Ok(SeamPlanes {
@@ -174,10 +173,6 @@ impl SeamPlanes {
 
     pub fn is_locked(&self) -> bool {
         self.memories.iter().all(Locked::is_locked)
-    }
-
-    pub fn give_back(&self, device: &dyn Queues) {
-        self.memories.iter().for_each(|own| own.give_back(device));
     }
 
     fn index(&self, pass: u64) -> usize {

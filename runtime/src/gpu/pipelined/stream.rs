@@ -5,11 +5,11 @@
 //! Pieces are aligned parts of the file. A piece has a slot of memory from when it is read until the device has copied
 //! it, or from when the device begins to copy parts of it until it is written. Slots are taken in turns.
 
+use super::chain::Locked;
 use crate::disk::ArrayFile;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::{Queues, Signal};
 use crate::simulation::RunError;
-use memmap2::MmapMut;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -142,56 +142,17 @@ impl Pieces {
 }
 
 /// Page-locked memory for pieces, and the threads that fill or empty it.
-#[derive(Debug)]
-pub(super) struct Stream {
-    slots: Vec<MmapMut>,
-    places: Vec<SlotStart>,
-    /// Which slots are locked.
-    locked: Vec<bool>,
+pub(super) struct Stream<'a> {
+    /// Stages say which thread may access the memory of each.
+    slots: Vec<Locked<'a>>,
     shared: Mutex<Shared>,
     changed: Condvar,
 }
 
-/// Where a slot is.
-#[derive(Clone, Copy, Debug)]
-struct SlotStart(*mut u8);
-
-// SAFETY: a plain address; stages say which thread may access the memory there.
-unsafe impl Send for SlotStart {}
-// SAFETY: as above.
-unsafe impl Sync for SlotStart {}
-
-/// Unlocks the slots that are locked; no copy uses them.
-fn unlock(device: &dyn Queues, places: &[SlotStart], locked: &[bool]) {
-    for (place, _) in places.iter().zip(locked).filter(|(_, locked)| **locked) {
-        // SAFETY: it was locked, and all copies are over. A failure here cannot be reported.
-        let _ = unsafe { device.unlock(place.0) };
-    }
-}
-
-impl Stream {
-    pub fn new(device: &dyn Queues, slots: usize, each: u64) -> Result<Stream, DeviceError> {
-        let memory = |_| MmapMut::map_anon(each as usize);
-        let slots: Result<Vec<MmapMut>, _> = (0..slots.max(2)).map(memory).collect();
-        let mut slots = slots.map_err(|error| DeviceError::Failed {
-            operation: "taking memory for pieces of files",
-            message: error.to_string(),
-        })?;
-        let places: Vec<SlotStart> = slots
-            .iter_mut()
-            .map(|s| SlotStart(s.as_mut_ptr()))
-            .collect();
-        let mut locked = Vec::with_capacity(places.len());
-        for place in &places {
-            // SAFETY: the memory stays where it is as long as the stream, which unlocks it.
-            match unsafe { device.lock(place.0, each) } {
-                Ok(is_locked) => locked.push(is_locked),
-                Err(error) => {
-                    unlock(device, &places, &locked);
-                    return Err(error);
-                }
-            }
-        }
+impl<'a> Stream<'a> {
+    pub fn new(device: &'a dyn Queues, slots: usize, each: u64) -> Result<Stream<'a>, DeviceError> {
+        let slots = (0..slots.max(2)).map(|_| Locked::new(device, each));
+        let slots = slots.collect::<Result<Vec<Locked<'a>>, _>>()?;
         Ok(Stream {
             shared: Mutex::new(Shared {
                 stages: vec![Stage::Free(None); slots.len()],
@@ -203,26 +164,19 @@ impl Stream {
             }),
             changed: Condvar::new(),
             slots,
-            places,
-            locked,
         })
     }
 
     /// Whether all slots are locked.
     pub fn is_locked(&self) -> bool {
-        self.locked.iter().all(|is_locked| *is_locked)
-    }
-
-    /// Unlocks the memory; no copy uses it.
-    pub fn give_back(&self, device: &dyn Queues) {
-        unlock(device, &self.places, &self.locked);
+        self.slots.iter().all(Locked::is_locked)
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&'a self, shared: MutexGuard<'a, Shared>) -> MutexGuard<'a, Shared> {
+    fn wait<'s>(&'s self, shared: MutexGuard<'s, Shared>) -> MutexGuard<'s, Shared> {
         let shared = self.changed.wait(shared);
         shared.unwrap_or_else(PoisonError::into_inner)
     }
@@ -284,7 +238,7 @@ impl Stream {
             shared = self.wait(shared);
         }
         match wanted(shared.stages[slot]) && shared.failed.is_none() {
-            true => Ok(self.places[slot].0),
+            true => Ok(self.slots[slot].at(0)),
             false => Err(given_up()),
         }
     }
@@ -308,7 +262,7 @@ impl Stream {
 
     /// Where a piece lies that is being filled.
     pub fn place(&self, number: u64) -> *mut u8 {
-        self.places[self.slot(number)].0
+        self.slots[self.slot(number)].at(0)
     }
 
     /// Has a part of a piece written, after a copy to it.
@@ -346,9 +300,9 @@ impl Stream {
     /// The slot is with this thread, and no copy of the device uses it.
     #[expect(clippy::mut_from_ref, reason = "stages say whose the slot is")]
     unsafe fn bytes_of(&self, number: u64) -> &mut [u8] {
-        let slot = self.slot(number);
-        // SAFETY: the place is that of a map of this length, which lives as long as the stream.
-        unsafe { std::slice::from_raw_parts_mut(self.places[slot].0, self.slots[slot].len()) }
+        let slot = &self.slots[self.slot(number)];
+        // SAFETY: there are so many bytes, as long as the stream lives.
+        unsafe { std::slice::from_raw_parts_mut(slot.at(0), slot.len()) }
     }
 
     /// A thread that reads pieces, until all are read or nothing more is wanted.

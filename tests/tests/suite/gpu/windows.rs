@@ -578,7 +578,19 @@ fn windows_over_files_go_on_where_they_ended() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     run(&device, folder.path()).expect("the bits of the reference");
-    assert_eq!(device.signals(), 0);
+    assert_eq!((device.signals(), device.locked()), (0, 0));
+    let mut most = 0;
+    loop {
+        let folder = tempfile::tempdir().expect("a folder");
+        let device = Interpreted::new();
+        device.lock_at_most(most);
+        let done = run(&device, folder.path());
+        assert_eq!(device.locked(), 0);
+        let Err(error) = done else { break };
+        assert!(error.contains("locking memory"), "{error}");
+        most += 1;
+    }
+    assert!(most > 7, "{most}");
     let launches = device.launches();
     let own = identity::<f32>(&scheme, &problem);
     let mut steps = std::collections::BTreeSet::new();
@@ -589,6 +601,7 @@ fn windows_over_files_go_on_where_they_ended() {
         device.fail_after(last);
         let error = run(&device, folder.path()).expect_err("it gave up");
         assert!(error.contains("this many are enough"), "{error}");
+        assert_eq!(device.locked(), 0);
         steps.insert(checkpoint::step(folder.path(), &own).expect("a state"));
         let device = Interpreted::new();
         run(&device, folder.path()).expect("the bits of the reference");
