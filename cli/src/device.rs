@@ -69,13 +69,19 @@ pub fn all(numbers: &[usize], choice: &TargetChoice) -> Result<(CudaPeers, Devic
     Ok((CudaPeers::new(devices)?, model))
 }
 
-/// Bytes of memory that could be taken on each of some GPUs; the bytes of a GPU that has several numbers are shared
+/// Bytes of a GPU's memory that no plan counts: the code of modules, the memory of threads for values that registers do
+/// not hold, and the rest of the last 2 MiB of each part that is taken. A run loads up to eight modules and takes some
+/// ten such parts after its plan was made.
+const RESERVE: u64 = 64 << 20;
+
+/// Bytes of memory that plans may take on each of some GPUs; the bytes of a GPU that has several numbers are shared
 /// out.
 pub fn free_memory(devices: &CudaPeers, numbers: &[usize]) -> Result<u64, Failure> {
     let mut least = u64::MAX;
     for (device, number) in devices.devices().iter().zip(numbers) {
         let shares = numbers.iter().filter(|other| *other == number).count();
-        least = least.min(device.free_memory()? / shares.max(1) as u64);
+        let own = device.free_memory()? / shares.max(1) as u64;
+        least = least.min(own.saturating_sub(RESERVE));
     }
     Ok(least)
 }

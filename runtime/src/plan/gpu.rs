@@ -162,9 +162,7 @@ impl<'a> DevicePlanner<'a> {
     /// A prediction of the device alone, with the waves of sources.
     fn with_waves(&self, prediction: Prediction) -> Prediction {
         let scheme = self.planner.scheme;
-        let waves = self
-            .waves
-            .get_or_init(|| HostWaves::new(scheme, self.problem));
+        let waves = self.host_waves();
         let cells = scheme.grid.cells.iter().map(|(_, n)| *n as f64).product();
         waves.with(prediction, cells)
     }

@@ -129,18 +129,18 @@ pub struct Pipelined<'a, T> {
 // methods return.
 unsafe impl<T: Sync> Sync for Pipelined<'_, T> {}
 
-/// Bytes of the device's memory that such a run takes, tables of time blocks aside.
+/// Bytes of the device's memory that such a run takes, tables of time blocks and of sources aside; a step has `waves`
+/// waves, or fewer.
 pub fn device_bytes(
     scheme: &Scheme,
     problem: &Problem,
     layout: &Layout,
     steps: u64,
     how: InFlight,
+    waves: u64,
 ) -> u64 {
     let planes = PlaneBytes::new(layout, 1, how);
-    let sizes = slices::Sizes::new(scheme, problem, layout, pass_steps(steps, how));
-    // The number of waves is not known before sources are; sources with a wave for each cell have as many values as
-    // cells.
+    let sizes = slices::Sizes::new(scheme, problem, layout, pass_steps(steps, how), waves);
     let beside = how.places.map_or(0, |_| Beside::bytes(layout));
     let buffer = planes.buffer_bytes().saturating_add(beside);
     let unit = buffer.saturating_add(2 * sizes.all());
@@ -217,7 +217,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let (slabs, window) =
             Self::checked_window(&mut footprints, &calculation, how, towers, devices)?;
         let planes = PlaneBytes::new(&layout, footprints.way(), how);
-        let sizes = slices::Sizes::new(scheme, problem, &layout, pass_steps(towers.steps, how));
+        let waves = injections.waves_per_step() as u64;
+        let pass = pass_steps(towers.steps, how);
+        let sizes = slices::Sizes::new(scheme, problem, &layout, pass, waves);
         let parts = UnitParts {
             calculation: &calculation,
             devices,
@@ -228,7 +230,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             volumes: chosen,
             planes: &planes,
             sizes,
-            needed: device_bytes(scheme, problem, &layout, towers.steps, how),
+            needed: device_bytes(scheme, problem, &layout, towers.steps, how, waves),
             in_flight: window.in_flight,
         };
         let mut units: Vec<Unit> = Vec::new();

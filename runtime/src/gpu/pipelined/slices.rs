@@ -10,22 +10,29 @@ use torre_compiler::scheme::Scheme;
 /// Bytes of slices that a pass gathers, if one is not larger.
 const PICTURE_BYTES: u64 = 64 << 20;
 
-/// Bytes of the records of a pass.
+/// Bytes of the waves and records of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// Steps of a pass, at most.
-    pub steps: u64,
+    pub waves: u64,
     pub probes: u64,
     pub slices: u64,
 }
 
 impl Sizes {
-    pub fn new(scheme: &Scheme, problem: &Problem, layout: &Layout, steps: u64) -> Sizes {
+    /// For passes of at most `steps` steps, each with `waves` waves.
+    pub fn new(
+        scheme: &Scheme,
+        problem: &Problem,
+        layout: &Layout,
+        steps: u64,
+        waves: u64,
+    ) -> Sizes {
         let each = (problem.probes.len() * layout.element_bytes) as u64;
         let bytes = |output: usize| slice_bytes(scheme, problem, layout, output);
         let all: u64 = (0..problem.outputs.len()).map(bytes).sum();
         Sizes {
-            steps,
+            // Threads without a correction read the first one.
+            waves: steps.saturating_mul(waves).saturating_mul(8).max(8),
             probes: steps * each,
             // Room for all slices of one step, and for the slices of all steps up to [`PICTURE_BYTES`].
             slices: all.max(PICTURE_BYTES.min(all.saturating_mul(steps))),
@@ -33,7 +40,8 @@ impl Sizes {
     }
 
     pub fn all(&self) -> u64 {
-        self.probes.saturating_add(self.slices)
+        let records = self.probes.saturating_add(self.slices);
+        self.waves.saturating_add(records)
     }
 }
 

@@ -188,7 +188,6 @@ impl<T: Value> UnitParts<'_, '_, T> {
         let Ok(volumes) = volumes::place(device, self.injections, self.volumes, steps)? else {
             return Ok(None);
         };
-        let waves = sizes.steps * self.injections.waves_per_step() as u64 * 8;
         let bytes = self.planes.buffer_bytes();
         let buffer = match self.planes.is_circular() {
             true => device.take_circular(bytes)?,
@@ -222,8 +221,7 @@ impl<T: Value> UnitParts<'_, '_, T> {
             ready: BTreeMap::new(),
             rotated: BTreeMap::new(),
             room: Room::default(),
-            // Threads without a correction read the first one.
-            waves: PassMemory::new(device, waves.max(8))?,
+            waves: PassMemory::new(device, sizes.waves)?,
             records: PassMemory::new(device, sizes.probes)?,
             slices: PassMemory::new(device, sizes.slices)?,
         }))

@@ -100,26 +100,28 @@ impl StripedProgram {
     }
 }
 
-/// Bytes of each device's memory that such a run takes, tables of time blocks aside: with values in an array of `array`
-/// bytes, and time blocks of `steps` steps.
+/// Bytes of each device's memory that such a run takes, tables of time blocks and of sources aside: with values in an
+/// array of `array` bytes, and time blocks of `steps` steps, each of which has `waves` waves, or fewer.
 pub fn striped_bytes(
     scheme: &Scheme,
     problem: &Problem,
     array: u64,
     steps: u64,
     in_flight: usize,
+    waves: u64,
 ) -> u64 {
-    // The number of waves is not known before sources are.
-    let each = (problem.probes.len() * scheme.precision.bytes()) as u64;
-    let probes = pass_steps(steps, in_flight, each) * each;
-    let records = probes.saturating_add(picture_bytes(scheme, problem));
-    array.saturating_add(records)
+    let records = (problem.probes.len() * scheme.precision.bytes()) as u64;
+    let waves = waves.saturating_mul(8);
+    let each = waves.saturating_add(records);
+    let pass = pass_steps(steps, in_flight, waves.max(records)).saturating_mul(each);
+    let pictures = picture_bytes(scheme, problem);
+    array.saturating_add(pass).saturating_add(pictures)
 }
 
 /// Steps of a pass of time blocks of `steps` steps, at most, if a step has `bytes` bytes of waves or records.
 fn pass_steps(steps: u64, in_flight: usize, bytes: u64) -> u64 {
     let blocks = (PASS_BLOCKS * in_flight.max(1)) as u64;
-    let fit = PASS_BYTES / (bytes * steps).max(1);
+    let fit = PASS_BYTES / bytes.saturating_mul(steps).max(1);
     steps.max(1) * blocks.min(fit).max(1)
 }
 
@@ -302,7 +304,8 @@ impl<'a, T: Value> Striped<'a, T> {
             in_flight,
         } = &self.program;
         let device = self.peers.device(stripe);
-        let needed = striped_bytes(scheme, problem, layout.bytes(), towers.steps, *in_flight);
+        let (array, waves) = (layout.bytes(), self.injections.waves_per_step() as u64);
+        let needed = striped_bytes(scheme, problem, array, towers.steps, *in_flight, waves);
         let available = device.free_memory()?;
         if needed > available {
             return Err(DeviceError::Memory { needed, available });

@@ -139,7 +139,8 @@ impl DevicePlanner<'_> {
     ) -> Result<Fitted, NoSlabs> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
-        let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how);
+        let waves = self.waves_per_step();
+        let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how, waves);
         let fixed = fixed.saturating_add(self.slab_tables(plan));
         let left = available.saturating_sub(fixed);
         let room = (left / (BUFFERS as u64 * plane_bytes).max(1)) as i64;
@@ -268,8 +269,15 @@ impl DevicePlanner<'_> {
             steps,
             planes,
             least: places,
-            bytes: device_bytes(scheme, self.problem, layout, plan.height(), how)
-                .saturating_add(self.slab_tables(plan)),
+            bytes: device_bytes(
+                scheme,
+                self.problem,
+                layout,
+                plan.height(),
+                how,
+                self.waves_per_step(),
+            )
+            .saturating_add(self.slab_tables(plan)),
             plane_bytes,
             cells_of_plane: self.cells_of_a_plane() as u64,
             rate: WindowRate {

@@ -262,7 +262,8 @@ impl DevicePlanner<'_> {
         let tables = self.table_bytes(plan) / count as u64;
         let own = Layout::for_stripe(scheme, stripes.widest(), 0);
         let array = own.map_or(u64::MAX / 4, |own| own.bytes());
-        let bytes = striped_bytes(scheme, self.problem, array, steps, in_flight);
+        let waves = self.waves_per_step();
+        let bytes = striped_bytes(scheme, self.problem, array, steps, in_flight, waves);
         let bytes = bytes.saturating_add(tables);
         let available = wanted.available;
         if bytes > available {

@@ -1,5 +1,6 @@
 //! Waves of sources and incident fields: the host computes them while the device is at work, and sends them.
 
+use super::DevicePlanner;
 use crate::host::threads;
 use torre_compiler::cost::Prediction;
 use torre_compiler::incident::Sizes;
@@ -12,9 +13,11 @@ const EACH: f64 = 0.35e-9;
 /// Bytes of waves per second on their way to the device, which waits for them.
 const SENT: f64 = 8e9;
 
-/// The time of the waves of a step.
+/// The waves of a step, and their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct HostWaves {
+    /// How many there are, at most.
+    count: u64,
     /// Seconds of the host, by as many threads as have work.
     computed: f64,
     /// Seconds of sending them.
@@ -33,9 +36,11 @@ impl HostWaves {
         let [serial, parallel] = sizes.operations.map(|n| n as f64);
         let all = serial + parallel + own as f64 * EVALUATION as f64;
         let threads = threads::available() as f64;
+        let count = sizes.waves.saturating_add(own);
         HostWaves {
+            count,
             computed: EACH * (all / threads).max(serial),
-            sent: 8.0 * sizes.waves.saturating_add(own) as f64 / SENT,
+            sent: 8.0 * count as f64 / SENT,
         }
     }
 
@@ -47,5 +52,18 @@ impl HostWaves {
             rate: cells / step,
             ..prediction
         }
+    }
+}
+
+impl DevicePlanner<'_> {
+    pub(super) fn host_waves(&self) -> &HostWaves {
+        let scheme = self.planner.scheme;
+        self.waves
+            .get_or_init(|| HostWaves::new(scheme, self.problem))
+    }
+
+    /// The number of waves of a step, or an upper bound.
+    pub fn waves_per_step(&self) -> u64 {
+        self.host_waves().count
     }
 }

@@ -378,7 +378,8 @@ impl DevicePlanner<'_> {
             places: Some(places),
             ..how
         };
-        device_bytes(scheme, self.problem, layout, plan.height(), how)
+        let waves = self.waves_per_step();
+        device_bytes(scheme, self.problem, layout, plan.height(), how, waves)
             .saturating_add(self.tables(plan, how.blocks))
     }
 

@@ -1,10 +1,14 @@
 //! Devices with too little memory for the tables of time blocks.
 
-use super::windows::{compiled_for_window, few_cells, kernels, least_places};
+use super::waves::given;
+use super::windows::{CIRCULAR, Trial, compiled_for_window, few_cells, kernels, least_places};
 use super::*;
+use torre_compiler::injection::Injections;
 use torre_compiler::problem::OutputKind;
 use torre_compiler::testing::{Limits, random_patches};
-use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Devices, InFlight, Pipelined};
+use torre_runtime::gpu::{
+    CompiledBlocks, CompiledPatches, Devices, InFlight, Pipelined, device_bytes,
+};
 
 /// Bytes of a device's memory.
 const MEMORY: u64 = 1 << 30;
@@ -203,5 +207,85 @@ fn tables_of_other_heights_are_given_back() {
         let [_, rest] =
             run(&Interpreted::with_memory(MEMORY - ended - part)).expect("the same bits");
         assert!(rest < begun - ended, "{rest}");
+    }
+}
+
+/// A run takes the memory that is stated, but for tables: with the waves of a box of total fields, too, of which plans
+/// count no fewer than there are.
+#[test]
+fn memory_for_waves_is_counted() {
+    let Some(library) = library() else { return };
+    let scheme = &maxwell(4, Precision::F32, [60, 16, 12]);
+    let mut problem = random_problem(&mut Rng::new(1), scheme);
+    (problem.sources, problem.outputs) = Default::default();
+    problem.incidents = vec![given(scheme, &[[[4, 56], [3, 13], [3, 9]]])];
+    let problem = &problem;
+    let device = &Interpreted::new();
+    let (plan, model) = plan_of(device, scheme, problem, "torre(D = 2, TH = 2)");
+    let towers = &compiled_for_window(library, scheme, plan, &model);
+    let mut how = CIRCULAR;
+    how.places = least_places(scheme, problem, towers, how);
+    let (set, shape) = (kernels(scheme, how), Shape::of(scheme));
+    let gpu = code::gpu_of(device).expect("a GPU that is known");
+    let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
+    let waves = Injections::new(scheme, problem, &NoFiles).waves_per_step() as u64;
+    let planner = DevicePlanner::new(scheme, problem, &model).expect("a small size");
+    assert!(planner.waves_per_step() >= waves);
+    let stated = |waves| device_bytes(scheme, problem, &set.layout, towers.steps, how, waves);
+    let calculation =
+        Calculation::<f32>::arranged(set.layout.clone(), scheme, problem, &NoFiles, 1);
+    let calculation = calculation.expect("a problem of finite values");
+    let program = DeviceProgram {
+        set: &set,
+        ptx: &ptx,
+        shape,
+    };
+    let before = device.free_memory().expect("a number");
+    let one = Devices::One(device);
+    let run = Pipelined::new(calculation, &NoFiles, one, program, towers, how);
+    let _run = run.expect("memory").expect("towers");
+    let taken = before - device.free_memory().expect("a number");
+    let tables = taken
+        .checked_sub(stated(waves))
+        .expect("all that is stated");
+    let for_waves = stated(waves) - stated(0);
+    assert!(
+        for_waves > 3 * tables,
+        "{for_waves} of {taken}, and {tables}"
+    );
+}
+
+/// However few parts of the host's memory can be locked for files before there is an error: none of them stays locked.
+#[test]
+fn memory_that_was_locked_before_an_error_is_unlocked() {
+    let Some(library) = library() else { return };
+    let scheme = &maxwell(2, Precision::F32, [40, 9, 6]);
+    let mut problem = random_problem(&mut Rng::new(2), scheme);
+    few_cells(&mut problem);
+    problem.outputs.clear();
+    problem.steps = 8;
+    let problem = &problem;
+    let (plan, model) = plan_of(&Interpreted::new(), scheme, problem, "torre(D = 2, TH = 2)");
+    let towers = &compiled_for_window(library, scheme, plan, &model);
+    let mut how = CIRCULAR;
+    how.places = least_places(scheme, problem, towers, how);
+    let trial = Trial {
+        library,
+        scheme,
+        problem,
+        towers,
+        how,
+    };
+    for most in 0.. {
+        let folder = tempfile::tempdir().expect("a folder");
+        let device = &Interpreted::new();
+        device.lock_at_most(most);
+        let done = trial.over_files(Devices::One(device), folder.path());
+        assert_eq!(device.locked(), 0);
+        let Err(error) = done else {
+            assert!(most > 7, "{most}");
+            return;
+        };
+        assert!(error.contains("locking memory"), "{error}");
     }
 }

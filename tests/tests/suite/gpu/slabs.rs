@@ -271,7 +271,7 @@ fn slabs_keep_to_the_memory_of_the_device() {
     };
     let mut how = slabs_of(&scheme, towers, how, 20).expect("groups");
     let set = kernels(&scheme, how);
-    let needed = device_bytes(&scheme, &problem, &set.layout, towers.steps, how);
+    let needed = device_bytes(&scheme, &problem, &set.layout, towers.steps, how, 0);
     assert!(set.layout.bytes() > 2 * needed, "{needed}");
     // Tables of the time blocks lie beside that.
     let device = Interpreted::with_memory(needed + (2 << 20));

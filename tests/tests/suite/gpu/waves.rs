@@ -35,7 +35,7 @@ fn wave(
 }
 
 /// A field that is another one at each place, and is there at once: a plane wave takes many steps to the box.
-fn given(scheme: &Scheme, boxes: &[[[i64; 2]; 3]]) -> Incident {
+pub(super) fn given(scheme: &Scheme, boxes: &[[[i64; 2]; 3]]) -> Incident {
     let place = |axis| HostExpr::Coordinate(axis, HalfIndex::ZERO);
     let sum = |a, b| HostExpr::binary(HostBinary::Add, a, b);
     let phase = sum(
