@@ -3,6 +3,7 @@
 use super::Pipelined;
 use super::beside::Beside;
 use super::chain::Transfer;
+use super::pass_state::PassState;
 use super::planes::Move;
 use super::unit::{DeviceSignal, Unit};
 use crate::gpu::device::{Address, DeviceError};
@@ -109,11 +110,21 @@ impl<T: Value> Pipelined<'_, T> {
             signal: self.devices.device(number).signal(queue)?,
         };
         self.signals.insert(op.id, signal);
-        let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
+        let index = self.index_of(op).ok_or_else(unknown)?;
         let state = self.passes.get_mut(index).ok_or_else(unknown)?;
         state.ends.insert(op.queue, op.id);
         state.ops.push(op.id);
         Ok(())
+    }
+
+    /// The index of the pass of an operation among the passes that are not over.
+    fn index_of(&self, op: &Op) -> Option<usize> {
+        usize::try_from(op.pass.checked_sub(self.first_pass)?).ok()
+    }
+
+    /// The pass of an operation.
+    fn pass_of_op(&self, op: &Op) -> Option<&PassState> {
+        self.passes.get(self.index_of(op)?)
     }
 
     /// The device of an operation, and its unit.
@@ -159,9 +170,7 @@ impl<T: Value> Pipelined<'_, T> {
 
     /// The rotation of the pass of an operation.
     fn rotation_of(&self, op: &Op) -> i64 {
-        let index = usize::try_from(op.pass - self.first_pass).ok();
-        let pass = index.and_then(|index| self.passes.get(index));
-        pass.map_or(0, |pass| pass.rotation)
+        self.pass_of_op(op).map_or(0, |pass| pass.rotation)
     }
 
     /// Copies a part of the array to the device, from a file, from a link to the pass before, from
@@ -330,9 +339,8 @@ impl<T: Value> Pipelined<'_, T> {
         block: usize,
         group: i64,
     ) -> Result<u64, DeviceError> {
-        let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
-        let pass = self.passes.get(index);
-        let state = pass
+        let state = self
+            .pass_of_op(op)
             .and_then(|pass| pass.blocks.get(block))
             .ok_or_else(unknown)?;
         let (device, unit) = self.unit(op);
@@ -390,9 +398,8 @@ impl<T: Value> Pipelined<'_, T> {
         output: usize,
         planes: Interval,
     ) -> Result<u64, DeviceError> {
-        let index = usize::try_from(op.pass - self.first_pass).map_err(|_| unknown())?;
-        let pass = self.passes.get(index);
-        let state = pass
+        let state = self
+            .pass_of_op(op)
             .and_then(|pass| pass.blocks.get(block))
             .ok_or_else(unknown)?;
         let slice = state.slices.get(output).ok_or_else(unknown)?;

@@ -108,6 +108,8 @@ pub struct Pipelined<'a, T> {
     steps: u64,
     /// Steps that passes have begun.
     asked: u64,
+    /// Passes have begun that did not come to their end.
+    failed: bool,
     /// Cell-stages of a step.
     per_step: u64,
     probes: Vec<Vec<f64>>,
@@ -269,6 +271,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             signals: BTreeMap::new(),
             steps: calculation.steps(),
             asked: calculation.steps(),
+            failed: false,
             per_step: cell_stages_per_step(scheme).max(1),
             probes: (0..problem.probes.len())
                 .map(|i| calculation.probe(i))
@@ -482,7 +485,16 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
 
     #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
-        self.advance(until, progress)
+        if self.failed {
+            let error = DeviceError::Failed {
+                operation: "going on with time blocks in flight",
+                message: "a pass was given up, so values are of different steps".to_owned(),
+            };
+            return Err(error.into());
+        }
+        let done = self.advance(until, progress);
+        self.failed = matches!(&done, Err(error) if !matches!(error, RunError::BlowUp(_)));
+        done
     }
 
     #[inline(never)]

@@ -71,3 +71,19 @@ fn values_that_are_no_numbers_end_a_run() {
         }
     }
 }
+
+/// A run that a device gave up is not gone on with: the passes that had begun are lost.
+#[test]
+fn a_run_that_was_given_up_does_not_go_on() {
+    let Some(library) = library() else { return };
+    let (scheme, problem) = weighted(1.0);
+    let device = Interpreted::new();
+    let run = |run: &mut Pipelined<'_, f32>| {
+        device.fail_after(device.launches() + 20);
+        let mut run = |until| run.run(until, &Progress::default());
+        [24, 24].map(|until| format!("{:?}", run(until).expect_err("it was given up")))
+    };
+    let [first, second] = with_run(library, &device, &scheme, &problem, run);
+    assert!(first.contains("this many are enough"), "{first}");
+    assert!(second.contains("a pass was given up"), "{second}");
+}
