@@ -143,6 +143,19 @@ impl Builder {
         self.active.is_empty()
     }
 
+    /// Whether a pass finds room in the buffer if it begins now. Beside other passes, one of lower time blocks may need
+    /// a few planes more than passes of the highest ones do beside each other.
+    pub fn has_room_for(&self, pass: Pass) -> bool {
+        let mut after = self.clone();
+        after.begin(pass);
+        while !after.is_idle() {
+            if after.tick().is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The number of the pass that begins next.
     pub fn passes(&self) -> u64 {
         self.passes

@@ -1,6 +1,7 @@
 //! Pipelines of random schemes: no fault, exact sizes, and every wait and every plane needed.
 
 mod events;
+mod lower;
 mod pictures;
 mod rotated;
 mod slabs;

@@ -3,7 +3,13 @@
 //! A pass loads planes once more that its last block has written, so its blocks may be only so many groups behind each
 //! other. Lower blocks end after fewer groups than the highest ones, and are as many groups behind each other. So some
 //! passes of lower blocks cannot be laid out although passes of as many of the highest ones can.
+//!
+//! In windows without a ring a pass of lower blocks takes no more room than one of the highest ones, but beside a pass
+//! of other heights it may take a few planes more than planned. It begins after that one then.
 
+use super::Pipelined;
+use crate::gpu::device::DeviceError;
+use crate::simulation::Value;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use torre_compiler::layout::Layout;
@@ -64,5 +70,19 @@ impl LowPasses {
         let mut passes = vec![highest; devices];
         passes.resize(3 * devices, low);
         LaidOut::new(self.window.clone(), passes, self.footprints.way()).is_ok()
+    }
+}
+
+impl<T: Value> Pipelined<'_, T> {
+    /// Whether the next pass, of the passes up to step `until`, finds room beside passes that are not over.
+    pub(super) fn next_finds_room(&mut self, until: u64) -> Result<bool, DeviceError> {
+        // Over files each device has a pass at a time.
+        let alone = self.builder.is_idle() || self.over.is_some();
+        if alone || self.builder.window().places.is_none() {
+            return Ok(true);
+        }
+        let (blocks, _) = self.blocks_until(until)?;
+        let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
+        Ok(self.builder.has_room_for(pass))
     }
 }

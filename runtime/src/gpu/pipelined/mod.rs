@@ -372,9 +372,16 @@ impl<'a, T: Value> Pipelined<'a, T> {
         last: u64,
         progress: &Progress,
     ) -> Result<(), DeviceError> {
+        // The next pass finds no room beside others.
+        let mut waits = false;
         loop {
             let more = self.asked < until && self.builder.passes() < last;
-            if more && self.builder.may_begin() {
+            let may_begin = more && self.builder.may_begin();
+            if may_begin && !waits {
+                waits = !self.next_finds_room(until)?;
+            }
+            if may_begin && (!waits || self.builder.is_idle()) {
+                waits = false;
                 while self.first_pass < self.builder.first_active() {
                     self.end_pass(progress)?;
                 }
