@@ -121,7 +121,29 @@ impl Towers {
             },
             rows: residency.rows(),
         };
-        self.alignments.iter().map(bounds).collect()
+        let mut bounds: Vec<Bounds> = self.alignments.iter().map(bounds).collect();
+        self.keep_rowless(&mut bounds);
+        bounds
+    }
+
+    /// Towers without any row, as those between the lattice's rows where all components lie at one position, are kept
+    /// wherever towers beside them are, if these depend on each other across them.
+    fn keep_rowless(&self, bounds: &mut [Bounds]) {
+        let margin = self.margin();
+        if margin == 0 {
+            return;
+        }
+        let all = bounds.iter().map(|of| of.touched);
+        let all = all.fold(GroupBox::default(), GroupBox::hull);
+        let wide = |of: Interval| Interval::new(of.lo - margin, of.hi + margin);
+        for (own, residency) in bounds.iter_mut().zip(&self.alignments) {
+            if residency.is_rowless() {
+                own.touched = GroupBox {
+                    x: wide(all.x),
+                    y: wide(all.y),
+                };
+            }
+        }
     }
 
     /// The placement of a tile in a time block of `periods` periods; `None` if it has no row there.
@@ -370,6 +392,10 @@ impl Residency {
             let [x, y] = update.at.array().map(one);
             all.hull(GroupBox { x, y })
         })
+    }
+
+    fn is_rowless(&self) -> bool {
+        self.stages.iter().all(|rows| rows.updates.is_empty())
     }
 
     /// Goes through the updates of a period, each with the number of its stage.

@@ -45,7 +45,7 @@ impl Case {
         let slopes = forms(way).map(|form| frame.slope(form));
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = Rational::new(doubled[0].max(doubled[1]).max(1), 2)?;
-        let width = rng.within(2, 5);
+        let width = rng.within(1, 5);
         let around = 4 * width * i64::from(scheme.grid.is_periodic(Axis::MIDDLE));
         let by = (around - scheme.grid.cells[Axis::MIDDLE]).max(0);
         lengthen(&mut scheme, Axis::MIDDLE, by);

@@ -401,7 +401,7 @@ fn random_towers(
         let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = doubled[0].max(doubled[1]).max(1);
-        let [width, periods] = [rng.within(2, 6), rng.within(1, 3)];
+        let [width, periods] = [rng.within(1, 6), rng.within(1, 3)];
         for axis in [Axis::OUTER, Axis::MIDDLE] {
             let steps = 2 * scheme.stages.len() as i64 * i64::from(scheme.phases()) * periods;
             let least = match (scheme.grid.is_periodic(axis), axis) {

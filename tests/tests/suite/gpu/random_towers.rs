@@ -44,7 +44,7 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
             _ => Effort::Least,
         };
         effort.choose();
-        let [width, height] = [rng.within(2, 6), rng.within(1, 4)];
+        let [width, height] = [rng.within(1, 6), rng.within(1, 4)];
         // Rings that are long enough to go around.
         let slope = doubled_slope(&scheme);
         let steps = 2 * scheme.stages.len() as i64 * height;
@@ -110,7 +110,7 @@ fn programs_of_random_schemes_with_zones_keep_the_rules() {
         if scheme.grid.dimensions() < 3 {
             continue;
         }
-        let width = rng.within(2, 6);
+        let width = rng.within(1, 6);
         add_random_zones(&mut Rng::new(seed), &limits, &mut scheme);
         let slope = doubled_slope(&scheme) as f64 / 2.0;
         let problem = random_problem(&mut rng, &scheme);
@@ -156,5 +156,50 @@ problem p {
         let by_towers = planned(&device, scheme, problem, schedule);
         let by_towers = by_towers.is_some_and(|(plan, _)| plan.towers.is_some());
         assert_eq!(by_towers, expected, "{begin}");
+    }
+}
+
+/// Towers as narrow as the distance of rows: where all components lie at one position, every second one has no row, and
+/// those beside it depend on each other across it.
+pub(super) const WITHOUT_ROWS: &str = "
+scheme summed {
+  axes x, y, z
+  param h = 0.5
+  param dt = 0.05
+  field u : scalar on nodes levels 2
+  field sum : scalar on nodes
+  step {
+    allow W0303
+    u@next = 2*u - u@prev + dt^2 * (d2(u, x) + d2(u, y) + d2(u, z))
+    sum += dt * u
+  }
+}
+problem p {
+  scheme summed
+  domain 17 x 36 x 7
+  boundary x: even, y: zero, z: odd
+  init u = sin(1.7*x + 2.3*y) * z
+  probe sum at (16, 16, 3)
+  steps 8
+}
+";
+
+#[test]
+fn towers_without_rows_pass_on_what_is_done() {
+    let Some(library) = library() else { return };
+    for precision in [Precision::F32, Precision::F64] {
+        let resolved = resolved_in(WITHOUT_ROWS, precision);
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        for (seed, height) in [2, 4, 8].into_iter().enumerate() {
+            let device = Interpreted::new();
+            let schedule = &format!("torre(D = 1, TH = {height})");
+            let (plan, model) = plan_of(&device, scheme, problem, schedule);
+            let of = &plan.towers.as_ref().expect("towers").program.towers;
+            let rowless = of.alignments.iter();
+            let rowless = rowless.filter(|a| a.stages.iter().all(|rows| rows.updates.is_empty()));
+            assert_eq!(rowless.count(), 1);
+            let towers = &compiled(library, scheme, &plan, &model);
+            starts(library, &device, seed as u64, scheme, problem, Some(towers));
+        }
     }
 }
