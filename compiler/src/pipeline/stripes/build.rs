@@ -164,7 +164,8 @@ impl Maker<'_> {
         };
         let mut needed = Vec::new();
         // Copies from neighbours in this time block.
-        for other in self.pass.neighbours(stripe) {
+        let accesses = !planes.touched.is_empty() || !planes.written.is_empty();
+        for other in self.pass.neighbours(stripe).filter(|_| accesses) {
             let numbers = blocks[block].stripes[other].numbers();
             if let Some(before) = numbers.rev().find(|number| *number < launch) {
                 needed.extend(self.sent(block, other, before, stripe)?);
@@ -172,6 +173,10 @@ impl Maker<'_> {
         }
         for (earlier, of) in blocks.iter().enumerate().take(block) {
             let of = &of.stripes;
+            // Time blocks of one height have the same work queues and words of progress.
+            if of[stripe].planes(launch).is_some() {
+                needed.extend(self.done.get(&(earlier, stripe, launch))?.run);
+            }
             if let Some(before) = of[stripe].last_conflict(planes) {
                 needed.push(self.done.get(&(earlier, stripe, before))?.run?);
                 for other in self.pass.neighbours(stripe) {

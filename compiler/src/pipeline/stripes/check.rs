@@ -7,7 +7,7 @@
 use super::{StripeAction, StripeOp, StripeQueue, StripedPass};
 use crate::lattice::Interval;
 use crate::tower::Planes;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A fault of a list of operations.
@@ -117,7 +117,8 @@ struct Checker<'a> {
     copies: BTreeMap<(Part, i64), PlaneCopy>,
     /// The newest version of a plane of a part.
     newest: BTreeMap<([usize; 2], i64), u64>,
-    runs: BTreeSet<(usize, usize, i64)>,
+    /// By block, stripe and launch.
+    runs: BTreeMap<(usize, usize, i64), usize>,
 }
 
 /// Executes the operations of a pass.
@@ -128,7 +129,7 @@ pub fn check_stripes(pass: &StripedPass, ops: &[StripeOp]) -> Result<(), StripeF
         last: BTreeMap::new(),
         copies: BTreeMap::new(),
         newest: BTreeMap::new(),
-        runs: BTreeSet::new(),
+        runs: BTreeMap::new(),
     };
     for (id, op) in ops.iter().enumerate() {
         checker.order(id, op)?;
@@ -226,10 +227,11 @@ impl Checker<'_> {
         let own = self.pass.blocks.get(block);
         let own = own.and_then(|block| block.stripes.get(stripe));
         let planes = own.and_then(|own| own.planes(launch)).ok_or(out_of_turn)?;
-        if !self.runs.insert((block, stripe, launch)) {
+        if self.runs.insert((block, stripe, launch), id).is_some() {
             return Err(out_of_turn);
         }
         self.follows(id, block, stripe, launch, planes)?;
+        self.takes_turns(id, block, stripe, launch)?;
         let parts: Vec<Part> = self
             .pass
             .neighbours(stripe)
@@ -272,7 +274,7 @@ impl Checker<'_> {
                     }
                     let Planes { touched, written } = of.planes(number).unwrap_or_default();
                     let matters = meet(written, planes.touched) || meet(touched, planes.written);
-                    if matters && !self.runs.contains(&(earlier, other, number)) {
+                    if matters && !self.runs.contains_key(&(earlier, other, number)) {
                         return Err(StripeFault::TooEarly {
                             op,
                             block: earlier,
@@ -280,6 +282,37 @@ impl Checker<'_> {
                             launch: number,
                         });
                     }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a launch begins when those of its number and stripe in earlier blocks are over: time blocks of one height
+    /// have the same work queues and words of progress, be there planes that these launches access or not.
+    fn takes_turns(
+        &self,
+        op: usize,
+        block: usize,
+        stripe: usize,
+        launch: i64,
+    ) -> Result<(), StripeFault> {
+        for earlier in 0..block {
+            if self.pass.blocks[earlier].stripes[stripe]
+                .planes(launch)
+                .is_none()
+            {
+                continue;
+            }
+            match self.runs.get(&(earlier, stripe, launch)) {
+                Some(before) => self.ordered(*before, op)?,
+                None => {
+                    return Err(StripeFault::TooEarly {
+                        op,
+                        block: earlier,
+                        stripe,
+                        launch,
+                    });
                 }
             }
         }
@@ -310,7 +343,8 @@ impl Checker<'_> {
         for (block, of) in self.pass.blocks.iter().enumerate() {
             for (stripe, own) in of.stripes.iter().enumerate() {
                 let mut numbers = own.numbers();
-                let missing = numbers.find(|launch| !self.runs.contains(&(block, stripe, *launch)));
+                let missing =
+                    numbers.find(|launch| !self.runs.contains_key(&(block, stripe, *launch)));
                 if let Some(launch) = missing {
                     return Err(StripeFault::Missing {
                         block,

@@ -19,7 +19,7 @@ struct Case {
 
 impl Case {
     /// Such a case, if the scheme has towers that move along the outer axis.
-    fn random(seed: u64) -> Option<Case> {
+    fn random(seed: u64, widths: [i64; 2]) -> Option<Case> {
         let limits = Limits {
             dimensions: 3,
             components: 3,
@@ -39,7 +39,7 @@ impl Case {
         let slopes = [[1, 1, 0], [1, -1, 0]].map(|form| frame.slope(PerAxis(form)));
         let doubled = slopes.map(|slope| (slope * Rational::whole(2)).ceil());
         let slope = Rational::new(doubled[0].max(doubled[1]).max(1), 2)?;
-        let width = rng.within(2, 4);
+        let width = rng.within(widths[0], widths[1]);
         let count = rng.within(2, 3);
         lengthen(&mut scheme, Axis::OUTER, rng.within(8, 30));
         lengthen(&mut scheme, Axis::MIDDLE, count * rng.within(16, 30));
@@ -64,7 +64,33 @@ impl Case {
 }
 
 fn cases(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (u64, Case)> {
-    seeds.filter_map(|seed| Some((seed, Case::random(seed)?)))
+    seeds.filter_map(|seed| Some((seed, Case::random(seed, [2, 4])?)))
+}
+
+/// Launches of towers that are as narrow as the distance of rows may access no planes.
+#[test]
+fn stripes_of_narrow_towers_have_no_fault() {
+    let (mut tried, mut idle) = (0, 0);
+    for seed in 0..600 {
+        let Some(Case { pass, .. }) = Case::random(seed, [1, 1]) else {
+            continue;
+        };
+        let ops = pass.operations().expect("each block goes on");
+        assert_eq!(check_stripes(&pass, &ops), Ok(()), "seed {seed}");
+        tried += 1;
+        idle += usize::from(ops.iter().any(|op| match op.action {
+            StripeAction::Run {
+                block,
+                stripe,
+                launch,
+            } => {
+                let planes = pass.blocks[block].stripes[stripe].planes(launch);
+                planes.is_some_and(|planes| planes.touched.is_empty())
+            }
+            StripeAction::Send { .. } => false,
+        }));
+    }
+    assert!(tried > 20 && idle > 2, "{tried} {idle}");
 }
 
 #[test]
