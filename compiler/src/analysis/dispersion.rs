@@ -7,7 +7,7 @@
 
 use super::order::{Order, order};
 use super::step::{Block, Step};
-use super::waves::{Branch, Branches, Medium, branches, long_waves, wave_numbers};
+use super::waves::{Branch, Branches, Medium, branches, long_waves, speed, wave_numbers};
 use crate::analysis::places::{Cell, setting};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
@@ -180,11 +180,6 @@ pub fn dispersion(
     let in_space = order(&present, &directions, cell, |n| halved(n, 0));
     let in_time = order(&present, &directions, cell, |n| halved(0, n));
     let in_both = order(&present, &directions, cell, |n| halved(n, n));
-    let powers = match (in_space, in_time) {
-        (Order::Power(a), Order::Power(b)) => [a.min(b), a.max(b)],
-        (Order::Power(a), _) | (_, Order::Power(a)) => [a, a],
-        _ => [2, 2],
-    };
     let fine = FINE.map(|n| halved(n, n));
     let fine = match &fine {
         [Some(a), Some(b), Some(c)] => Some([a, b, c]),
@@ -193,7 +188,7 @@ pub fn dispersion(
     let compare = Compare {
         present: &present,
         fine,
-        powers: error_powers(powers),
+        powers: error_powers(in_space, in_time, in_both),
         cell,
     };
     let mut found = Dispersion {
@@ -219,12 +214,19 @@ pub fn dispersion(
     Some(found)
 }
 
-/// The two lowest powers of the errors of a scheme with these orders, the lower one first. Errors of the second order
-/// are even.
-fn error_powers([low, high]: [u32; 2]) -> [u32; 2] {
-    match high > low {
-        true => [low, high.min(2 * low)],
-        false => [low, 2 * low],
+/// The two lowest powers of the errors of a scheme with these orders, by cells and steps that become smaller together,
+/// the lower one first. Errors of the second order are even.
+fn error_powers(in_space: Order, in_time: Order, in_both: Order) -> [u32; 2] {
+    let [low, high] = match (in_space, in_time) {
+        (Order::Power(a), Order::Power(b)) => [a.min(b), a.max(b)],
+        (Order::Power(a), _) | (_, Order::Power(a)) => [a, a],
+        _ => [2, 2],
+    };
+    match in_both {
+        // Errors of cells and steps that cancel need not be even.
+        Order::Power(both) if both > low => [both, both + 1],
+        _ if high > low => [low, high.min(2 * low)],
+        _ => [low, 2 * low],
     }
 }
 
@@ -352,13 +354,18 @@ impl Compare<'_> {
                 kind.table
                     .push(wanted.iter().filter_map(at).map(|n| curve[n]).collect());
                 let n = self.longest_exact(kind.power, exact);
-                let long = match kind.moves {
-                    // Losses change the phase velocity of long waves, but not this (see `pace`).
+                let moving = match (kind.moves, kind.power) {
+                    // Losses change the phase velocity of long waves, but not this.
+                    (true, 1) => speed(exact, &numbers, n),
+                    _ => None,
+                };
+                let long = || match kind.moves {
                     true => exact[n].norm(),
                     false => -exact[n].im,
                 };
-                kind.coefficients
-                    .push(long / numbers[n].powi(kind.power as i32));
+                let coefficient =
+                    moving.unwrap_or_else(|| long() / numbers[n].powi(kind.power as i32));
+                kind.coefficients.push(coefficient);
                 kind.curves.push(curve);
             }
             found.directions.push(direction);
@@ -366,16 +373,18 @@ impl Compare<'_> {
         Some(())
     }
 
-    /// The longest wave whose frequency tells its coefficient: frequencies in proportion to the square of the wave
-    /// number become so small that eigenvalues round them.
+    /// The longest wave whose frequency tells its coefficient: frequencies of long waves, most so where these are in
+    /// proportion to the square of the wave number, become so small that eigenvalues round them.
     fn longest_exact(&self, power: u32, exact: &[Complex64]) -> usize {
         let finest = self.present.lattice.dt * 0.5_f64.powi(FINE[2]);
         // Where steps are so small that not even short waves are seen, fewer digits have to do.
         let is_seen = |share: f64| exact.iter().position(|w| w.norm() * finest > SEEN * share);
-        match power > 1 {
-            true => [1.0, 0.1, 0.01].into_iter().find_map(is_seen).unwrap_or(0),
-            false => 0,
-        }
+        let shares: &[f64] = match power {
+            0 => &[],
+            1 => &[0.3],
+            _ => &[1.0, 0.1, 0.01],
+        };
+        shares.iter().find_map(|s| is_seen(*s)).unwrap_or(0)
     }
 
     /// The directions between the first two axes.

@@ -2,11 +2,10 @@
 
 use super::places::{Places, setting};
 use super::step::Step;
-use super::waves::{Branch, Branches, Medium, branches};
+use super::waves::{Branch, Branches, Medium, branches, slope};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;
-use num_complex::Complex64;
 use std::f64::consts::TAU;
 
 /// The lengths of the waves that are looked at, in cells: shorter than elsewhere, because in single precision the
@@ -29,21 +28,8 @@ pub struct Pace {
 /// Samples of wave numbers in an octave.
 const PER_OCTAVE: usize = 14;
 
-/// Wave numbers that are samples of a branch.
-const SAMPLES: [usize; 3] = [0, PER_OCTAVE / 2, PER_OCTAVE];
-
-/// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves: a parabola
-/// in the square of the wave number through three samples, so that errors of the second and of the fourth order cancel.
-fn long_waves(branch: &Branch, numbers: &[f64], size: impl Fn(Complex64) -> f64) -> f64 {
-    let squares = SAMPLES.map(|i| numbers[i] * numbers[i]);
-    let values = SAMPLES.map(|i| size(branch.omega[i]) / numbers[i].powi(branch.power as i32));
-    let weight = |i: usize| {
-        let others = (0..3).filter(|j| *j != i);
-        let factors = others.map(|j| squares[j] / (squares[j] - squares[i]));
-        factors.product::<f64>()
-    };
-    (0..3).map(|i| values[i] * weight(i)).sum()
-}
+/// Wave numbers that are samples of a branch: with so many, the errors of four even orders cancel.
+const SAMPLES: [usize; 5] = [0, 4, 8, 12, 16];
 
 /// Waves along a direction, with their wave numbers. Of a step that is too long for some kinds of waves longer ones are
 /// looked at, where more kinds are found.
@@ -73,12 +59,17 @@ fn long_branches(medium: &Medium, axis: Axis, sign: f64) -> Option<(Branches, Ve
 
 /// The pace of one kind of waves. `None` where long waves neither move nor decay.
 fn pace_of(branch: &Branch, numbers: &[f64]) -> Option<(bool, f64)> {
-    // Losses slow the waves down that are as long as they are, and leave the fronts: of w^2 + i s w = c^2 k^2 both
-    // solutions have the absolute value c k.
+    // Losses slow the waves down that are as long as they are, and leave the fronts.
     let moves = SAMPLES.iter().all(|i| branch.moves_at(*i));
     match (moves, branch.power) {
-        (true, 1) => Some((true, long_waves(branch, numbers, |w| w.norm()).abs())),
-        (_, 2) if !branch.moves() => Some((false, long_waves(branch, numbers, |w| w.im).abs())),
+        (true, 1) => {
+            let square = slope(numbers, SAMPLES, |i| branch.omega[i].re.powi(2));
+            (square > 0.0).then(|| (true, square.sqrt()))
+        }
+        (_, 2) if !branch.moves() => {
+            let rate = slope(numbers, SAMPLES, |i| branch.omega[i].im);
+            Some((false, rate.abs()))
+        }
         _ => None,
     }
 }

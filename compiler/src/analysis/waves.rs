@@ -44,7 +44,7 @@ impl Branch {
     pub fn moves_at(&self, number: usize) -> bool {
         let omega = self.omega[number];
         match self.power {
-            1 => omega.re.abs() > OSCILLATES * omega.norm(),
+            1 => oscillates(omega),
             _ => omega.re.abs() > omega.im.abs(),
         }
     }
@@ -112,8 +112,83 @@ pub fn branches(
     Some(found)
 }
 
-/// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves.
+/// The slope of a function of the squared wave number at 0: that of the polynomial through its values at some samples.
+pub fn slope<const N: usize>(
+    wave_numbers: &[f64],
+    samples: [usize; N],
+    value: impl Fn(usize) -> f64,
+) -> f64 {
+    let squares = samples.map(|i| wave_numbers[i] * wave_numbers[i]);
+    let weight = |i: usize| {
+        let others = || (0..N).filter(|j| *j != i).map(|j| squares[j]);
+        let at_0: f64 = others().map(|s| s / (s - squares[i])).product();
+        -at_0 * others().map(|s| 1.0 / s).sum::<f64>()
+    };
+    (0..N).map(|i| value(samples[i]) * weight(i)).sum()
+}
+
+/// A wave number and those of waves that are shorter by half an octave and by an octave, if they are in the list.
+fn octave(wave_numbers: &[f64], first: usize) -> Option<[usize; 3]> {
+    let after = |factor: f64| wave_numbers.partition_point(|k| *k < factor * wave_numbers[first]);
+    let samples = [first, after(std::f64::consts::SQRT_2), after(2.0)];
+    let [_, middle, last] = samples;
+    (first < middle && middle < last && last < wave_numbers.len()).then_some(samples)
+}
+
+/// The speed of long waves whose frequencies are in proportion to the wave number, from waves an octave apart. Losses
+/// a and b of two fields that drive each other change frequencies, to (Re w)^2 = c^2 k^2 - ((a - b) / 2)^2, and leave
+/// the slope of the square. `None` where there are no such waves.
+pub fn speed(omega: &[Complex64], wave_numbers: &[f64], first: usize) -> Option<f64> {
+    let samples = octave(wave_numbers, first)?;
+    let square = slope(wave_numbers, samples, |i| omega[i].re * omega[i].re);
+    (square > 0.0).then(|| square.sqrt())
+}
+
+/// Whether the squares of real frequencies rise in proportion to those of wave numbers, from an octave of long waves
+/// on, and from 0 or less: waves with losses move then, too. Uniform values that oscillate are none of these.
+fn is_proportional(omega: &[Complex64], wave_numbers: &[f64], first: usize) -> bool {
+    let Some(samples) = octave(wave_numbers, first) else {
+        return false;
+    };
+    if samples.iter().any(|i| !oscillates(omega[*i])) {
+        return false;
+    }
+    let [a, b, c] = samples.map(|i| (wave_numbers[i].powi(2), omega[i].re.powi(2)));
+    let between = |p: (f64, f64), q: (f64, f64)| (q.1 - p.1) / (q.0 - p.0);
+    let (low, high) = (between(a, b), between(b, c));
+    low > 0.0 && (high / low - 1.0).abs() <= SLACK && a.1 <= (1.0 + 2.0 * SLACK) * low * a.0
+}
+
+/// Whether a frequency is real, with losses or without.
+fn oscillates(omega: Complex64) -> bool {
+    omega.re.abs() > OSCILLATES * omega.norm()
+}
+
+/// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves. A part that
+/// is in proportion to another power, as numerical dissipation is, is 0 there.
 pub fn long_waves(branch: &Branch, wave_numbers: &[f64]) -> Complex64 {
+    let long = extrapolated(branch, wave_numbers);
+    if !branch.moves() {
+        return long;
+    }
+    let speed = match branch.power {
+        1 => speed(&branch.omega, wave_numbers, branch.longest),
+        _ => None,
+    };
+    let re = speed.map_or(long.re, |c| c.copysign(branch.long().re));
+    let im = octave(wave_numbers, branch.longest).map_or(long.im, |[first, _, last]| {
+        let ratio = branch.omega[last].im / branch.omega[first].im;
+        let power = ratio.ln() / (wave_numbers[last] / wave_numbers[first]).ln();
+        match (power - f64::from(branch.power)).abs() <= SLACK {
+            true => long.im,
+            false => 0.0,
+        }
+    });
+    Complex64::new(re, im)
+}
+
+/// The same with both parts in proportion to that power.
+fn extrapolated(branch: &Branch, wave_numbers: &[f64]) -> Complex64 {
     let last = wave_numbers.len() - 1;
     let first = branch.longest;
     let second = wave_numbers
@@ -149,6 +224,10 @@ impl Branches {
         let second = wave_numbers.partition_point(|k| *k < 2.0 * wave_numbers[longest]);
         let ratio = omega.get(second).map(|w| w.norm() / omega[longest].norm());
         let power = ratio.map(|r| r.ln() / (wave_numbers[second] / wave_numbers[longest]).ln());
+        let power = match is_proportional(&omega, wave_numbers, longest) {
+            true => Some(1.0),
+            false => power,
+        };
         let whole = power.filter(|p| (p - p.round()).abs() <= SLACK && p.round() >= 0.0);
         let Some(power) = whole else {
             self.irregular += 1;

@@ -1,5 +1,6 @@
 //! The resolver, and tower programs, on whole programs.
 
+mod accuracy;
 mod bloch;
 mod book;
 mod derive;

@@ -1,0 +1,154 @@
+//! Speeds, Courant numbers, damping and limits that `analyze` finds, against closed forms.
+
+use crate::support::*;
+use std::f64::consts::TAU;
+use torre_compiler::analysis::{Analysis, Lattice, Pace, Sample, Sizes, analyze};
+use torre_compiler::driver::Variable;
+use torre_compiler::resolve::Options;
+use torre_compiler::scheme::Precision;
+use torre_compiler::statics::NoFiles;
+use torre_grammar::source::Source;
+
+/// The analysis of a scheme with periodic sides and one axis, or of the number of sides; the limit is that of `varied`.
+fn analysed(axes: &str, params: &str, step: &str, varied: &str) -> Analysis {
+    let domain = vec!["16"; axes.split(',').count()].join(" x ");
+    let text = format!(
+        "scheme s {{\n  axes {axes}\n  {params}\n  step {{ allow W0301\n    {step}\n  }}\n}}\n\
+         problem p {{\n  scheme s\n  domain {domain}\n  boundary all: periodic\n  steps 1\n}}\n"
+    );
+    let world = TestWorld::default();
+    let source = Source::new("test", text);
+    let options = Options {
+        precision: Precision::F64,
+        ..Options::default()
+    };
+    let variable =
+        Variable::new(&world, &source, &options).unwrap_or_else(|d| panic!("{}", show(&d)));
+    let start = variable.parameter(varied);
+    let mut with = |value: f64| variable.with(&[(varied, value)]);
+    let mut resolve = |lattice: &Lattice| variable.sized(lattice);
+    let sizes = Sizes {
+        start: start.unwrap_or(1.0),
+        with_step: match start {
+            Some(_) => Some(&mut with),
+            None => None,
+        },
+        resolve: &mut resolve,
+        without_phases: None,
+    };
+    analyze(&variable.base().scheme, &NoFiles, sizes).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+#[track_caller]
+fn expect_close(found: f64, expected: f64, error: f64) {
+    let own = (found / expected - 1.0).abs();
+    assert!(own < error, "{found}, expected {expected}, error {own:e}");
+}
+
+/// The pace, with the speed or diffusivity of the only table.
+fn pace(found: &Analysis) -> (Pace, f64) {
+    let dispersion = found.dispersion.as_ref().expect("a dispersion");
+    assert_eq!(
+        (dispersion.irregular, dispersion.kinds.len()),
+        (0, 1),
+        "{dispersion:?}"
+    );
+    let kind = &dispersion.kinds[0];
+    assert!(kind.moves && kind.power == 1, "{kind:?}");
+    (found.pace.expect("waves"), kind.coefficients[0])
+}
+
+/// Samples along the first direction, by points per wavelength.
+fn samples(found: &Analysis, points: f64) -> Sample {
+    let dispersion = found.dispersion.as_ref().expect("a dispersion");
+    let mut table = dispersion.kinds[0].table[0].iter();
+    *table
+        .find(|s| (s.points - points).abs() < 1e-9)
+        .expect("a sample")
+}
+
+/// Waves w = c k - i s, and those of which one field has all losses.
+#[test]
+fn losses_leave_the_speed_as_it_is() {
+    for (s, m) in [
+        (0.005, 0.005),
+        (0.02, 0.02),
+        (0.05, 0.05),
+        (0.1, 0.1),
+        (0.01, 0.02),
+        (0.015, 0.0),
+    ] {
+        let params = format!(
+            "param h = 1\n  param dt = 0.5\n  param s = {s}\n  param m = {m}\n  \
+             field E : scalar on nodes\n  field H : scalar on cells at 1/2"
+        );
+        let step = "H = (H * (1 - m*dt/2) - dt * d(E, x)) / (1 + m*dt/2)\n    \
+                    E = (E * (1 - s*dt/2) - dt * d(H, x)) / (1 + s*dt/2)";
+        let (pace, speed) = pace(&analysed("x", &params, step, "dt"));
+        expect_close(speed, 1.0, 1e-5);
+        // With the same losses the lattice has the speed 1 / (1 - (s dt / 2)^2)^(1/2).
+        expect_close(pace.number, 0.5, 5e-4);
+        expect_close(pace.coefficient, 1.0, 5e-4);
+    }
+}
+
+#[test]
+fn reactions_leave_the_speed_of_transport_as_it_is() {
+    for s in [0.001, 0.01, 0.1] {
+        let params = format!(
+            "param h = 1\n  param dt = 0.5\n  param s = {s}\n  field u : scalar on nodes levels 2"
+        );
+        let step = "u@next = u - dt/h*(u - u[-1]) - s*dt*u";
+        let (pace, speed) = pace(&analysed("x", &params, step, "dt"));
+        expect_close(speed, 1.0, 1e-4);
+        // lambda = 1 - s dt - C (1 - exp(-i theta)) has the angle C theta / (1 - s dt) for long waves.
+        expect_close(pace.number, 0.5 / (1.0 - 0.5 * s), 1e-6);
+    }
+}
+
+#[test]
+fn uniform_oscillations_are_no_waves_of_a_speed() {
+    let params =
+        "param h = 0.5\n  param dt = 0.2\n  param m = 0.7\n  field u : scalar on nodes levels 2";
+    let found = analysed(
+        "x",
+        params,
+        "u@next = 2*u - u@prev + dt^2*(d2(u,x) - m^2*u)",
+        "dt",
+    );
+    let dispersion = found.dispersion.expect("a dispersion");
+    assert_eq!(dispersion.kinds[0].power, 0);
+}
+
+/// Half a cell per step: the factor of a step is cos(theta / 2), and a period of N points has 2 N steps.
+#[test]
+fn numerical_dissipation_is_none_of_long_waves() {
+    let params = "field u : scalar on nodes levels 2";
+    let found = analysed("x", params, "u@next = 0.5*u + 0.5*u[-1]", "dt");
+    for points in [3.0, 5.0, 10.0, 40.0] {
+        let expected = (TAU / points / 2.0).cos().powf(2.0 * points);
+        expect_close(samples(&found, points).remains, expected, 1e-6);
+    }
+    let (_, speed) = pace(&found);
+    expect_close(speed, 0.5, 1e-8);
+}
+
+/// Lax and Wendroff: errors of cells and steps cancel.
+#[test]
+fn waves_are_compared_with_the_order_of_cells_and_steps_together() {
+    let params =
+        "param h = 0.5\n  param dt = 0.2\n  param c = 1.5\n  field u : scalar on nodes levels 2";
+    let step = "u@next = u - c*dt*dc(u,x) + (c*dt)^2/2*d2(u,x)";
+    let found = analysed("x", params, step, "dt");
+    let courant: f64 = 0.6;
+    for points in [3.0, 5.0, 10.0] {
+        let theta = TAU / points;
+        let re = 1.0 - courant.powi(2) * (1.0 - theta.cos());
+        let im = courant * theta.sin();
+        let angle = im.atan2(re);
+        let sample = samples(&found, points);
+        expect_close(sample.ratio, angle / (courant * theta), 2e-6);
+        let remains = re.hypot(im).powf(TAU / angle);
+        expect_close(sample.remains, remains, 2e-5);
+    }
+}
