@@ -18,11 +18,22 @@ const LENGTHS: [f64; 4] = [32.0, 128.0, 512.0, 2048.0];
 pub struct Pace {
     /// Whether they move, with a speed, or decay, with a diffusivity.
     pub moves: bool,
-    /// Their frequency over the wave number to the power 1 or 2.
+    /// Their frequency over the wave number to the power 1 or 2, the largest over all axes.
     pub coefficient: f64,
-    /// `coefficient * dt / h` where they move and `coefficient * dt / h^2` where they decay, with the smallest cell
-    /// size h.
+    /// The largest of `c * dt / h` over all axes where they move, and of `c * dt / h^2` where they decay, with the
+    /// coefficient c of waves along the axis and its cell size h.
     pub number: f64,
+}
+
+impl Pace {
+    /// With others of the same kind.
+    fn with(self, other: &Self) -> Self {
+        Self {
+            moves: self.moves,
+            coefficient: self.coefficient.max(other.coefficient),
+            number: self.number.max(other.number),
+        }
+    }
 }
 
 /// Samples of wave numbers in an octave.
@@ -77,10 +88,6 @@ fn pace_of(branch: &Branch, numbers: &[f64]) -> Option<(bool, f64)> {
 /// The pace of the fastest waves over all places. `None` where long waves are neither.
 pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace> {
     let grid = &scheme.grid;
-    let smallest = grid
-        .present()
-        .map(|a| grid.spacing[a])
-        .fold(f64::INFINITY, f64::min);
     let mut best: Option<Pace> = None;
     // A cell and a face of another medium have no waves of their own.
     let alone = places
@@ -106,13 +113,14 @@ pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace>
                 let found = Pace {
                     moves,
                     coefficient,
-                    number: coefficient * grid.dt / smallest.powi(power),
+                    number: coefficient * grid.dt / grid.spacing[axis].powi(power),
                 };
                 // Where some waves move and others decay, the moving ones count.
-                let rank = |p: &Pace| (p.moves, p.number);
-                if best.is_none_or(|b| rank(&found) > rank(&b)) {
-                    best = Some(found);
-                }
+                best = Some(match best {
+                    Some(b) if b.moves == moves => b.with(&found),
+                    Some(b) if b.moves => b,
+                    _ => found,
+                });
             }
         }
     }

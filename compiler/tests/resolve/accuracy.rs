@@ -152,3 +152,18 @@ fn waves_are_compared_with_the_order_of_cells_and_steps_together() {
         expect_close(sample.remains, remains, 2e-5);
     }
 }
+
+/// The fastest waves go along the axis with larger cells, and get over fewer of these.
+#[test]
+fn courant_numbers_are_of_the_cells_along_the_waves() {
+    for (cy, number, speed) in [(0.05, 0.5, 1.0), (0.15, 0.75, 1.0)] {
+        let params = format!(
+            "param hx = 1\n  param hy = 0.1\n  param dt = 0.5\n  param cy = {cy}\n  field p : scalar on cells\n  \
+             field v : scalar on [0, 1/2] at 1/2\n  field w : scalar on [1/2, 0] at 1/2"
+        );
+        let step = "v -= dt*d(p,x)\n    w -= cy^2*dt*d(p,y)\n    p -= dt*(d(v,x) + d(w,y))";
+        let pace = analysed("x, y", &params, step, "").pace.expect("waves");
+        expect_close(pace.number, number, 1e-6);
+        expect_close(pace.coefficient, speed, 1e-6);
+    }
+}
