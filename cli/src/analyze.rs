@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use torre_compiler::analysis::{
-    Analysis, Dispersion, Growth, Kind, Lattice, Limit, Order, Reference, Sample, Sizes,
+    Analysis, Dispersion, Growth, Kind, Lattice, Limit, Order, Reference, Sample, Side, Sizes,
     analyze as run, draw,
 };
 use torre_compiler::driver::Variable;
@@ -309,7 +309,12 @@ impl Page<'_> {
     fn limit(&self, limit: &Limit) -> String {
         let name = self.varied;
         match limit {
-            Limit::Step { dt, wave, weak } => {
+            Limit::Step {
+                dt,
+                side,
+                wave,
+                weak,
+            } => {
                 let used = match self.start / dt {
                     part if (part - 1.0).abs() < 1e-6 => {
                         "this one is at the limit, where waves may grow in proportion to time"
@@ -320,18 +325,23 @@ impl Page<'_> {
                 let beyond = name_wave(self.scheme, wave);
                 match weak {
                     false => format!(
-                        "largest stable {name} {} ({used}); beyond, {beyond} grow",
+                        "{} stable {name} {} ({used}); beyond, {beyond} grow",
+                        side.name(),
                         significant(*dt, 6)
                     ),
                     true => format!(
-                        "no {name} is stable: {beyond} grow with every one, up to {name} = {} by less than a factor \
-                         of e in 1e7 steps",
+                        "no {name} is stable: {beyond} grow with every one, {} {name} = {} by less than a factor of \
+                         e in 1e7 steps",
+                        match side {
+                            Side::Largest => "up to",
+                            Side::Smallest => "from",
+                        },
                         significant(*dt, 3)
                     ),
                 }
             }
             Limit::None => format!("every {name} that was tried is stable"),
-            Limit::Unstable => format!("no {name} is stable"),
+            Limit::Unstable => format!("no {name} that was tried is stable"),
         }
     }
 
@@ -347,8 +357,14 @@ impl Page<'_> {
             })
         };
         let limit_of = |limit: &Limit| match limit {
-            Limit::Step { dt, wave: w, weak } => json!({
+            Limit::Step {
+                dt,
+                side,
+                wave: w,
+                weak,
+            } => json!({
                 "value": dt,
+                "kind": side.name(),
                 "wave": wave(w),
                 "weakly_unstable_below": weak,
             }),

@@ -93,9 +93,7 @@ impl<'a> Subject<'a> {
         let scheme = &self.resolved.scheme;
         let limit = self.limit();
         // Values that grow of themselves, and how fast, are known better where the step can be changed.
-        if let Some(Limit::Step { dt, .. }) = limit
-            && scheme.grid.dt <= dt
-        {
+        if limit.is_some_and(|l| l.allows(scheme.grid.dt)) {
             return Ok(());
         }
         let is_none_stable = limit.as_ref().is_some_and(Limit::is_none_stable);
@@ -127,9 +125,13 @@ impl<'a> Subject<'a> {
         let mut diagnostic = Diagnostic::error(codes::UNSTABLE, message);
         let advice = match limit {
             Some(Limit::Step {
-                dt, weak: false, ..
+                dt,
+                side,
+                weak: false,
+                ..
             }) => format!(
-                "the largest stable `dt` is {}, and this is {}; ",
+                "the {} stable `dt` is {}, and this is {}; ",
+                side.name(),
                 significant(dt, 6),
                 significant(scheme.grid.dt, 6)
             ),

@@ -510,6 +510,14 @@ fn another_parameter_may_be_varied() {
         shown.contains("largest stable c 1 (this one is 0.9 of it)"),
         "{shown}"
     );
+    for h in ["0.5", "1"] {
+        let wave = format!("analyze examples/02-wave2d.torre --vary h --set h={h} --set dt=0.5");
+        let shown = succeed(&wave, &[]);
+        assert!(shown.contains("\n  smallest stable h 0.8"), "{shown}");
+        let json = succeed(&format!("{wave} --report json"), &[]);
+        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(report["limit"]["kind"], "smallest", "{report}");
+    }
     let error = fail(2, "analyze examples/01-wave1d.torre --vary speed", &[]);
     assert!(error.contains("has no parameter `speed`"), "{error}");
     fail(

@@ -1,4 +1,4 @@
-//! The largest stable time step.
+//! The largest stable time step, or the smallest stable value of another parameter, such as a cell size.
 //!
 //! The scheme is resolved anew for each step that is tried, as only its source tells how the weights depend on it.
 //! Between a step that is stable and one that is not, halving finds the edge for a few watched waves; then the fastest
@@ -14,6 +14,9 @@ use crate::statics::Files;
 
 /// Doublings or halvings of the present step before the search ends.
 const FARTHEST: i32 = 40;
+/// Halvings of a stable step, where no longer one is unstable. In much shorter steps eigenvalues cannot be told from
+/// each other.
+const SHORTER: i32 = 10;
 /// The relative distance between a stable step and one that is not, at the end.
 const CLOSE: f64 = 1e-10;
 
@@ -24,12 +27,13 @@ const SHARP: f64 = 1e-7;
 /// Where stability ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// Steps up to `dt` are stable.
+    /// Steps up to `dt` are stable, or from `dt` on.
     Step {
         dt: f64,
-        /// The wave that grows just above.
+        side: Side,
+        /// The wave that grows just beyond.
         wave: Growth,
-        /// Every step lets waves grow, but up to `dt` by less than a factor of e in ten million steps.
+        /// Every step lets waves grow, but on the stable side of `dt` by less than a factor of e in ten million steps.
         weak: bool,
     },
     /// Every step that was tried is stable.
@@ -38,10 +42,54 @@ pub enum Limit {
     Unstable,
 }
 
+/// Which of the stable steps a limit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Largest,
+    Smallest,
+}
+
+impl Side {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Largest => "largest",
+            Side::Smallest => "smallest",
+        }
+    }
+
+    /// A step that lies a factor of at least 1 further beyond the limit.
+    fn beyond(self, dt: f64, factor: f64) -> f64 {
+        match self {
+            Side::Largest => dt * factor,
+            Side::Smallest => dt / factor,
+        }
+    }
+
+    /// A step that lies a factor of at least 1 further on the stable side.
+    fn within(self, dt: f64, factor: f64) -> f64 {
+        match self {
+            Side::Largest => dt / factor,
+            Side::Smallest => dt * factor,
+        }
+    }
+}
+
 impl Limit {
     /// Whether waves grow with every step.
     pub fn is_none_stable(&self) -> bool {
         matches!(self, Limit::Step { weak: true, .. } | Limit::Unstable)
+    }
+
+    /// Whether a step lies on the stable side of one that was found.
+    pub fn allows(&self, step: f64) -> bool {
+        match *self {
+            Limit::Step { dt, side, .. } => match side {
+                Side::Largest => step <= dt,
+                Side::Smallest => step >= dt,
+            },
+            Limit::None | Limit::Unstable => false,
+        }
     }
 }
 
@@ -57,8 +105,8 @@ pub enum Taken {
     Combined,
 }
 
-/// Looks for the limit, from a step on, with the coefficients of some cells. `None` where the scheme cannot be analysed
-/// with some step.
+/// Looks for the limit, from a step on, with the coefficients of some cells: for a largest stable step first, then for
+/// a smallest one. `None` where the scheme cannot be analysed with some step.
 pub fn largest_step(
     start: f64,
     with_step: WithStep,
@@ -93,8 +141,17 @@ struct Search<'a> {
 struct Edge {
     stable: f64,
     unstable: f64,
-    /// The wave that grows above.
+    /// The wave that grows beyond.
     wave: Growth,
+}
+
+impl Edge {
+    fn side(&self) -> Side {
+        match self.stable < self.unstable {
+            true => Side::Largest,
+            false => Side::Smallest,
+        }
+    }
 }
 
 impl Search<'_> {
@@ -140,14 +197,15 @@ impl Search<'_> {
         for _ in 0..8 {
             edge = self.halve(edge)?;
             edge = self.exchange(edge)?;
-            match self.unwatched(edge.stable)? {
+            match self.unwatched(edge)? {
                 None => break,
                 Some(lower) => edge = lower,
             }
         }
-        let weak = self.is_weak(edge.stable)?;
+        let weak = self.is_weak(edge)?;
         Some(Limit::Step {
             dt: edge.stable,
+            side: edge.side(),
             wave: edge.wave,
             weak,
         })
@@ -155,43 +213,42 @@ impl Search<'_> {
 
     /// A stable step and an unstable one near each other.
     fn bracket(&mut self, start: f64) -> Option<Option<Edge>> {
-        let mut dt = start;
-        match self.growing(dt)? {
-            None => {
-                for _ in 0..2 * FARTHEST {
-                    let longer = dt * std::f64::consts::SQRT_2;
-                    // A step for which the scheme cannot be resolved ends the search.
-                    match self.growing(longer) {
-                        Some(Some(wave)) => {
-                            return Some(Some(Edge {
-                                stable: dt,
-                                unstable: longer,
-                                wave,
-                            }));
-                        }
-                        Some(None) => dt = longer,
-                        None => break,
-                    }
-                }
-                Some(None)
-            }
-            Some(mut wave) => {
-                for _ in 0..FARTHEST {
-                    let shorter = dt / 2.0;
-                    match self.growing(shorter)? {
-                        None => {
-                            return Some(Some(Edge {
-                                stable: shorter,
-                                unstable: dt,
-                                wave,
-                            }));
-                        }
-                        Some(w) => (dt, wave) = (shorter, w),
-                    }
-                }
-                Some(None)
+        let root = std::f64::consts::SQRT_2;
+        let first = self.growing(start)?;
+        // The growth that is allowed rises with the step where uniform values grow of themselves.
+        let longer = if self.own > 0.0 { 0 } else { FARTHEST };
+        let tries = match first {
+            None => [(root, 2 * FARTHEST), (0.5, SHORTER)],
+            Some(_) => [(0.5, FARTHEST), (2.0, longer)],
+        };
+        let mut found = tries.into_iter();
+        Some(found.find_map(|(factor, count)| self.change(start, first, factor, count)))
+    }
+
+    /// Multiplies a step by a factor until waves grow no more, or begin to. A step for which the scheme cannot be
+    /// resolved ends the search.
+    fn change(
+        &mut self,
+        start: f64,
+        first: Option<Growth>,
+        factor: f64,
+        count: i32,
+    ) -> Option<Edge> {
+        let (mut dt, mut grown) = (start, first);
+        for _ in 0..count {
+            let next = dt * factor;
+            let edge = |stable, unstable, wave| Edge {
+                stable,
+                unstable,
+                wave,
+            };
+            match (grown, self.growing(next)?) {
+                (None, Some(wave)) => return Some(edge(dt, next, wave)),
+                (Some(wave), None) => return Some(edge(next, dt, wave)),
+                (_, growth) => (dt, grown) = (next, growth),
             }
         }
+        None
     }
 
     fn without_edge(&mut self, start: f64) -> Limit {
@@ -203,7 +260,7 @@ impl Search<'_> {
 
     /// Brings the two steps together for the watched waves.
     fn halve(&mut self, mut edge: Edge) -> Option<Edge> {
-        while edge.unstable - edge.stable > CLOSE * edge.unstable {
+        while (edge.unstable - edge.stable).abs() > CLOSE * edge.unstable {
             let middle = 0.5 * (edge.stable + edge.unstable);
             match self.growing(middle)? {
                 Some(wave) => (edge.unstable, edge.wave) = (middle, wave),
@@ -213,24 +270,25 @@ impl Search<'_> {
         Some(edge)
     }
 
-    /// Watches the fastest waves just above the edge, until it moves no more.
+    /// Watches the fastest waves just beyond the edge, until it moves no more.
     fn exchange(&mut self, mut edge: Edge) -> Option<Edge> {
         for excess in [1e-2, 1e-4, 1e-6, 1e-8] {
-            let above = edge.stable * (1.0 + excess);
-            let media = self.media(above)?;
-            let from = self.growing(above)?.unwrap_or(edge.wave);
+            let side = edge.side();
+            let beyond = side.beyond(edge.stable, 1.0 + excess);
+            let media = self.media(beyond)?;
+            let from = self.growing(beyond)?.unwrap_or(edge.wave);
             let found = media.climb(from.phase, excess.sqrt(), 200);
             self.watch(found);
             if let Some(wave) = self.growing(edge.stable)? {
-                let mut below = edge.stable;
+                let mut within = edge.stable;
                 for _ in 0..FARTHEST {
-                    below *= 1.0 - excess;
-                    if self.growing(below)?.is_none() {
+                    within = side.within(within, 1.0 + excess);
+                    if self.growing(within)?.is_none() {
                         break;
                     }
                 }
                 edge = self.halve(Edge {
-                    stable: below,
+                    stable: within,
                     unstable: edge.stable,
                     wave,
                 })?;
@@ -239,10 +297,11 @@ impl Search<'_> {
         Some(edge)
     }
 
-    /// An edge below the one that was found, at which a wave grows that was not watched.
-    fn unwatched(&mut self, low: f64) -> Option<Option<Edge>> {
+    /// An edge on the stable side of the one that was found, at which a wave grows that was not watched.
+    fn unwatched(&mut self, edge: Edge) -> Option<Option<Edge>> {
+        let side = edge.side();
         for part in [0.9999, 0.9, 0.6, 0.3] {
-            let dt = part * low;
+            let dt = side.within(edge.stable, 1.0 / part);
             let found = self.media(dt)?.scan(&Effort::THOROUGH);
             let limit = self.allowed(dt);
             let growing: Vec<Growth> = found.into_iter().filter(|g| g.rate > limit).collect();
@@ -252,15 +311,15 @@ impl Search<'_> {
                 .max_by(|a, b| a.rate.total_cmp(&b.rate));
             self.watch(growing);
             if let Some(wave) = fastest {
-                let mut below = dt;
+                let mut within = dt;
                 for _ in 0..FARTHEST {
-                    below /= 2.0;
-                    if self.growing(below)?.is_none() {
+                    within = side.within(within, 2.0);
+                    if self.growing(within)?.is_none() {
                         break;
                     }
                 }
                 return Some(Some(Edge {
-                    stable: below,
+                    stable: within,
                     unstable: dt,
                     wave,
                 }));
@@ -269,9 +328,9 @@ impl Search<'_> {
         Some(None)
     }
 
-    /// Whether waves still grow well below the edge, too slowly to count.
-    fn is_weak(&mut self, low: f64) -> Option<bool> {
-        let dt = 0.8 * low;
+    /// Whether waves still grow well on the stable side of the edge, too slowly to count.
+    fn is_weak(&mut self, edge: Edge) -> Option<bool> {
+        let dt = edge.side().within(edge.stable, 1.25);
         let media = self.media(dt)?;
         Some(media.radius(&self.watched).ln() > 0.1 * SHARP + 1.1 * self.own * dt)
     }

@@ -39,7 +39,7 @@ pub use dispersion::{
 };
 pub use draw::draw;
 pub use interfaces::trial_of_interfaces;
-pub use limit::{Limit, Taken, WithStep, largest_step};
+pub use limit::{Limit, Side, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
 pub use order::Order;
 pub use pace::{Pace, pace};

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use std::f64::consts::TAU;
-use torre_compiler::analysis::{Analysis, Lattice, Pace, Sample, Sizes, analyze};
+use torre_compiler::analysis::{Analysis, Lattice, Limit, Pace, Sample, Side, Sizes, analyze};
 use torre_compiler::driver::Variable;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::Precision;
@@ -165,5 +165,35 @@ fn courant_numbers_are_of_the_cells_along_the_waves() {
         let pace = analysed("x, y", &params, step, "").pace.expect("waves");
         expect_close(pace.number, number, 1e-6);
         expect_close(pace.coefficient, speed, 1e-6);
+    }
+}
+
+/// The wave equation in two axes is stable up to dt = h / 2^(1/2).
+#[test]
+fn limits_are_looked_for_in_both_directions() {
+    for (h, dt, varied, side) in [
+        (0.5, 0.5, "h", Side::Smallest),
+        (1.0, 0.5, "h", Side::Smallest),
+        (1.0, 0.5, "dt", Side::Largest),
+    ] {
+        let params =
+            format!("param h = {h}\n  param dt = {dt}\n  field u : scalar on nodes levels 2");
+        let step = "u@next = 2*u - u@prev + dt^2*(d2(u,x)+d2(u,y))";
+        let found = analysed("x, y", &params, step, varied).limit;
+        let Some(Limit::Step {
+            dt: value,
+            side: own,
+            weak: false,
+            ..
+        }) = found
+        else {
+            panic!("{h} {varied}: {found:?}");
+        };
+        assert_eq!(own, side);
+        let expected = match side {
+            Side::Largest => h / 2f64.sqrt(),
+            Side::Smallest => dt * 2f64.sqrt(),
+        };
+        expect_close(value, expected, 5e-7);
     }
 }
