@@ -439,7 +439,7 @@ problem crystal {
     let output = run(&format!("run {file} --verify"), &[]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("Courant number 0.5"), "{stderr}");
+    assert!(stderr.contains("Courant number 0.3536"), "{stderr}");
 }
 
 #[test]
