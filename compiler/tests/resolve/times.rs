@@ -65,6 +65,29 @@ fn second_order_methods_are_not_warned_of() {
         )
         .is_empty()
     );
+    // Methods of Lax and Wendroff, of Warming and Beam, and of Fromm, whose errors of cells and steps cancel.
+    let one = "  field u : scalar on nodes levels 2\n";
+    for step in [
+        "u@next = u - c / 2 * (u[1] - u[-1]) + c^2 / 2 * (u[1] - 2*u + u[-1])",
+        "u -= 0.15 * (u[1] - u[-1]) - 0.045 * (u[1] - 2*u + u[-1])",
+        "u@next = u - c / 2 * (3*u - 4*u[-1] + u[-2]) + c^2 / 2 * (u - 2*u[-1] + u[-2])",
+        "u@next = u - c / 4 * (u[1] + 3*u - 5*u[-1] + u[-2]) + c^2 / 4 * (u[1] - u - u[-1] + u[-2])",
+    ] {
+        let found = warned(one, step);
+        assert!(found.is_empty(), "{step}: {found:?}");
+    }
+    // Upwind differences, and Euler's step with central ones, are of first order; so is a step of a nonlinear equation.
+    for step in [
+        "u@next = u - c * (u - u[-1])",
+        "u@next = u - c / 2 * (u[1] - u[-1])",
+        "u@next = u - c * u * (u[1] - u[-1]) + c^2 / 2 * u * (u[1] - 2*u + u[-1])",
+    ] {
+        let found = warned(one, step);
+        assert!(
+            found.len() == 1 && found[0].starts_with("W0301"),
+            "{step}: {found:?}"
+        );
+    }
     // Methods of Adams and Bashforth, whose weights lie at n + 1/2.
     let two = "  field u : scalar on nodes levels 2\n  field w : scalar on cells levels 2\n";
     let rest = "w = w";
