@@ -427,3 +427,64 @@ problem p {
         assert!(output.status.success(), "{schedule}: {said}");
     }
 }
+
+/// Records of probes of fields at whole and half steps, played again by the expressions of the chapter on files.
+#[test]
+fn a_record_is_played_again_by_the_expressions_of_the_book() {
+    let text = std::fs::read_to_string(root().join("docs/src/files.md")).unwrap();
+    let spans = text.split('`').skip(1).step_by(2);
+    let expressions: Vec<&str> = spans
+        .filter(|span| span.starts_with("table(\"out/probes.csv\""))
+        .collect();
+    let of = |component: &str| {
+        let column = |e: &&&str| e.contains(&format!("column = \"{component}."));
+        let found = expressions.iter().find(column);
+        *found.unwrap_or_else(|| panic!("no record of {component}: {expressions:?}"))
+    };
+    let [e, h] = ["E", "H"].map(of);
+    let e = e.replace("E.z_64_64", "u_1");
+    let h = h.replace("H.x_64_64", "v_1");
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("replay.torre");
+    let problem = |name: &str, u: &str, v: &str| {
+        format!(
+            "problem {name} {{
+  scheme two
+  domain 4
+  boundary all: periodic
+  source v = {v}
+  source u = {u}
+  probe v at (1)
+  probe u at (1)
+  steps 8
+}}
+"
+        )
+    };
+    let scheme = "scheme two {
+  axes x
+  param dt = 0.125
+  field v : scalar on nodes at 1/2
+  field u : scalar on nodes
+  step {
+    v = v
+    u = u
+  }
+}
+";
+    let first = problem("first", "sin(7*t)", "sin(7*t)");
+    let again = problem("again", &e, &h);
+    std::fs::write(&program, format!("{scheme}{first}{again}")).unwrap();
+    let out = folder.path().join("out");
+    let records = ["first", "again"].map(|name| {
+        let arguments = format!("run {{0}} --problem {name} --precision f64 --threads 1 --quiet");
+        let own = folder.path().join(name);
+        succeed(&format!("{arguments} --out {{1}}"), &[&program, &own]);
+        if name == "first" {
+            std::fs::rename(&own, &out).unwrap();
+            return std::fs::read_to_string(out.join("probes.csv")).unwrap();
+        }
+        std::fs::read_to_string(own.join("probes.csv")).unwrap()
+    });
+    assert_eq!(records[0], records[1]);
+}
