@@ -10,15 +10,56 @@ const STEPS: u64 = 256;
 /// The least part of a plane that is not the sum of others, relative to its numbers.
 const LEAST: f64 = 1e-9;
 
+/// Elements that the steps of a tile touch, each counted once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Elements {
+    first: f64,
+    /// By each of the next steps anew, on average, until all rows of time levels have had all roles.
+    turning: f64,
+    /// By each step after these anew.
+    further: f64,
+    /// The number of roles that rows have in turn.
+    phases: f64,
+}
+
+impl Elements {
+    /// As many by each step.
+    fn alike(each: f64) -> Elements {
+        Elements {
+            first: each,
+            turning: each,
+            further: each,
+            phases: 1.0,
+        }
+    }
+
+    /// The elements of the steps of all phases and of the step after them.
+    fn of(steps: &[Counts], count: impl Fn(&Counts) -> f64) -> Elements {
+        let counts: Vec<f64> = steps.iter().map(count).collect();
+        let phases = counts.len() - 1;
+        let turning: f64 = counts[1..phases].iter().sum();
+        Elements {
+            first: counts[0],
+            turning: turning / phases.saturating_sub(1).max(1) as f64,
+            further: counts[phases],
+            phases: phases as f64,
+        }
+    }
+
+    /// All of a time block.
+    fn within(&self, height: f64) -> f64 {
+        let turning = height.min(self.phases) - 1.0;
+        let further = (height - self.phases).max(0.0);
+        self.first + self.turning * turning + self.further * further
+    }
+}
+
 /// The elements that a tile touches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Touched {
-    /// By the first step, and by each further step anew.
-    first: f64,
-    further: f64,
+    loaded: Elements,
     /// Values written, which go back to where they came from.
-    first_stored: f64,
-    further_stored: f64,
+    stored: Elements,
     /// Cell-steps of a step.
     cells: f64,
     /// Runs of groups in a step, and elements along the inner axis of one.
@@ -35,14 +76,12 @@ pub(super) struct Touched {
 impl Touched {
     /// Elements moved per cell-step, if each touched row is moved once.
     pub fn traffic(&self, height: f64) -> f64 {
-        let loads = self.first + self.further * (height - 1.0);
-        let stores = self.first_stored + self.further_stored * (height - 1.0);
-        (loads + stores) / (self.cells * height).max(1.0)
+        let moved = self.loaded.within(height) + self.stored.within(height);
+        moved / (self.cells * height).max(1.0)
     }
 
     pub fn footprint(&self, height: f64) -> f64 {
-        let all = self.first + self.further * (height - 1.0);
-        self.whole.unwrap_or(all)
+        self.whole.unwrap_or(self.loaded.within(height))
     }
 
     /// Tiles for each cell-step.
@@ -279,7 +318,8 @@ pub(super) fn touched(
 ) -> Touched {
     let steps = match end(program, levels) {
         true => program.height.clamp(1, STEPS),
-        false => 2,
+        // The last of them stands for all that follow: the rows of time levels have their first roles again.
+        false => 1 + u64::from(scheme.phases().max(1)),
     };
     let numbers = Interval::new(0, steps as i64 * program.stages_per_step());
     let tiles = middle_tiles(program, levels, numbers).into_iter();
@@ -288,12 +328,11 @@ pub(super) fn touched(
         let Some(mut walk) = walks.next() else {
             return Touched::default();
         };
-        let [first, further] = [0, 1].map(|step| walk.step(step));
+        let walked: Vec<Counts> = (0..steps).map(|step| walk.step(step)).collect();
+        let first = walked[0];
         return Touched {
-            first: first.fresh,
-            further: further.fresh,
-            first_stored: first.stored,
-            further_stored: further.stored,
+            loaded: Elements::of(&walked, |step| step.fresh),
+            stored: Elements::of(&walked, |step| step.stored),
             cells: first.cells,
             runs: first.runs,
             length: first.lengths / first.runs.max(1.0),
@@ -328,10 +367,8 @@ pub(super) fn touched(
     });
     let mean = |sum: f64| sum / steps as f64;
     Touched {
-        first: mean(all.fresh),
-        further: mean(all.fresh),
-        first_stored: mean(all.stored),
-        further_stored: mean(all.stored),
+        loaded: Elements::alike(mean(all.fresh)),
+        stored: Elements::alike(mean(all.stored)),
         cells: mean(all.cells),
         runs: mean(all.runs),
         length: all.lengths / all.runs.max(1.0),
@@ -348,7 +385,7 @@ mod tests {
     use crate::schedule::template::{Size, diamond, skewed, torre};
     use crate::schedule::{Frame, Schedule, TiledTemplate};
     use crate::scheme::Precision;
-    use crate::testing::{maxwell, maxwell_te};
+    use crate::testing::{maxwell, maxwell_te, star};
     use crate::tile::in_integers;
 
     /// The only member of a family for a scheme, and its innermost tiles.
@@ -406,5 +443,32 @@ mod tests {
         let [low, high] = [traffic(16, 64), traffic(64, 64)];
         assert!((2.5..4.5).contains(&(low / high)), "{low} {high}");
         assert!(traffic(64, 32) > 1.2 * high, "{high}");
+    }
+
+    /// Two levels of time take turns in two rows: a step finds the row that it writes as the step before the last one
+    /// left it.
+    #[test]
+    fn leaning_tiles_store_each_value_once_for_each_time_that_they_enter_it() {
+        let scheme = star(1, Precision::F32, [96, 96, 64]);
+        let layout = Layout::new(&scheme).expect("a small size");
+        for family in [
+            torre(size(16), size(1), size(16), size(0)),
+            torre(size(8), size(1), size(8), size(0)),
+            skewed(size(16), size(16), size(0)),
+        ] {
+            let (program, own) = of(&scheme, &family);
+            let steps = program.height;
+            let levels = program.levels.len();
+            let numbers = Interval::new(0, steps as i64 * program.stages_per_step());
+            let tile = middle_tiles(&program, levels, numbers).remove(0);
+            let mut walk = Walk::new(&scheme, &layout, &program, tile, numbers);
+            let all = (0..steps).fold(Counts::default(), |all, step| all.plus(walk.step(step)));
+            let moved = (all.fresh + all.stored) / all.cells;
+            let expected = own.traffic(steps as f64);
+            assert!(
+                (expected / moved - 1.0).abs() < 0.02,
+                "{expected} beside {moved}"
+            );
+        }
     }
 }
