@@ -60,8 +60,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The files that the command writes, each with the calculation that it reads; none where the names of files are
-    /// Torre's.
+    /// The files that the command line names for results, each with the calculation that the command reads.
     pub fn writes_beside(&self) -> Vec<(&Path, &Subject)> {
         let (written, subject) = match self {
             Command::Run(args) => {

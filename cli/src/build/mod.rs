@@ -45,6 +45,12 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         .hint("a source on the cells of a plane radiates into both directions from C, too; or use `torre run`")
         .into());
     }
+    let name = &problem.name;
+    let file = |extension: &str| args.output.join(format!("{name}.{extension}"));
+    let [object_file, header_file, description_file] = ["o", "h", "json"].map(file);
+    for written in [&object_file, &header_file, &description_file] {
+        input::spare(written, &args.subject)?;
+    }
     let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
     let library = Library::open().map_err(CompileError::from)?;
     let (cpu, _) = program::target(library, &args.target)?;
@@ -52,7 +58,6 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         TargetChoice::Host => &cpu.target.cpu,
         TargetChoice::Named(name) => name,
     };
-    let name = &problem.name;
     let prefix = &format!("{PREFIX}_{name}");
     let ir = emit(scheme, &set, Shape::of(&cpu, scheme.precision))
         .replace(&format!("@{PREFIX}_"), &format!("@{prefix}_"));
@@ -68,10 +73,9 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         target,
     };
     let description = describe(&header, &cpu, library);
-    let file = |extension: &str| args.output.join(format!("{name}.{extension}"));
-    write::file(&file("o"), object.bytes())?;
-    write::file(&file("h"), header.print().as_bytes())?;
-    write::file(&file("json"), format!("{description:#}\n").as_bytes())?;
+    write::file(&object_file, object.bytes())?;
+    write::file(&header_file, header.print().as_bytes())?;
+    write::file(&description_file, format!("{description:#}\n").as_bytes())?;
     voice.note(format_args!(
         "{}: {name}.o, {name}.h and {name}.json for {target}",
         args.output.display(),

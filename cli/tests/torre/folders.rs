@@ -408,3 +408,41 @@ fn what_killed_processes_left_is_cleared_away() {
         assert!(other.exists(), "of a file that is not written");
     }
 }
+
+/// The names of built files come from the problem.
+#[test]
+fn built_files_take_no_place_of_what_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (program, table) = (path("p.h"), path("p.json"));
+    let text = "scheme s {
+  axes x
+  param dt = 0.5
+  field u : scalar on nodes
+  step { u = 0.5 * u + 0.1 }
+}
+problem p {
+  scheme s
+  domain 8
+  init u = table(\"p.json\", x)
+  steps 3
+}
+";
+    std::fs::write(&program, text).unwrap();
+    std::fs::write(&table, "0, 0\n8, 1\n").unwrap();
+    let before = files(folder.path());
+    let error = fail(1, "build {0} -o {1}", &[&program, folder.path()]);
+    assert!(error.contains("E0814"), "{error}");
+    std::fs::rename(&program, path("other.torre")).unwrap();
+    let error = fail(
+        1,
+        "build {0} -o {1}",
+        &[&path("other.torre"), folder.path()],
+    );
+    assert!(error.contains("E0814"), "{error}");
+    std::fs::rename(path("other.torre"), &program).unwrap();
+    assert!(files(folder.path()) == before);
+    if has_llvm() {
+        succeed("build {0} --quiet -o {1}", &[&program, &path("built")]);
+    }
+}
