@@ -5,7 +5,7 @@ use torre_compiler::backend::llvm::library as llvm;
 use torre_compiler::resolve;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_runtime::gpu::{DeviceError, TimeBlockError};
-use torre_runtime::host::{NoThreads, SetupError};
+use torre_runtime::host::{BlowUp, NoThreads, SetupError};
 use torre_runtime::output::checkpoint::CheckpointFault;
 use torre_runtime::output::{Attempt, Cause, FileError};
 use torre_runtime::program::{Backend, CompileError};
@@ -46,6 +46,12 @@ impl Failure {
             diagnostics: Diagnostics::default(),
             exit: Exit::Program,
         }
+    }
+
+    /// Values that are infinite, or none, at the end of a run that was to go on with them.
+    pub fn allowed_values(first: &BlowUp) -> Self {
+        let message = format!("values are NaN or infinite at the end; the first is: {first}");
+        Self::new(Exit::BlowUp, Diagnostic::note(codes::BLOW_UP, message))
     }
 
     /// Options that contradict each other.

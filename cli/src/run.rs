@@ -318,9 +318,10 @@ impl<'a, T: Value> Run<'a, T> {
             );
         }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);
-        match lost.filter(|_| !self.args.allow_nonfinite) {
-            Some(found) => Err(RunError::BlowUp(found).into()),
+        match lost {
             None => Ok(()),
+            Some(found) if self.args.allow_nonfinite => Err(Failure::allowed_values(&found)),
+            Some(found) => Err(RunError::BlowUp(found).into()),
         }
     }
 
