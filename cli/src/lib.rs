@@ -68,6 +68,10 @@ pub fn main() -> ExitCode {
 fn run_command(command: &Command, voice: &Voice) -> Result<(), Failure> {
     for (written, subject) in command.writes_beside() {
         input::spare(written, subject)?;
+        // A run may write its own results again.
+        if !matches!(command, Command::Run(_)) {
+            write::spare_results(written)?;
+        }
     }
     match command {
         Command::New(args) => new::new(args, voice),

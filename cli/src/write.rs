@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::output::atomic::{remove_leftovers_of, try_file, write_file};
+use torre_runtime::run::record::{real, results_around};
+
+/// Files in folders of states: of checkpoints, and of windows.
+const STATE: [&str; 3] = ["state.checkpoint", "fields.0", "fields.1"];
 
 /// Whether the process began without stdout (`>&-`).
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -101,6 +105,34 @@ pub fn spare(written: &Path, read: &Path) -> Result<(), Failure> {
         .hint("give the result another name")
         .into()),
     }
+}
+
+/// Refuses a file that takes the place of a result or a state of a run.
+pub fn spare_results(written: &Path) -> Result<(), Failure> {
+    let folder = match (written.exists(), written.parent()) {
+        (false, _) => None,
+        (_, Some(parent)) if is_state(parent, written) => Some(parent.to_owned()),
+        _ => results_around(written),
+    };
+    match folder {
+        None => Ok(()),
+        Some(folder) => Err(takes_place(written, &folder)),
+    }
+}
+
+/// Whether a file is a state in a folder of states: of checkpoints, or of a window.
+pub fn is_state(folder: &Path, file: &Path) -> bool {
+    let same = |name: &str| real(&folder.join(name)) == real(file);
+    STATE.iter().any(|name| same(name))
+}
+
+/// A file that could take the place of what lies in a folder of results or states.
+pub fn takes_place(written: &Path, folder: &Path) -> Failure {
+    let (written, folder) = (written.display(), folder.display());
+    let message = format!("`{written}` could take the place of what lies in `{folder}`");
+    Diagnostic::error(codes::OVERWRITES, message)
+        .hint("give it another name")
+        .into()
 }
 
 /// The folder of a path without links, with the name in it: the file that a new file of this path would replace.

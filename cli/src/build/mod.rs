@@ -50,6 +50,7 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let [object_file, header_file, description_file] = ["o", "h", "json"].map(file);
     for written in [&object_file, &header_file, &description_file] {
         input::spare(written, &args.subject)?;
+        write::spare_results(written)?;
     }
     let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
     let library = Library::open().map_err(CompileError::from)?;

@@ -3,16 +3,11 @@
 
 use super::Run;
 use crate::args;
-use crate::codes;
 use crate::failure::Failure;
 use crate::write;
 use std::path::{Path, PathBuf};
-use torre_grammar::diag::Diagnostic;
 use torre_runtime::run::Value;
-use torre_runtime::run::record::{REPORT, is_place_of_results, real, results_around};
-
-/// Files in folders of states: of checkpoints, and of windows.
-const STATE: [&str; 3] = ["state.checkpoint", "fields.0", "fields.1"];
+use torre_runtime::run::record::{REPORT, is_place_of_results, real};
 
 impl<T: Value> Run<'_, T> {
     /// Refuses names for the report and the timeline that something else has.
@@ -51,32 +46,11 @@ impl<T: Value> Run<'_, T> {
         let results = out.filter(|folder| is_place_of_results(folder, file));
         let states = [&args.checkpoint, &args.resume].into_iter().flatten();
         let states = states.map(PathBuf::as_path).chain(args.holding.folder());
-        let is_state = |folder: &Path| {
-            STATE
-                .iter()
-                .any(|name| real(&folder.join(name)) == real(file))
-        };
-        let states = states.filter(|folder| is_state(folder));
-        let own = results.map(PathBuf::as_path).chain(states).next();
-        // Files of other runs are spared where they are.
-        let others = || match (file.exists(), file.parent()) {
-            (false, _) => None,
-            (_, Some(parent)) if is_state(parent) => Some(parent.to_owned()),
-            _ => results_around(file),
-        };
-        let folder = own.map(Path::to_owned).or_else(others);
-        match folder {
-            None => Ok(()),
-            Some(folder) => Err(Diagnostic::error(
-                codes::OVERWRITES,
-                format!(
-                    "`{}` could take the place of what lies in `{}`",
-                    file.display(),
-                    folder.display()
-                ),
-            )
-            .hint("give it another name")
-            .into()),
+        let states = states.filter(|folder| write::is_state(folder, file));
+        match results.map(PathBuf::as_path).chain(states).next() {
+            Some(folder) => Err(write::takes_place(file, folder)),
+            // Files of other runs are spared where they are.
+            None => write::spare_results(file),
         }
     }
 }

@@ -409,6 +409,48 @@ fn what_killed_processes_left_is_cleared_away() {
     }
 }
 
+/// Neither do results of other commands.
+#[test]
+fn commands_spare_the_results_of_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 8);
+    let [out, state] = ["out", "state"].map(|name| folder.path().join(name));
+    succeed(
+        "run {0} --quiet --out {1} --checkpoint {2}",
+        &[&source, &out, &state],
+    );
+    let before = files(folder.path());
+    for file in [
+        out.join("report.json"),
+        out.join("probes.csv"),
+        state.join("state.checkpoint"),
+    ] {
+        for command in [
+            "plan {0} --report {1}",
+            "bench {0} --report {1}",
+            "analyze {0} --report {1}",
+            "emit {0} --stage scheme -o {1}",
+        ] {
+            let error = fail(1, command, &[&source, &file]);
+            assert!(error.contains("E0814"), "{command}: {error}");
+        }
+    }
+    let picture = out.join("probes.png");
+    let error = fail(1, "check {0} --picture {1}", &[&source, &picture]);
+    assert!(error.contains("E0814"), "{error}");
+    assert!(files(folder.path()) == before);
+    // A problem whose description would be the report of a run.
+    let text = std::fs::read_to_string(&source).unwrap();
+    let named = folder.path().join("named.torre");
+    let problem = text.split("problem ").nth(1).unwrap();
+    let name = problem.split_whitespace().next().unwrap();
+    let from = format!("problem {name} ");
+    std::fs::write(&named, text.replace(&from, "problem report ")).unwrap();
+    let error = fail(1, "build {0} -o {1}", &[&named, &out]);
+    assert!(error.contains("E0814"), "{error}");
+    succeed("plan {0} --report {1}", &[&source, &out.join("plan.json")]);
+}
+
 /// The names of built files come from the problem.
 #[test]
 fn built_files_take_no_place_of_what_is_read() {
