@@ -26,6 +26,8 @@ use torre_runtime::program::LoadedFiles;
 use torre_runtime::world::FileWorld;
 
 pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
+    let report = args::report_file(args.report.as_deref());
+    write::apart(("--out", args.output.as_deref()), ("--report", report))?;
     let world = FileWorld::beside(&args.subject.file);
     let source = input::source(&args.subject.file)?;
     let options = input::options(&args.subject, None);

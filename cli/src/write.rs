@@ -135,6 +135,17 @@ pub fn takes_place(written: &Path, folder: &Path) -> Failure {
         .into()
 }
 
+/// Refuses options that name the same file.
+pub fn apart(one: (&str, Option<&Path>), other: (&str, Option<&Path>)) -> Result<(), Failure> {
+    match (one.1, other.1) {
+        (Some(a), Some(b)) if real(a) == real(b) => Err(Failure::usage(format!(
+            "`{}` and `{}` name the same file",
+            one.0, other.0
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// The folder of a path without links, with the name in it: the file that a new file of this path would replace.
 fn named(path: &Path) -> PathBuf {
     let folder = match path.parent() {

@@ -14,12 +14,7 @@ impl<T: Value> Run<'_, T> {
     pub(super) fn check_beside(&self) -> Result<(), Failure> {
         let report = args::report_file(self.args.report.as_deref());
         let timeline = self.args.timeline.as_deref();
-        if let (Some(report), Some(timeline)) = (report, timeline)
-            && real(report) == real(timeline)
-        {
-            let message = "`--report` and `--timeline` name the same file";
-            return Err(Failure::usage(message));
-        }
+        write::apart(("--report", report), ("--timeline", timeline))?;
         for file in [report, timeline].into_iter().flatten() {
             for read in self.inputs() {
                 write::spare(file, &read)?;

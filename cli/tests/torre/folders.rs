@@ -451,6 +451,20 @@ fn commands_spare_the_results_of_runs() {
     succeed("plan {0} --report {1}", &[&source, &out.join("plan.json")]);
 }
 
+#[test]
+fn two_results_have_two_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.svg");
+    let same = folder.path().join("./x.svg");
+    let analyze = "analyze examples/01-wave1d.torre -o {0} --report {1}";
+    let error = fail(2, analyze, &[&file, &same]);
+    assert!(
+        error.contains("E0809") && error.contains("same file"),
+        "{error}"
+    );
+    assert!(!file.exists());
+}
+
 /// The names of built files come from the problem.
 #[test]
 fn built_files_take_no_place_of_what_is_read() {
