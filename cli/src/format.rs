@@ -7,8 +7,9 @@ use crate::input;
 use crate::render::Voice;
 use crate::shell;
 use std::path::Path;
+use torre_grammar::codes::TOO_LARGE;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
-use torre_grammar::{parse, print};
+use torre_grammar::{MAX_BYTES, parse, print};
 use torre_runtime::output::atomic::{remove_leftovers_of, write_file};
 use torre_runtime::output::{Attempt, FileError};
 
@@ -34,6 +35,12 @@ pub fn format(args: &args::Fmt, voice: &Voice) -> Result<(), Failure> {
             continue;
         }
         let name = path.display();
+        if text.len() > MAX_BYTES {
+            let message = format!("`{name}` would be too large in canonical layout");
+            let hint = format!("a source text may have {} MiB", MAX_BYTES >> 20);
+            wrong.push(Diagnostic::error(TOO_LARGE, message).hint(hint));
+            continue;
+        }
         if args.check {
             let message = format!("`{name}` is not in canonical layout");
             let hint = format!("run `torre fmt {}`", shell::word(path));

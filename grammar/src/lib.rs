@@ -13,5 +13,6 @@ pub mod source;
 mod tree;
 
 pub use explain::{KEYWORDS, closest};
+pub use layout::MAX_BYTES;
 pub use parse::{parse, parse_expr, parse_schedule};
 pub use print::{print, print_expr};

@@ -217,6 +217,21 @@ fn formatting_is_checked_and_done_in_place() {
     assert_eq!(succeed("fmt {0}", &[&file]), "");
 }
 
+/// A text that no command would read takes the place of none that is read.
+#[test]
+fn formatting_makes_no_file_too_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.torre");
+    let text: String = (0..65_000).map(|n| format!("const a{n:05}=1\n")).collect();
+    assert!(text.len() < 1 << 20 && text.len() + 2 * 65_000 > 1 << 20);
+    std::fs::write(&file, &text).unwrap();
+    for command in ["fmt {0}", "fmt --check {0}"] {
+        let error = fail(1, command, &[&file]);
+        assert!(error.contains("E0010"), "{error}");
+        assert!(std::fs::read_to_string(&file).unwrap() == text);
+    }
+}
+
 #[test]
 fn every_stage_is_shown() {
     let emit = |stage: &str| {
