@@ -16,6 +16,9 @@ use torre_compiler::statics::{Start, start_of};
 use torre_compiler::table::Table;
 use torre_compiler::tile::{row_region, stage_blocks};
 
+/// Lets a function leave its files alone.
+const UNUSED: &str = "  (void)files;\n";
+
 /// The input of a header.
 pub struct Header<'a> {
     pub scheme: &'a Scheme,
@@ -73,7 +76,7 @@ impl Header<'_> {
              \x20  Made by torre {}. Link with the object beside this file and with -lm.\n\n\
              \x20  {p} run;\n\
              \x20  if ({p}_init(&run{})) return 1;\n\
-             \x20  {p}_run(&run, {p}_STEPS);\n\
+             \x20  {p}_run(&run, {p}_STEPS{});\n\
              \x20  ... {p}_get(&run, {p}_{}, x, y, z) ...\n\
              \x20  {p}_free(&run); */",
             self.problem.name,
@@ -83,11 +86,11 @@ impl Header<'_> {
             self.scheme.precision,
             self.target,
             env!("CARGO_PKG_VERSION"),
-            if self.scheme.files.is_empty() {
-                ""
-            } else {
-                ", files"
+            match self.scheme.files.is_empty() {
+                true => "",
+                false => ", files",
             },
+            self.files_argument(),
             self.components[0],
         )?;
         writeln!(out, "#ifndef {guard}\n#define {guard}\n")?;
@@ -339,9 +342,9 @@ impl Header<'_> {
 
     fn initial(&self, out: &mut String) -> Result {
         let (p, scheme) = (self.prefix, self.scheme);
-        let files = match scheme.files.is_empty() {
-            true => "",
-            false => ", const double *const *files",
+        let (files, unused) = match scheme.files.is_empty() {
+            true => ("", ""),
+            false => (", const double *const *files", UNUSED),
         };
         let threshold = number(scheme.precision.flush_threshold());
         write!(
@@ -354,6 +357,7 @@ impl Header<'_> {
              /* Takes memory and fills it with coefficients and start values; 0 on success, -1 if there is not enough \
              memory. */\n\
              static inline int {p}_init({p} *self{files}) {{\n\
+{unused}\
              \x20 size_t bytes = (size_t){p}_ELEMENTS * sizeof({p}_real);\n\
              \x20 self->steps = 0;\n\
              \x20 self->values = 0;\n\
@@ -469,12 +473,13 @@ impl Header<'_> {
         let component = scheme.component(source.component);
         let c = self.expressions(component.position);
         let files = self.files_parameter();
+        let unused = if files.is_empty() { "" } else { UNUSED };
         write!(
             out,
             "/* A source on {name}: acts on `row` of step `steps`, from 0. */\n\
              static inline void {p}_source{index}({p} *self, int64_t row{files}) {{\n\
              \x20 const double t = {p}_mul((double)(self->steps + 1) - {offset}, {dt});\n\
-             \x20 (void)t;\n",
+             \x20 (void)t;\n{unused}",
             name = comment(&component.name),
             offset = number(component.time.as_f64()),
             dt = number(scheme.grid.dt),
@@ -502,6 +507,14 @@ impl Header<'_> {
         }
     }
 
+    /// The files in calls of functions that step.
+    fn files_argument(&self) -> &'static str {
+        match self.sources_read_files() {
+            true => ", files",
+            false => "",
+        }
+    }
+
     fn sources_read_files(&self) -> bool {
         let mut file = |e: &torre_compiler::host::HostExpr| {
             matches!(e, torre_compiler::host::HostExpr::File { .. })
@@ -515,11 +528,7 @@ impl Header<'_> {
 
     fn steps(&self, out: &mut String) -> Result {
         let (p, scheme) = (self.prefix, self.scheme);
-        let parameter = self.files_parameter();
-        let argument = match parameter {
-            "" => "",
-            _ => ", files",
-        };
+        let (parameter, argument) = (self.files_parameter(), self.files_argument());
         writeln!(
             out,
             "/* One step: each stage over the whole grid, then the next. */\n\

@@ -103,3 +103,60 @@ int main(void) {
     let status = Command::new(folder.path().join("main")).status().unwrap();
     assert!(status.success(), "{status}");
 }
+
+const FILES: &str = "
+scheme s {
+  axes x
+  param dt = 0.1
+  field u : scalar on cells
+  step { u = 0.5 * u }
+}
+problem driven {
+  scheme s
+  domain 4
+  boundary x: periodic
+  region r on cells = file(\"a.npy\") > 0.5
+  source u at (1) += sin(t)
+  source u in r += 0.01 * t
+  source u += file(\"a.npy\") * t
+  steps 4
+}
+";
+
+/// The calls in the comment at the head of a header are C, with the files that functions take.
+#[test]
+fn the_example_of_a_header_with_files_compiles() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("driven.torre");
+    std::fs::write(&source, FILES).unwrap();
+    let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
+    array.extend(format!("{head:117}\n").bytes());
+    array.extend(
+        [0.0f32, 0.25, 0.75, 1.0]
+            .iter()
+            .flat_map(|v| v.to_le_bytes()),
+    );
+    std::fs::write(folder.path().join("a.npy"), array).unwrap();
+    succeed("build {0} --quiet -o {1}", &[&source, folder.path()]);
+    let header = std::fs::read_to_string(folder.path().join("driven.h")).unwrap();
+    let example = header.split("*/").next().unwrap();
+    let calls: Vec<&str> = example
+        .lines()
+        .filter(|line| line.trim().ends_with(';') || line.contains("..."))
+        .collect();
+    assert_eq!(calls.len(), 5, "{example}");
+    let calls = calls.join("\n");
+    let calls = calls
+        .replace("... torre", "(void)torre")
+        .replace(" ...", ";");
+    let text = format!(
+        "#include \"driven.h\"\nint main(void) {{\n  static const double a[4];\n  const double *files[] = {{a}};\n  \
+         const int64_t x = 0, y = 0, z = 1;\n{calls}\n  return 0;\n}}\n"
+    );
+    let (error, succeeded) = compiled(folder.path(), &text, &["driven.o"]);
+    assert!(succeeded, "{text}{error}");
+}
