@@ -61,9 +61,11 @@ impl Cones {
         self.speed_of(form, |_| true)
     }
 
-    /// For each vector there is one with the same stages and the opposite displacement.
+    /// Values depend on the same events to all sides: for each vector of flow there is one with the same stages and the
+    /// opposite displacement.
     pub fn is_symmetric(&self) -> bool {
-        let mut vectors: Vec<_> = self.local().map(|d| (d.stages, d.space)).collect();
+        let flow = self.local().filter(|d| d.kind == Kind::Flow);
+        let mut vectors: Vec<_> = flow.map(|d| (d.stages, d.space)).collect();
         vectors.sort_unstable();
         vectors
             .iter()
