@@ -33,10 +33,15 @@ impl Resolver<'_> {
         }
         if let Some(list) = &settings.domain {
             if list.len() != axes.len() {
+                // A problem may leave out axes of its scheme.
+                let whose = match domain_of(problem) {
+                    Some(_) => "the problem's domain",
+                    None => "the scheme",
+                };
                 let d = Diagnostic::error(
                     codes::BAD_VALUE,
                     format!(
-                        "`domain` is set for {}, but the scheme has {}",
+                        "`domain` is set for {}, but {whose} has {}",
                         count(list.len(), "axis", "axes"),
                         axes.len()
                     ),

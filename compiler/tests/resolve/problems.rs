@@ -557,3 +557,31 @@ problem p { scheme s; domain 4; init n = log(-1); init one = 1; steps 1 }",
     assert_eq!(of("a"), 1.0);
     assert!(of("b").is_nan());
 }
+
+#[test]
+fn a_domain_is_set_for_the_axes_of_the_problem() {
+    let setting = |domain: &str, set: &str| {
+        let text =
+            format!("use std::maxwell::maxwell\nproblem p {{ scheme maxwell; {domain}; steps 1 }}");
+        let options = Options {
+            overrides: vec![("domain".to_string(), set.to_string())],
+            ..Options::default()
+        };
+        show(&refused_with(&TestWorld::default(), &text, &options))
+    };
+    for (domain, set, message) in [
+        (
+            "domain 40 x 30",
+            "50x30x4",
+            "set for 3 axes, but the problem's domain has 2",
+        ),
+        (
+            "domain 40 x 30 x 9",
+            "50x30",
+            "set for 2 axes, but the problem's domain has 3",
+        ),
+    ] {
+        let shown = setting(domain, set);
+        assert!(shown.contains(message), "{shown}");
+    }
+}
