@@ -5,6 +5,7 @@ use miette::{
     ThemeStyles,
 };
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use torre_grammar::diag::{Diagnostic, Diagnostics, Label, Severity};
@@ -27,7 +28,7 @@ pub struct Voice {
 impl Voice {
     pub fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let plain = !terminal || std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let plain = !terminal || is_plain(std::env::var_os);
         let theme = GraphicalTheme {
             characters: match terminal {
                 true => ThemeCharacters::unicode(),
@@ -97,6 +98,12 @@ impl Voice {
         // A closed stderr cannot be reported.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
+}
+
+/// Whether the environment asks for no colours: by `NO_COLOR`, or for a terminal that knows none.
+fn is_plain(variable: impl Fn(&'static str) -> Option<OsString>) -> bool {
+    let unwanted = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    unwanted || variable("TERM").is_some_and(|value| value == "dumb")
 }
 
 /// A note takes one line: `waves.torre:12: note N0501: ...`.
@@ -304,5 +311,20 @@ impl miette::Diagnostic for Shown {
         Some(Box::new(
             self.related.iter().map(|r| r as &dyn miette::Diagnostic),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_without_colours_get_none() {
+        let of = |name: &'static str, value: &'static str| {
+            is_plain(|asked| (asked == name).then(|| value.into()))
+        };
+        assert!(of("NO_COLOR", "1") && of("TERM", "dumb"));
+        assert!(!of("NO_COLOR", "") && !of("TERM", "xterm-256color"));
+        assert!(!is_plain(|_| None));
     }
 }
