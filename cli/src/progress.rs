@@ -105,10 +105,13 @@ impl Now {
         }
     }
 
-    /// Rate and time left, or how far the check is.
+    /// Rate and time left, or how far the check is. At first there is no time to tell a rate from.
     fn says(&self, extent: &Extent) -> String {
         if extent.check && self.checked > 0.0 {
             return format!("verifying, {:.0} steps checked", self.checked);
+        }
+        if self.seconds < INTERVAL.as_secs_f64() {
+            return String::new();
         }
         let rate = self.done * extent.cells as f64 / self.seconds;
         let left = self.seconds * (extent.steps as f64 / self.done - 1.0);
@@ -191,6 +194,26 @@ mod tests {
         );
         assert_eq!(lines(0.9).len(), 0);
         assert_eq!(lines(5.0).len(), 4, "a second lies between two lines");
+    }
+
+    #[test]
+    fn the_first_look_tells_no_rate() {
+        let extent = Extent {
+            cells: 1_000_000,
+            steps: 1000,
+            cell_stages: 1,
+            check: false,
+        };
+        let says = |seconds: f64| {
+            let now = Now {
+                done: 0.5,
+                checked: 0.0,
+                seconds,
+            };
+            now.says(&extent)
+        };
+        assert_eq!(says(2e-5), "");
+        assert_eq!(says(0.1), "0.00500 Gcells/s  3 min 20 s left");
     }
 
     #[test]
