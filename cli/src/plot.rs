@@ -77,9 +77,19 @@ pub fn pictures(
     problem: &Problem,
 ) -> Result<Pictures, Failure> {
     let names = names(scheme, problem);
-    let range = |text: &String| range(text, &names);
+    let mut ranges: Vec<Range> = Vec::new();
+    for text in &args.range {
+        let own = range(text, &names)?;
+        if ranges.iter().any(|other| other.of == own.of) {
+            let message = format!("`{}` has two ranges", own.of);
+            let diagnostic = Diagnostic::error(codes::RANGE, message);
+            let hint = "give one `--range` for each component and for each output";
+            return Err(Failure::new(Exit::Usage, diagnostic.hint(hint)));
+        }
+        ranges.push(own);
+    }
     Ok(Pictures {
-        ranges: args.range.iter().map(range).collect::<Result<_, _>>()?,
+        ranges,
         movies: args.movie,
         down: downward(args.down.as_deref(), scheme)?,
     })

@@ -227,6 +227,17 @@ fn wrong_ranges_and_folders_are_refused() {
         }
         assert!(!out.join("volumes").exists());
     }
+    for twice in [
+        "--range T=0..1 --range T=0..2",
+        "--range T-y3=0..1 --range T=0..1 --range T-y3=0..1",
+    ] {
+        let arguments = format!("run {{0}} --backend interp --out {{1}} {twice}");
+        let error = fail(2, &arguments, &[&source, &out]);
+        assert!(
+            error.contains("E0820") && error.contains("two ranges"),
+            "{error}"
+        );
+    }
     fail(2, "run {0} --movie", &[&source]);
     let error = fail(2, "plot {0} --out {1} --down w", &[&source, &out]);
     assert!(error.contains("no axis `w`"), "{error}");
