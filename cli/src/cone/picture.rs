@@ -63,6 +63,9 @@ pub fn draw(
             "pyramids and boxes are shown by `--view section`",
         ));
     }
+    if args.axis.is_some() && args.view != ViewArg::Section {
+        return Err(Failure::usage("`--axis` goes with `--view section` only"));
+    }
     match args.view {
         ViewArg::Section => picture.section(args),
         ViewArg::Footprint => picture.footprint(),

@@ -124,7 +124,13 @@ fn a_slope_that_is_too_small_is_shown_and_ends_with_1() {
 fn wrong_names_end_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("picture.svg");
-    for wrong in ["--component E.w", "--axis t", "--view sideways"] {
+    for wrong in [
+        "--component E.w",
+        "--axis t",
+        "--view sideways",
+        "--view footprint --axis y",
+        "--view solid --axis y",
+    ] {
         fail(2, &format!("cone {MAXWELL} -o {{0}} {wrong}"), &[&file]);
     }
     assert!(!file.exists());
