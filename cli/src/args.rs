@@ -1,6 +1,7 @@
 //! The command line as data.
 
 mod holding;
+mod numbers;
 mod pictures;
 mod rates;
 
@@ -9,6 +10,7 @@ pub use rates::{RatesArg, RatesArgs};
 
 use crate::devices::Devices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use numbers::{from_one, seconds};
 use std::path::{Path, PathBuf};
 use torre_compiler::scheme::Precision;
 use torre_runtime::program::{Backend, BackendChoice, TargetChoice};
@@ -227,7 +229,7 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
     /// Steps between checkpoints
-    #[arg(long, value_name = "N", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "checkpoint", value_parser = from_one::<u64>)]
     pub every: Option<u64>,
     /// Continue from the state in this folder
     #[arg(long, value_name = "DIR")]
@@ -325,7 +327,7 @@ pub struct Bench {
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Vec<String>,
     /// Number of members of each family, the ones that the model expects to be fastest [default: 1; of `auto` 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = from_one::<u32>)]
     pub count: Option<u32>,
     /// Measure all members of each family
     #[arg(long, conflicts_with = "count")]
@@ -534,13 +536,6 @@ fn size(text: &str) -> Result<u64, String> {
     match value {
         Some(bytes) if (1.0..=1e18).contains(&bytes) => Ok(bytes as u64),
         _ => Err("expected a size with its unit, such as 20GB or 16GiB".to_owned()),
-    }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(s) if s > 0.0 && s <= 86_400.0 => Ok(s),
-        _ => Err("expected seconds, above 0 and up to 86400".to_owned()),
     }
 }
 

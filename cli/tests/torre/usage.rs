@@ -60,6 +60,13 @@ fn wrong_usage_ends_with_2() {
     ] {
         fail(2, arguments, &[]);
     }
+    for arguments in [
+        "run examples/01-wave1d.torre --checkpoint state --every 0",
+        "bench examples/01-wave1d.torre --count 0",
+    ] {
+        let error = fail(2, arguments, &[]);
+        assert!(error.contains("expected 1 or more"), "{error}");
+    }
     if has_llvm() {
         let error = fail(
             2,
