@@ -33,6 +33,8 @@ enum Misplaced {
     Nonlinear,
     /// It is not taken at the update's own place.
     Elsewhere,
+    /// It has another such value in it.
+    Nested,
     /// It reads its states at other places.
     State,
 }

@@ -167,3 +167,32 @@ problem p {{ scheme s; domain 64; steps 3 }}"
         "u += if x > 10 then 0.1*(d2(u, x) - mem(u, body)) else 0",
     ));
 }
+
+#[test]
+fn definitions_with_states_do_not_call_each_other() {
+    let program = |outer: &str, statement: &str| {
+        format!(
+            "def inner(f, body) {{ state Q in body; Q@next = 0.8*Q + 0.1*f; Q@next }}
+def outer(f, body) {{ state R in body; R@next = 0.9*R + 0.1*f; {outer} }}
+scheme s {{ axes x; param dt = 0.1; field p : scalar on nodes; field v : scalar on cells at 1/2
+  step {{ v -= dt*d(p, x); p -= dt*d(v, x) + {statement} }} }}
+problem a {{ scheme s; domain 10; steps 5 }}"
+        )
+    };
+    let of = |text: &str| {
+        show(&refused_with(
+            &TestWorld::default(),
+            text,
+            &Options::default(),
+        ))
+    };
+    let nested = of(&program("R@next - inner(f, body)", "0.1*outer(p, x > 3)"));
+    let message = "E0417: a definition with states calls another one with states";
+    assert!(nested.contains(message), "{nested}");
+    let argument = of(&program("R@next", "0.1*outer(inner(p, x > 3), x > 3)"));
+    assert!(argument.contains(message), "{argument}");
+    resolved(&program(
+        "R@next",
+        "0.1*(outer(p, x > 3) - inner(p, x > 3))",
+    ));
+}

@@ -86,21 +86,27 @@ fn weight(graph: &mut Graph, value: NodeId, call: CallId) -> Result<Option<NodeI
     Ok(weights.get(&value).copied().flatten())
 }
 
-/// Whether a value takes a state, old or new, from another place than its own.
-fn moves_states(graph: &mut Graph, value: NodeId) -> bool {
-    let mut has_state: HashMap<NodeId, bool> = HashMap::new();
+/// Whether a node is a state, old or new.
+fn is_state(node: Node) -> bool {
+    matches!(node, Node::State(_) | Node::Next(..))
+}
+
+/// Whether a node is the value of a call with states.
+fn is_zoned(node: Node) -> bool {
+    matches!(node, Node::Zoned(..))
+}
+
+/// Whether a value takes such a node from another place than its own.
+fn moves(graph: &mut Graph, value: NodeId, such: impl Fn(Node) -> bool) -> bool {
+    let mut has_such: HashMap<NodeId, bool> = HashMap::new();
     for id in graph.in_order(value) {
         let (parts, count) = graph.parts(id);
-        let below = parts[..count].iter().any(|p| has_state[p]);
-        let (moved, own) = match graph.node(id) {
-            Node::Shift(..) | Node::Stencil(..) => (below, false),
-            Node::State(_) | Node::Next(..) => (false, true),
-            _ => (false, false),
-        };
-        if moved {
+        let below = parts[..count].iter().any(|p| has_such[p]);
+        let node = graph.node(id);
+        if below && matches!(node, Node::Shift(..) | Node::Stencil(..)) {
             return true;
         }
-        has_state.insert(id, below || own);
+        has_such.insert(id, below || such(node));
     }
     false
 }
@@ -128,13 +134,19 @@ impl Resolver<'_> {
                     .filter_map(|s| self.zoned.states[s.0 as usize].next),
             );
             let nested: Vec<NodeId> = nested.collect();
-            if nested.iter().any(|n| moves_states(&mut self.graph, *n)) {
+            let mut moved = |such: fn(Node) -> bool| {
+                let mut values = nested.iter();
+                values.any(|n| moves(&mut self.graph, *n, such))
+            };
+            if moved(is_state) {
                 return self.misplaced(&Misplaced::State, &call, update);
             }
-            let nested = nested.into_iter().any(|n| !self.graph.calls(n).is_empty());
-            let weight = match nested {
-                true => Err(Misplaced::Elsewhere),
-                false => weight(&mut self.graph, value, id),
+            let elsewhere = moved(is_zoned);
+            let within = nested.iter().any(|n| !self.graph.calls(*n).is_empty());
+            let weight = match (elsewhere, within) {
+                (true, _) => Err(Misplaced::Elsewhere),
+                (false, true) => Err(Misplaced::Nested),
+                (false, false) => weight(&mut self.graph, value, id),
             };
             let weight = match weight {
                 Ok(Some(weight)) => weight,
@@ -170,6 +182,11 @@ impl Resolver<'_> {
             Misplaced::Elsewhere => (
                 "a value that is another one in a layer or region is taken at another place than the update's own",
                 "give the value a field of its own, which the next update reads",
+            ),
+            Misplaced::Nested => (
+                "a definition with states calls another one with states, or takes its value",
+                "add both calls in the statement, `outer(f, body) - inner(f, body)`, or keep the states of both in one \
+                 definition",
             ),
             Misplaced::State => (
                 "a state is read at its own place alone, and here a difference or mean of one is taken",
