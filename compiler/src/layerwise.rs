@@ -24,7 +24,12 @@ pub struct Shape {
     /// Blocks that a multiprocessor should hold at least; 0: as many as the values of a thread leave room for. Without
     /// a number, the assembler aims at more, and spills registers or loads late.
     pub blocks: u32,
+    /// Blocks along the outer axis, at most: threads march farther where more were needed.
+    pub most_outer: u32,
 }
+
+/// The most blocks of a launch along its second and its third axis.
+pub const MOST_BLOCKS: u32 = 65535;
 
 /// Registers of a thread besides registers for the values that it loads.
 const OTHER_REGISTERS: i64 = 40;
@@ -43,6 +48,7 @@ impl Shape {
             kept: 96,
             ahead: 64,
             blocks: 0,
+            most_outer: MOST_BLOCKS,
         }
     }
 
@@ -88,6 +94,7 @@ impl Covering {
         let wanted = (threads as i64).max(1);
         let line = along.saturating_mul(across).saturating_mul(wide * deep);
         let marches = div_ceil(wanted, line.max(1)).max(div_ceil(outer.len(), most));
+        let marches = marches.min(i64::from(shape.most_outer.max(1)));
         Covering {
             blocks: [along, across],
             values: along * wide * lanes,

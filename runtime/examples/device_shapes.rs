@@ -12,7 +12,7 @@ use std::time::Instant;
 use torre_compiler::backend::gpu::{Gpu, Ptx};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::driver::load;
-use torre_compiler::layerwise::Shape;
+use torre_compiler::layerwise::{MOST_BLOCKS, Shape};
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
@@ -42,6 +42,7 @@ fn shapes() -> Vec<Shape> {
                 kept: 96,
                 ahead,
                 blocks,
+                most_outer: MOST_BLOCKS,
             });
         }
     }

@@ -297,7 +297,7 @@ impl DeviceCode {
         let (before, after): (Vec<_>, Vec<_>) =
             in_zones.partition(|(kernel, _)| kernel.act == ZoneAct::Keep);
         for (kernel, function) in before {
-            let job = self.in_zone(function, kernel, scheme, layout)?;
+            let job = self.in_zone(function, kernel, scheme, set, *shape)?;
             jobs.updates.push(job);
         }
         for block in stage_blocks(scheme, stage) {
@@ -314,7 +314,7 @@ impl DeviceCode {
                 .push(self.update(functions.of(kernel)?, &start));
         }
         for (kernel, function) in after {
-            let job = self.in_zone(function, kernel, scheme, layout)?;
+            let job = self.in_zone(function, kernel, scheme, set, *shape)?;
             jobs.updates.push(job);
         }
         for (rows, table) in injections.corrected().iter().zip(corrections) {
@@ -391,9 +391,12 @@ impl DeviceCode {
         function: Function,
         kernel: &ZoneKernel,
         scheme: &Scheme,
-        layout: &Layout,
+        set: &KernelSet,
+        shape: Shape,
     ) -> Result<Job, DeviceError> {
-        let (blocks, threads) = kernel.start(layout).ok_or(DeviceError::TooLong)?;
+        let (blocks, threads) = kernel
+            .start(&set.layout, shape)
+            .ok_or(DeviceError::TooLong)?;
         Ok(Job {
             function,
             threads: Threads {

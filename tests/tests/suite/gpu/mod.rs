@@ -32,7 +32,7 @@ use torre_compiler::cone::{Rational, cones};
 use torre_compiler::driver::load;
 use torre_compiler::host::{HostExpr, HostUnary};
 use torre_compiler::lattice::{Axis, HalfIndex, Interval, PerAxis};
-use torre_compiler::layerwise::Shape;
+use torre_compiler::layerwise::{MOST_BLOCKS, Shape};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{self, Problem};
 use torre_compiler::real::Real;
@@ -189,6 +189,7 @@ fn random_shape(rng: &mut Rng, scheme: &Scheme) -> Shape {
         kept: rng.within(0, 96) as u32,
         ahead: rng.within(0, 96) as u32,
         blocks: rng.within(0, 2) as u32,
+        most_outer: *rng.pick(&[MOST_BLOCKS, 2, 3]),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::backend::rows::RowOp;
 use crate::ghost::AxisGhosts;
 use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::layerwise::{MOST_BLOCKS, Shape};
 use crate::layout::{BoxLayout, Layout, RowId};
 use crate::scheme::{Amendment, CoefId, Op, Scheme, StageId, StateId, Update, ZoneId};
 
@@ -160,8 +161,9 @@ impl ZoneKernel {
         }
     }
 
-    /// Blocks and threads; `None` where the box is too large for one launch.
-    pub fn start(&self, layout: &Layout) -> Option<([u32; 3], [u32; 3])> {
+    /// Blocks and threads; `None` where the box is too large for one launch. Where it has more planes than `shape` has
+    /// blocks along the outer axis, each of these takes planes in turn.
+    pub fn start(&self, layout: &Layout, shape: Shape) -> Option<([u32; 3], [u32; 3])> {
         let [x, y, z] = layout.zones[self.zone.index()].boxes[self.part].region.0;
         let blocks = |range: Interval, per_block: u32, most: i64| {
             let n = (range.len() as u64).div_ceil(u64::from(per_block));
@@ -169,15 +171,20 @@ impl ZoneKernel {
         };
         let blocks = [
             blocks(z, THREADS[0], i64::from(i32::MAX))?,
-            blocks(y, THREADS[1], 65535)?,
-            blocks(x, 1, 65535)?,
+            blocks(y, THREADS[1], i64::from(MOST_BLOCKS))?,
+            x.len().min(most_planes(shape)) as u32,
         ];
         Some((blocks, [THREADS[0], THREADS[1], 1]))
     }
 }
 
+/// The most blocks along the outer axis.
+fn most_planes(shape: Shape) -> i64 {
+    i64::from(shape.most_outer.clamp(1, MOST_BLOCKS))
+}
+
 /// Adds all kernels for zones.
-pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout) {
+pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, shape: Shape) {
     for stage in scheme.stage_ids() {
         for phase in 0..scheme.phases() {
             for kernel in ZoneKernel::all(scheme, layout, stage, phase) {
@@ -199,6 +206,7 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout) {
                     own: &layout.zones[kernel.zone.index()].boxes[kernel.part],
                     kept: kept.filter(|_| has_kept),
                     real: Type::scalar(scheme.precision),
+                    most_planes: most_planes(shape),
                 }
                 .write(k);
             }
@@ -214,6 +222,8 @@ struct ZoneCode<'a> {
     /// Where old values are kept, if it accesses some.
     kept: Option<KeptBox>,
     real: Type,
+    /// Planes for each of which there is a block.
+    most_planes: i64,
 }
 
 /// A thread's cell.
@@ -240,7 +250,40 @@ struct Amending<'a> {
 
 impl ZoneCode<'_> {
     fn write(&self, mut k: Kernel<'_>) {
-        let cell = self.cell(&mut k);
+        let planes = self.own.region[Axis::OUTER].len();
+        let [z, y] =
+            [(0, Axis::INNER), (1, Axis::MIDDLE)].map(|(n, axis)| self.index(&mut k, n, axis));
+        let plane = k.special(Special::Block(2));
+        match planes <= self.most_planes {
+            true => self.plane(&mut k, [plane, y, z]),
+            false => {
+                let planes = Operand::i32(planes as i32);
+                let blocks = k.special(Special::Blocks(2));
+                k.repeat(plane, planes, blocks, None, |k, plane| {
+                    self.plane(k, [plane, y, z]);
+                });
+            }
+        }
+        k.finish();
+    }
+
+    /// The index of a thread along an axis; threads beyond the box end.
+    fn index(&self, k: &mut Kernel<'_>, n: usize, axis: Axis) -> Operand {
+        let range = self.own.region[axis];
+        let number = k.special(Special::Block(n));
+        let number = k.int(IntOp::Mul, number, Operand::i32(THREADS[n] as i32));
+        let thread = k.special(Special::Thread(n));
+        let number = k.int(IntOp::Add, number, thread);
+        let beyond = k.compare(IntCmp::Ge, number, Operand::i32(range.len() as i32));
+        k.exit_if(beyond);
+        k.int(IntOp::Add, number, Operand::i32(range.lo as i32))
+    }
+
+    /// The updates in a plane of the box, at y and z.
+    fn plane(&self, k: &mut Kernel<'_>, [plane, y, z]: [Operand; 3]) {
+        let first = Operand::i32(self.own.region[Axis::OUTER].lo as i32);
+        let x = k.int(IntOp::Add, plane, first);
+        let cell = self.cell(k, [x, y, z]);
         let updates = &self.scheme.stages[self.kernel.stage.index()].updates;
         for number in self.kernel.updates(self.scheme).iter() {
             let update = &updates[number];
@@ -257,12 +300,11 @@ impl ZoneCode<'_> {
                 amendment,
                 number,
             };
-            match self.within(&mut k, &cell, region) {
+            match self.within(k, &cell, region) {
                 Some(within) => k.when(within, |k| self.act(k, &cell, own)),
-                None => self.act(&mut k, &cell, own),
+                None => self.act(k, &cell, own),
             }
         }
-        k.finish();
     }
 
     fn act(&self, k: &mut Kernel<'_>, cell: &Cell, own: Amending<'_>) {
@@ -272,24 +314,8 @@ impl ZoneCode<'_> {
         }
     }
 
-    fn cell(&self, k: &mut Kernel<'_>) -> Cell {
+    fn cell(&self, k: &mut Kernel<'_>, [x, y, z]: [Operand; 3]) -> Cell {
         let array = k.param(Amend::ARRAY);
-        let region = self.own.region;
-        let mut index = |block: u32, axis: Axis, per_block: u32| {
-            let number = k.special(Special::Block(block as usize));
-            let mut number = k.int(IntOp::Mul, number, Operand::i32(per_block as i32));
-            if per_block > 1 {
-                let thread = k.special(Special::Thread(block as usize));
-                number = k.int(IntOp::Add, number, thread);
-                let beyond = Operand::i32(region[axis].len() as i32);
-                let beyond = k.compare(IntCmp::Ge, number, beyond);
-                k.exit_if(beyond);
-            }
-            k.int(IntOp::Add, number, Operand::i32(region[axis].lo as i32))
-        };
-        let z = index(0, Axis::INNER, THREADS[0]);
-        let y = index(1, Axis::MIDDLE, THREADS[1]);
-        let x = index(2, Axis::OUTER, 1);
         let zone = &self.layout.zones[self.kernel.zone.index()];
         let layout = self.layout;
         let group = self.pointer(

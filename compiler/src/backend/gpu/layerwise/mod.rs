@@ -27,7 +27,7 @@ use super::kernel::{IntCmp, IntOp, Kernel, Special};
 use crate::backend::rows::RowProgram;
 use crate::kernel::{KernelSet, RowKernel};
 use crate::lattice::{Axis, Region, div_ceil};
-use crate::layerwise::{Covering, Shape, lanes};
+use crate::layerwise::{Covering, MOST_BLOCKS, Shape, lanes};
 use crate::scheme::Scheme;
 use march::{Marching, ThreadPlace};
 use pieces::Streams;
@@ -69,8 +69,8 @@ pub fn start(
     Some(Start {
         blocks: [
             small(along, i64::from(i32::MAX))?,
-            small(across, 65535)?,
-            small(div_ceil(outer.len(), march), 65535)?,
+            small(across, i64::from(MOST_BLOCKS))?,
+            small(div_ceil(outer.len(), march), i64::from(MOST_BLOCKS))?,
         ],
         threads: [shape.threads[0], shape.threads[1], 1],
         params: Stage {
@@ -86,7 +86,7 @@ pub fn start(
 
 /// Adds a kernel for each one of a set, under the name of its [`RowProgram`], with the parameters of [`Stage`].
 pub fn emit(module: &mut Module, scheme: &Scheme, set: &KernelSet, shape: Shape) {
-    amend::emit(module, scheme, &set.layout);
+    amend::emit(module, scheme, &set.layout, shape);
     // A kernel that the set lists twice is written once; zones have kernels of their own.
     let bare = set.kernels.iter().filter(|k| k.zones.is_empty());
     let kernels: BTreeSet<&RowKernel> = bare.collect();

@@ -7,7 +7,7 @@ use crate::backend::llvm::library::Library;
 use crate::kernel::UpdateSet;
 use crate::lattice::PerAxis;
 use crate::layout::Layout;
-use crate::scheme::{Op, Precision, Read, ZoneId};
+use crate::scheme::{Op, Precision, Read, StageId, ZoneId};
 use crate::testing::{
     Limits, Rng, add_layers, add_random_zones, maxwell, random_kernels, random_scheme,
 };
@@ -139,6 +139,36 @@ fn boxes_are_covered() {
         assert!(y * 4 >= middle && (y - 1) * 4 < middle);
         assert!(lo / 4 * 4 + x * 128 >= hi && lo / 4 * 4 + (x - 1) * 128 < hi);
         assert!(march <= 16);
+    }
+}
+
+/// A launch has up to 65535 blocks along its third axis, whatever a box has of planes.
+#[test]
+fn boxes_of_many_planes_take_one_launch() {
+    let mut scheme = maxwell(2, Precision::F32, [1_300_000, 4, 16]);
+    add_layers(&mut scheme, PerAxis([0, 0, 2]));
+    let set = whole(&scheme);
+    for threads in [1, 1 << 20] {
+        let usual = Shape::of(&scheme);
+        for shape in [
+            usual,
+            Shape {
+                most_outer: 7,
+                ..usual
+            },
+        ] {
+            let region = scheme
+                .grid
+                .extent(PerAxis::splat(crate::lattice::HalfIndex::ZERO));
+            let start = start(&scheme, &set, shape, region, threads).expect("a launch");
+            let march = i64::from(start.params.march);
+            assert!(start.blocks[2] <= shape.most_outer);
+            assert!(i64::from(start.blocks[2]) * march >= region[Axis::OUTER].len());
+            for kernel in ZoneKernel::all(&scheme, &set.layout, StageId(0), 0) {
+                let (blocks, _) = kernel.start(&set.layout, shape).expect("a launch");
+                assert_eq!(blocks[2], shape.most_outer);
+            }
+        }
     }
 }
 
