@@ -45,12 +45,16 @@ part:
   %part.0.9.p = getelementptr i8, ptr %part.p, i64 1088
   %part.0.9 = load <2 x double>, ptr %part.0.9.p, align 8
   %part.0.10 = call <2 x double> @llvm.fma.v2f64(<2 x double> splat (double 0xBFD999999999999A), <2 x double> %part.0.9, <2 x double> %part.0.8)
-  %mask.lo.64 = sub i64 %lo, %z
+  %mask.lo.far = sub i64 %lo, %z
+  %mask.lo.below = call i64 @llvm.smax.i64(i64 %mask.lo.far, i64 -1)
+  %mask.lo.64 = call i64 @llvm.smin.i64(i64 %mask.lo.below, i64 2)
   %mask.lo.32 = trunc i64 %mask.lo.64 to i32
   %mask.lo.0 = insertelement <2 x i32> poison, i32 %mask.lo.32, i64 0
   %mask.lo.v = shufflevector <2 x i32> %mask.lo.0, <2 x i32> poison, <2 x i32> zeroinitializer
   %mask.lo = icmp sge <2 x i32> <i32 0, i32 1>, %mask.lo.v
-  %mask.hi.64 = sub i64 %hi, %z
+  %mask.hi.far = sub i64 %hi, %z
+  %mask.hi.below = call i64 @llvm.smax.i64(i64 %mask.hi.far, i64 -1)
+  %mask.hi.64 = call i64 @llvm.smin.i64(i64 %mask.hi.below, i64 2)
   %mask.hi.32 = trunc i64 %mask.hi.64 to i32
   %mask.hi.0 = insertelement <2 x i32> poison, i32 %mask.hi.32, i64 0
   %mask.hi.v = shufflevector <2 x i32> %mask.hi.0, <2 x i32> poison, <2 x i32> zeroinitializer
@@ -108,4 +112,5 @@ declare <2 x double> @llvm.sqrt.v2f64(<2 x double>)
 declare <2 x double> @llvm.fabs.v2f64(<2 x double>)
 declare void @llvm.masked.store.v2f64.p0(<2 x double>, ptr, <2 x i1>)
 declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 attributes #0 = { nounwind "prefer-vector-width"="128" }

@@ -24,6 +24,8 @@ mod part;
 mod powers;
 mod shape;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
 use super::types::Types;

@@ -87,6 +87,7 @@ impl Types {
             "declare void @llvm.masked.store.{suffix}.p0({v}, ptr, <{lanes} x i1>)"
         )?;
         writeln!(out, "declare i64 @llvm.smin.i64(i64, i64)")?;
+        writeln!(out, "declare i64 @llvm.smax.i64(i64, i64)")?;
         writeln!(
             out,
             "attributes #0 = {{ nounwind \"prefer-vector-width\"=\"{}\" }}",

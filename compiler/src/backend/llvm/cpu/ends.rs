@@ -6,6 +6,7 @@
 //! Vectors below 512 bits have no masks of their own: a masked store of AVX2 takes a dozen cycles on Zen 3, and other
 //! processors have none at all. There ghosts are written one by one where all of an end belong to `lo..hi`.
 
+use super::part::distance;
 use super::{Function, Types};
 use crate::backend::ends::{EndGhost, RowEnds};
 use std::fmt::{self, Write};
@@ -132,13 +133,6 @@ impl Function<'_> {
         let lanes = self.types.lanes;
         let ints = format!("<{lanes} x i32>");
         let mut out = String::new();
-        for end in ["lo", "hi"] {
-            out += &format!(
-                "  %ends.{end}.32 = trunc i64 %{end} to i32
-  %ends.{end}.0 = insertelement {ints} poison, i32 %ends.{end}.32, i64 0
-  %ends.{end}.v = shufflevector {ints} %ends.{end}.0, {ints} poison, {ints} zeroinitializer\n"
-            );
-        }
         for (n, side) in self.sides().iter().enumerate() {
             let (first, last) = side.sources();
             out += &format!(
@@ -153,16 +147,20 @@ impl Function<'_> {
   %ends{n}.all = and i1 %ends{n}.from, %ends{n}.to\n"
                 );
             }
+            // Sources lie close to each other, wherever on a line.
+            for end in ["lo", "hi"] {
+                let ([at, from], most) = ([format!("%{end}"), first.to_string()], last - first + 1);
+                out += &distance(lanes, &format!("%ends{n}.{end}"), [&at, &from], most);
+            }
             let mut mask = |name: String, sources: Vec<Option<i64>>| {
                 // A value that is not written has an index below all.
-                let sources = sources
-                    .iter()
-                    .map(|s| format!("i32 {}", s.unwrap_or(i64::from(i32::MIN))));
-                let sources: Vec<String> = sources.collect();
+                let below = i64::from(i32::MIN);
+                let sources = sources.iter().map(|s| s.map_or(below, |s| s - first));
+                let sources: Vec<String> = sources.map(|s| format!("i32 {s}")).collect();
                 let sources = format!("{ints} <{}>", sources.join(", "));
                 out += &format!(
-                    "  {name}.lo = icmp sge {sources}, %ends.lo.v
-  {name}.hi = icmp slt {sources}, %ends.hi.v
+                    "  {name}.lo = icmp sge {sources}, %ends{n}.lo.v
+  {name}.hi = icmp slt {sources}, %ends{n}.hi.v
   {name} = and <{lanes} x i1> {name}.lo, {name}.hi\n"
                 );
             };

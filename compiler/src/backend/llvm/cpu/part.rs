@@ -138,13 +138,10 @@ tail:
         let iota: Vec<String> = (0..lanes).map(|i| format!("i32 {i}")).collect();
         let ints = format!("<{lanes} x i32>");
         for (end, at, compare) in [("lo", lo, "sge"), ("hi", hi, "slt")] {
+            let behind = distance(lanes, &format!("{name}.{end}"), [at.as_str(), "%z"], lanes);
             writeln!(
                 self.out,
-                "  {name}.{end}.64 = sub i64 {at}, %z
-  {name}.{end}.32 = trunc i64 {name}.{end}.64 to i32
-  {name}.{end}.0 = insertelement {ints} poison, i32 {name}.{end}.32, i64 0
-  {name}.{end}.v = shufflevector {ints} {name}.{end}.0, {ints} poison, {ints} zeroinitializer
-  {name}.{end} = icmp {compare} {ints} <{}>, {name}.{end}.v",
+                "{behind}  {name}.{end} = icmp {compare} {ints} <{}>, {name}.{end}.v",
                 iota.join(", ")
             )?;
         }
@@ -153,4 +150,18 @@ tail:
             "  {name} = and <{lanes} x i1> {name}.lo, {name}.hi"
         )
     }
+}
+
+/// Text that makes `{name}.v`: how far an index lies behind another one, in all lanes, clamped to -1 and `most`.
+/// Indices have 64 bits, lanes 32.
+pub(super) fn distance(lanes: i64, name: &str, [at, from]: [&str; 2], most: i64) -> String {
+    let ints = format!("<{lanes} x i32>");
+    format!(
+        "  {name}.far = sub i64 {at}, {from}
+  {name}.below = call i64 @llvm.smax.i64(i64 {name}.far, i64 -1)
+  {name}.64 = call i64 @llvm.smin.i64(i64 {name}.below, i64 {most})
+  {name}.32 = trunc i64 {name}.64 to i32
+  {name}.0 = insertelement {ints} poison, i32 {name}.32, i64 0
+  {name}.v = shufflevector {ints} {name}.0, {ints} poison, {ints} zeroinitializer\n"
+    )
 }
