@@ -396,6 +396,7 @@ fn is_sum(update: &Update, stages: &[Stage]) -> bool {
 /// Whether an update is a transport of second order, by its own old values alone: errors of cells and steps cancel, as
 /// in Lax and Wendroff's method. Its factor of a wave is the mean of exp(i theta s) over the offsets s, with its
 /// weights, so that of a wave of the equations, exp(i theta m), has the mean m of the offsets and no variance.
+/// Coefficients that vary leave this unknown.
 fn carries_centred(update: &Update) -> bool {
     let own = |r: &Read| r.component == update.target && r.age == 0;
     if !update.body.reads().all(own) {

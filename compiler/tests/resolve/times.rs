@@ -66,12 +66,12 @@ fn second_order_methods_are_not_warned_of() {
         .is_empty()
     );
     // Methods of Lax and Wendroff, of Warming and Beam, and of Fromm, whose errors of cells and steps cancel.
-    let one = "  field u : scalar on nodes levels 2\n";
+    let one = "  field u : scalar on nodes levels 2\n  const r = 0.3\n";
     for step in [
-        "u@next = u - c / 2 * (u[1] - u[-1]) + c^2 / 2 * (u[1] - 2*u + u[-1])",
-        "u -= 0.15 * (u[1] - u[-1]) - 0.045 * (u[1] - 2*u + u[-1])",
-        "u@next = u - c / 2 * (3*u - 4*u[-1] + u[-2]) + c^2 / 2 * (u - 2*u[-1] + u[-2])",
-        "u@next = u - c / 4 * (u[1] + 3*u - 5*u[-1] + u[-2]) + c^2 / 4 * (u[1] - u - u[-1] + u[-2])",
+        "u@next = u - r / 2 * (u[1] - u[-1]) + r^2 / 2 * (u[1] - 2*u + u[-1])",
+        "u -= 0.15 * (u[1] - u[-1]) - 0.045 * (u[1] - 2 * u + u[-1])",
+        "u@next = u - r / 2 * (3*u - 4*u[-1] + u[-2]) + r^2 / 2 * (u - 2*u[-1] + u[-2])",
+        "u@next = u - r / 4 * (u[1] + 3*u - 5*u[-1] + u[-2]) + r^2 / 4 * (u[1] - u - u[-1] + u[-2])",
     ] {
         let found = warned(one, step);
         assert!(found.is_empty(), "{step}: {found:?}");
