@@ -1,8 +1,9 @@
 //! How far wrong values come into a tile from its ends.
 
+use crate::cone::mirrored_offsets;
 use crate::lattice::Axis;
 use crate::layout::Layout;
-use crate::scheme::{Scheme, Update};
+use crate::scheme::{Read, Scheme, Update};
 
 /// Cells from the lower and the upper end of a tile along an axis that are wrong after `steps` steps, at most, in any
 /// row, if all cells were right before, and cells beyond the tile are unknown. Where the axis has a mirror,
@@ -12,7 +13,8 @@ use crate::scheme::{Scheme, Update};
 /// [`Scheme::states`] lie at the places of their updates.
 ///
 /// At a mirror, a ghost that is right has a source that is right: if `k` cells beyond the lower end are right, the tile
-/// reaches at least as far above its base as below it, and the source is at most `k` cells above the end.
+/// reaches at least as far above its base as below it, and the source is at most `k` cells above the end. At the upper
+/// end the source may lie one index farther down, so reads through mirrors count, too.
 pub fn creep(scheme: &Scheme, layout: &Layout, axis: Axis, steps: u64) -> [i64; 2] {
     let rows = vec![[0; 2]; layout.rows as usize];
     let mut wrong = Wrong::new(scheme, rows);
@@ -54,6 +56,14 @@ fn mirrored(scheme: &Scheme, axis: Axis, [lo, hi]: [i64; 2]) -> [i64; 2] {
     }
 }
 
+/// The offsets along an axis at which an update finds the values of a read, also through mirrors: nodes at an upper end
+/// find a ghost between nodes one index farther down than it lies beyond them.
+fn offsets(scheme: &Scheme, update: &Update, read: &Read, axis: Axis) -> impl Iterator<Item = i64> {
+    let [target, source] =
+        [update.target, read.component].map(|component| scheme.component(component).position);
+    mirrored_offsets(&scheme.grid, target, source, read.offset).map(move |by| by[axis])
+}
+
 /// The states that an update keeps.
 fn states_of(update: &Update) -> Vec<usize> {
     let advances = update.amendments.iter().flat_map(|a| &a.advances);
@@ -87,8 +97,9 @@ impl Wrong {
                 for read in update.reads() {
                     let row = layout.read_row(scheme, stage, phase, read);
                     let [below, above] = self.rows[row.0 as usize];
-                    let by = i64::from(read.offset[axis]);
-                    own = larger(own, [below - by, above + by]);
+                    for by in offsets(scheme, update, read, axis) {
+                        own = larger(own, [below - by, above + by]);
+                    }
                 }
                 (target, states, mirrored(scheme, axis, own))
             });
@@ -144,8 +155,9 @@ pub fn needed(
                 }
                 for read in update.reads() {
                     let row = layout.read_row(scheme, stage, phase, read).0 as usize;
-                    let by = i64::from(read.offset[axis]);
-                    before[row] = with(before[row], [own[0] - by, own[1] + by]);
+                    for by in offsets(scheme, update, read, axis) {
+                        before[row] = with(before[row], [own[0] - by, own[1] + by]);
+                    }
                 }
             }
             (rows, of_states) = (before, states_before);

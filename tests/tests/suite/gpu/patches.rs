@@ -1,6 +1,6 @@
 //! Time blocks of pyramids on a GPU: same bits as the reference, with sources, probes and outputs.
 
-use super::{library, plan_of, random_shape};
+use super::{library, plan_of, random_shape, resolved_in};
 use std::path::Path;
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::driver::load;
@@ -207,6 +207,48 @@ fn pyramids_in_space_with_zones_give_the_bits_of_the_reference() {
     random_runs(0..72, IN_SPACE, |rng, scheme| {
         add_random_zones(rng, &IN_SPACE, scheme);
     });
+}
+
+/// Updates read to one side alone, and a base begins at an upper mirror: nodes there find ghosts of values between
+/// nodes, whose sources lie one index farther down.
+#[test]
+fn sources_of_ghosts_at_an_upper_mirror_are_in_the_tile() {
+    let Some(library) = library() else { return };
+    let text = "scheme leaning {
+  axes x, y
+  field u : scalar on nodes
+  field v : scalar on [0, 1/2]
+  step {
+    allow W0301
+    u = u + 0.1 * v[0, 1/2]
+    v = v - 0.1 * u[0, -1/2]
+  }
+}
+problem p {
+  scheme leaning
+  domain 40 x 64
+  boundary x: odd, y: even
+  init u = sin(0.3*x) + sin(0.5*y + 1)
+  init v = 1 + sin(0.3*x) + sin(0.5*y + 1)
+  steps 5
+}
+";
+    for height in [1, 2] {
+        let resolved = resolved_in(text, Precision::F32);
+        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+        let device = Interpreted::new();
+        let schedule = &format!("pyramid(B = 8, TH = {height}, Z = 32)");
+        let (plan, model) = plan_of(&device, scheme, problem, schedule);
+        let blocks = plan.compile_blocks(library, scheme, &model);
+        let blocks = blocks.expect("valid IR").expect("pyramids");
+        let asked = Asked {
+            scheme,
+            problem,
+            files: &NoFiles,
+        };
+        let result = compare_any(library, &device, asked, Shape::of(scheme), &blocks);
+        assert_eq!(result, Ok(()), "{height}");
+    }
 }
 
 /// Layers on all sides and around ends, bodies with states, states that are looked at; both kinds of launches.
