@@ -162,10 +162,15 @@ pub struct SeriesTerm {
     pub coefs: Vec<HostExpr>,
 }
 
+/// Whether names of files have a sign as it is; others become `_`.
+pub fn is_in_file_names(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || "._-=,".contains(sign)
+}
+
 /// Writes values after every step whose number is a multiple of `every`.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Unique among the outputs; names the files.
+    /// Names the files: unique among the outputs, also with the signs that names of files have.
     pub name: String,
     pub component: ComponentId,
     /// The state that is written instead of the component: a state that its updates keep, which has the same positions
@@ -205,7 +210,7 @@ impl Output {
 /// Writes values that do not change, such as a coefficient's, once.
 #[derive(Clone, Debug)]
 pub struct StaticOutput {
-    /// Unique among all outputs; names the files.
+    /// Names the files: unique among all outputs, also with the signs that names of files have.
     pub name: String,
     pub position: Position,
     pub value: HostExpr,

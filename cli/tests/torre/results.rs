@@ -488,3 +488,49 @@ fn a_record_is_played_again_by_the_expressions_of_the_book() {
     });
     assert_eq!(records[0], records[1]);
 }
+
+/// Names that differ in signs that names of files do not have.
+#[test]
+fn outputs_of_states_in_different_regions_have_files_of_their_own() {
+    let (folder, file) = written(
+        "def mem(f, part) {
+  state P in part
+  P@next = 0.9 * P + 0.1 * f
+  P@next
+}
+scheme s {
+  axes x
+  region g = x < 4
+  region c = x > 4
+  field p : scalar on cells
+  field v : scalar on nodes at 1/2
+  step {
+    v -= 0.1 * d(p, x)
+    p -= 0.1 * d(v, x) + 0.01 * mem(p, g) + 0.01 * mem(p, c)
+  }
+}
+problem a {
+  scheme s
+  domain 12
+  init p = sin(x)
+  output volume P of p every 4
+  steps 4
+}
+",
+    );
+    let out = folder.path().join("out");
+    succeed(&format!("run {file} --allow-unstable --out {{0}}"), &[&out]);
+    let names = std::fs::read_dir(out.join("volumes")).unwrap();
+    let mut names: Vec<String> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with("-00000004.npy"))
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "P_of_p_in__x___4_-00000004.npy",
+            "P_of_p_in__x___4_-2-00000004.npy"
+        ]
+    );
+}

@@ -11,7 +11,9 @@ use super::suggest::did_you_mean;
 use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
-use crate::problem::{Medium, Output, OutputKind, Probe, StateProbe, StaticOutput};
+use crate::problem::{
+    Medium, Output, OutputKind, Probe, StateProbe, StaticOutput, is_in_file_names,
+};
 use crate::reference::for_each_index;
 use crate::scheme::{Component, ComponentId, StateId};
 use torre_grammar::ast::{self, Name, Plane, Target, Within};
@@ -516,14 +518,25 @@ impl Resolver<'_> {
 }
 
 impl Results {
-    /// Outputs with one name get numbers.
+    /// Outputs whose files would have one name get numbers.
     fn output_name(&mut self, name: String) -> String {
-        // A component's name has no `-`, so a numbered name is not wanted by another output.
-        let count = self.output_names.entry(name.clone()).or_insert(0);
-        *count += 1;
-        match *count {
-            1 => name,
-            n => format!("{name}-{n}"),
+        let key = |name: &str| -> String {
+            let sign = |c| if is_in_file_names(c) { c } else { '_' };
+            name.chars().map(sign).collect()
+        };
+        let first = key(&name);
+        let mut number = self.output_names.get(&first).map_or(1, |last| last + 1);
+        loop {
+            let own = match number {
+                1 => name.clone(),
+                number => format!("{name}-{number}"),
+            };
+            if number == 1 || !self.output_names.contains_key(&key(&own)) {
+                self.output_names.insert(key(&own), 1);
+                self.output_names.insert(first, number);
+                return own;
+            }
+            number += 1;
         }
     }
 }

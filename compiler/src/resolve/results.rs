@@ -20,7 +20,7 @@ pub struct Results {
     pub probe_names: BTreeSet<String>,
     pub series: Vec<Series>,
     pub series_names: BTreeSet<String>,
-    /// How often an output's name was wanted.
+    /// By an output's name with the signs of a file's name, the last number that it was given.
     pub output_names: BTreeMap<String, u64>,
 }
 

@@ -39,7 +39,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::Region;
-use torre_compiler::problem::{Output, OutputKind, Problem, StaticOutput};
+use torre_compiler::problem::{Output, OutputKind, Problem, StaticOutput, is_in_file_names};
 use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
@@ -534,11 +534,8 @@ const LONGEST: usize = 160;
 /// A name as a file's name: signs that could be misread become `_`, and the end of a long one becomes a number that
 /// tells it apart.
 pub fn file_name(name: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "._-=,".contains(c);
-    let mut file: String = name
-        .chars()
-        .map(|c| if safe(c) { c } else { '_' })
-        .collect();
+    let sign = |c| if is_in_file_names(c) { c } else { '_' };
+    let mut file: String = name.chars().map(sign).collect();
     if file.starts_with('.') {
         file.insert(0, '_');
     }
