@@ -135,12 +135,12 @@ pub fn takes_place(written: &Path, folder: &Path) -> Failure {
         .into()
 }
 
-/// Refuses options that name the same file.
-pub fn apart(one: (&str, Option<&Path>), other: (&str, Option<&Path>)) -> Result<(), Failure> {
-    match (one.1, other.1) {
-        (Some(a), Some(b)) if real(a) == real(b) => Err(Failure::usage(format!(
-            "`{}` and `{}` name the same file",
-            one.0, other.0
+/// Refuses two options that name the same file.
+pub fn apart(options: [&str; 2], paths: [Option<&Path>; 2]) -> Result<(), Failure> {
+    let [one, other] = options;
+    match paths {
+        [Some(a), Some(b)] if real(a) == real(b) => Err(Failure::usage(format!(
+            "`{one}` and `{other}` name the same file"
         ))),
         _ => Ok(()),
     }

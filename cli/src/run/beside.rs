@@ -14,7 +14,7 @@ impl<T: Value> Run<'_, T> {
     pub(super) fn check_beside(&self) -> Result<(), Failure> {
         let report = args::report_file(self.args.report.as_deref());
         let timeline = self.args.timeline.as_deref();
-        write::apart(("--report", report), ("--timeline", timeline))?;
+        write::apart(["--report", "--timeline"], [report, timeline])?;
         for file in [report, timeline].into_iter().flatten() {
             for read in self.inputs() {
                 write::spare(file, &read)?;

@@ -13,6 +13,7 @@ mod folders;
 mod gpu;
 mod header;
 mod limits;
+mod media;
 mod names;
 mod pictures;
 mod plan;

@@ -288,8 +288,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Whether a launch begins when those of its number and stripe in earlier blocks are over: time blocks of one height
-    /// have the same work queues and words of progress, be there planes that these launches access or not.
+    /// Whether a launch begins when the launches of its number and stripe in earlier blocks are over: time blocks of
+    /// one height have the same work queues and words of progress, whether these launches access planes or not.
     fn takes_turns(
         &self,
         op: usize,

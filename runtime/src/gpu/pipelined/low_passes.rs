@@ -7,9 +7,6 @@
 //! In windows without a ring a pass of lower blocks takes no more room than one of the highest ones, but beside a pass
 //! of other heights it may take a few planes more than planned. It begins after that one then.
 
-use super::Pipelined;
-use crate::gpu::device::DeviceError;
-use crate::simulation::Value;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use torre_compiler::layout::Layout;
@@ -70,19 +67,5 @@ impl LowPasses {
         let mut passes = vec![highest; devices];
         passes.resize(3 * devices, low);
         LaidOut::new(self.window.clone(), passes, self.footprints.way()).is_ok()
-    }
-}
-
-impl<T: Value> Pipelined<'_, T> {
-    /// Whether the next pass, of the passes up to step `until`, finds room beside passes that are not over.
-    pub(super) fn next_finds_room(&mut self, until: u64) -> Result<bool, DeviceError> {
-        // Over files each device has a pass at a time.
-        let alone = self.builder.is_idle() || self.over.is_some();
-        if alone || self.builder.window().places.is_none() {
-            return Ok(true);
-        }
-        let (blocks, _) = self.blocks_until(until)?;
-        let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
-        Ok(self.builder.has_room_for(pass))
     }
 }

@@ -100,6 +100,18 @@ impl<T: Value> Pipelined<'_, T> {
         heights.next(self.interruptions.room(step, until))
     }
 
+    /// Whether the next pass, of the passes up to step `until`, finds room beside passes that are not over.
+    pub(super) fn next_finds_room(&mut self, until: u64) -> Result<bool, DeviceError> {
+        // Over files each device has a pass at a time.
+        let alone = self.builder.is_idle() || self.over.is_some();
+        if alone || self.builder.window().places.is_none() {
+            return Ok(true);
+        }
+        let (blocks, _) = self.blocks_until(until)?;
+        let pass = self.pass_of(&blocks).ok_or(DeviceError::TooLong)?;
+        Ok(self.builder.has_room_for(pass))
+    }
+
     /// The heights of the time blocks of the pass that begins after `from` steps, of the passes up to step `until`.
     fn heights(&self, from: u64, until: u64) -> Vec<u64> {
         let most = most_blocks(self.how());

@@ -1,0 +1,178 @@
+//! Stability in media that vary.
+
+use crate::support::*;
+
+/// Sound with symmetry about an axis, r from 0 on. In a medium with the coefficients of any one cell waves grow.
+pub const ABOUT_AN_AXIS: &str = "scheme axial {
+  axes r, z
+  param h  = 0.1
+  param dt = 0.05
+  field v : vector on faces at 1/2
+  field p : scalar on cells
+  step {
+    v -= dt * [d(p, r), d(p, z)]
+    p -= dt * (d(r * v.r, r) / r + d(v.z, z))
+  }
+}
+problem ball {
+  scheme   axial
+  domain   40 x 60
+  boundary r: odd, z: odd
+  init     p = exp(-(r^2 + (z - lz/2)^2) / 0.25)
+  steps    20
+}
+";
+
+#[test]
+fn growth_in_a_uniform_medium_is_tried_with_the_real_one() {
+    let (_folder, file) = written(ABOUT_AN_AXIS);
+    let output = run(&format!("run {file} --verify"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("ball: stability is not known: waves of ")
+            && stderr.contains(
+                "values do not grow with the coefficients that the 1024 cells around it have"
+            ),
+        "{stderr}"
+    );
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    assert!(
+        shown.contains(
+            "\n  values do not grow with the coefficients that the 1024 cells around it have"
+        ),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("\n  stability is not known: waves of ")
+            && !shown.contains("no dt is stable"),
+        "{shown}"
+    );
+    // A step that is too long there is refused, with one that is not.
+    let error = fail(1, &format!("run {file} --set dt=0.1"), &[]);
+    assert!(
+        error.contains("E0815") && error.contains("with `dt` = 0.05 nothing grows there"),
+        "{error}"
+    );
+}
+
+/// Two light cells, of which one is stiff, too: the largest stable step of this lattice is 0.01971 (eigenvalues of its
+/// matrix), and 0.01 in a uniform medium with the coefficients of the stiff cell and of a light face.
+const BESIDE_A_STIFF_CELL: &str = "use std::acoustics::acoustics_1d
+problem pair {
+  scheme   acoustics_1d { h = 1, dt = 0.05 }
+  domain   30
+  boundary x: periodic
+  coef     rho = if x > 9 and x < 11 then 0.01 else 1
+  coef     kappa = if x > 9 and x < 10 then 100 else 1
+  init     p = exp(-(x - 15)^2 / 4)
+  steps    2000
+}
+";
+
+#[test]
+fn growth_at_an_interface_is_tried() {
+    let (_folder, file) = written(BESIDE_A_STIFF_CELL);
+    let output = run(&format!("run {file} --set dt=0.0195"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("pair: stability is not known: waves of 2 cells along x grow by ")
+            && stderr
+                .contains("do not grow with the coefficients that the 30 cells around it have"),
+        "{stderr}"
+    );
+    let error = fail(1, &format!("run {file} --set dt=0.02"), &[]);
+    assert!(
+        error.contains("E0815") && error.contains("the largest stable `dt` is 0.01,"),
+        "{error}"
+    );
+    let shown = succeed(&format!("analyze {file} --set dt=0.0195"), &[]);
+    assert!(
+        shown.contains("\n  in a uniform medium: largest stable dt 0.01 (this one is 1.95 of it)"),
+        "{shown}"
+    );
+    let quiet = run(&format!("check {file} --set dt=0.0099"), &[]);
+    let stderr = String::from_utf8_lossy(&quiet.stderr);
+    assert!(
+        quiet.status.success() && !stderr.contains("not known"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_step_that_is_too_long_for_a_medium_beside_an_interface_is_refused() {
+    let two = "use std::acoustics::acoustics_2d
+problem two {
+  scheme acoustics_2d { h = 1, dt = 0.15 }
+  domain 60 x 60
+  coef   rho = if x > 30 then 1000 else 1
+  coef   kappa = if x > 30 then 20000 else 1
+  init   p = exp(-((x - 15)^2 + (y - 20)^2) / 4)
+  steps  20
+}
+";
+    let (_folder, file) = written(two);
+    // 1 / sqrt(2 * 20) in the heavy medium.
+    let error = fail(1, &format!("check {file} --set dt=0.1585"), &[]);
+    assert!(error.contains("E0815"), "{error}");
+    let output = run(&format!("check {file} --set dt=0.135"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && stderr.contains("stability is not known"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn growth_with_every_step_is_refused_in_varying_media_too() {
+    let (_folder, file) = written(
+        "scheme drift {
+  axes x
+  param h  = 0.1
+  param dt = 0.05
+  coef c on nodes = 1 + 0.5 * sin(x)
+  field u : scalar on nodes
+  step {
+    allow W0301
+    u -= dt * c * dc(u, x)
+  }
+}
+problem bump { scheme drift; domain 300; boundary x: periodic; init u = exp(-(x - 15)^2); steps 20 }
+",
+    );
+    let error = fail(1, &format!("run {file}"), &[]);
+    assert!(error.contains("E0815"), "{error}");
+    assert!(!error.contains("nothing grows"), "{error}");
+}
+
+#[test]
+fn media_from_files_count() {
+    let bend = "examples/10-materials.torre";
+    succeed(&format!("check {bend} --set dt=0.7"), &[]);
+    let error = fail(1, &format!("check {bend} --set dt=0.71"), &[]);
+    assert!(error.contains("with the coefficients of cell ("), "{error}");
+}
+
+/// The scheme with periodic sides in the place of those with a phase reads the same files.
+#[test]
+fn a_crystal_from_a_file_is_analysed() {
+    let (folder, file) = written(
+        "use std::maxwell::maxwell_tm
+problem crystal {
+  scheme   maxwell_tm { h = 1, dt = 0.5 }
+  domain   6 x 5
+  boundary x: bloch(0.3), y: periodic
+  coef     eps = file(\"eps.npy\")
+  init     Ez = 1
+  steps    4
+}
+",
+    );
+    let eps = crate::provenance::npy("6, 5", &[2.0; 30]);
+    std::fs::write(folder.path().join("eps.npy"), eps).unwrap();
+    let output = run(&format!("run {file} --verify"), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("Courant number 0.3536"), "{stderr}");
+}
