@@ -126,10 +126,10 @@ pub fn is_state(folder: &Path, file: &Path) -> bool {
     STATE.iter().any(|name| same(name))
 }
 
-/// A file that could take the place of what lies in a folder of results or states.
+/// A file that could take the place of results or states in a folder.
 pub fn takes_place(written: &Path, folder: &Path) -> Failure {
     let (written, folder) = (written.display(), folder.display());
-    let message = format!("`{written}` could take the place of what lies in `{folder}`");
+    let message = format!("`{written}` could take the place of a file of `{folder}`");
     Diagnostic::error(codes::OVERWRITES, message)
         .hint("give it another name")
         .into()

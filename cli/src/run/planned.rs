@@ -67,7 +67,7 @@ fn threads_of(args: &args::Run, resolved: &Resolved) -> usize {
 }
 
 impl<'a, T: Value> Run<'a, T> {
-    /// Decides on a run, and notes what the user has to know of the decisions.
+    /// Decides on a run, and notes the decisions that a user has to know.
     pub(super) fn new(
         args: &'a args::Run,
         voice: &'a Voice,

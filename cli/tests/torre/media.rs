@@ -154,7 +154,7 @@ fn media_from_files_count() {
     assert!(error.contains("with the coefficients of cell ("), "{error}");
 }
 
-/// The scheme with periodic sides in the place of those with a phase reads the same files.
+/// The scheme with periodic sides in the place of sides with a phase reads the same files.
 #[test]
 fn a_crystal_from_a_file_is_analysed() {
     let (folder, file) = written(

@@ -39,7 +39,7 @@ impl Pace {
 /// Samples of wave numbers in an octave.
 const PER_OCTAVE: usize = 14;
 
-/// Wave numbers that are samples of a branch: with so many, the errors of four even orders cancel.
+/// Wave numbers that are samples of a branch: with this number of samples, the errors of four even orders cancel.
 const SAMPLES: [usize; 5] = [0, 4, 8, 12, 16];
 
 /// Waves along a direction, with their wave numbers. Of a step that is too long for some kinds of waves longer ones are

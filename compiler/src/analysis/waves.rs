@@ -127,7 +127,8 @@ pub fn slope<const N: usize>(
     (0..N).map(|i| value(samples[i]) * weight(i)).sum()
 }
 
-/// A wave number and those of waves that are shorter by half an octave and by an octave, if they are in the list.
+/// A wave number, and the wave numbers of waves that are shorter by half an octave and by an octave, if the list has
+/// them.
 fn octave(wave_numbers: &[f64], first: usize) -> Option<[usize; 3]> {
     let after = |factor: f64| wave_numbers.partition_point(|k| *k < factor * wave_numbers[first]);
     let samples = [first, after(std::f64::consts::SQRT_2), after(2.0)];
@@ -144,7 +145,7 @@ pub fn speed(omega: &[Complex64], wave_numbers: &[f64], first: usize) -> Option<
     (square > 0.0).then(|| square.sqrt())
 }
 
-/// Whether the squares of real frequencies rise in proportion to those of wave numbers, from an octave of long waves
+/// Whether the squares of real frequencies rise in proportion to squares of wave numbers, from an octave of long waves
 /// on, and from 0 or less: waves with losses move then, too. Uniform values that oscillate are none of these.
 fn is_proportional(omega: &[Complex64], wave_numbers: &[f64], first: usize) -> bool {
     let Some(samples) = octave(wave_numbers, first) else {

@@ -363,7 +363,7 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
     all
 }
 
-/// Leaves, of the rows that stages publish, the ones that the next stage has alive in slots, and sets where threads
+/// Leaves, of the rows that stages publish, the rows that the next stage has alive in slots, and sets where threads
 /// wait for each other.
 fn publish_what_is_read(stages: &mut [StagePlan], shape: &Shape, slots: &Slots) {
     let next = |n: usize| (n + 1) % stages.len();

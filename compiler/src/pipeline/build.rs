@@ -144,7 +144,7 @@ impl Builder {
     }
 
     /// Whether a pass finds room in the buffer if it begins now. Beside other passes, one of lower time blocks may need
-    /// a few planes more than passes of the highest ones do beside each other.
+    /// a few planes more than passes of the highest time blocks do beside each other.
     pub fn has_room_for(&self, pass: Pass) -> bool {
         let mut after = self.clone();
         after.begin(pass);

@@ -126,8 +126,8 @@ impl Towers {
         bounds
     }
 
-    /// Towers without any row, as those between the lattice's rows where all components lie at one position, are kept
-    /// wherever towers beside them are, if these depend on each other across them.
+    /// Towers without any row, which lie between the rows of the lattice where all components have one position, are
+    /// kept wherever towers beside them are, if these depend on each other across them.
     fn keep_rowless(&self, bounds: &mut [Bounds]) {
         let margin = self.margin();
         if margin == 0 {

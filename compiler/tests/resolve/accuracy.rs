@@ -67,7 +67,7 @@ fn samples(found: &Analysis, points: f64) -> Sample {
         .expect("a sample")
 }
 
-/// Waves w = c k - i s, and those of which one field has all losses.
+/// Waves w = c k - i s, and waves of which one field has all losses.
 #[test]
 fn losses_leave_the_speed_as_it_is() {
     for (s, m) in [

@@ -1,4 +1,4 @@
-//! Passes of time blocks that are lower than the highest ones, for which a buffer was made.
+//! Passes of time blocks lower than the time blocks for which a buffer was made.
 
 use super::*;
 

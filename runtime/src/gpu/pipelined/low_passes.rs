@@ -4,8 +4,8 @@
 //! other. Lower blocks end after fewer groups than the highest ones, and are as many groups behind each other. So some
 //! passes of lower blocks cannot be laid out although passes of as many of the highest ones can.
 //!
-//! In windows without a ring a pass of lower blocks takes no more room than one of the highest ones, but beside a pass
-//! of other heights it may take a few planes more than planned. It begins after that one then.
+//! In windows without a ring a pass of lower blocks takes no more room than a pass of the highest blocks, but beside a
+//! pass of other heights it may take a few planes more than planned. It begins after that one then.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

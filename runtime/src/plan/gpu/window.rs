@@ -435,7 +435,7 @@ impl DevicePlanner<'_> {
         self.with_waves(mixed).rate
     }
 
-    /// The steps of a pass of so many time blocks, on average: some are lower than others.
+    /// The steps of a pass of some time blocks, on average: some are lower than others.
     pub(super) fn pass_steps(&self, plan: &TowerPlan, blocks: usize) -> u64 {
         let all = self.even_blocks(plan).concat();
         let mean = match all.len() {

@@ -30,7 +30,7 @@ impl DevicePlanner<'_> {
         let (height, devices) = (plan.height(), wanted.devices.max(1));
         let blocks = self.even_blocks(plan).concat();
         let passes: Vec<&[u64]> = blocks.chunks(how.blocks.max(1)).collect();
-        // Beyond these each pass takes as long as the one before, or as the ones between things that are due.
+        // Beyond these each pass takes as long as the pass before, or as the passes between events that are due.
         let [few, many] = [2, 4].map(|n| n * devices);
         let groups = footprints.height(scheme, layout, height)?.groups.len();
         let operations = groups.saturating_mul(how.blocks).saturating_mul(many);
@@ -70,7 +70,7 @@ impl DevicePlanner<'_> {
                 return (passes.len() <= many).then(|| all * known / own);
             };
             let more = (own - seconds(before, rates)) / (many - few) as f64;
-            // As many passes for each of the other steps as for those that one looks at.
+            // As many passes for each of the other steps as for the steps that were looked at.
             let steps = self.problem.steps as f64;
             let passes = passes.len() as f64 * steps / known;
             Some(all * steps / (own + (passes - many as f64) * more))

@@ -160,7 +160,7 @@ problem p {
 }
 
 /// Towers as narrow as the distance of rows: where all components lie at one position, every second one has no row, and
-/// those beside it depend on each other across it.
+/// towers beside it depend on each other across it.
 pub(super) const WITHOUT_ROWS: &str = "
 scheme summed {
   axes x, y, z

@@ -215,7 +215,7 @@ impl<'a> Warps<'_, 'a> {
         self.codes[0].context()
     }
 
-    /// Threads that only complete the group of the ones that compute leave its code: to `produce`, if they produce,
+    /// Threads that only complete the group of computing threads leave its code: to `produce`, if they produce,
     /// else they end. Returns the thread's number among producers in the first case.
     fn leave_group(&self, k: &mut Kernel<'_>, thread: Operand, produce: Label) -> Option<Operand> {
         let roles = self.sync.roles;

@@ -1,4 +1,4 @@
-//! Lines of more than 2^31 values, of which no test has memory: the emitted text, and what masks are made of.
+//! Lines of more than 2^31 values, of which no test has memory: the emitted text, and the operations that make masks.
 
 use super::part::distance;
 use super::*;

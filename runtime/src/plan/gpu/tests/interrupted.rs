@@ -31,7 +31,7 @@ fn towers(planner: &DevicePlanner, [d, th]: [i64; 2]) -> DevicePlan {
     planner.best(&family).expect("towers").0
 }
 
-/// Outputs after each step, or few steps, cut time blocks short: they are as fast as low ones are.
+/// Outputs after each step, or few steps, cut time blocks short: they are as fast as low time blocks are.
 #[test]
 fn outputs_that_cut_time_blocks_short_slow_towers_down() {
     let rate = |size, every| {
@@ -54,7 +54,7 @@ fn outputs_that_cut_time_blocks_short_slow_towers_down() {
     }
 }
 
-/// So are those of windows and stripes, whose passes have fewer steps, too.
+/// So are time blocks of windows and stripes, whose passes have fewer steps, too.
 #[test]
 fn outputs_that_cut_time_blocks_short_slow_windows_and_stripes_down() {
     let rates = |th, every| {
