@@ -9,7 +9,7 @@ const FEW: f64 = (1_u64 << 24) as f64;
 const PER_EVENT: f64 = 4.0;
 
 impl TileProgram {
-    /// Whether a time block has so many tiles, nearly all of them empty, that a run does not come to an end.
+    /// Whether a run does not come to an end because of the number of tiles of a time block, nearly all of them empty.
     pub fn is_endless(&self) -> bool {
         let classes = self.stages.iter().flatten();
         let cells: f64 = classes.map(|class| class.region.volume() as f64).sum();

@@ -1,7 +1,7 @@
 //! Passes of lower time blocks around a periodic first axis.
 //!
-//! A pass loads planes once more that its last block has written, so its blocks may be only so many groups behind each
-//! other. Lower blocks end after fewer groups than the highest ones, and are as many groups behind each other. So some
+//! A pass loads planes once more that its last block has written, so the number of groups is bounded by which its blocks
+//! are behind each other. Lower blocks end after fewer groups than the highest ones, and are as many groups behind each other. So some
 //! passes of lower blocks cannot be laid out although passes of as many of the highest ones can.
 //!
 //! In windows without a ring a pass of lower blocks takes no more room than a pass of the highest blocks, but beside a

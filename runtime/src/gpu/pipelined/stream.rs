@@ -301,7 +301,7 @@ impl<'a> Stream<'a> {
     #[expect(clippy::mut_from_ref, reason = "stages say whose the slot is")]
     unsafe fn bytes_of(&self, number: u64) -> &mut [u8] {
         let slot = &self.slots[self.slot(number)];
-        // SAFETY: there are so many bytes, as long as the stream lives.
+        // SAFETY: the slot has this number of bytes as long as the stream lives.
         unsafe { std::slice::from_raw_parts_mut(slot.at(0), slot.len()) }
     }
 
