@@ -115,6 +115,14 @@ impl Footprints {
         Some(slabs.collect())
     }
 
+    /// Planes that a slab holds at least, whatever its base: the cone of one plane in the middle of the grid.
+    pub fn least_held(&self, scheme: &Scheme, heights: &[u64]) -> i64 {
+        let middle = scheme.grid.cells[Axis::OUTER] / 2;
+        let base = Interval::new(middle, middle + 1);
+        let cone = Cone::new(scheme, base, self.along(self.held()), heights.iter().sum());
+        cone.input.len()
+    }
+
     /// Per block of a pass, the groups whose towers compute events of a cone.
     fn groups_of(&self, pass: &Pass, cone: &Cone, grid: Interval) -> Vec<Interval> {
         let (towers, grouping) = (self.towers(), self.grouping());

@@ -150,6 +150,10 @@ impl DevicePlanner<'_> {
         };
         let planes = layout.visible(Axis::OUTER).len();
         let heights = vec![plan.height(); how.blocks];
+        let least = footprints.least_held(scheme, &heights);
+        if least > room {
+            return Err(memory(least));
+        }
         let mut of = |base: i64| footprints.slabs(scheme, layout, &heights, base);
         if let Some(base) = sizes.base {
             let slabs = of(base).ok_or(NoSlabs::Narrow { base, needed: 1 })?;
