@@ -108,6 +108,20 @@ impl Scheduled {
     }
 }
 
+/// A schedule without towers, which `auto` and sizes left open may choose, too.
+fn no_towers(args: &args::Emit, schedule: &Schedule) -> Failure {
+    let reason = match args.schedule == schedule.to_string() {
+        true => {
+            format!("`{schedule}` has no towers: name some with `--schedule`, such as `towers`")
+        }
+        false => format!(
+            "`{}` chooses `{schedule}` for this problem, which has no towers",
+            args.schedule
+        ),
+    };
+    Failure::usage(reason)
+}
+
 /// The schedule, the places of values, and the updates of each kernel.
 fn plan_text(scheme: &Scheme, schedule: &str, kernels: &KernelSet) -> String {
     let mut text = format!("{schedule}\n\n");
@@ -229,10 +243,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
             }
             .to_string(),
             _ => {
-                let schedule = &plan.choice.schedule;
-                return Err(Failure::usage(format!(
-                    "`{schedule}` has no towers: name some with `--schedule`, as `towers` or `auto`"
-                )));
+                return Err(no_towers(args, &plan.choice.schedule));
             }
         },
         StageArg::Pipeline => pipeline(args, &resolved, &model, plan)?,
