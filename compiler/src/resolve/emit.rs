@@ -15,6 +15,7 @@ use crate::lattice::{PerAxis, Position};
 use crate::scheme::{
     Body, Cmp, Coef, CoefId, Component, ComponentId, Op, Precision, Read, StateId, Value,
 };
+pub use amend::Weight;
 pub use ops::pruned_to;
 use ops::{OpKey, key, pruned};
 use std::collections::{BTreeMap, HashMap};

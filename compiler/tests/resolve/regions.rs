@@ -209,6 +209,53 @@ fn branches_compute_what_they_compute_alone() {
     assert!(seen.iter().all(|n| *n > 8), "{seen:?}");
 }
 
+/// So do amendments: in a layer, too, each branch has the bits that it has alone.
+#[test]
+fn branches_in_layers_compute_what_they_compute_alone() {
+    let step = |body: &str| {
+        double(&format!(
+            "scheme s {{
+  axes x, y
+  param dt = 0.3
+  coef k on nodes = 1.2 + 0.3*sin(cos(1.5*y) + x)
+  coef m on nodes = 0.7 + 0.2*cos(x*y)
+  field p : scalar on [0, 1/2]
+  field v : scalar on nodes at 1/2
+  step {{ {body}; p += d(v, y) }}
+}}
+problem p {{
+  scheme s
+  domain 11 x 13
+  boundary y: cpml(5, c = 1)
+  init p = sin(x + 3*y^2)
+  init v = cos(2*x*y)
+  steps 1
+}}"
+        ))
+    };
+    let bodies = [
+        "v -= dt/7*k*d(p, y)",
+        "v += 0.3*dt*m*k*d(p, y)",
+        "v -= dt*d(p, y)",
+        "v = 0.1*v",
+    ];
+    let [a, b, c, d] = bodies;
+    let branched = step(&format!(
+        "where x < 3 {{ {a} }} else where y < 6 {{ {b} }} else where x > 7 {{ {c} }} else {{ {d} }}"
+    ));
+    let alone = bodies.map(|body| after(&step(body), "v"));
+    for (i, (at, value)) in after(&branched, "v").into_iter().enumerate() {
+        let PerAxis([x, _, y]) = at;
+        let branch = match x < 3 {
+            true => 0,
+            false if y < 6 => 1,
+            false if x > 7 => 2,
+            false => 3,
+        };
+        assert_eq!(value.to_bits(), alone[branch][i].1.to_bits(), "{at:?}");
+    }
+}
+
 /// Statements that only one branch has keep their places between the statements of both.
 #[test]
 fn what_one_branch_advances_alone_runs_in_its_place() {

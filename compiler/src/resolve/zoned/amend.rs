@@ -4,7 +4,7 @@ use super::Misplaced;
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::PerAxis;
 use crate::resolve::codes;
-use crate::resolve::emit::{Coefs, Emitter, Refused};
+use crate::resolve::emit::{Coefs, Emitter, Refused, Weight};
 use crate::resolve::graph::{CallId, Graph, Node, NodeId, StateKey};
 use crate::resolve::report::{Outcome, Place, Reported};
 use crate::resolve::resolver::Resolver;
@@ -15,7 +15,7 @@ use torre_grammar::diag::Diagnostic;
 
 /// The addition of a call to an update in its zone.
 pub struct Term {
-    weight: NodeId,
+    weight: Weight,
     /// The value inside less the one outside.
     correction: NodeId,
     states: Vec<StateKey>,
@@ -39,40 +39,39 @@ pub struct Amending<'a> {
 }
 
 /// The factor that a call has in a value. `None`: the value does not have it.
-fn weight(graph: &mut Graph, value: NodeId, call: CallId) -> Result<Option<NodeId>, Misplaced> {
-    let mut weights: HashMap<NodeId, Option<NodeId>> = HashMap::new();
+fn weight(graph: &mut Graph, value: NodeId, call: CallId) -> Result<Option<Weight>, Misplaced> {
+    let mut weights: HashMap<NodeId, Weight> = HashMap::new();
     for id in graph.in_order(value) {
-        let of = |a: NodeId| weights.get(&a).copied().flatten();
+        let of = |a: NodeId| weights.get(&a).cloned();
         let found = match graph.node(id) {
             Node::Zoned(own, outside) => match own == call {
-                true => Some(graph.number(1.0)),
+                true => Some(Weight::Factor(graph.number(1.0))),
                 false => of(outside),
             },
             Node::Unary(op, a) => match (of(a), op.0) {
                 (None, _) => None,
-                (Some(w), HostUnary::Neg) => Some(graph.unary(HostUnary::Neg, w)),
+                (Some(w), HostUnary::Neg) => Some(negative(graph, &w)),
                 _ => return Err(Misplaced::Nonlinear),
             },
             Node::Binary(op, a, b) => match (of(a), of(b), op.0) {
                 (None, None, _) => None,
                 (Some(x), None, HostBinary::Add | HostBinary::Sub) => Some(x),
                 (None, Some(y), HostBinary::Add) => Some(y),
-                (None, Some(y), HostBinary::Sub) => Some(graph.unary(HostUnary::Neg, y)),
+                (None, Some(y), HostBinary::Sub) => Some(negative(graph, &y)),
                 (Some(x), Some(y), op @ (HostBinary::Add | HostBinary::Sub)) => {
-                    Some(graph.binary(op, x, y))
+                    let (x, y) = (x.factor(graph), y.factor(graph));
+                    Some(Weight::Factor(graph.binary(op, x, y)))
                 }
-                (Some(x), None, HostBinary::Mul) => Some(product(graph, x, b)),
-                (None, Some(y), HostBinary::Mul) => Some(product(graph, a, y)),
-                (Some(x), None, HostBinary::Div) => Some(graph.binary(HostBinary::Div, x, b)),
+                (Some(x), None, HostBinary::Mul) => Some(x.map(&mut |x| product(graph, x, b))),
+                (None, Some(y), HostBinary::Mul) => Some(y.map(&mut |y| product(graph, a, y))),
+                (Some(x), None, HostBinary::Div) => {
+                    Some(x.map(&mut |x| graph.binary(HostBinary::Div, x, b)))
+                }
                 _ => return Err(Misplaced::Nonlinear),
             },
-            Node::If(c, a, b) => match (of(c), of(a), of(b)) {
-                (None, None, None) => None,
-                (None, a, b) => {
-                    let zero = graph.number(0.0);
-                    Some(graph.choose(c, a.unwrap_or(zero), b.unwrap_or(zero)))
-                }
-                _ => return Err(Misplaced::Nonlinear),
+            Node::If(c, a, b) => match of(c) {
+                None => Weight::of_branches(c, of(a), of(b)),
+                Some(_) => return Err(Misplaced::Nonlinear),
             },
             Node::Shift(a, _) | Node::Stencil(a, _) => match of(a) {
                 None => None,
@@ -81,9 +80,15 @@ fn weight(graph: &mut Graph, value: NodeId, call: CallId) -> Result<Option<NodeI
             Node::Table(_, a) if of(a).is_some() => return Err(Misplaced::Nonlinear),
             _ => None,
         };
-        weights.insert(id, found);
+        if let Some(found) = found {
+            weights.insert(id, found);
+        }
     }
-    Ok(weights.get(&value).copied().flatten())
+    Ok(weights.remove(&value))
+}
+
+fn negative(graph: &mut Graph, weight: &Weight) -> Weight {
+    weight.map(&mut |w| graph.unary(HostUnary::Neg, w))
 }
 
 /// Whether a node is a state, old or new.
@@ -243,7 +248,7 @@ impl Resolver<'_> {
             let base = emitter.operand(Op::Base)?;
             let mut value = base;
             for term in terms {
-                value = emitter.add_weighted(term.weight, term.correction, value)?;
+                value = emitter.add_weighted(&term.weight, term.correction, value)?;
             }
             let mask = match facts.mask {
                 Some(mask) => Some(emitter.coefficient(mask)?),
