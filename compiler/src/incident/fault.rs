@@ -11,6 +11,8 @@ pub enum Fault {
     NoFaces,
     /// It is nearer to an end of zeros than updates reach.
     ZeroEnd { axis: Axis, upper: bool },
+    /// It does not reach a mirror, and is nearer to it than updates read.
+    MirrorEnd { axis: Axis, upper: bool },
     /// It neither spans a periodic axis nor keeps away from its ends.
     RingEnd { axis: Axis },
     /// The wave does not go straight along a periodic axis that the box spans.
@@ -76,6 +78,11 @@ impl Fault {
             Fault::NoFaces => "a box of total fields that is the whole domain has no faces".into(),
             Fault::ZeroEnd { axis, upper } => format!(
                 "the box is too near to the {} end of `{}`, which is `zero`",
+                side(*upper),
+                axis_name(*axis)
+            ),
+            Fault::MirrorEnd { axis, upper } => format!(
+                "the box is too near to the {} side of `{}`, a mirror, which it does not reach",
                 side(*upper),
                 axis_name(*axis)
             ),
@@ -146,6 +153,9 @@ impl Fault {
             Fault::NoFaces => "let it end within the domain along some axis",
             Fault::ZeroEnd { .. } => {
                 "leave some cells between them, or make the end a mirror or a layer"
+            }
+            Fault::MirrorEnd { .. } => {
+                "leave some cells between them, or let a wave that goes along the mirror reach it"
             }
             Fault::RingEnd { .. } => "leave the axis out, or end the box some cells before",
             Fault::AroundRing { .. } | Fault::IntoMirror { .. } => {

@@ -317,7 +317,13 @@ impl<'a> Shell<'a> {
                 if boundary == Boundary::Zero && room < r {
                     return Err(Fault::ZeroEnd { axis, upper });
                 }
-                if boundary.is_mirror() && !face && along(axis) != 0 {
+                if !boundary.is_mirror() {
+                    continue;
+                }
+                if face && self.reads_image(axis, boundary, room) {
+                    return Err(Fault::MirrorEnd { axis, upper });
+                }
+                if !face && along(axis) != 0 {
                     return Err(Fault::IntoMirror { axis, upper });
                 }
             }
@@ -330,6 +336,20 @@ impl<'a> Shell<'a> {
             return Err(Fault::TooLarge { places });
         }
         self.check_zones()
+    }
+
+    /// Whether updates in a box some cells beside a mirror read behind it, or odd components on it: values there are
+    /// images of the field outside of the box, which has no incident field.
+    fn reads_image(&self, axis: Axis, boundary: Boundary, room: i64) -> bool {
+        let on_mirror = |id: ComponentId| {
+            let position = self.scheme.component(id).position;
+            !position[axis].is_half() && boundary.is_odd(axis, position) == Some(true)
+        };
+        let farthest = self.distance[axis];
+        match self.scheme.component_ids().any(on_mirror) {
+            true => 2 * room <= farthest,
+            false => 2 * room < farthest,
+        }
     }
 
     fn check_zones(&self) -> Result<(), Fault> {

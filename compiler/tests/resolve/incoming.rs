@@ -189,6 +189,53 @@ fn fields_and_boxes_that_cannot_be_are_refused() {
     }
 }
 
+/// Values behind a mirror are images of the field outside of the box, which lacks the incident field.
+#[test]
+fn boxes_keep_away_from_mirrors_that_they_do_not_reach() {
+    let order = |order: u32, ends: &str| {
+        let text = problem(&format!(
+            "{WAVE}\ntotal x = {ends}, y = 20..30 from w\nboundary all: pec"
+        ));
+        text.replace(
+            "scheme maxwell_tm",
+            &format!("scheme maxwell_tm {{ order = {order} }}"),
+        )
+    };
+    // `Ez` lies on the mirror and is 0 there, but no update in a box from cell 1 on reads it there.
+    for (text, upper) in [
+        (order(4, "1..58"), false),
+        (order(4, "2..59"), true),
+        (order(6, "2..57"), false),
+        (order(6, "3..58"), true),
+    ] {
+        let found = refused_with(&TestWorld::default(), &text, &Options::default());
+        let side = if upper { "upper" } else { "lower" };
+        let message =
+            format!("too near to the {side} side of `x`, a mirror, which it does not reach");
+        assert_eq!(found.0.len(), 1, "{}", show(&found));
+        assert_eq!(found.0[0].code.0, "E0519");
+        assert!(found.0[0].message.contains(&message), "{}", show(&found));
+    }
+    for text in [order(2, "1..59"), order(4, "2..58"), order(6, "3..57")] {
+        resolved(&text);
+    }
+    // The waves of nodes read odd nodes on the mirror itself.
+    let wave = |mirror: &str, lo: i64| {
+        format!(
+            "use std::wave::wave_1d\nproblem p {{ scheme wave_1d; domain 40; steps 10; boundary x: {mirror} | zero\n\
+             incident w {{ direction (1); drive u = sin(0.3 * t) }}\ntotal x = {lo}..30 from w\n}}"
+        )
+    };
+    resolved(&wave("even", 1));
+    resolved(&wave("odd", 2));
+    let found = refused_with(&TestWorld::default(), &wave("odd", 1), &Options::default());
+    assert!(
+        show(&found).contains("a mirror, which it does not reach"),
+        "{}",
+        show(&found)
+    );
+}
+
 #[test]
 fn mirrors_let_along_what_they_leave_as_it_is() {
     let text = |mirror: &str| {
