@@ -94,9 +94,9 @@ impl Resolver<'_> {
         };
         let of_order = order.as_ref().map(|o| o.value.clone());
         let kernel = self.kernel(name, operator, axis, order)?;
-        let Items { kind, items } = self.scalars(f.value, &f.place)?;
+        let Items { kind, items, names } = self.scalars(f.value, &f.place)?;
         if self.frame.absent.contains(&axis) {
-            return Ok(kind.with(self.without_extent(operator, items)));
+            return Ok(kind.named(self.without_extent(operator, items), names));
         }
         let moves = matches!(operator, Operator::Staggered | Operator::Mean);
         let sources = items.clone();
@@ -113,10 +113,10 @@ impl Resolver<'_> {
             })
             .collect();
         if self.zoned.plain || !self.frame.zones.iter().any(|z| z.is_layer_of(axis)) {
-            return Ok(kind.with(items));
+            return Ok(kind.named(items, names));
         }
         match operator {
-            Operator::Mean => return Ok(kind.with(items)),
+            Operator::Mean => return Ok(kind.named(items, names)),
             Operator::Centred | Operator::Second => {
                 return self.refuse_in_layers(name, axis, place);
             }
@@ -135,7 +135,7 @@ impl Resolver<'_> {
             };
             layered.push(self.layered(axis, plain, &difference)?);
         }
-        Ok(kind.with(layered))
+        Ok(kind.named(layered, names))
     }
 
     /// A difference that is as the layers at the sides of its axis say, in them.
@@ -200,7 +200,7 @@ impl Resolver<'_> {
         let coefficients: Vec<Coefficient> = match order {
             None => self.exact(name, operator, 2, None)?,
             Some(operand) => match &operand.value {
-                Value::Vector(list) => {
+                Value::Vector(list, _) => {
                     let list = list.clone();
                     self.own_coefficients(name, operator, &list, &operand.place)?
                 }

@@ -153,7 +153,7 @@ impl Resolver<'_> {
             Value::Axis(_) => "this is an axis",
             Value::Text(_) => "this is the name of a file",
             Value::Field(..) => "this is a field",
-            Value::Vector(_) => "this is a vector",
+            Value::Vector(..) => "this is a vector",
             Value::Tensor(_) => "this is a tensor",
             Value::Poison => return Err(Reported),
         };
@@ -196,16 +196,24 @@ impl Resolver<'_> {
                 }
                 field.names.clone()
             }
-            Value::Vector(items) => {
+            Value::Vector(items, names) => {
                 let axes = &self.frame.axes;
-                if items.len() == axes.len() {
-                    if let Some(i) = axes.iter().position(|(n, _)| *n == name.node) {
-                        return Ok(Value::Scalar(items[i]));
+                let names: Vec<String> = match names {
+                    Some(names) => names.to_vec(),
+                    None if items.len() == axes.len() => {
+                        axes.iter().map(|(n, _)| n.clone()).collect()
                     }
-                    axes.iter().map(|(n, _)| n.clone()).collect()
-                } else {
-                    Vec::new()
+                    None => {
+                        let message = format!("a list of {} values has no names", items.len());
+                        let mut d = self.error(codes::UNKNOWN_COMPONENT, message, &place);
+                        d.labels[0].text = "no such component".to_string();
+                        return self.fail(d.hint("store it in a field, which has"));
+                    }
+                };
+                if let Some(i) = names.iter().position(|n| *n == name.node) {
+                    return Ok(Value::Scalar(items[i]));
                 }
+                names
             }
             Value::Tensor(items) => {
                 if let Some(&item) = self
@@ -325,7 +333,7 @@ impl Resolver<'_> {
                 by[axis] = HalfIndex(doubled as i64);
             }
         }
-        let Items { kind, items } = self.scalars(value, place)?;
+        let Items { kind, items, names } = self.scalars(value, place)?;
         let items = items
             .into_iter()
             .map(|s| Typed {
@@ -335,7 +343,7 @@ impl Resolver<'_> {
                     .map(|p| Position::from_fn(|a| HalfIndex((p[a].0 - by[a].0).rem_euclid(2)))),
             })
             .collect();
-        Ok(kind.with(items))
+        Ok(kind.named(items, names))
     }
 
     fn list(&mut self, scope: &Scope, items: &[Expr], place: &Place) -> Outcome<Value> {
@@ -354,12 +362,12 @@ impl Resolver<'_> {
             let value = value?;
             list.push(self.component_scalar(value)?);
         }
-        Ok(Value::Vector(list))
+        Ok(Value::Vector(list, None))
     }
 
     /// A value that stands in a list.
     pub fn component_scalar(&mut self, operand: Operand) -> Outcome<Typed> {
-        let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
+        let Items { kind, items, .. } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
             (Kind::Scalar, [s]) => Ok(*s),
             _ => {

@@ -5,7 +5,7 @@ use super::codes;
 use super::difference::Operator;
 use super::report::{Outcome, Place, Reported, count};
 use super::resolver::Resolver;
-use super::value::{Items, Kind, Located, Operand, Scope, Typed, Value};
+use super::value::{Items, Kind, Located, Operand, Scope, Typed, Value, common_names};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::Position;
 use torre_grammar::ast::Arg;
@@ -23,9 +23,13 @@ fn shape(kind: Kind, n: usize) -> String {
 impl Resolver<'_> {
     /// The scalars that a value is made of.
     pub fn scalars(&mut self, value: Value, place: &Place) -> Outcome<Items> {
+        let mut names = None;
         let (kind, items) = match value {
             Value::Scalar(s) => (Kind::Scalar, vec![s]),
-            Value::Vector(v) => (Kind::Vector, v),
+            Value::Vector(v, of) => {
+                names = of;
+                (Kind::Vector, v)
+            }
             Value::Tensor(t) => (Kind::Tensor, t),
             Value::Axis(axis) => {
                 self.frame.coordinates[axis] = true;
@@ -42,6 +46,10 @@ impl Resolver<'_> {
                     return self.fail(d);
                 };
                 let kind = field.kind;
+                let axes = self.frame.axes.iter().map(|(name, _)| name);
+                if kind == Kind::Vector && !field.names.iter().eq(axes) {
+                    names = Some(field.names.as_slice().into());
+                }
                 let items = field
                     .components
                     .iter()
@@ -60,12 +68,12 @@ impl Resolver<'_> {
             }
             Value::Poison => return Err(Reported),
         };
-        Ok(Items { kind, items })
+        Ok(Items { kind, items, names })
     }
 
     /// A single scalar; `user` names its use.
     pub fn one_scalar(&mut self, operand: Operand, user: &str) -> Outcome<Typed> {
-        let Items { kind, items } = self.scalars(operand.value, &operand.place)?;
+        let Items { kind, items, .. } = self.scalars(operand.value, &operand.place)?;
         match (kind, items.as_slice()) {
             (Kind::Scalar, [s]) => Ok(*s),
             _ => {
@@ -173,7 +181,7 @@ impl Resolver<'_> {
     }
 
     pub fn apply_unary(&mut self, op: HostUnary, a: Operand) -> Outcome<Value> {
-        let Items { kind, items } = match op {
+        let Items { kind, items, names } = match op {
             HostUnary::Neg => self.scalars(a.value, &a.place)?,
             _ => {
                 let user = match op {
@@ -184,6 +192,7 @@ impl Resolver<'_> {
                 Items {
                     kind: Kind::Scalar,
                     items: vec![s],
+                    names: None,
                 }
             }
         };
@@ -194,7 +203,7 @@ impl Resolver<'_> {
                 position: s.position,
             })
             .collect();
-        Ok(kind.with(items))
+        Ok(kind.named(items, names))
     }
 
     pub fn not_on_fields<T>(&mut self, name: &str, place: &Place) -> Outcome<T> {
@@ -219,10 +228,12 @@ impl Resolver<'_> {
         let Items {
             kind: ka,
             items: xs,
+            names: of_a,
         } = self.scalars(a.value, &a.place)?;
         let Items {
             kind: kb,
             items: ys,
+            names: of_b,
         } = self.scalars(b.value, &b.place)?;
         let scalars = ka == Kind::Scalar && kb == Kind::Scalar;
         let same = ka == kb && xs.len() == ys.len();
@@ -272,7 +283,7 @@ impl Resolver<'_> {
             });
         }
         let kind = if ka == Kind::Scalar { kb } else { ka };
-        Ok(kind.with(items))
+        Ok(kind.named(items, common_names(of_a, of_b)))
     }
 
     fn check_dynamic(&mut self, op: HostBinary, place: &Place) -> Outcome<()> {
@@ -294,10 +305,12 @@ impl Resolver<'_> {
         let Items {
             kind: ka,
             items: xs,
+            names: of_a,
         } = self.scalars(then.value, &then.place)?;
         let Items {
             kind: kb,
             items: ys,
+            names: of_b,
         } = self.scalars(otherwise.value, &otherwise.place)?;
         if ka != kb || xs.len() != ys.len() {
             let mut d = self.error(
@@ -321,7 +334,7 @@ impl Resolver<'_> {
                 position,
             });
         }
-        Ok(ka.with(items))
+        Ok(ka.named(items, common_names(of_a, of_b)))
     }
 
     pub fn call_built_in(

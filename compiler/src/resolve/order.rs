@@ -302,7 +302,10 @@ impl Resolver<'_> {
         target: &Place,
     ) -> Outcome<Vec<Typed>> {
         let place = operand.place.clone();
-        let Items { kind: found, items } = self.scalars(operand.value, &place)?;
+        let found = self.scalars(operand.value, &place)?;
+        let Items {
+            kind: found, items, ..
+        } = found;
         if found != kind || items.len() != components.len() {
             let describe = |kind: Kind, n: usize| match kind {
                 Kind::Scalar => "a scalar".to_string(),

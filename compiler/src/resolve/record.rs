@@ -390,7 +390,7 @@ impl Resolver<'_> {
         let known = [&self.frame.problem, &self.frame.names];
         let value = known.iter().find_map(|names| names.value(name)).cloned();
         let value = match value {
-            Some(value @ (Value::Scalar(_) | Value::Vector(_) | Value::Tensor(_))) => value,
+            Some(value @ (Value::Scalar(_) | Value::Vector(..) | Value::Tensor(_))) => value,
             None if known.iter().all(|names| !names.contains(name)) => {
                 return self.nothing_to_show(scope, &target.field);
             }
@@ -422,7 +422,7 @@ impl Resolver<'_> {
             Some(component) => self.member(scope, value, component)?,
             None => value,
         };
-        let Items { kind, items } = self.scalars(value, &place)?;
+        let Items { kind, items, .. } = self.scalars(value, &place)?;
         let parts = match (kind, &target.component) {
             (Kind::Scalar, Some(component)) => vec![component.node.clone()],
             _ => self.part_names(kind),
@@ -467,7 +467,7 @@ impl Resolver<'_> {
         for (name, value) in known {
             let (kind, items) = match value {
                 Value::Scalar(item) => (Kind::Scalar, vec![item]),
-                Value::Vector(items) => (Kind::Vector, items),
+                Value::Vector(items, _) => (Kind::Vector, items),
                 Value::Tensor(items) => (Kind::Tensor, items),
                 _ => continue,
             };

@@ -107,7 +107,10 @@ impl Resolver<'_> {
         let sites: Vec<Site> = parts.iter().map(site).collect();
         let operand = self.operand_at(scope, value, kind, &sites)?;
         let place = operand.place.clone();
-        let Items { kind: found, items } = self.scalars(operand.value, &place)?;
+        let found = self.scalars(operand.value, &place)?;
+        let Items {
+            kind: found, items, ..
+        } = found;
         let spread = found == Kind::Scalar;
         if !spread && (found != kind || items.len() != parts.len()) {
             let d = self.error(

@@ -16,10 +16,14 @@ pub struct Typed {
     pub position: Option<Position>,
 }
 
+/// The names of the components of a field that names them. `None`: the axes, or none.
+pub type Names = Option<Rc<[String]>>;
+
 #[derive(Clone, Debug)]
 pub enum Value {
     Scalar(Typed),
-    Vector(Vec<Typed>),
+    /// With the names of its components, where these are not the axes.
+    Vector(Vec<Typed>, Names),
     Tensor(Vec<Typed>),
     /// A field, by its index in the frame.
     Field(usize, Option<Level>),
@@ -101,10 +105,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn with(self, mut items: Vec<Typed>) -> Value {
+    pub fn with(self, items: Vec<Typed>) -> Value {
+        self.named(items, None)
+    }
+
+    pub fn named(self, mut items: Vec<Typed>, names: Names) -> Value {
         match self {
             Kind::Scalar => items.pop().map_or(Value::Poison, Value::Scalar),
-            Kind::Vector => Value::Vector(items),
+            Kind::Vector => Value::Vector(items, names),
             Kind::Tensor => Value::Tensor(items),
         }
     }
@@ -114,6 +122,16 @@ impl Kind {
 pub struct Items {
     pub kind: Kind,
     pub items: Vec<Typed>,
+    pub names: Names,
+}
+
+/// The names of a value that is made of two by component: of the one that has names, or of both where they are the
+/// same.
+pub fn common_names(a: Names, b: Names) -> Names {
+    match (a, b) {
+        (Some(a), Some(b)) => (a == b).then_some(a),
+        (a, b) => a.or(b),
+    }
 }
 
 /// A position with the place in the text of the expression there, for messages.

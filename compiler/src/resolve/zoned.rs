@@ -117,7 +117,7 @@ impl Resolver<'_> {
         };
         let operand = self.operand(inner, value)?;
         let at = operand.place.clone();
-        let Items { kind, items } = self.scalars(operand.value, &at)?;
+        let Items { kind, items, .. } = self.scalars(operand.value, &at)?;
         let (Kind::Scalar, [item]) = (kind, items.as_slice()) else {
             let d = self.error(codes::STATE, "a state is a scalar", &at);
             return self.fail(d);
@@ -316,7 +316,7 @@ impl Resolver<'_> {
         let Some(zone) = keys.first().map(|k| self.zoned.states[k.0 as usize].zone) else {
             return Ok(result);
         };
-        let Items { kind, items } = self.scalars(result, place)?;
+        let Items { kind, items, .. } = self.scalars(result, place)?;
         let (Kind::Scalar, [item]) = (kind, items.as_slice()) else {
             let d = self
                 .error(

@@ -117,7 +117,7 @@ impl ArgumentKey {
     pub fn of(value: &Value) -> Option<ArgumentKey> {
         Some(match value {
             Value::Scalar(s) => ArgumentKey::Nodes(vec![s.node]),
-            Value::Vector(items) | Value::Tensor(items) => {
+            Value::Vector(items, _) | Value::Tensor(items) => {
                 ArgumentKey::Nodes(items.iter().map(|s| s.node).collect())
             }
             Value::Field(index, level) => ArgumentKey::Field(*index, level.map(Into::into)),

@@ -148,6 +148,69 @@ step { E += E; H += H; A += A; S += S; T += T; f += f }",
     );
 }
 
+/// Sums, multiples, negatives, differences and offsets of fields with named components keep the names.
+#[test]
+fn values_keep_the_names_of_components() {
+    let fields = "axes x, y
+field q : { m on nodes, n on nodes, e on nodes }
+field k : { m on nodes, n on nodes, e on nodes }
+field r : { a on nodes, b on nodes, c on nodes }
+field p : { a on nodes, b on nodes }\n";
+    for value in [
+        "2*q",
+        "q + 0.5*k",
+        "-q",
+        "d2(q, x)",
+        "q[1, 0]",
+        "if x < 2 then q else k",
+        "q + [1, 2, 3]",
+        "q / 3 - k",
+    ] {
+        let text =
+            format!("{fields}step {{ let v = {value}; q = [v.n, v.m, v.e]; k = k; r = r; p = p }}");
+        let moved = scheme(&text, "4 x 5");
+        assert_eq!(moved.components[0].name, "q.m");
+        let reads = |stage: usize, update: usize| {
+            let body = &moved.stages[stage].updates[update].body;
+            let all = body
+                .reads()
+                .map(|r| moved.component(r.component).name.clone());
+            all.filter(|name| name.starts_with("q."))
+                .collect::<Vec<_>>()
+        };
+        assert!(reads(0, 0).iter().all(|name| name == "q.n"), "{value}");
+        assert!(!reads(0, 0).is_empty());
+        assert!(reads(0, 1).iter().all(|name| name == "q.m"), "{value}");
+    }
+    let refused = |value: &str, hint: &str| {
+        let text =
+            format!("{fields}step {{ let v = {value}; q = [v.m, v.m, v.m]; k = k; r = r; p = p }}");
+        let found = refused_with(
+            &TestWorld::default(),
+            &format!("scheme s {{\n{text}\n}}\nproblem p {{ scheme s; domain 4 x 5; steps 1 }}"),
+            &Options::default(),
+        );
+        assert_eq!(found.0[0].code.0, "E0109", "{}", show(&found));
+        assert!(found.0[0].message.contains(hint), "{}", show(&found));
+    };
+    refused("q + r", "a list of 3 values has no names");
+    refused("[1, 2, 3]", "a list of 3 values has no names");
+    refused("2*r", "there is no component `m`");
+    // Not the names of the axes.
+    let text = format!("{fields}step {{ let v = 2*p; p = [v.x, v.y] }}");
+    let found = refused_with(
+        &TestWorld::default(),
+        &format!("scheme s {{\n{text}\n}}\nproblem p {{ scheme s; domain 4 x 5; steps 1 }}"),
+        &Options::default(),
+    );
+    let hints: Vec<_> = found.0.iter().filter_map(|d| d.hint.clone()).collect();
+    assert!(
+        hints.iter().any(|h| h == "the components are a, b"),
+        "{}",
+        show(&found)
+    );
+}
+
 #[test]
 fn axes_have_roles_by_number() {
     let one = scheme("axes r\nfield u : vector on edges\nstep { u.r += 1 }", "4");
