@@ -325,6 +325,9 @@ fn predict_tiling(
             .or_insert_with(|| touched(scheme, layout, &program, levels))
     };
     let [macro_tile, micro_tile] = [outermost, tiling.levels.len()].map(&mut measure);
+    if macro_tile.is_empty() || micro_tile.is_empty() {
+        return Prediction::NEVER;
+    }
     let threads = machine.threads as f64;
     let runs = micro_tile.runs() / scheme.stages.len().max(1) as f64;
     // On grids with three axes runs are taken many at a time, and few tiles are without any.
@@ -383,7 +386,7 @@ fn predict_tiling(
 }
 
 impl Prediction {
-    /// Of a schedule that does not come to an end; it is refused when it is planned.
+    /// Of a schedule that does not come to an end, which is refused when it is planned, or of one that updates nothing.
     const NEVER: Prediction = Prediction {
         rate: 0.0,
         compute: f64::INFINITY,

@@ -74,6 +74,11 @@ pub(super) struct Touched {
 }
 
 impl Touched {
+    /// Whether no cell is updated.
+    pub fn is_empty(&self) -> bool {
+        self.cells == 0.0
+    }
+
     /// Elements moved per cell-step, if each touched row is moved once.
     pub fn traffic(&self, height: f64) -> f64 {
         let moved = self.loaded.within(height) + self.stored.within(height);
@@ -161,26 +166,60 @@ fn middle_tiles(program: &TileProgram, levels: usize, numbers: Interval) -> Vec<
     tiles
 }
 
-/// For each row of the layout and (x, y) in a box, the range along the inner axis that was touched.
+/// The indices along an axis that a tile touches: ranges with others between them. Along a folded axis a tile has rows on
+/// both sides of the ring.
+#[derive(Default)]
+struct Places(Vec<Interval>);
+
+impl Places {
+    fn add(&mut self, range: Interval) {
+        let mut all = range;
+        self.0.retain(|own| {
+            let meet = own.lo <= all.hi && all.lo <= own.hi;
+            if meet {
+                all = all.hull(*own);
+            }
+            !meet
+        });
+        self.0.push(all);
+    }
+
+    fn len(&self) -> i64 {
+        self.0.iter().map(|range| range.len()).sum()
+    }
+
+    /// The number of the first index of a part of one of the ranges.
+    fn number(&self, first: i64) -> i64 {
+        let mut before = 0;
+        for range in &self.0 {
+            if range.contains(first) {
+                return before + first - range.lo;
+            }
+            before += range.len();
+        }
+        unreachable!("a tile touches the indices that it was walked for")
+    }
+}
+
+/// For each row of the layout and (x, y) in a tile, the range along the inner axis that was touched.
 struct Seen {
-    lean: Interval,
-    diamond: Interval,
+    lean: Places,
+    diamond: Places,
     ranges: Vec<Interval>,
 }
 
 impl Seen {
     /// Room for all that a tile touches in `numbers`.
     fn new(layout: &Layout, program: &TileProgram, tile: &Tile, numbers: Interval) -> Seen {
-        let (mut lean, mut diamond) = (Interval::default(), Interval::default());
-        program.walk(tile, numbers, &mut |segment| {
-            lean = lean.hull(segment.rows[Axis::OUTER]);
-            diamond = diamond.hull(segment.rows[Axis::MIDDLE]);
-        });
+        let (mut lean, mut diamond) = (Places::default(), Places::default());
         let grown = |range: Interval, axis: Axis| {
             let [below, above] = layout.reach[axis].map(i64::from);
             Interval::new(range.lo - below, range.hi + above)
         };
-        let (lean, diamond) = (grown(lean, Axis::OUTER), grown(diamond, Axis::MIDDLE));
+        program.walk(tile, numbers, &mut |segment| {
+            lean.add(grown(segment.rows[Axis::OUTER], Axis::OUTER));
+            diamond.add(grown(segment.rows[Axis::MIDDLE], Axis::MIDDLE));
+        });
         let rows = layout.rows as usize * (lean.len() * diamond.len()) as usize;
         Seen {
             lean,
@@ -192,15 +231,19 @@ impl Seen {
     /// Touches rows; returns how many elements are new.
     fn touch(&mut self, row: u32, offset: PerAxis<i32>, rows: Region) -> i64 {
         let [xs, ys, zs] = rows.0;
+        if ys.is_empty() {
+            return 0;
+        }
         let (dx, dy) = (
             i64::from(offset[Axis::OUTER]),
             i64::from(offset[Axis::MIDDLE]),
         );
+        let (lean, diamond) = (self.lean.len(), self.diamond.len());
+        let first = self.diamond.number(ys.lo + dy);
         let mut fresh = 0;
         for x in xs.lo + dx..xs.hi + dx {
-            let line = (i64::from(row) * self.lean.len() + x - self.lean.lo) * self.diamond.len();
-            for y in ys.lo + dy..ys.hi + dy {
-                let own = &mut self.ranges[(line + y - self.diamond.lo) as usize];
+            let line = (i64::from(row) * lean + self.lean.number(x)) * diamond + first;
+            for own in &mut self.ranges[line as usize..(line + ys.len()) as usize] {
                 let all = own.hull(zs);
                 fresh += all.len() - own.len();
                 *own = all;
@@ -384,8 +427,8 @@ mod tests {
     use crate::cone::cones;
     use crate::schedule::template::{Size, diamond, skewed, torre};
     use crate::schedule::{Frame, Schedule, TiledTemplate};
-    use crate::scheme::Precision;
-    use crate::testing::{maxwell, maxwell_te, star};
+    use crate::scheme::{Boundary, Precision};
+    use crate::testing::{bounded, maxwell, maxwell_te, star};
     use crate::tile::in_integers;
 
     /// The only member of a family for a scheme, and its innermost tiles.
@@ -470,5 +513,23 @@ mod tests {
                 "{expected} beside {moved}"
             );
         }
+    }
+
+    /// A ring is folded: a tile has rows on both of its sides, and none between them.
+    #[test]
+    fn tables_of_tiles_do_not_grow_with_a_ring() {
+        let table = |length: i64| {
+            let scheme = maxwell(4, Precision::F32, [length, length, 16]);
+            let scheme = bounded(scheme, [[Boundary::Periodic; 2]; 3]);
+            let layout = Layout::new(&scheme).expect("a small size");
+            let (program, _) = of(&scheme, &torre(size(8), size(1), size(8), size(0)));
+            let numbers = Interval::new(0, 2 * program.stages_per_step());
+            let tile = middle_tiles(&program, program.levels.len(), numbers).remove(0);
+            let seen = Seen::new(&layout, &program, &tile, numbers);
+            (seen.ranges.len(), seen.lean.0.len(), seen.diamond.0.len())
+        };
+        let (rows, lean, diamond) = table(128);
+        assert_eq!((rows, lean, diamond), table(1024));
+        assert!(lean == 2 || diamond == 2, "{lean} {diamond}");
     }
 }
