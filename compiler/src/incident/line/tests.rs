@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::host::{HostBinary, HostUnary};
+use crate::lattice::Axis;
 use crate::problem::{Drive, TotalBox};
-use crate::scheme::Precision;
+use crate::scheme::{Body, Op, Precision, Read, Scheme, Value};
 use crate::statics::NoFiles;
-use crate::testing::maxwell;
+use crate::testing::{maxwell, star};
 
 /// A pulse of waves of 20 cells.
 fn pulse() -> HostExpr {
@@ -107,6 +108,96 @@ fn ends_of_lines_take_waves() {
     // A quarter of the loss lets much more back.
     let weak = reflection(2, [1, 0, 0], 0.1);
     assert!(weak > -100.0, "{weak} dB");
+}
+
+/// The wave equation of second order, with the square of c dt / h.
+fn waves(square: f64) -> Scheme {
+    let mut scheme = star(1, Precision::F64, [40, 40, 40]);
+    let read = |offset: PerAxis<i32>, age: u8| {
+        Op::Read(Read {
+            component: ComponentId(0),
+            offset,
+            age,
+        })
+    };
+    let here = PerAxis::splat(0);
+    let mut ops = vec![
+        read(here, 1),
+        Op::Neg(Value(0)),
+        read(here, 0),
+        Op::Const(2.0 - 6.0 * square),
+        Op::Fma(Value(2), Value(3), Value(1)),
+    ];
+    for axis in Axis::ALL {
+        for by in [-1, 1] {
+            let mut offset = here;
+            offset[axis] = by;
+            ops.extend([read(offset, 0), Op::Const(square)]);
+            let n = ops.len() as u32;
+            ops.push(Op::Fma(Value(n - 2), Value(n - 1), Value(n - 3)));
+        }
+    }
+    let result = Value(ops.len() as u32 - 1);
+    scheme.stages[0].updates[0].body = Body { ops, result };
+    scheme
+}
+
+/// The part of steady waves of some cells that comes back from an end, for a wave of one component with two versions.
+fn standing(wavelength: f64, direction: [i64; 3]) -> f64 {
+    let courant = 0.4;
+    let scheme = waves(courant * courant);
+    let ends = PerAxis([[15, 25]; 3]);
+    let shell = Shell::new(&scheme, &TotalBox { ends });
+    let number = HostExpr::Number;
+    let of = HostExpr::binary;
+    let omega = 2.0 * std::f64::consts::PI * courant / wavelength / scheme.grid.dt;
+    let phase = of(HostBinary::Mul, number(omega), HostExpr::Time);
+    let wave = PlaneWave {
+        direction: PerAxis(direction),
+        drives: vec![Drive {
+            component: ComponentId(0),
+            wave: HostExpr::unary(HostUnary::Sin, phase.clone()),
+        }],
+        loss: 0.4 * courant,
+    };
+    let mut line = Line::new(&scheme, &wave, &[shell], &NoFiles).expect("a line");
+    let ends = line.ends[0].as_ref().expect("an end").whole.clone();
+    let first = line.drivers[0]
+        .parts
+        .iter()
+        .map(|(n, _)| *n)
+        .max()
+        .expect("a drive")
+        + 4;
+    let period = wavelength / courant;
+    let begin = (8.0 * period) as u64;
+    let mut sums = vec![[0.0f64; 2]; ends.end - first];
+    let count = (4.0 * period).round() as u64;
+    for step in 0..begin + count {
+        (0..scheme.stages.len()).for_each(|n| line.advance(&scheme, &NoFiles, n, step));
+        if step >= begin {
+            let angle = omega * scheme.grid.dt * step as f64;
+            for (sum, value) in sums.iter_mut().zip(&line.values(0)[first..]) {
+                sum[0] += value * angle.cos();
+                sum[1] += value * angle.sin();
+            }
+        }
+    }
+    let sizes = sums.iter().map(|[a, b]| a.hypot(*b));
+    let [most, least] = [f64::max, f64::min].map(|f| sizes.clone().reduce(f).expect("points"));
+    (most - least) / (most + least)
+}
+
+/// Ends take waves of one component with two versions, too, and those that are longer than the ends.
+#[test]
+fn ends_take_long_waves_of_one_component() {
+    for direction in [[1, 0, 0], [0, 2, -1]] {
+        for wavelength in [50.0, 100.0, 200.0] {
+            let found = standing(wavelength, direction);
+            println!("{wavelength} cells, {direction:?}: {found:.2e}");
+            assert!(found < 3e-3, "{wavelength} cells, {direction:?}: {found}");
+        }
+    }
 }
 
 /// The largest size of E in front of the drive, over the height that a drive of this size is to give.
