@@ -1,7 +1,7 @@
 //! The front end in one call: source text to a resolved calculation.
 
 use crate::analysis::Lattice;
-use crate::lattice::PerAxis;
+use crate::lattice::{Axis, PerAxis};
 use crate::resolve::{Options, Program, Resolved};
 use crate::scheme::{Precision, Scheme};
 use crate::world::World;
@@ -95,7 +95,9 @@ impl<'a> Variable<'a> {
             values.push(("dt", lattice.dt));
         }
         let (scheme, found) = self.resolved(&values)?;
-        (found == *lattice).then_some(scheme)
+        // Axes without an extent have one cell, of any size.
+        let same = |axis: Axis| found.spacing[axis] == lattice.spacing[axis];
+        (found.dt == lattice.dt && grid.present().all(same)).then_some(scheme)
     }
 
     fn resolved(&self, values: &[(&str, f64)]) -> Option<(Scheme, Lattice)> {

@@ -173,11 +173,12 @@ impl Resolver<'_> {
         let place = text.place();
         let mut failed = false;
         self.graph.spacing = PerAxis::splat(1.0);
-        for (name, axis) in self.frame.present() {
+        // Also along axes without an extent, which have one cell.
+        for (name, axis) in self.frame.axes.clone() {
             match self.given_cell_size(&name, &place) {
                 Ok(h) => {
                     self.graph.spacing[axis] = h.unwrap_or(1.0);
-                    self.frame.unsized_axes[axis] = h.is_none();
+                    self.frame.unsized_axes[axis] = h.is_none() && self.frame.is_present(axis);
                 }
                 Err(Reported) => failed = true,
             }

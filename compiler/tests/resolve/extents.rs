@@ -1,9 +1,11 @@
 //! Names of the domain's extents, and definitions in any order.
 
 use crate::support::*;
-use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::lattice::{Axis, Interval, PerAxis};
+use torre_compiler::reference::Reference;
 use torre_compiler::resolve::{Options, Resolved};
-use torre_compiler::scheme::Precision;
+use torre_compiler::scheme::{ComponentId, Precision};
+use torre_compiler::statics::NoFiles;
 
 const STRING: &str = "
 scheme membrane {
@@ -37,6 +39,37 @@ fn refused(problem: &str) -> String {
         &text,
         &Options::default(),
     ))
+}
+
+/// An axis without an extent has one cell of the size that the scheme says, in parameters and everywhere else.
+#[test]
+fn an_axis_without_an_extent_has_the_size_of_a_cell() {
+    for (sizes, h) in [
+        ("param h = 0.02", 0.02),
+        ("param h = 1; param hy = 0.5", 0.5),
+        ("", 1.0),
+    ] {
+        let text = |extent: &str| {
+            format!(
+                "scheme s {{ axes x, y; {sizes}
+  param p = ly + 2*hy
+  coef k on nodes = ly + 2*hy
+  field u : scalar on nodes
+  step {{ u = 4*p + 2*(ly + 2*hy) + k }}
+}}
+problem p {{ scheme s; domain 3{extent}; steps 1; source u += ly + 2*hy }}"
+            )
+        };
+        for extent in ["", " x 1"] {
+            let r = resolved(&text(extent));
+            let source = &r.problem.sources[0];
+            assert_eq!(source.profile.as_number(), Some(3.0 * h), "{sizes}");
+            let mut reference: Reference<'_, f32> = Reference::new(&r.scheme, &r.problem, &NoFiles);
+            reference.run();
+            let found = reference.value(ComponentId(0), PerAxis::splat(0));
+            assert_eq!(found, (8.0 * 3.0 * h) as f32, "{sizes}{extent}");
+        }
+    }
 }
 
 #[test]
