@@ -151,10 +151,11 @@ fn shown(
     let ghosts = AxisGhosts::new(scheme, id, axis).pairs();
     let [extent, visible] = [scheme.extent(id)[axis], scheme.visible(id)[axis]];
     let mut all = Vec::new();
-    for index in visible.lo..visible.hi {
+    let ends = [visible.lo..extent.lo, extent.hi.max(visible.lo)..visible.hi];
+    for index in ends.into_iter().flatten() {
         let above = index >= extent.hi;
         let zero = scheme.grid.boundary[axis][usize::from(above)] == Boundary::Zero;
-        if extent.contains(index) || zero || scheme.grid.axes[axis].is_none() {
+        if zero || scheme.grid.axes[axis].is_none() {
             continue;
         }
         let ghost = ghosts.iter().find(|(_, ghost)| ghost.index == index);
