@@ -19,8 +19,8 @@ use torre_runtime::run::VolumeFormat;
 /// Compiles and runs explicit schemes on staggered grids.
 ///
 /// Results go to stdout, messages to stderr. The exit status is 0 on success, 1 on errors in the program or its input,
-/// 2 on wrong usage, 3 where hardware or a library that was asked for is missing, 4 where the values of a run become
-/// infinite.
+/// 2 on wrong usage, 3 where hardware or a library that was asked for is missing, 4 where values of a run become
+/// infinite or NaN, or grow without bound.
 #[derive(Debug, Parser)]
 #[command(name = "torre", version, max_term_width = 100)]
 pub struct Cli {
@@ -120,7 +120,8 @@ pub struct How {
     /// The GPUs that compute, by their numbers: `0` is the first one, `0,1` are two
     #[arg(long, value_name = "N,...", value_parser = Devices::read)]
     pub devices: Option<Devices>,
-    /// The processor to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
+    /// The processor or GPU to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`; `plan` takes
+    /// GPUs only
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
 }
@@ -191,7 +192,8 @@ pub struct Run {
     pub holding: Holding,
     #[command(flatten)]
     pub rates: RatesArgs,
-    /// Threads that compute, on the processor unless a GPU is asked for [default: one per core, fewer for small grids]
+    /// Threads of the processor that compute; with it `auto` takes no GPU unless one is named [default: one per core,
+    /// fewer for small grids]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// The order of execution: `auto`, `layerwise`, a schedule of the program by its name, or one written out, such as
@@ -237,7 +239,7 @@ pub struct Run {
     /// Run with a time step for which waves grow
     #[arg(long)]
     pub allow_unstable: bool,
-    /// Go on where values become infinite, or none, or grow without bound
+    /// Go on where values become infinite or NaN, or grow without bound
     #[arg(long)]
     pub allow_nonfinite: bool,
 }
@@ -303,7 +305,8 @@ pub struct Plan {
     pub holding: Holding,
     #[command(flatten)]
     pub rates: RatesArgs,
-    /// Threads that compute, on the processor unless a GPU is asked for [default: one per core, fewer for small grids]
+    /// Threads of the processor that compute; with it `auto` takes no GPU unless one is named [default: one per core,
+    /// fewer for small grids]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// As for `run`
@@ -320,7 +323,8 @@ pub struct Bench {
     pub subject: Subject,
     #[command(flatten)]
     pub how: How,
-    /// Threads that compute, on the processor unless a GPU is asked for [default: one per core, fewer for small grids]
+    /// Threads of the processor that compute; with it `auto` takes no GPU unless one is named [default: one per core,
+    /// fewer for small grids]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// A schedule to measure besides `layerwise`, as for `run`; may be repeated [default: the best 3 of `auto`]
@@ -361,7 +365,7 @@ pub struct Emit {
     /// The schedule whose tiles or kernels are shown, as for `run`
     #[arg(long, value_name = "SCHEDULE", default_value = "layerwise")]
     pub schedule: String,
-    /// The processor to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
+    /// The processor or GPU to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
     /// Write to this file instead of stdout

@@ -11,17 +11,17 @@ use torre_runtime::plan::gpu::SlabSizes;
 #[derive(Debug, Default, Args)]
 pub struct Holding {
     /// The place of values while steps run: `auto`, `none`, `device` and `host` are for a GPU, a folder is for a
-    /// calculation window over files, on the processor, too
+    /// calculation window over files, also on the processor
     ///
-    /// `auto`: all values if they fit, a calculation window over the host's memory otherwise; `none`: all values, one
-    /// time block at a time; `device`: all values, several time blocks in flight; `host`: a calculation window over the
-    /// host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's memory, with bases of
-    /// B planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR; anything else: a
-    /// window over two files in the folder of that name
+    /// `auto`: all values if they fit, a calculation window over the host's memory otherwise; `none` or `off`: all
+    /// values, one time block at a time; `device`: all values, several time blocks in flight; `host`: a calculation
+    /// window over the host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's
+    /// memory, with bases of B planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR;
+    /// anything else: a window over two files in the folder of that name
     #[arg(long, value_name = "PLACE", default_value = "auto", value_parser = OsStringValueParser::new().try_map(named))]
     pub window: WindowArg,
     /// Memory of the GPU, or of the processor for a window over files, that is used at most, such as `20GB` or `16GiB`
-    /// [default: all free memory]
+    /// [default: all free memory; of the processor three quarters of it]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Time blocks in flight, with `--window host` or `device` [default: the model chooses]
