@@ -82,6 +82,15 @@ const MOST_TIMED: usize = 6;
 /// heights gives tables back that no pass needs.
 const HEIGHTS: [u64; 2] = [3, 8];
 
+/// Numbers of time blocks in flight for a run of `all` time blocks, out of some in descending order: no more than it
+/// has, and all of them, if these are not too many.
+fn blocks_of_a_run(considered: &[usize], all: u64) -> Vec<usize> {
+    let all = usize::try_from(all).unwrap_or(usize::MAX).max(1);
+    let whole = considered.first().filter(|most| all <= **most);
+    let fewer = considered.iter().copied().filter(|blocks| *blocks < all);
+    whole.map(|_| all).into_iter().chain(fewer).collect()
+}
+
 /// Planes of a group of `columns` columns of towers.
 pub fn group_planes(towers: &Towers, columns: i64) -> i64 {
     let apart = (towers.cells() / 2.0).sqrt();
@@ -158,12 +167,18 @@ impl DevicePlanner<'_> {
         let layout = &self.window_layout;
         let towers = plan.fit.towers();
         let mapping = self.model.facts.mapping;
-        let blocks = match wanted.disk {
-            Some(_) => &BLOCKS_OVER_FILES[..],
-            None => &BLOCKS,
+        let blocks = match wanted.blocks {
+            Some(blocks) => vec![blocks],
+            None => blocks_of_a_run(
+                match wanted.disk {
+                    Some(_) => &BLOCKS_OVER_FILES[..],
+                    None => &BLOCKS,
+                },
+                self.problem.steps.div_ceil(plan.height().max(1)),
+            ),
         };
         let mut candidates = Vec::new();
-        for &blocks in wanted.blocks.as_ref().map_or(blocks, std::slice::from_ref) {
+        for blocks in blocks {
             for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
                 let how = InFlight {
                     blocks,
@@ -547,4 +562,22 @@ fn about_planes(towers: &Towers, steps: u64, how: InFlight) -> i64 {
     let blocks = how.blocks.max(1) as i64 - 1;
     let offset = lag * blocks + blocks / 2 * i64::from(how.spread);
     moved + how.group * (1 + offset + how.ahead) + 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_no_more_time_blocks_in_flight_than_time_blocks() {
+        let of = |all| blocks_of_a_run(&BLOCKS, all);
+        assert_eq!(of(0), [1]);
+        assert_eq!(of(1), [1]);
+        assert_eq!(of(4), [4, 3, 2, 1]);
+        assert_eq!(of(9), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(of(11), [11, 10, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(of(12), BLOCKS);
+        assert_eq!(of(u64::MAX), BLOCKS);
+        assert_eq!(blocks_of_a_run(&BLOCKS_OVER_FILES, 30)[..2], [30, 24]);
+    }
 }
