@@ -14,6 +14,11 @@ pub trait World {
     /// The source of a module: `["std", "curl"]`, or `["lib"]` for a file beside `from`. `None`: there is none.
     fn module(&self, from: &Source, path: &[&str]) -> Option<Source>;
 
+    /// Why a module cannot be read that is there, in a few words. `None`: it is not there.
+    fn unreadable(&self, _from: &Source, _path: &[&str]) -> Option<String> {
+        None
+    }
+
     /// The modules that could have been meant, for suggestions.
     fn modules(&self) -> Vec<String> {
         Vec::new()

@@ -77,6 +77,16 @@ impl World for FileWorld {
         }
     }
 
+    fn unreadable(&self, from: &Source, path: &[&str]) -> Option<String> {
+        let [name] = path else { return None };
+        if from.name().starts_with("std::") {
+            return None;
+        }
+        let file = self.base.join(name).with_extension(EXTENSION);
+        let error = read_source(&file).err()?;
+        (error.kind() != io::ErrorKind::NotFound).then(|| error.to_string())
+    }
+
     fn modules(&self) -> Vec<String> {
         let mut modules: Vec<String> = standard::MODULES
             .iter()
@@ -148,6 +158,12 @@ mod tests {
         assert!(curl.text().contains("def curl("));
         std::fs::write(folder.path().join("bytes.torre"), b"const f = 1\xff").unwrap();
         assert!(world.module(&source, &["bytes"]).is_none());
+        let reason = world.unreadable(&source, &["bytes"]).unwrap();
+        assert_eq!(reason, "it is not text in UTF-8: see byte 12");
+        std::fs::create_dir(folder.path().join("folder.torre")).unwrap();
+        assert!(world.module(&source, &["folder"]).is_none());
+        assert!(world.unreadable(&source, &["folder"]).is_some());
+        assert_eq!(world.unreadable(&source, &["nothing"]), None);
         for missing in [&["std", "nothing"][..], &["nothing"], &["a", "b"], &[]] {
             assert!(world.module(&source, missing).is_none(), "{missing:?}");
         }

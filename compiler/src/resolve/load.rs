@@ -307,6 +307,12 @@ impl Library {
         let words: Vec<&str> = path.iter().map(|n| n.node.as_str()).collect();
         let joined = words.join("::");
         let Some(found) = world.module(&source, &words) else {
+            if let Some(reason) = world.unreadable(&source, &words) {
+                let message = format!("the module `{joined}` cannot be read: {reason}");
+                let d = Diagnostic::error(codes::UNKNOWN_MODULE, message);
+                report.push(d.at(&source, span, "used here"));
+                return None;
+            }
             let mut d = Diagnostic::error(
                 codes::UNKNOWN_MODULE,
                 format!("there is no module `{joined}`"),

@@ -1,6 +1,7 @@
 //! Collecting diagnostics: none twice, not too many, in the order of the text.
 
 use std::collections::BTreeSet;
+use torre_grammar::codes::TOO_MANY;
 use torre_grammar::diag::{Code, Diagnostic, Diagnostics, Label, Severity};
 use torre_grammar::source::{Source, Span};
 
@@ -143,6 +144,14 @@ impl Report {
                 (None, None) => (0, String::new(), 0),
             }
         });
+        let errors = list.iter().filter(|d| d.severity == Severity::Error);
+        if errors.count() >= LIMIT {
+            let message = format!(
+                "`{}` may have more errors; the first {LIMIT} that were found are shown",
+                main.name()
+            );
+            list.push(Diagnostic::error(TOO_MANY, message));
+        }
         Diagnostics(list)
     }
 }

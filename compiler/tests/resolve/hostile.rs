@@ -129,6 +129,12 @@ fn many_errors_are_cut_short() {
     let text = repeat(20_000, |i| format!("const a{i} = b{i}"));
     let diagnostics = checked(&TestWorld::default(), &text);
     assert!((20..100).contains(&diagnostics.0.len()));
+    let last = diagnostics.0.last().expect("errors");
+    assert_eq!(last.code.0, "E0015");
+    let few = repeat(20, |i| format!("const a{i} = b{i}"));
+    let few = checked(&TestWorld::default(), &few);
+    assert_eq!(few.0.len(), 20);
+    assert!(few.0.iter().all(|d| d.code.0 == "E0101"), "{}", show(&few));
     let text = repeat(3_000, |i| format!("use nowhere{i}::f"));
     assert!(checked(&TestWorld::default(), &text).0.len() < 100);
 }
