@@ -100,6 +100,42 @@ fn growth_at_an_interface_is_tried() {
     );
 }
 
+/// Around a ring the light face of the stiff cell is that of the first cell. A cell elsewhere that is stiffer, and heavy,
+/// takes longer steps.
+#[test]
+fn an_interface_between_the_ends_of_a_ring_counts() {
+    for cells in [40, 600] {
+        let (_folder, file) = written(&format!(
+            "use std::acoustics::acoustics_1d
+problem ring {{
+  scheme   acoustics_1d {{ h = 1, dt = 0.05 }}
+  domain   {cells}
+  boundary x: periodic
+  coef     kappa = if x > {} then 100 else if x > 10 and x < 11 then 200 else 1
+  coef     rho = if x > {} or x < 1 then 0.01 else 1
+  init     p = sin(x)
+  steps    20
+}}
+",
+            cells - 1,
+            cells - 1
+        ));
+        for dt in [0.05, 0.02] {
+            let error = fail(1, &format!("check {file} --set dt={dt}"), &[]);
+            assert!(
+                error.contains("E0815") && error.contains("the largest stable `dt` is 0.01,"),
+                "{error}"
+            );
+        }
+        let output = run(&format!("check {file} --set dt=0.0195"), &[]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && stderr.contains("stability is not known"),
+            "{stderr}"
+        );
+    }
+}
+
 #[test]
 fn a_step_that_is_too_long_for_a_medium_beside_an_interface_is_refused() {
     let two = "use std::acoustics::acoustics_2d

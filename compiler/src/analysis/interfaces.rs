@@ -106,20 +106,21 @@ impl OfMedia<'_> {
         let piece = piece(grid, tried.index);
         grid.present().all(|axis| {
             let reach = reach[axis].into_iter().max().unwrap_or(0);
-            let (at, part, cells) = (cell.index[axis], piece[axis], grid.cells[axis]);
+            let (part, cells) = (piece[axis], grid.cells[axis]);
+            let at = grid.around(axis, cell.index[axis], part.lo);
             let margin = 2 * i64::from(reach);
-            let below = part.lo == 0 || at - part.lo >= margin;
-            part.contains(at) && below && (part.hi == cells || part.hi - at > margin)
+            // A part of a ring has no end of the domain.
+            let has_ends = !grid.is_periodic(axis) || part.len() == cells;
+            let below = (has_ends && part.lo == 0) || at - part.lo >= margin;
+            let above = (has_ends && part.hi == cells) || part.hi - at > margin;
+            part.contains(at) && below && above
         })
     }
 
     /// The cell at a distance, if it is in the domain.
     fn moved(&self, cell: Cell, axis: Axis, by: i64) -> Option<Cell> {
         let grid = &self.scheme.grid;
-        let index = match grid.is_periodic(axis) {
-            true => (cell.index[axis] + by).rem_euclid(grid.cells[axis]),
-            false => cell.index[axis] + by,
-        };
+        let index = grid.around(axis, cell.index[axis] + by, 0);
         let moved = PerAxis::from_fn(|a| if a == axis { index } else { cell.index[a] });
         (0..grid.cells[axis])
             .contains(&index)

@@ -86,10 +86,10 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Set
         PerAxis::from_fn(|a| {
             let is_above = cell.upper[a] && !position[a].is_half();
             let Interval { lo, hi } = extent[a];
-            match cell.index[a] + i64::from(is_above) {
-                index if index >= hi && scheme.grid.is_periodic(a) => lo,
-                index => index.clamp(lo, (hi - 1).max(lo)),
-            }
+            let index = scheme
+                .grid
+                .around(a, cell.index[a] + i64::from(is_above), lo);
+            index.clamp(lo, (hi - 1).max(lo))
         })
     };
     let coefs: Vec<f64> = scheme
@@ -321,15 +321,16 @@ impl Search<'_> {
     /// The faces of the cell and of the one below that make the most vigorous step with it, if these are not its own
     /// lower ones: a coefficient on a face acts on both cells beside it.
     fn most_vigorous_beside(&self, own: &Place) -> Option<Place> {
+        let grid = &self.scheme.grid;
         let mut cells = vec![own.cell];
-        for axis in self.scheme.grid.present() {
+        for axis in grid.present() {
             let more: Vec<Cell> = cells
                 .iter()
                 .flat_map(|cell| {
                     let mut above = *cell;
                     above.upper[axis] = true;
                     let mut below = above;
-                    below.index[axis] -= 1;
+                    below.index[axis] = grid.around(axis, cell.index[axis] - 1, 0);
                     [above, below]
                 })
                 .filter(|cell| cell.index[axis] >= 0)
@@ -366,10 +367,7 @@ impl Search<'_> {
             let enough = enough.min(grid.cells[axis]);
             let like = |index: &i64| {
                 let mut cell = place.cell;
-                cell.index[axis] = match grid.is_periodic(axis) {
-                    true => index.rem_euclid(grid.cells[axis]),
-                    false => *index,
-                };
+                cell.index[axis] = grid.around(axis, *index, 0);
                 let inside = (0..grid.cells[axis]).contains(&cell.index[axis]);
                 inside && self.form(&setting(self.scheme, self.files, cell)) == own
             };

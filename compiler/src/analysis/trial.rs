@@ -156,12 +156,15 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
     })
 }
 
-/// The cells that are stepped around one.
+/// The cells that are stepped around one. Around a periodic axis, their indices go on beyond its ends.
 pub fn piece(grid: &Grid, at: PerAxis<i64>) -> Region {
     let side = SIDES[grid.dimensions().clamp(1, SIDES.len()) - 1];
     Region::from_fn(|a| {
         let len = side.min(grid.cells[a]);
-        let lo = (at[a] - len / 2).clamp(0, grid.cells[a] - len);
+        let lo = match grid.is_periodic(a) && len < grid.cells[a] {
+            true => at[a] - len / 2,
+            false => (at[a] - len / 2).clamp(0, grid.cells[a] - len),
+        };
         Interval::new(lo, lo + len)
     })
 }
@@ -193,7 +196,8 @@ fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) ->
             for_each_index(values[target].region, |at| {
                 let here = setting(scheme, files, at);
                 is_uniform &= here == *own;
-                if !live.contains(at) || !here.active[number][place] {
+                let in_domain = PerAxis::from_fn(|a| scheme.grid.around(a, at[a], 0));
+                if !live.contains(in_domain) || !here.active[number][place] {
                     return;
                 }
                 let weights = match linear::weights(&update.body, &here.coefs) {
@@ -210,10 +214,12 @@ fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) ->
                     else {
                         return None;
                     };
+                    let of = &values[read.component.index()];
+                    let at = PerAxis::from_fn(|a| scheme.grid.around(a, at[a], of.region[a].lo));
                     Some(Read {
                         component: read.component.index(),
                         age: usize::from(read.age),
-                        index: values[read.component.index()].index(at)?,
+                        index: of.index(at)?,
                         weight: if negated { -weight } else { weight },
                     })
                 };

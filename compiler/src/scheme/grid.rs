@@ -106,6 +106,15 @@ impl Grid {
         self.boundary[axis][0] == Boundary::Periodic
     }
 
+    /// The index of the same place among the ones from `first` on around a periodic axis; on other axes the index itself.
+    #[inline]
+    pub fn around(&self, axis: Axis, index: i64, first: i64) -> i64 {
+        match self.is_periodic(axis) {
+            true => first + (index - first).rem_euclid(self.cells[axis]),
+            false => index,
+        }
+    }
+
     /// The indices that a component at `position` stores: one per cell, and the end plane of an axis on which its
     /// upper mirror is even.
     #[inline]
