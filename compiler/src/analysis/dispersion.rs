@@ -5,7 +5,7 @@
 //! changed, it is compared with its own long waves instead, whose frequencies are in proportion to a power of the wave
 //! number.
 
-use super::order::{Order, order};
+use super::order::{Order, order, order_together};
 use super::step::{Block, Step};
 use super::waves::{Branch, Branches, Medium, branches, long_waves, speed, wave_numbers};
 use crate::analysis::places::{Cell, setting};
@@ -179,7 +179,7 @@ pub fn dispersion(
     let directions = directions(scheme, &present);
     let in_space = order(&present, &directions, cell, |n| halved(n, 0));
     let in_time = order(&present, &directions, cell, |n| halved(0, n));
-    let in_both = order(&present, &directions, cell, |n| halved(n, n));
+    let in_both = order_together(&present, &directions, cell, &mut halved);
     let fine = FINE.map(|n| halved(n, n));
     let fine = match &fine {
         [Some(a), Some(b), Some(c)] => Some([a, b, c]),
@@ -223,8 +223,8 @@ fn error_powers(in_space: Order, in_time: Order, in_both: Order) -> [u32; 2] {
         _ => [2, 2],
     };
     match in_both {
-        // Errors of cells and steps that cancel need not be even.
-        Order::Power(both) if both > low => [both, both + 1],
+        // Errors of cells and steps that cancel, or grow as steps become smaller alone, need not be even.
+        Order::Power(both) if both != low => [both, both + 1],
         _ if high > low => [low, high.min(2 * low)],
         _ => [low, 2 * low],
     }

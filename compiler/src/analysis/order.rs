@@ -23,15 +23,35 @@ pub(super) fn order(
     present: &Sized,
     directions: &[Direction],
     cell: f64,
-    mut halved: impl FnMut(i32) -> Option<Sized>,
+    halved: impl FnMut(i32) -> Option<Sized>,
 ) -> Order {
-    let mut levels = Vec::new();
-    for n in 1..=HALVINGS {
-        match halved(n) {
-            Some(sized) => levels.push(sized),
-            None => return Order::Unknown,
-        }
-    }
+    let levels = (1..=HALVINGS).map(halved);
+    lowest(present, directions, cell, levels, convergence)
+}
+
+/// The same for steps and cells that are halved in turn: `halved` has the halvings of cells and of steps.
+pub(super) fn order_together(
+    present: &Sized,
+    directions: &[Direction],
+    cell: f64,
+    mut halved: impl FnMut(i32, i32) -> Option<Sized>,
+) -> Order {
+    let levels = (0..HALVINGS).flat_map(|n| [(n, n + 1), (n + 1, n + 1)]);
+    let levels = levels.map(|(space, time)| halved(space, time));
+    lowest(present, directions, cell, levels, convergence_together)
+}
+
+/// The lowest order of all waves, each of which is that of its frequencies at present and at further levels.
+fn lowest(
+    present: &Sized,
+    directions: &[Direction],
+    cell: f64,
+    levels: impl Iterator<Item = Option<Sized>>,
+    order: impl Fn(&[Complex64]) -> Order,
+) -> Order {
+    let Some(levels) = levels.collect::<Option<Vec<Sized>>>() else {
+        return Order::Unknown;
+    };
     // Six points per wavelength: short enough for errors of high orders to be seen.
     let numbers = wave_numbers(cell, TAU / (6.0 * cell), &[]);
     let mut lowest: Option<Order> = None;
@@ -51,7 +71,7 @@ pub(super) fn order(
                 .iter()
                 .map(|f| f.list[kind].omega.last().copied())
                 .collect();
-            let own = values.map_or(Order::Unknown, |v| convergence(&v));
+            let own = values.map_or(Order::Unknown, |v| order(&v));
             lowest = Some(match (lowest, own) {
                 (None, own) => own,
                 (Some(Order::Unknown), _) | (_, Order::Unknown) => Order::Unknown,
@@ -66,10 +86,40 @@ pub(super) fn order(
 
 /// The power of 2 by which the differences of a sequence shrink.
 fn convergence(values: &[Complex64]) -> Order {
-    let size = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
-    let differences: Vec<f64> = values.windows(2).map(|w| (w[0] - w[1]).norm()).collect();
+    whole(shrinkage(values.windows(2), size(values)))
+}
+
+/// The same where every second value is one of the sequence, and the ones between have half the step and the same
+/// cells. Only errors that shrink alike cancel: where one of both shrinks more slowly than their sum, it is small still,
+/// and will be the larger one.
+fn convergence_together(values: &[Complex64]) -> Order {
+    let size = size(values);
+    let sequence: Vec<Complex64> = values.iter().copied().step_by(2).collect();
+    let both = shrinkage(sequence.windows(2), size);
+    let time = shrinkage(values.windows(2).step_by(2), size);
+    let space = shrinkage(values.windows(2).skip(1).step_by(2), size);
+    let (Some(both), Some(time), Some(space)) = (both, time, space) else {
+        return Order::Unknown;
+    };
+    let slower = time.min(space);
+    let cancels = (time - space).abs() < 0.5;
+    whole(Some(match slower < both - 0.5 && !cancels {
+        true => slower,
+        false => both,
+    }))
+}
+
+/// The largest absolute value.
+fn size(values: &[Complex64]) -> f64 {
+    values.iter().map(|v| v.norm()).fold(0.0, f64::max)
+}
+
+/// The power of 2 by which the differences between pairs of values shrink, infinite where there are none. `None`: they
+/// follow no power.
+fn shrinkage<'a>(pairs: impl Iterator<Item = &'a [Complex64]>, size: f64) -> Option<f64> {
+    let differences: Vec<f64> = pairs.map(|w| (w[0] - w[1]).norm()).collect();
     if differences.iter().all(|d| *d < 1e-11 * size) {
-        return Order::Exact;
+        return Some(f64::INFINITY);
     }
     let exact = |d: &&[f64]| d[1] > 1e-10 * size;
     let powers: Vec<f64> = differences
@@ -78,16 +128,21 @@ fn convergence(values: &[Complex64]) -> Order {
         .map(|d| (d[0] / d[1]).log2())
         .collect();
     // Powers themselves converge, by a factor of 4 or 2 per halving.
-    let power = match powers[..] {
-        [] => return Order::Unknown,
-        [only] => only,
-        [.., before, last] if (last - before).abs() > 0.5 => return Order::Unknown,
-        [.., before, last] => last + (last - before) / 3.0,
-    };
-    let whole = power.round();
-    if (power - whole).abs() < 0.2 && whole >= 1.0 {
-        Order::Power(whole as u32)
-    } else {
-        Order::Unknown
+    match powers[..] {
+        [] => None,
+        [only] => Some(only),
+        [.., before, last] if (last - before).abs() > 0.5 => None,
+        [.., before, last] => Some(last + (last - before) / 3.0),
+    }
+}
+
+/// The order with a power, if that is close to a whole number.
+fn whole(power: Option<f64>) -> Order {
+    match power {
+        Some(f64::INFINITY) => Order::Exact,
+        Some(p) if (p - p.round()).abs() < 0.2 && p.round() >= 1.0 => {
+            Order::Power(p.round() as u32)
+        }
+        _ => Order::Unknown,
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use std::f64::consts::TAU;
-use torre_compiler::analysis::{Analysis, Lattice, Limit, Pace, Sample, Side, Sizes, analyze};
+use torre_compiler::analysis::{
+    Analysis, Lattice, Limit, Order, Pace, Sample, Side, Sizes, analyze,
+};
 use torre_compiler::driver::Variable;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::Precision;
@@ -195,5 +197,51 @@ fn limits_are_looked_for_in_both_directions() {
             Side::Smallest => dt * 2f64.sqrt(),
         };
         expect_close(value, expected, 5e-7);
+    }
+}
+
+/// Diffusion with steps so short that errors of cells, which are of a higher order, are the larger ones.
+#[test]
+fn small_errors_of_a_low_order_are_not_taken_for_none() {
+    let dt = 0.002;
+    let params = format!("param h = 1\n  param dt = {dt}\n  field u : scalar on nodes");
+    let found = analysed("x", &params, "u += dt*d2(u,x)", "dt");
+    for points in [6.0, 12.0, 40.0] {
+        let theta = TAU / points;
+        let lambda = 1.0 - 4.0 * dt * (theta / 2.0).sin().powi(2);
+        let exact = -lambda.ln() / (dt * theta * theta);
+        expect_close(samples(&found, points).ratio, exact, 2e-6);
+    }
+    let dispersion = found.dispersion.expect("a dispersion");
+    assert_eq!(dispersion.in_space, Order::Power(2));
+    assert_eq!(dispersion.in_time, Order::Power(1));
+    assert_eq!(dispersion.higher_together(), None);
+}
+
+/// Errors of both, of different orders, that happen to be alike in some of the halvings.
+#[test]
+fn errors_that_cancel_once_have_no_higher_order() {
+    let params = "param h = 1\n  param dt = 0.2\n  field u : scalar on nodes";
+    let third = "(u[2] - 2*u[1] + 2*u[-1] - u[-2]) / (2*h^3)";
+    let step = format!("u += dt*0.1*(d2(u,x) - {third})");
+    let found = analysed("x", params, &step, "dt").dispersion;
+    let found = found.expect("a dispersion");
+    assert_eq!(
+        (found.in_space, found.in_time),
+        (Order::Power(2), Order::Power(1))
+    );
+    assert_eq!(found.higher_together(), None);
+}
+
+/// Lax and Friedrichs: the error is h^2 k^2 / (2 dt), which has no order in steps alone, and 1 in both.
+#[test]
+fn errors_that_grow_with_shorter_steps_have_an_order_in_both() {
+    let params = "param h = 1\n  param dt = 0.5\n  field u : scalar on nodes";
+    let found = analysed("x", params, "u = (u[1] + u[-1])/2 - dt*dc(u,x)", "dt");
+    for points in [6.0, 12.0, 40.0] {
+        let k = TAU / points;
+        let (re, im) = (k.cos(), 0.5 * k.sin());
+        let remains = re.hypot(im).powf(TAU / im.atan2(re));
+        expect_close(samples(&found, points).remains, remains, 1e-4);
     }
 }
