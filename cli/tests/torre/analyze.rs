@@ -449,7 +449,7 @@ problem three { scheme leap; domain 50; boundary x: periodic; steps 1 }
     assert_eq!(kinds(&three), [Some(0), Some(0), Some(1)], "{three}");
 }
 
-/// Near the losses from which on waves decay without oscillation no order is made up.
+/// Where losses turn oscillation into decay among the waves of tables, no order is made up.
 #[test]
 fn losses_that_follow_no_power_have_no_order() {
     let lossy = |sigma: f64| {
@@ -459,7 +459,7 @@ problem p {{ scheme maxwell_1d {{ dt = 0.5 }}; domain 50; coef sigma = {sigma}; 
 "
         ))
     };
-    for (sigma, irregular) in [(0.05, 2), (0.5, 0), (1.0, 0)] {
+    for (sigma, irregular) in [(0.05, 0), (0.5, 2), (1.0, 2)] {
         let (_folder, file) = lossy(sigma);
         let json = succeed(&format!("analyze {file} --report json"), &[]);
         let found: serde_json::Value = serde_json::from_str(&json).unwrap();

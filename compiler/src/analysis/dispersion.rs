@@ -7,7 +7,9 @@
 
 use super::order::{Order, order, order_together};
 use super::step::{Block, Step};
-use super::waves::{Branch, Branches, Medium, branches, long_waves, speed, wave_numbers};
+use super::waves::{
+    Branch, Branches, LONGEST_LISTED, Medium, branches, long_waves, speed, wave_numbers,
+};
 use crate::analysis::places::{Cell, setting};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
@@ -16,7 +18,19 @@ use num_complex::Complex64;
 use std::f64::consts::TAU;
 
 /// Points per wavelength in tables.
-pub const POINTS: [f64; 11] = [3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 30.0, 40.0];
+pub const POINTS: [f64; 11] = [
+    3.0,
+    4.0,
+    5.0,
+    6.0,
+    8.0,
+    10.0,
+    12.0,
+    16.0,
+    20.0,
+    30.0,
+    LONGEST_LISTED,
+];
 /// Points per wavelength over the directions of a plane.
 pub const AROUND: [f64; 3] = [5.0, 10.0, 20.0];
 /// Cells and steps of the reference are divided by these powers of 2.
@@ -114,7 +128,8 @@ pub struct Dispersion {
     pub kinds: Vec<Kind>,
     /// Numbers of kinds without tables: kinds that stand still at all wavelengths.
     pub still: usize,
-    /// Kinds whose long waves follow no power of the wave number.
+    /// Kinds whose long waves follow no power of the wave number, or that oscillate at some of the lengths of tables and
+    /// only decay at others.
     pub irregular: usize,
     /// Kinds whose long waves have a quarter of a period in a step, or more, and less with smaller steps.
     pub unresolved: usize,
@@ -208,8 +223,12 @@ pub fn dispersion(
         unresolved: 0,
         spurious: 0,
     };
-    compare.directions(&mut found)?;
+    let changes = compare.directions(&mut found)?;
     compare.plane(scheme, &mut found);
+    let mut changes = changes.into_iter();
+    let all = found.kinds.len();
+    found.kinds.retain(|_| changes.next() == Some(false));
+    found.irregular += all - found.kinds.len();
     found.merge();
     Some(found)
 }
@@ -316,7 +335,9 @@ struct Compare<'a> {
 }
 
 impl Compare<'_> {
-    fn directions(&self, found: &mut Dispersion) -> Option<()> {
+    /// The waves along all directions. Returns by kind whether some waves of tables, or longer ones that they are compared
+    /// with, are of another kind ([`Branch::is_other`]).
+    fn directions(&self, found: &mut Dispersion) -> Option<Vec<bool>> {
         let wanted: Vec<f64> = POINTS.iter().map(|p| TAU / (p * self.cell)).collect();
         let mut rays = Vec::new();
         for direction in std::mem::take(&mut found.directions) {
@@ -339,9 +360,11 @@ impl Compare<'_> {
         if rays.iter().any(|(_, pair, _)| !pair.is_refined) {
             found.reference = Reference::LongWaves;
         }
+        let mut changes = vec![false; found.kinds.len()];
         for (direction, pair, numbers) in rays {
             let pairs = pair.own.list.iter().zip(&pair.reference);
-            for (kind, (branch, exact)) in found.kinds.iter_mut().zip(pairs) {
+            let kinds = found.kinds.iter_mut().zip(&mut changes);
+            for ((kind, changes), (branch, exact)) in kinds.zip(pairs) {
                 let sample_at = |n: usize| {
                     let points = TAU / (numbers[n] * self.cell);
                     match kind.moves {
@@ -349,11 +372,18 @@ impl Compare<'_> {
                         false => still_sample(points, branch.omega[n], exact[n]),
                     }
                 };
-                let curve: Vec<Sample> = (0..numbers.len()).map(sample_at).collect();
+                let curve = (branch.longest..numbers.len()).map(sample_at);
+                let curve = curve.filter(|s| s.ratio.is_finite()).collect();
                 let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
-                kind.table
-                    .push(wanted.iter().filter_map(at).map(|n| curve[n]).collect());
-                let n = self.longest_exact(kind.power, exact);
+                let listed: Vec<usize> = wanted.iter().filter_map(at).collect();
+                let (compared, is_other) = match pair.is_refined {
+                    true => (exact, false),
+                    false => (&branch.omega, branch.is_other_when_longer),
+                };
+                let dt = self.present.lattice.dt;
+                *changes |= is_other || listed.iter().any(|n| branch.is_other(compared[*n], dt));
+                kind.table.push(listed.into_iter().map(sample_at).collect());
+                let n = self.longest_exact(kind.power, exact).max(branch.longest);
                 let moving = match (kind.moves, kind.power) {
                     // Losses change the phase velocity of long waves, but not this.
                     (true, 1) => speed(exact, &numbers, n),
@@ -370,7 +400,7 @@ impl Compare<'_> {
             }
             found.directions.push(direction);
         }
-        Some(())
+        Some(changes)
     }
 
     /// The longest wave whose frequency tells its coefficient: frequencies of long waves, most so where these are in
@@ -427,7 +457,9 @@ impl Compare<'_> {
                         true => own.re / exact.re,
                         false => own.im / exact.im,
                     };
-                    list.push((angle, ratio));
+                    if ratio.is_finite() {
+                        list.push((angle, ratio));
+                    }
                 }
             }
         }

@@ -70,6 +70,8 @@ fn lowest(
             let values: Option<Vec<Complex64>> = found
                 .iter()
                 .map(|f| f.list[kind].omega.last().copied())
+                // Two kinds that decay when they are long may be one wave in both directions when they are short.
+                .map(|omega| omega.map(|w| Complex64::new(w.re.abs(), w.im)))
                 .collect();
             let own = values.map_or(Order::Unknown, |v| order(&v));
             lowest = Some(match (lowest, own) {

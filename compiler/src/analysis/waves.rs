@@ -7,10 +7,14 @@ use num_complex::Complex64;
 
 /// The longest wave that is looked at, in cells.
 const LONGEST: f64 = 512.0;
+/// The longest wave of tables, in cells.
+pub const LONGEST_LISTED: f64 = 40.0;
 /// Phases per step below which frequencies are not told from 0: an eigenvalue that lacks an eigenvector is off by 2e-8.
 const STILL: f64 = 1e-6;
 /// The share of a frequency that is real where values oscillate.
 const OSCILLATES: f64 = 1e-3;
+/// The same share where values oscillate and rounding is not the cause.
+const SURELY_OSCILLATES: f64 = 0.1;
 /// How far exponents may be off whole numbers.
 const SLACK: f64 = 0.1;
 
@@ -29,8 +33,10 @@ pub struct Branch {
     pub power: u32,
     /// Frequencies at all wave numbers: exp(-i omega t); a decaying wave's have a negative imaginary part.
     pub omega: Vec<Complex64>,
-    /// The number of the longest wave whose frequency is told from 0.
+    /// The number of the longest wave of this kind: its frequency is told from 0.
     pub longest: usize,
+    /// Still longer waves only decay, as waves with losses do, or follow no power.
+    pub is_other_when_longer: bool,
 }
 
 impl Branch {
@@ -49,7 +55,17 @@ impl Branch {
         }
     }
 
-    /// The frequency of the longest wave that is told from one that stands still.
+    /// Whether a wave with a frequency is of another kind than long waves of this one: it oscillates where these only
+    /// decay, or only decays where these move. A value that changes its sign in each step of `dt` does not oscillate.
+    pub fn is_other(&self, omega: Complex64, dt: f64) -> bool {
+        let alternates = (omega.re.abs() * dt - std::f64::consts::PI).abs() < STILL;
+        match oscillates(self.long()) {
+            true => self.moves() && !oscillates(omega),
+            false => !alternates && surely_oscillates(omega),
+        }
+    }
+
+    /// The frequency of the longest wave.
     fn long(&self) -> Complex64 {
         self.omega[self.longest]
     }
@@ -165,6 +181,35 @@ fn oscillates(omega: Complex64) -> bool {
     omega.re.abs() > OSCILLATES * omega.norm()
 }
 
+fn surely_oscillates(omega: Complex64) -> bool {
+    omega.re.abs() > SURELY_OSCILLATES * omega.norm()
+}
+
+/// The power of the wave number to which frequencies are in proportion from a wave on. `None` where they are in
+/// proportion to none, or where waves half as long oscillate and these do not.
+fn power(omega: &[Complex64], wave_numbers: &[f64], first: usize) -> Option<u32> {
+    if is_proportional(omega, wave_numbers, first) {
+        return Some(1);
+    }
+    let after = |factor: f64| wave_numbers.partition_point(|k| *k < factor * wave_numbers[first]);
+    let second = after(2.0);
+    let ratio = omega.get(second)?.norm() / omega[first].norm();
+    let shorter = after(2.25).min(omega.len() - 1);
+    if !oscillates(omega[first]) && surely_oscillates(omega[shorter]) {
+        return None;
+    }
+    let power = ratio.ln() / (wave_numbers[second] / wave_numbers[first]).ln();
+    let whole = power.round();
+    ((power - whole).abs() <= SLACK && whole >= 0.0).then_some(whole as u32)
+}
+
+/// The number of the longest wave of tables, if longer ones are in the list, too.
+fn longest_listed(wave_numbers: &[f64]) -> Option<usize> {
+    let least = LONGEST / LONGEST_LISTED * wave_numbers[0] * (1.0 - 1e-9);
+    let number = wave_numbers.partition_point(|k| *k < least);
+    (number < wave_numbers.len()).then_some(number)
+}
+
 /// The frequency over the power of the wave number to which it is in proportion, for infinitely long waves. A part that
 /// is in proportion to another power, as numerical dissipation is, is 0 there.
 pub fn long_waves(branch: &Branch, wave_numbers: &[f64]) -> Complex64 {
@@ -222,22 +267,22 @@ impl Branches {
             self.still += 1;
             return;
         };
-        let second = wave_numbers.partition_point(|k| *k < 2.0 * wave_numbers[longest]);
-        let ratio = omega.get(second).map(|w| w.norm() / omega[longest].norm());
-        let power = ratio.map(|r| r.ln() / (wave_numbers[second] / wave_numbers[longest]).ln());
-        let power = match is_proportional(&omega, wave_numbers, longest) {
-            true => Some(1.0),
-            false => power,
-        };
-        let whole = power.filter(|p| (p - p.round()).abs() <= SLACK && p.round() >= 0.0);
-        let Some(power) = whole else {
+        let long = power(&omega, wave_numbers, longest).map(|power| (power, longest));
+        // Losses stop long waves first.
+        let listed = longest_listed(wave_numbers)
+            .filter(|&n| n > longest && is_proportional(&omega, wave_numbers, n))
+            .map(|n| (1, n));
+        let is_other_when_longer =
+            listed.is_some() && (long.is_none() || !oscillates(omega[longest]));
+        let Some((power, longest)) = (if is_other_when_longer { listed } else { long }) else {
             self.irregular += 1;
             return;
         };
         let branch = Branch {
-            power: power.round() as u32,
+            power,
             omega,
             longest,
+            is_other_when_longer,
         };
         // The one with a negative frequency is the same wave in the other direction.
         if !branch.moves() || branch.long().re > 0.0 {

@@ -245,3 +245,72 @@ fn errors_that_grow_with_shorter_steps_have_an_order_in_both() {
         expect_close(samples(&found, points).remains, remains, 1e-4);
     }
 }
+
+/// The telegrapher's equations: waves that are longer than 4 pi / g only decay.
+fn telegraph(g: f64) -> Analysis {
+    let params = format!(
+        "param h = 1\n  param dt = 0.5\n  param g = {g}\n  \
+         field p : scalar on cells\n  field v : scalar on [0] at 1/2"
+    );
+    let step = "v = (v*(1 - g*dt/2) - dt*d(p, x)) / (1 + g*dt/2)\n    p -= dt*d(v, x)";
+    analysed("x", &params, step, "dt")
+}
+
+#[test]
+fn losses_that_stop_only_long_waves_leave_a_phase_velocity() {
+    for g in [0.05, 0.2, 0.3] {
+        let found = telegraph(g);
+        let (_, speed) = pace(&found);
+        expect_close(speed, 1.0, 1e-5);
+        for points in [3.0, 6.0, 20.0, 40.0] {
+            // The product of both eigenvalues is alpha, and their sum 1 + alpha - s.
+            let k = TAU / points;
+            let alpha = (1.0 - 0.25 * g) / (1.0 + 0.25 * g);
+            let s = (k / 2.0).sin().powi(2) / (1.0 + 0.25 * g);
+            let angle = ((1.0 + alpha - s) / (2.0 * alpha.sqrt())).acos();
+            let exact = (k * k - 0.25 * g * g).sqrt();
+            expect_close(samples(&found, points).ratio, 2.0 * angle / exact, 2e-6);
+        }
+        let dispersion = found.dispersion.expect("a dispersion");
+        assert_eq!(dispersion.in_space, Order::Power(2));
+        assert_eq!(dispersion.in_time, Order::Power(2));
+        let curve = dispersion.kinds[0].curves[0].iter();
+        assert!(curve.clone().all(|s| s.points < 40.1 && s.ratio > 0.0));
+    }
+}
+
+/// Waves of 25 points or more only decay, and shorter ones do not.
+#[test]
+fn waves_that_change_between_decay_and_oscillation_have_no_table() {
+    let found = telegraph(0.5);
+    let dispersion = found.dispersion.expect("a dispersion");
+    assert_eq!((dispersion.irregular, dispersion.kinds.len()), (2, 0));
+    assert_eq!(dispersion.in_space, Order::Power(2));
+    assert_eq!(dispersion.in_time, Order::Power(2));
+    let pace = found.pace.expect("a pace");
+    assert!(!pace.moves);
+    expect_close(pace.coefficient, 2.0, 1e-3);
+}
+
+/// Sound in a porous body: the slow wave of long waves is diffusion.
+#[test]
+fn slow_waves_of_porous_bodies_have_a_phase_velocity() {
+    let params = "param h = 1\n  param dt = 0.4\n  \
+                  field v : scalar on [0] at 1/2\n  field q : scalar on [0] at 1/2\n  \
+                  field u : scalar on cells\n  field p : scalar on cells\n  field dq : scalar on [0]";
+    let step = "allow W0303\n    let m = 3 - 0.64/2 + dt*0.4/2\n    \
+                dq = (dt*(-d(p,x) - 0.4*q) - 0.4*dt*d(u,x))/m\n    q += dq\n    \
+                v += (dt*d(u,x) - 0.8*dq)/2\n    u += dt*(2.5*d(v,x) + 0.8*d(q,x))\n    \
+                p -= dt*(0.8*d(v,x) + d(q,x))";
+    let dispersion = analysed("x", params, step, "dt").dispersion;
+    let dispersion = dispersion.expect("a dispersion");
+    assert_eq!(dispersion.irregular, 0);
+    assert_eq!(dispersion.in_space, Order::Power(2));
+    assert_eq!(dispersion.in_time, Order::Power(2));
+    let kinds: Vec<(bool, u32)> = dispersion
+        .kinds
+        .iter()
+        .map(|k| (k.moves, k.power))
+        .collect();
+    assert_eq!(kinds, [(true, 1); 2]);
+}
