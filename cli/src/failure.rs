@@ -214,13 +214,14 @@ impl From<SetupError> for Failure {
                 format!("{} for the fields cannot be had: {error}", crate::report::bytes(bytes)),
             )
             .hint("make the domain smaller with `--set domain=AxBxC`, or raise the limit of the process"),
-            SetupError::NotFinite { name, at, value } => {
-                let at: Vec<String> = at.iter().map(i64::to_string).collect();
-                Diagnostic::error(
-                    codes::NOT_FINITE,
-                    format!("{name} at cell ({}) is {value:e}, which the precision cannot hold", at.join(", ")),
-                )
-                .hint("`--precision f64` has a wider range; a division by zero needs a condition")
+            SetupError::InitialNotFinite { component, at, value } => {
+                let hint = if value.is_finite() { WIDER_RANGE } else { CONDITION };
+                not_finite(&format!("the initial value of {component}"), &at, value).hint(hint)
+            }
+            SetupError::CoefNotFinite { coef, at, value } => {
+                let hint = if value.is_finite() { WIDER_RANGE } else { CONDITION };
+                not_finite(&format!("the coefficient {coef}"), &at, value)
+                    .hint(format!("{hint}; coefficients count at all places where an update takes them"))
             }
             SetupError::Incident(message, hint) => {
                 Diagnostic::error(resolve::codes::INCIDENT, message).hint(hint)
@@ -283,6 +284,20 @@ impl From<TimeBlockError> for Failure {
             }
         }
     }
+}
+
+/// For numbers that double precision has.
+const WIDER_RANGE: &str = "`--precision f64` has a wider range";
+const CONDITION: &str =
+    "a division by zero needs a condition, such as `if x > 0 then 1 / x else 0`";
+
+fn not_finite(name: &str, at: &[i64], value: f64) -> Diagnostic {
+    let at: Vec<String> = at.iter().map(i64::to_string).collect();
+    let message = format!(
+        "{name} at cell ({}) is {value:e}, which the precision cannot hold",
+        at.join(", ")
+    );
+    Diagnostic::error(codes::NOT_FINITE, message)
 }
 
 fn bug(backend: Backend, error: &str) -> Failure {

@@ -47,6 +47,7 @@ pub mod series;
 pub mod statics;
 mod svg;
 pub mod table;
+pub mod taken;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tile;

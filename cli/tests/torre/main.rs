@@ -6,6 +6,7 @@ mod blow_up;
 mod book;
 mod built;
 mod checkpoint;
+mod coefficients;
 mod cone;
 mod defects;
 mod examples;

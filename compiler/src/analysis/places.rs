@@ -10,8 +10,9 @@ use super::step::{NoStep, Setting, Step};
 use crate::distinct::distinct;
 use crate::host_range::{HostBox, Range, range};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
-use crate::scheme::{FileId, Op, Scheme, Update};
+use crate::scheme::{CoefId, FileId, Op, Scheme, Update};
 use crate::statics::{Files, coef_value, coordinates};
+use crate::taken::is_taken;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -79,6 +80,16 @@ fn of_waves(scheme: &Scheme) -> Vec<bool> {
     used
 }
 
+/// The value of a coefficient at an index, or 0 where it is no finite number and no update takes it.
+fn coef_of_waves(scheme: &Scheme, files: &dyn Files, id: CoefId, at: PerAxis<i64>) -> f64 {
+    let coef = &scheme.coefs[id.index()];
+    let value = coef_value(scheme, files, coef.position, &coef.value, at);
+    match scheme.precision.round(value).is_finite() || is_taken(scheme, files, id, at) {
+        true => value,
+        false => 0.0,
+    }
+}
+
 /// The setting at a cell: coefficients at its middle and at its faces, or 0 where no wave depends on them.
 pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Setting {
     let cell: Cell = cell.into();
@@ -96,12 +107,13 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Set
         .coefs
         .iter()
         .zip(of_waves(scheme))
-        .map(|(coef, used)| {
+        .enumerate()
+        .map(|(index, (coef, used))| {
             if !used {
                 return 0.0;
             }
             let at = near(coef.position, scheme.grid.extent(coef.position));
-            let value = coef_value(scheme, files, coef.position, &coef.value, at);
+            let value = coef_of_waves(scheme, files, CoefId(index as u32), at);
             scheme.precision.round(value)
         })
         .collect();
@@ -388,6 +400,7 @@ impl Search<'_> {
 
     /// The values of a coefficient over a box of cells.
     fn range(&self, coef: usize, zone: Region) -> Range {
+        let id = CoefId(coef as u32);
         let coef = &self.scheme.coefs[coef];
         let extent = self.scheme.grid.extent(coef.position);
         let zone = Region::from_fn(|a| {
@@ -399,8 +412,7 @@ impl Search<'_> {
         let single = zone.volume() == 1;
         if single {
             let at = zone.map(|i| i.lo);
-            let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
-            return Range::point(value);
+            return Range::point(coef_of_waves(self.scheme, self.files, id, at));
         }
         let cells = Cells {
             scheme: self.scheme,

@@ -5,6 +5,7 @@ mod layers;
 mod memo;
 mod memory;
 mod patches;
+mod poles;
 mod random;
 mod room;
 mod schemes;
@@ -16,6 +17,7 @@ pub use layers::add_layers;
 pub use memo::{look_first, once};
 pub use memory::Memory;
 pub use patches::random_patches;
+pub use poles::add_poles;
 pub use random::{
     Limits, Rng, add_random_bands, add_random_zones, random_kernels, random_linear_scheme,
     random_scheme,

@@ -13,6 +13,7 @@ use torre_compiler::problem::{Problem, StaticValue};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{CoefId, ComponentId, Scheme};
 use torre_compiler::statics::{Files, GridPoint, Start, coef_value, start_of};
+use torre_compiler::taken::is_taken;
 
 /// Values of coefficients along the inner axis that are kept for all rows, at most: 16 MB.
 const MOST_KEPT: usize = 2 << 20;
@@ -118,17 +119,15 @@ impl<T: Real> Fill<'_, T> {
                 }
             }
         }
-        values
-            .iter_mut()
-            .for_each(|v| *v = T::from_f64(*v).flush().to_f64());
-        let name = || format!("the initial value of {}", component.name);
-        self.store(
-            self.initial_row(id, age),
-            Group { x, y },
-            range.lo,
-            &values,
-            name,
-        )
+        for value in &mut values {
+            let flushed = T::from_f64(*value).flush().to_f64();
+            // A value beyond the range stays as it is, for messages.
+            if flushed.is_finite() {
+                *value = flushed;
+            }
+        }
+        let row = self.initial_row(id, age);
+        self.store(row, Stored::Initial(id), at, &values)
     }
 
     /// The row of a component's values, `age` steps before the first step.
@@ -168,31 +167,47 @@ impl<T: Real> Fill<'_, T> {
             let mut at = PerAxis::splat(0);
             at[axis] = i;
             let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
-            let name = || format!("the coefficient {}", coef.name);
-            self.put(self.layout.axis_coef_element(axis, id, i), value, at, name)?;
+            let element = self.layout.axis_coef_element(axis, id, i);
+            self.put(element, Stored::Coef(id), at, value)?;
         }
         Ok(())
     }
 
-    /// Stores a value that must be finite.
+    /// Stores a value that must be finite, unless it is a coefficient that no update takes there.
     fn put(
         &self,
         element: i64,
-        value: f64,
+        of: Stored,
         at: PerAxis<i64>,
-        name: impl Fn() -> String,
+        value: f64,
     ) -> Result<(), SetupError> {
         let rounded = T::from_f64(value);
-        if !rounded.to_f64().is_finite() {
-            return Err(SetupError::NotFinite {
-                name: name(),
-                at: self.scheme.grid.present().map(|a| at[a]).collect(),
-                value,
+        if !rounded.to_f64().is_finite() && self.is_taken(of, at) {
+            let at = self.scheme.grid.present().map(|a| at[a]).collect();
+            return Err(match of {
+                Stored::Initial(id) => SetupError::InitialNotFinite {
+                    component: self.scheme.component(id).name.clone(),
+                    at,
+                    value,
+                },
+                Stored::Coef(id) => SetupError::CoefNotFinite {
+                    coef: self.scheme.coefs[id.index()].name.clone(),
+                    at,
+                    value,
+                },
             });
         }
         // SAFETY: the element lies in the layout; it belongs to one call.
         unsafe { self.cells.set(element, rounded) };
         Ok(())
+    }
+
+    /// Whether a step computes a value from the one at a place.
+    fn is_taken(&self, of: Stored, at: PerAxis<i64>) -> bool {
+        match of {
+            Stored::Initial(_) => true,
+            Stored::Coef(id) => is_taken(self.scheme, self.files, id, at),
+        }
     }
 
     /// The first index of a row where a coefficient is evaluated.
@@ -221,26 +236,33 @@ impl<T: Real> Fill<'_, T> {
             return Ok(());
         }
         let values = rows.eval(&self.coef_point(id, x, y), range);
-        let name = || format!("the coefficient {}", coef.name);
-        let row = self.layout.coef_row(id);
-        self.store(row, Group { x, y }, range.lo, &values, name)
+        let first = PerAxis([x, y, range.lo]);
+        self.store(self.layout.coef_row(id), Stored::Coef(id), first, &values)
     }
 
+    /// Stores values of a row from the index `first` on.
     fn store(
         &self,
         row: RowId,
-        Group { x, y }: Group,
-        lo: i64,
+        of: Stored,
+        first: PerAxis<i64>,
         values: &[f64],
-        name: impl Fn() -> String,
     ) -> Result<(), SetupError> {
-        let start = self.layout.element(row, PerAxis([x, y, lo]));
-        for (i, &value) in values.iter().enumerate() {
-            let at = PerAxis([x, y, lo + i as i64]);
-            self.put(start + i as i64, value, at, &name)?;
+        let start = self.layout.element(row, first);
+        for (i, &value) in (0..).zip(values) {
+            let mut at = first;
+            at[Axis::INNER] += i;
+            self.put(start + i, of, at, value)?;
         }
         Ok(())
     }
+}
+
+/// A value that is stored.
+#[derive(Clone, Copy)]
+enum Stored {
+    Initial(ComponentId),
+    Coef(CoefId),
 }
 
 /// Calls a function with each number below `count`, on several threads; gives the first failure that was noticed.

@@ -13,10 +13,19 @@ pub enum SetupError {
     TooLarge,
     /// The memory could not be had.
     Memory { bytes: u64, error: io::Error },
-    /// A coefficient or an initial value is NaN or infinite.
-    NotFinite {
+    /// An initial value is NaN, infinite or beyond the range of the precision.
+    InitialNotFinite {
+        /// The name of its component.
+        component: String,
+        /// Its cell indices, in the order of the scheme's axes.
+        at: Vec<i64>,
+        /// In double precision.
+        value: f64,
+    },
+    /// The same of a coefficient that an update takes there.
+    CoefNotFinite {
         /// Its name in the user's problem.
-        name: String,
+        coef: String,
         at: Vec<i64>,
         value: f64,
     },

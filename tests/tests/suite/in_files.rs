@@ -10,7 +10,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::statics::NoFiles;
-use torre_compiler::testing::{Rng, add_random_zones, lengthen, random_scheme};
+use torre_compiler::testing::{Rng, add_poles, add_random_zones, lengthen, random_scheme};
 use torre_grammar::source::Source;
 use torre_runtime::disk::{BLOCK, RowGhosts, StateFolder};
 use torre_runtime::host::memory::Memory;
@@ -106,6 +106,7 @@ fn sweeps_over_files_have_the_bits_of_the_reference() {
         if rng.once_in(3) {
             add_random_zones(&mut rng, &LIMITS, &mut scheme);
         }
+        add_poles(&mut scheme);
         let mut problem = random_problem(&mut rng, &scheme);
         if rng.once_in(3) {
             add_random_incident(&mut rng, &scheme, &mut problem);

@@ -4,6 +4,7 @@ use torre_compiler::backend::interp::Interp;
 use torre_compiler::cone::cones;
 use torre_compiler::cost::Blocking;
 use torre_compiler::driver::load;
+use torre_compiler::host::HostExpr;
 use torre_compiler::kernel::{Bands, KernelSet, RowKernel, UpdateSet};
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{IncidentField, OutputKind, Problem};
@@ -16,8 +17,8 @@ use torre_compiler::scheme::{
 };
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{
-    Rng, add_random_bands, add_random_zones, diamonds, one_update_per_stage, random_folded_scheme,
-    random_pyramid, random_scheme, random_tiling, tower_pitches,
+    Rng, add_poles, add_random_bands, add_random_zones, diamonds, one_update_per_stage,
+    random_folded_scheme, random_pyramid, random_scheme, random_tiling, tower_pitches,
 };
 use torre_compiler::tile::{PyramidProgram, Strips, lower};
 use torre_grammar::source::Source;
@@ -208,6 +209,7 @@ fn random_case(seed: u64, stages: Stages, zoning: Zoning) -> (Rng, Scheme, Probl
             _ => add_random_zones(&mut rng, &LIMITS, &mut scheme),
         }
     }
+    add_poles(&mut scheme);
     let mut problem = random_problem(&mut rng, &scheme);
     replacing(seed, &mut problem);
     if seed % 3 == 1 {
@@ -227,6 +229,18 @@ fn fields_come_into_random_problems() {
         }
     }
     assert!(found[0] >= 10 && found[1] >= 2, "{found:?}");
+}
+
+/// Some have coefficients that are no finite numbers where no update takes them.
+#[test]
+fn coefficients_of_some_random_problems_are_infinite() {
+    let is_pole = |e: &HostExpr| e.as_number().is_some_and(|n| !n.is_finite());
+    let with_poles = (0..150).filter(|seed| {
+        let (_, scheme, _) = random_case(*seed, Stages::AsDrawn, Zoning::of(*seed));
+        let mut coefs = scheme.coefs.iter();
+        coefs.any(|coef| coef.value.any(&mut |e| is_pole(e)))
+    });
+    assert!(with_poles.count() > 20);
 }
 
 /// Some of the zones of these problems lie in two bands.

@@ -41,7 +41,8 @@ use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Boundary, Precision, Scheme, StageId, Update, verify};
 use torre_compiler::statics::{Files, NoFiles};
 use torre_compiler::testing::{
-    Effort, Limits, Rng, add_random_zones, elasticity, everywhere, lengthen, maxwell, random_scheme,
+    Effort, Limits, Rng, add_poles, add_random_zones, elasticity, everywhere, lengthen, maxwell,
+    random_scheme,
 };
 use torre_compiler::tower::{self as towers, block::Division};
 use torre_grammar::parse_schedule;
@@ -208,6 +209,7 @@ fn random_runs(device: impl Fn() -> Box<dyn Device>, seeds: impl Iterator<Item =
             old += usize::from(updates().any(needs_old));
             disordered += usize::from(!updates().all(in_order));
         }
+        add_poles(&mut scheme);
         verify(&scheme).expect("a valid scheme");
         let mut problem = random_problem(&mut rng, &scheme);
         replacing(seed, &mut problem);

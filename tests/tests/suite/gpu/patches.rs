@@ -9,7 +9,9 @@ use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme, verify};
 use torre_compiler::statics::{Files, NoFiles};
-use torre_compiler::testing::{Limits, Rng, add_random_zones, random_patches, random_scheme};
+use torre_compiler::testing::{
+    Limits, Rng, add_poles, add_random_zones, random_patches, random_scheme,
+};
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::Calculation;
@@ -111,6 +113,7 @@ fn random_runs(
             continue;
         }
         prepare(&mut rng, &mut scheme);
+        add_poles(&mut scheme);
         verify(&scheme).expect("a valid scheme");
         let mut problem = random_problem(&mut rng, &scheme);
         replacing(seed, &mut problem);

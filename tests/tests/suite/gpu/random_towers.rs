@@ -60,6 +60,7 @@ fn random_problems_by_towers(seeds: impl Iterator<Item = u64>) {
         if seed % 4 > 1 {
             add_random_zones(&mut Rng::new(seed), &limits, &mut scheme);
         }
+        add_poles(&mut scheme);
         let mut problem = random_problem(&mut rng, &scheme);
         problem.steps = rng.within(3, 9) as u64;
         for output in &mut problem.outputs {
