@@ -112,7 +112,13 @@ impl HostUnary {
 }
 
 impl HostBinary {
-    /// An operator of two arguments as it is written.
+    /// Whether it is written as a function of two arguments.
+    pub fn is_function(self) -> bool {
+        use HostBinary::{Atan2, Max, Min};
+        matches!(self, Atan2 | Min | Max)
+    }
+
+    /// An operator or a function of two arguments as it is written.
     pub fn sign(self) -> &'static str {
         match self {
             HostBinary::Add => "+",
@@ -311,11 +317,9 @@ impl fmt::Display for HostExpr {
             }
             HostExpr::Table(table, a) => write!(f, "{table}({a})"),
             HostExpr::Unary(op, a) => write!(f, "{}({a})", format!("{op:?}").to_lowercase()),
-            HostExpr::Binary(op, a, b) => match op {
-                HostBinary::Atan2 | HostBinary::Min | HostBinary::Max => {
-                    write!(f, "{}({a}, {b})", op.sign())
-                }
-                _ => write!(f, "({a} {} {b})", op.sign()),
+            HostExpr::Binary(op, a, b) => match op.is_function() {
+                true => write!(f, "{}({a}, {b})", op.sign()),
+                false => write!(f, "({a} {} {b})", op.sign()),
             },
             HostExpr::If(c, a, b) => write!(f, "(if {c} then {a} else {b})"),
         }

@@ -563,10 +563,14 @@ impl Graph {
                 text.push(')');
             }
             Node::Binary(op, a, b) => {
-                let sign = format!(" {} ", op.0.sign());
-                text.push('(');
+                let sign = op.0.sign();
+                let [before, between] = match op.0.is_function() {
+                    true => [format!("{sign}("), ", ".to_string()],
+                    false => ["(".to_string(), format!(" {sign} ")],
+                };
+                text.push_str(&before);
                 self.write(a, text);
-                text.push_str(&sign);
+                text.push_str(&between);
                 self.write(b, text);
                 text.push(')');
             }

@@ -283,13 +283,28 @@ impl Resolver<'_> {
             }
         }
         let zone = ZoneFacts {
-            name: self.graph.describe(condition),
+            name: self.region_name(condition),
             boxes: vec![hull],
             mask: Some(condition),
             layer: None,
             in_layers: false,
         };
         self.new_zone(zone, place)
+    }
+
+    /// The name of the region with a condition; the condition, if none has it.
+    fn region_name(&self, condition: NodeId) -> String {
+        let tables = [&self.frame.problem, &self.frame.names];
+        let mut names = tables.iter().flat_map(|table| {
+            let values = table.keys().map(|name| (name, table.value(name)));
+            values.filter_map(|(name, value)| match value {
+                Some(Value::Scalar(s)) if s.node == condition => Some(name.to_string()),
+                _ => None,
+            })
+        });
+        names
+            .next()
+            .unwrap_or_else(|| self.graph.describe(condition))
     }
 
     fn new_zone(&mut self, zone: ZoneFacts, place: &Place) -> Outcome<usize> {

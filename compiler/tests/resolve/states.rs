@@ -88,6 +88,37 @@ fn outputs_and_probes_name_states() {
     assert!(lines[0] == "line_0" && lines[7] == "line_19");
 }
 
+/// By its name, or by its condition as it is written; all are told apart.
+#[test]
+fn names_of_states_name_the_region() {
+    let regions = "dt * (d(v.x, x) + d(v.y, y) + slow(p, 0.1, disc) + slow(p, 0.2, disc))";
+    let several = "dt * (d(v.x, x) + d(v.y, y) + slow(p, 0.1, disc) + slow(p, 0.2, disc)
+      + slow(p, 0.1, strip) + slow(p, 0.1, max(x, y) < 3 and atan2(y, x) < 1) + slow(p, 0.1, x < 4 and y > 20))";
+    let text = text("region strip = x > 15 and y < 20\n  output volume lost of p")
+        .replace(regions, several)
+        .replace("  region disc", "  region strip = nowhere\n  region disc");
+    let resolved = resolved(&text);
+    let outputs = resolved.problem.outputs.iter();
+    let names: Vec<&str> = outputs.map(|o| o.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "lost of p in disc 1",
+            "lost of p in disc 2",
+            "lost of p in strip",
+            "lost of p in ((max(x, y) < 3) and (atan2(y, x) < 1))",
+            "lost of p in ((x < 4) and (y > 20))",
+        ]
+    );
+    let zones: Vec<&str> = (resolved.scheme.zones.iter())
+        .map(|zone| zone.name.as_str())
+        .collect();
+    assert!(
+        zones.contains(&"disc") && zones.contains(&"strip"),
+        "{zones:?}"
+    );
+}
+
 #[test]
 fn what_is_no_state_or_is_not_kept_there_is_said() {
     let said = refused("probe phi of v.x at (2, 2)");
