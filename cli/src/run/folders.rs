@@ -17,7 +17,7 @@ use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::checkpoint::{self, Replaced};
-use torre_runtime::run::record::{self, Others, Record};
+use torre_runtime::run::record::{self, Begun, Others, Record};
 use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, Wanted};
 
 /// Where results and checkpoints go.
@@ -125,9 +125,10 @@ impl<T: Value> Run<'_, T> {
                 };
                 let outputs = Outputs::create(folder, wanted)?;
                 let own = outputs.record(identity, self.problem);
-                begun["identity"] = own.json();
                 outputs.check(&own, resumed, self.others())?;
                 self.spare_store(&outputs, &own, resumed)?;
+                let own = own.beside(folder, Begun::of(resumed));
+                begun["identity"] = own.json();
                 record = Some(own);
                 Some(outputs)
             }

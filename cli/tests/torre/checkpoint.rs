@@ -293,6 +293,50 @@ fn a_store_does_not_lose_the_frames_of_an_earlier_end() {
     );
 }
 
+/// Frames before a checkpoint are those of the same output, or the run is refused.
+#[test]
+fn frames_of_another_output_are_not_mixed_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    let text = std::fs::read_to_string(&source).unwrap();
+    let write = |outputs: &str| {
+        let own = text.replace("output   volume u every 8", outputs);
+        std::fs::write(&source, own).unwrap();
+    };
+    let path = |name: &str| folder.path().join(name);
+    let (out, checkpoint) = (path("out"), path("checkpoint"));
+    let common = "run {0} --quiet --threads 1 --backend cranelift --out {1}";
+    write("output volume u in x = 0..20 every 8");
+    let first = format!("{common} --set steps=8 --checkpoint {{2}}");
+    succeed(&first, &[&source, &out, &checkpoint]);
+    let before = files(&out);
+    let resume = format!("{common} --resume {{2}} --checkpoint {{2}}");
+    for outputs in [
+        "output volume u in x = 20..40 every 8",
+        "output volume u in x = 0..30 every 8",
+    ] {
+        write(outputs);
+        let error = fail(1, &resume, &[&source, &out, &checkpoint]);
+        assert!(
+            error.contains("E0812") && error.contains("another output `u`"),
+            "{error}"
+        );
+        assert_same_files(&files(&out), &before, outputs);
+        let error = fail(1, "plot {0} --out {1}", &[&source, &out]);
+        assert!(error.contains("another output `u`"), "{error}");
+    }
+    // A run without the output between the two changes nothing.
+    write("");
+    let between = format!("{resume} --set steps=16");
+    succeed(&between, &[&source, &out, &checkpoint]);
+    write("output volume u in x = 20..40 every 8");
+    let error = fail(1, &resume, &[&source, &out, &checkpoint]);
+    assert!(error.contains("another output `u`"), "{error}");
+    // Other steps, and other outputs beside it.
+    write("output volume u in x = 0..20 every 4\n  output slice u x = 30 every 8");
+    succeed(&resume, &[&source, &out, &checkpoint]);
+}
+
 /// Also with `--overwrite`: a window over files keeps its state until another run can begin.
 #[test]
 fn a_refused_run_leaves_the_state_of_a_window() {

@@ -5,6 +5,7 @@ use crate::output::checksum::Xxh64;
 use crate::output::open::open;
 use crate::output::{Attempt, Cause, ElementType, FileError};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -51,6 +52,9 @@ pub struct Record {
     pub steps: u64,
     /// Hash of the outputs, their steps and their format.
     pub outputs: String,
+    /// Hashes of the values that outputs show, whenever they are written, by the names of the outputs: also of those of
+    /// earlier runs whose frames are in the folder. Reports of earlier versions have none.
+    pub shown: BTreeMap<String, String>,
 }
 
 /// How a run begins.
@@ -94,12 +98,32 @@ impl Record {
         let Problem {
             outputs, statics, ..
         } = problem;
-        let text = format!("{outputs:?} {statics:?} {manner}");
+        let shown = outputs.iter().map(|output| {
+            let of = (output.component, output.state, output.kind, output.region);
+            (output.name.clone(), hash(&format!("{of:?}")))
+        });
+        // Each run writes them anew.
+        let constant = statics
+            .iter()
+            .map(|output| (output.name.clone(), hash("constant")));
         Self {
             identity: identity.clone(),
             steps: problem.steps,
-            outputs: format!("{:016x}", Xxh64::of(text.as_bytes())),
+            outputs: hash(&format!("{outputs:?} {statics:?} {manner}")),
+            shown: shown.chain(constant).collect(),
         }
+    }
+
+    /// The same with the outputs of earlier runs whose frames stay in a folder.
+    pub fn beside(mut self, folder: &Path, begun: Begun) -> Self {
+        if let Found::Results(other) = Self::find(folder)
+            && self.differences(&other, begun).is_empty()
+        {
+            for (name, shown) in other.shown {
+                self.shown.entry(name).or_insert(shown);
+            }
+        }
+        self
     }
 
     /// The entries of a report about it, beside the number of steps and the precision.
@@ -108,6 +132,7 @@ impl Record {
             "scheme": self.identity.scheme,
             "problem": self.identity.problem,
             "outputs": self.outputs,
+            "each_output": self.shown,
         })
     }
 
@@ -118,6 +143,10 @@ impl Record {
         let report: Value = serde_json::from_str(&text).ok()?;
         let identity = report.get("identity")?;
         let hash = |key: &str| Some(identity.get(key)?.as_str()?.to_owned());
+        let shown = match identity.get("each_output") {
+            Some(shown) => serde_json::from_value(shown.clone()).ok()?,
+            None => BTreeMap::new(),
+        };
         Some(Self {
             identity: Identity {
                 scheme: hash("scheme")?,
@@ -130,6 +159,7 @@ impl Record {
             },
             steps: report.get("steps")?.as_u64()?,
             outputs: hash("outputs")?,
+            shown,
         })
     }
 
@@ -186,8 +216,20 @@ impl Record {
         if !resumed && other.outputs != self.outputs {
             differences.push("with other outputs".to_owned());
         }
+        if resumed {
+            // Frames of both would have the same names.
+            let changed = self.shown.iter().filter(|(name, shown)| {
+                let other = other.shown.get(*name);
+                other.is_some_and(|other| other != *shown)
+            });
+            differences.extend(changed.map(|(name, _)| format!("with another output `{name}`")));
+        }
         differences
     }
+}
+
+fn hash(text: &str) -> String {
+    format!("{:016x}", Xxh64::of(text.as_bytes()))
 }
 
 /// Whether a file lies, or would lie, where results in a folder do, so that a run could replace it.
@@ -290,6 +332,7 @@ mod tests {
             },
             steps,
             outputs: "3".to_owned(),
+            shown: [("u".to_owned(), "4".to_owned())].into(),
         }
     }
 
@@ -344,6 +387,17 @@ mod tests {
                 Some("other outputs"),
             ),
             (changed(|r| r.outputs.push('x')), Begun::Resumed, None),
+            (
+                changed(|r| _ = r.shown.insert("u".to_owned(), "5".to_owned())),
+                Begun::Resumed,
+                Some("another output `u`"),
+            ),
+            (changed(|r| r.shown.clear()), Begun::Resumed, None),
+            (
+                changed(|r| _ = r.shown.insert("v".to_owned(), "5".to_owned())),
+                Begun::Resumed,
+                None,
+            ),
             (changed(|r| r.steps = 9), Begun::Anew, Some("of 9 steps")),
             (changed(|r| r.steps = 9), Begun::Resumed, None),
             (
@@ -362,6 +416,21 @@ mod tests {
                 None => assert_eq!(found, None),
             }
         }
+        // Frames of outputs that later runs do not have stay in the folder.
+        store(
+            folder,
+            &changed(|r| r.shown = [("v".to_owned(), "5".to_owned())].into()),
+        );
+        let both = own.clone().beside(folder, Begun::Resumed);
+        let names: Vec<&String> = both.shown.keys().collect();
+        assert_eq!(names, ["u", "v"]);
+        // Reports of earlier versions do not say it.
+        let mut report: Value =
+            serde_json::from_slice(&fs::read(folder.join(REPORT)).unwrap()).unwrap();
+        let identity = report["identity"].as_object_mut().unwrap();
+        identity.remove("each_output").unwrap();
+        fs::write(folder.join(REPORT), report.to_string()).unwrap();
+        own.check(folder, Begun::Resumed).unwrap();
         for damaged in ["", "{", "[]", r#"{"steps": 1}"#] {
             fs::write(folder.join(REPORT), damaged).unwrap();
             assert_eq!(Record::find(folder), Found::Unknown, "{damaged}");
