@@ -337,6 +337,61 @@ fn frames_of_another_output_are_not_mixed_in() {
     succeed(&resume, &[&source, &out, &checkpoint]);
 }
 
+/// The end of a run reads earlier frames for its pictures and stores; the work of the run does not depend on them.
+#[test]
+fn a_damaged_frame_costs_neither_the_state_nor_the_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    for format in ["npy", "zarr", "vtk"] {
+        let path = |name: &str| folder.path().join(format!("{name}-{format}"));
+        let (whole, out, state) = (path("whole"), path("out"), path("state"));
+        let common = format!(
+            "run {{0}} --quiet --threads 1 --backend cranelift --save-final --format {format} --out {{1}}"
+        );
+        succeed(&common, &[&source, &whole]);
+        let first = format!("{common} --set steps=13 --checkpoint {{2}}");
+        succeed(&first, &[&source, &out, &state]);
+        let frame = out.join("volumes/u-00000008.npy");
+        let bytes = std::fs::read(&frame).unwrap();
+        std::fs::write(&frame, &bytes[..bytes.len() / 2]).unwrap();
+        let resume = format!("{common} --resume {{2}} --checkpoint {{2}}");
+        let error = fail(1, &resume, &[&source, &out, &state]);
+        assert!(
+            error.contains("E0801") && error.contains("u-00000008.npy"),
+            "{error}"
+        );
+        let fields = |folder| {
+            let mut all = results(folder);
+            all.retain(|name, _| name.starts_with("fields"));
+            all
+        };
+        assert!(!fields(&whole).is_empty());
+        assert_same_files(&fields(&out), &fields(&whole), format);
+        // It is the state of the end: there are no steps to do again.
+        let error = fail(
+            1,
+            &format!("{resume} --set steps=20"),
+            &[&source, &out, &state],
+        );
+        assert!(
+            error.contains("is at step 24") || error.contains("of 24 steps"),
+            "{error}"
+        );
+        std::fs::write(&frame, &bytes).unwrap();
+        let report = path("report");
+        let again = format!("{resume} --report {{3}}");
+        succeed(&again, &[&source, &out, &state, &report]);
+        let report: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+        assert_eq!(report["steps_run"], 0);
+        let (whole, mut out) = (results(&whole), results(&out));
+        if format == "zarr" {
+            out.retain(|name, _| !(name.starts_with("volumes/") && name.ends_with(".npy")));
+        }
+        assert_same_files(&whole, &out, format);
+    }
+}
+
 /// Also with `--overwrite`: a window over files keeps its state until another run can begin.
 #[test]
 fn a_refused_run_leaves_the_state_of_a_window() {

@@ -5,9 +5,11 @@
 //!       compare with a check       with `--verify`: every value, bit by bit
 //!       record reductions          from the values after this step
 //!       write due results          pictures, volumes, then the checkpoint that says so; a GPU goes on meanwhile
-//! end   all values counted, probes, reductions, final fields
+//! end   all values counted, probes, reductions, final fields, then stores, lists and pictures of all frames
 //! ```
-//! A checkpoint is written after all results up to its step, so a run that continues from it writes the rest.
+//! A checkpoint is written after all results that are due up to its step, so a run that continues from it writes the
+//! rest. The last one comes before the results of the end: these read frames of earlier times, which may be damaged, and
+//! a run that continues after the last step writes them.
 
 pub mod census;
 pub mod checkpoint;
@@ -163,11 +165,8 @@ pub fn execute<T: Value>(
         }
         if let Some(outputs) = company.outputs {
             timed(&mut times.writing, || -> Result<(), FileError> {
-                if simulation.steps() > done {
-                    outputs.write(simulation, &pictures)?;
-                }
-                match ended {
-                    true => outputs.finish(simulation, company.series),
+                match simulation.steps() > done {
+                    true => outputs.write(simulation, &pictures),
                     false => Ok(()),
                 }
             })?;
@@ -180,6 +179,11 @@ pub fn execute<T: Value>(
             })?;
         }
         timed(&mut times.checkpoints, || settle(simulation, &company))?;
+        if ended && let Some(outputs) = company.outputs {
+            timed(&mut times.writing, || {
+                outputs.finish(simulation, company.series)
+            })?;
+        }
         if ended {
             times.stepping += simulation.overlapped();
             return Ok(Outcome {

@@ -414,7 +414,7 @@ impl Outputs {
         self.show(scheme, output, step, &values)
     }
 
-    /// Writes results that are known at the end only.
+    /// Writes results that are known at the end only; at first the ones that need no frames of earlier times.
     #[inline(never)]
     pub fn finish<T: Value>(
         &self,
@@ -425,17 +425,16 @@ impl Outputs {
         if let Some(series) = series {
             self.series(simulation, series)?;
         }
-        let problem = simulation.problem();
-        self.finish_pictures(simulation.scheme(), problem, simulation.steps())?;
-        match self.format {
-            VolumeFormat::Npy => {}
-            VolumeFormat::Vtk => self.collections(simulation)?,
-            VolumeFormat::Zarr => self.store::<T>(simulation)?,
-        }
         if self.save_final {
             self.fields(simulation)?;
         }
-        Ok(())
+        let problem = simulation.problem();
+        self.finish_pictures(simulation.scheme(), problem, simulation.steps())?;
+        match self.format {
+            VolumeFormat::Npy => Ok(()),
+            VolumeFormat::Vtk => self.collections(simulation),
+            VolumeFormat::Zarr => self.store::<T>(simulation),
+        }
     }
 }
 
