@@ -132,12 +132,14 @@ impl<T: Value> Run<'_, T> {
         };
         if self.goes_on(folder) {
             let state = StateFolder::open(folder, &layout, identity, ghosts)?;
+            let state = prepared.folders.claimed(state);
             let mut calculation = over(state.file())?;
             checkpoint::resume_in_place(folder, identity, &mut calculation)?;
             return Ok((calculation, Some(state)));
         }
         // Start values and checkpoints may be refused, which leaves the folder as it was.
         let state = StateFolder::create(folder, &layout, identity)?;
+        let state = prepared.folders.claimed(state);
         let mut calculation = over(state.file())?;
         calculation.fill(self.threads)?;
         if let Some(folder) = &self.args.resume {

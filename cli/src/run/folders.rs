@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
 use torre_compiler::problem::Problem;
 use torre_grammar::diag::Diagnostic;
+use torre_runtime::disk::StateFolder;
 use torre_runtime::host::BlowUp;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
@@ -33,10 +34,20 @@ pub(super) struct Folders {
     /// The step of the checkpoint with which the run goes on.
     resumed: Option<u64>,
     /// As long as the run lasts.
-    _claims: Vec<Claim>,
+    claims: Vec<Claim>,
 }
 
 impl Folders {
+    /// The folder of a state under this run's claim.
+    pub fn claimed(&self, state: StateFolder) -> StateFolder {
+        let mut claims = self.claims.iter();
+        let own = claims.find(|claim| record::real(claim.folder()) == record::real(state.path()));
+        match own {
+            Some(claim) => state.claimed(claim),
+            None => state,
+        }
+    }
+
     /// The report of a run that ended because of a value.
     pub fn blown_up(&self, found: &BlowUp) -> Json {
         let mut report = self.begun.clone();
@@ -154,7 +165,7 @@ impl<T: Value> Run<'_, T> {
             provenance,
             begun,
             resumed,
-            _claims: claims,
+            claims,
         })
     }
 

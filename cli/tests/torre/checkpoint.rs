@@ -460,3 +460,34 @@ fn changed_files_of_fields_are_refused() {
         "with the fields as they were",
     );
 }
+
+/// A state in files that are not there any more, or not this run's any more, is none.
+#[test]
+fn a_run_whose_files_or_lock_are_removed_ends_with_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 400, 4_000_000);
+    for lost in [".torre.lock", ""] {
+        let window = folder.path().join(format!("window{lost}"));
+        let mut child = torre()
+            .args(["run", "--quiet", "--threads", "1", "--backend", "cranelift"])
+            .arg(&source)
+            .arg("--window")
+            .arg(&window)
+            .args(["--memory", "4MB"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let state = window.join("state.checkpoint");
+        await_that(|| state.exists());
+        let removed = || match lost {
+            "" => std::fs::remove_dir_all(&window),
+            lost => std::fs::remove_file(window.join(lost)),
+        };
+        // The run may make a file in the folder meanwhile.
+        await_that(|| removed().is_ok());
+        let output = child.wait_with_output().unwrap();
+        let error = unwrapped(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains("E0802"), "{error}");
+    }
+}

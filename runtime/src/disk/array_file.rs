@@ -1,6 +1,7 @@
 //! A file with the values of an array.
 
 use crate::output::checksum::words;
+use crate::output::open::Place;
 use crate::output::{Attempt, FileError};
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
@@ -142,6 +143,14 @@ impl ArrayFile {
             self.works.store(false, Ordering::Relaxed);
         }
         refuses
+    }
+
+    /// An error where the file is not at its path any more.
+    pub fn check_place(&self) -> Result<(), FileError> {
+        let place = Place::of(&self.file, &self.path);
+        place
+            .map_err(FileError::io(&self.path, Attempt::Write))?
+            .check()
     }
 
     /// Reads whole blocks into memory that begins at one.

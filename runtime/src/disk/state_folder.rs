@@ -11,6 +11,8 @@ use super::array_file::{ArrayFile, BLOCK};
 use crate::output::atomic::make_folder;
 use crate::output::checkpoint::{self, Checkpoint, CheckpointFault, Identity};
 use crate::output::checksum::Xxh64;
+use crate::output::claim::Claim;
+use crate::output::open::Place;
 use crate::output::{AnyRows, Attempt, Cause, FileError, View};
 use rustix::fs::statvfs;
 use serde_json::{Map, Value, json};
@@ -60,6 +62,8 @@ pub struct StateFolder {
     arrangement: String,
     /// Whether ghosts along the inner axis in the file with the state are up to date.
     ghosts_kept: bool,
+    /// The lock that keeps other runs away, where that is known.
+    lock: Option<Place>,
     /// Paths that are removed if the run does not begin: the file, and the folder where there was none.
     made: Vec<PathBuf>,
 }
@@ -127,6 +131,7 @@ impl StateFolder {
             identity: identity.clone(),
             arrangement: arrangement(layout),
             ghosts_kept: true,
+            lock: None,
             made,
         })
     }
@@ -187,8 +192,15 @@ impl StateFolder {
             identity: identity.clone(),
             arrangement: expected,
             ghosts_kept,
+            lock: None,
             made: Vec::new(),
         })
+    }
+
+    /// States are written as long as the run has the folder by its claim.
+    pub fn claimed(mut self, claim: &Claim) -> StateFolder {
+        self.lock = claim.is_locked().then(|| claim.lock().clone());
+        self
     }
 
     /// Whether a folder has a state, of whichever run and kind, whole or not.
@@ -248,8 +260,13 @@ impl StateFolder {
         self.ghosts_kept = ghosts != RowGhosts::OnArrival;
     }
 
-    /// Records in the folder that the current file has the state after `step` steps, with the records up to then.
+    /// Records in the folder that the current file has the state after `step` steps, with the records up to then. An
+    /// error if that file or the lock was removed or replaced: the folder may be gone, or that of another run.
     pub fn commit(&mut self, step: u64, records: &[(String, Vec<f64>)]) -> Result<(), FileError> {
+        self.file.check_place()?;
+        if let Some(lock) = &self.lock {
+            lock.check()?;
+        }
         self.file.sync()?;
         let sum = self.file.whole_sum()?;
         let records: Vec<(&String, View<'_, f64>)> = records

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub use folder::AtomicFolder;
 pub use leftovers::{remove_leftovers, remove_leftovers_of};
 pub use live::{abandon, try_abandon};
-pub(super) use live::{unwatch, watch};
+pub(super) use live::{forget, unwatch, watch};
 pub use name::{SUFFIX, make_folder};
 
 use super::error::{Attempt, Cause, FileError};

@@ -4,13 +4,14 @@
 //! lock means the same in every container, and it ends with the process, however that ends. The file says which run
 //! it is; it is removed at the end, and a run that is killed leaves it without a lock.
 
-use super::atomic::{make_folder, unwatch, watch};
+use super::atomic::{forget, make_folder, unwatch, watch};
 use super::error::{Attempt, Cause, FileError};
+use super::open::Place;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the file that is locked.
@@ -27,6 +28,7 @@ const ATTEMPTS: usize = 100;
 pub struct Claim {
     file: File,
     folder: PathBuf,
+    place: Place,
     locked: bool,
 }
 
@@ -60,12 +62,12 @@ impl Claim {
                 Err(_) => false,
             };
             // The run that had it may have removed it meanwhile.
-            let same = fs::symlink_metadata(&path)
-                .is_ok_and(|named| (named.dev(), named.ino()) == (now.dev(), now.ino()));
-            if same {
+            let place = Place::of(&file, &path).map_err(fail())?;
+            if place.is_kept() {
                 let mut claim = Self {
                     file,
                     folder: folder.to_owned(),
+                    place,
                     locked,
                 };
                 claim.describe(run).map_err(fail())?;
@@ -98,6 +100,11 @@ impl Claim {
         &self.folder
     }
 
+    /// Where its lock is: without it, another run can claim the folder.
+    pub fn lock(&self) -> &Place {
+        &self.place
+    }
+
     /// Whether other runs are kept away. Some disks of networks know no locks.
     pub fn is_locked(&self) -> bool {
         self.locked
@@ -119,7 +126,12 @@ impl Drop for Claim {
     fn drop(&mut self) {
         // While it is locked: no other process can have it. Without locks another process may use the same file.
         if self.locked {
-            let _ = unwatch(&self.folder.join(FILE));
+            let path = self.folder.join(FILE);
+            match self.place.is_kept() {
+                true => _ = unwatch(&path),
+                // Another file with this name is the lock of another run.
+                false => forget(&path),
+            }
         }
     }
 }
@@ -173,6 +185,21 @@ mod tests {
             "{run}"
         );
         drop(again);
+    }
+
+    /// After a user removed the lock, a second run has the folder.
+    #[test]
+    fn a_lost_lock_is_not_that_of_another_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let lost = Claim::take(folder, "one").unwrap();
+        lost.lock().check().unwrap();
+        fs::remove_file(folder.join(FILE)).unwrap();
+        let other = Claim::take(folder, "two").unwrap();
+        lost.lock().check().unwrap_err();
+        drop(lost);
+        other.lock().check().unwrap();
+        in_use(Claim::take(folder, "three"));
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub enum Cause {
     Name(String),
     /// A device, a pipe or something else that is neither a file nor a folder.
     Irregular,
+    /// A file that a run has open is not at its path any more.
+    Gone,
     /// Another run writes to this folder; it says which one it is.
     InUse(String),
     /// The folder has results of another run: the differences to this one's.
@@ -115,6 +117,7 @@ impl fmt::Display for Cause {
                 "a folder without `{marker}` exists there and is not replaced"
             ),
             Self::Irregular => f.write_str("it is no regular file"),
+            Self::Gone => f.write_str("it was removed, moved or replaced while the run went on"),
             Self::InUse(run) if run.is_empty() => f.write_str("another run writes to it"),
             Self::InUse(run) => write!(f, "another run writes to it ({run})"),
             Self::OtherResults(what) => write!(f, "it has results {what}"),

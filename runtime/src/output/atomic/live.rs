@@ -27,6 +27,11 @@ pub fn unwatch(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
+/// Leaves such a file where it is.
+pub fn forget(path: &Path) {
+    names().remove(path);
+}
+
 /// A temporary name in use; the file or folder with it is removed when this is dropped unfinished.
 #[derive(Debug)]
 pub struct Live {
