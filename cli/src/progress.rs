@@ -3,7 +3,7 @@
 use crate::render::Voice;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Builder;
+use std::thread::{Builder, Thread};
 use std::time::{Duration, Instant};
 use torre_compiler::cost::gcells;
 use torre_runtime::run::Watch;
@@ -74,13 +74,27 @@ fn beside<R>(mut look: impl FnMut(Duration) + Send, work: impl FnOnce() -> R) ->
                 std::thread::park_timeout(INTERVAL);
             }
         });
-        let result = work();
-        ended.store(true, Ordering::Release);
-        if let Ok(watcher) = &watcher {
-            watcher.thread().unpark();
-        }
-        result
+        let _end = End {
+            ended: &ended,
+            watcher: watcher.ok().map(|watcher| watcher.thread().clone()),
+        };
+        work()
     })
+}
+
+/// Ends the thread that looks on, also where the work panics: the end of the process would wait for it.
+struct End<'a> {
+    ended: &'a AtomicBool,
+    watcher: Option<Thread>,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(watcher) = &self.watcher {
+            watcher.unpark();
+        }
+    }
 }
 
 /// How far a run is.
@@ -194,6 +208,18 @@ mod tests {
         );
         assert_eq!(lines(0.9).len(), 0);
         assert_eq!(lines(5.0).len(), 4, "a second lies between two lines");
+    }
+
+    #[test]
+    fn a_panic_of_the_work_ends_the_look_at_it() {
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let work: fn() = || panic!("a defect");
+            let ended = std::panic::catch_unwind(|| beside(|_| (), work));
+            send.send(ended.is_err()).unwrap();
+        });
+        let ended = receive.recv_timeout(Duration::from_secs(60));
+        assert_eq!(ended, Ok(true));
     }
 
     #[test]

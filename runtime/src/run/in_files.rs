@@ -272,6 +272,43 @@ impl Pass<'_> {
             front.ended = true;
         });
     }
+
+    /// Runs a sweep, which says whether it came to its end, beside the threads that read and write.
+    fn run(&self, sweep: impl FnOnce() -> Result<bool, NoThreads>) -> Result<bool, NoThreads> {
+        std::thread::scope(|scope| {
+            let _end = End(self);
+            Builder::new()
+                .spawn_scoped(scope, || {
+                    let _end = EndsTogether;
+                    self.read();
+                })
+                .and_then(|_| {
+                    Builder::new().spawn_scoped(scope, || {
+                        let _end = EndsTogether;
+                        self.write();
+                    })
+                })
+                .map_err(|error| NoThreads {
+                    wanted: 2,
+                    started: 0,
+                    error,
+                })?;
+            let ran = sweep();
+            if matches!(ran, Ok(true)) {
+                self.change(|front| front.finished = u64::MAX);
+            }
+            ran
+        })
+    }
+}
+
+/// Ends the threads of a pass, also where the sweep panics: the end of the process would wait for them.
+struct End<'a>(&'a Pass<'a>);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.change(|front| front.ended = true);
+    }
 }
 
 impl PlanesOnDemand for Pass<'_> {
@@ -357,43 +394,13 @@ impl<T: Value> InFiles<'_, T> {
         pass.read_tail()?;
         let (set, code, threads) = (self.set, self.code, self.threads);
         let calculation = &mut self.calculation;
-        let ran = std::thread::scope(|scope| {
-            let started = Builder::new()
-                .spawn_scoped(scope, || {
-                    let _end = EndsTogether;
-                    pass.read();
-                })
-                .and_then(|_| {
-                    Builder::new().spawn_scoped(scope, || {
-                        let _end = EndsTogether;
-                        pass.write();
-                    })
-                });
-            let ran = match started {
-                Ok(_) => calculation.run_sweep(
-                    set,
-                    code,
-                    SweepOver {
-                        sweep: &self.plan.sweep,
-                        planes: &pass,
-                        threads,
-                    },
-                    until,
-                    progress,
-                ),
-                Err(error) => Err(NoThreads {
-                    wanted: 2,
-                    started: 0,
-                    error,
-                }),
+        let ran = pass.run(|| {
+            let over = SweepOver {
+                sweep: &self.plan.sweep,
+                planes: &pass,
+                threads,
             };
-            pass.change(|front| {
-                if matches!(ran, Ok(true)) {
-                    front.finished = u64::MAX;
-                }
-                front.ended = true;
-            });
-            ran
+            calculation.run_sweep(set, code, over, until, progress)
         });
         if let Some(error) = pass.front().failed.take() {
             return Err(error.into());
@@ -479,5 +486,45 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
     #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         self.calculation.take_pictures()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::BLOCK;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::Duration;
+
+    #[test]
+    fn a_panic_of_the_sweep_ends_the_pass() {
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let folder = tempfile::tempdir().unwrap();
+            let bytes = 16 * BLOCK;
+            let create = |name| ArrayFile::create(&folder.path().join(name), bytes).unwrap();
+            let (old, new) = (create("old"), create("new"));
+            let mut memory = memmap2::MmapMut::map_anon(bytes as usize).unwrap();
+            let planes = Planes {
+                start: 0,
+                each: BLOCK,
+                ghosts: 0,
+                count: 16,
+                end: bytes,
+                all: bytes,
+            };
+            let pass = Pass {
+                planes,
+                piece: BLOCK,
+                files: [&old, &new],
+                array: Array(memory.as_mut_ptr()),
+                front: Mutex::default(),
+                changed: Condvar::new(),
+            };
+            let ended = catch_unwind(AssertUnwindSafe(|| pass.run(|| panic!("a defect"))));
+            send.send(ended.is_err()).unwrap();
+        });
+        let ended = receive.recv_timeout(Duration::from_secs(60));
+        assert_eq!(ended, Ok(true));
     }
 }

@@ -221,6 +221,8 @@ impl<'a, T: Value> Pipelined<'a, T> {
             .map(|pass| self.devices.device(window.device(pass)));
         let next = passes.end;
         let done = std::thread::scope(|scope| {
+            // Threads wait for this one, too, and copies for slots.
+            let _end = EndsTogether;
             let read = || {
                 let _end = EndsTogether;
                 reading.read_pieces(first, &from, &read_pieces);
