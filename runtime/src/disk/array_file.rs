@@ -19,6 +19,9 @@ pub const BLOCK: u64 = 4096;
 /// Bytes that are read at a time to sum them up.
 const SUMMED: u64 = 4 << 20;
 
+/// Bytes of zeros that are written at a time.
+const ZEROS: u64 = 1 << 20;
+
 /// The checksum of the bytes that are written.
 #[derive(Debug, Default)]
 struct Tally {
@@ -74,6 +77,25 @@ fn open_direct(_: &Path) -> Option<File> {
     None
 }
 
+/// Makes an empty file one of zeros with all of its room on the disk. `given` says whether the file system gave room
+/// ahead of time; where it cannot do so, zeros are written. In a file of holes, room that is not there would be missed
+/// at an access to the file as memory, which ends the process.
+fn take_room(file: &File, bytes: u64, given: rustix::io::Result<()>) -> io::Result<()> {
+    match given {
+        Ok(()) => file.set_len(bytes),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+            let zeros = vec![0; bytes.min(ZEROS) as usize];
+            for at in (0..bytes).step_by(zeros.len()) {
+                let length = bytes - at;
+                file.write_all_at(&zeros[..length.min(ZEROS) as usize], at)?;
+            }
+            // Some file systems look for room no earlier.
+            file.sync_all()
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl ArrayFile {
     /// Makes a file of zeros in place of a file of the same name, with all of its room on the disk.
     pub fn create(path: &Path, bytes: u64) -> Result<ArrayFile, FileError> {
@@ -86,12 +108,12 @@ impl ArrayFile {
         let file = options().create_new(true).custom_flags(flags).open(path);
         let file = file.map_err(fail())?;
         let bytes = bytes.max(1).next_multiple_of(BLOCK);
-        match fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-            // Not every file system gives room ahead of time.
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
-            Err(error) => return Err(fail()(error.into())),
+        let given = fallocate(&file, FallocateFlags::empty(), 0, bytes);
+        if let Err(error) = take_room(&file, bytes, given) {
+            // A part of a file is of no use. A failure here only leaves it.
+            let _ = std::fs::remove_file(path);
+            return Err(fail()(error));
         }
-        file.set_len(bytes).map_err(fail())?;
         Ok(ArrayFile::of(path, file, bytes))
     }
 
@@ -121,6 +143,14 @@ impl ArrayFile {
         }
     }
 
+    /// An error where the file is not at its path any more.
+    pub fn check_place(&self) -> Result<(), FileError> {
+        let place = Place::of(&self.file, &self.path);
+        place
+            .map_err(FileError::io(&self.path, Attempt::Write))?
+            .check()
+    }
+
     /// Whole blocks.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -143,14 +173,6 @@ impl ArrayFile {
             self.works.store(false, Ordering::Relaxed);
         }
         refuses
-    }
-
-    /// An error where the file is not at its path any more.
-    pub fn check_place(&self) -> Result<(), FileError> {
-        let place = Place::of(&self.file, &self.path);
-        place
-            .map_err(FileError::io(&self.path, Attempt::Write))?
-            .check()
     }
 
     /// Reads whole blocks into memory that begins at one.
@@ -305,6 +327,26 @@ mod tests {
             .unwrap();
         file.write(BLOCK, &memory[..BLOCK as usize]).unwrap();
         assert!(!file.has_sum(sum).unwrap());
+    }
+
+    /// Where a file system gives no room ahead of time, a file has it all the same.
+    #[test]
+    fn files_have_their_room() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = 2 * ZEROS + BLOCK;
+        for refusal in [Errno::OPNOTSUPP, Errno::NOSYS, Errno::INVAL] {
+            let path = folder.path().join("array");
+            let file = options().create_new(true).open(&path).unwrap();
+            take_room(&file, bytes, Err(refusal)).unwrap();
+            let found = file.metadata().unwrap();
+            assert_eq!(found.len(), bytes);
+            assert!(found.blocks() * 512 >= bytes, "{refusal}");
+            std::fs::remove_file(&path).unwrap();
+        }
+        let full = options().open("/dev/full").unwrap();
+        let error = take_room(&full, bytes, Err(Errno::OPNOTSUPP)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 
     /// Writes at all distances from blocks change the bytes that they name and nothing else, directly and through the
