@@ -1,4 +1,5 @@
-//! Ctrl-C and the wish to terminate: the process ends at once, and leaves no file half written.
+//! Ctrl-C and the wish to terminate: the process ends at once, and leaves no file half written. And faults of files that
+//! are used as memory.
 
 use std::mem::MaybeUninit;
 use torre_runtime::output::atomic::abandon;
@@ -41,6 +42,41 @@ pub fn end_tidily() {
         }
     }
 }
+
+/// The end of a run whose disk fails, as other errors say it.
+#[cfg(target_os = "linux")]
+const FAULT: &[u8] = b"E0802
+
+  x cannot use a file in the folder of `--window` as memory: its disk fails or is full, or another program made the
+  | file shorter
+
+`torre explain E0802` says more.
+";
+
+/// Lets SIGBUS end the process with a message and the status of errors: it comes at an access to memory behind which
+/// there is a file, where the file or its disk has no such place (any more).
+#[cfg(target_os = "linux")]
+pub fn end_at_faults_of_files() {
+    extern "C" fn fault(_: libc::c_int) {
+        // SAFETY: both calls may be made by handlers of signals, and the bytes live forever.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, FAULT.as_ptr().cast(), FAULT.len());
+            libc::_exit(1)
+        }
+    }
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: zeros are a valid action, of which all that is needed is set; the handler has the type that it must have
+    // without `SA_SIGINFO`, and its pointer lives as long as the process.
+    unsafe {
+        let action = action.assume_init_mut();
+        action.sa_sigaction = fault as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGBUS, action, std::ptr::null_mut());
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn end_at_faults_of_files() {}
 
 /// Whether nothing happens when a signal comes.
 fn is_ignored(signal: libc::c_int) -> bool {

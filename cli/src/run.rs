@@ -57,6 +57,9 @@ use torre_runtime::run::{
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     interrupt::end_tidily();
+    if args.holding.folder().is_some() {
+        interrupt::end_at_faults_of_files();
+    }
     options::check(args)?;
     timeline::format(args)?;
     let mut clock = Clock::start();

@@ -1,7 +1,7 @@
 //! Runs that are stopped, killed and continued end with the same files as other runs.
 
 use crate::support::*;
-use std::process::Stdio;
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -213,8 +213,20 @@ fn await_that(holds: impl Fn() -> bool) {
     }
 }
 
+/// The outcome of a run that ends soon.
+fn outcome(mut child: Child) -> Output {
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+        }
+        std::thread::yield_now();
+    }
+    child.wait_with_output().unwrap()
+}
+
 /// Sends a signal to a run.
-fn send(child: &std::process::Child, signal: &str) {
+fn send(child: &Child, signal: &str) {
     let mut command = std::process::Command::new("kill");
     let sent = command.args([signal, &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
@@ -468,7 +480,7 @@ fn a_run_whose_files_or_lock_are_removed_ends_with_an_error() {
     let source = pond(folder.path(), 400, 4_000_000);
     for lost in [".torre.lock", ""] {
         let window = folder.path().join(format!("window{lost}"));
-        let mut child = torre()
+        let child = torre()
             .args(["run", "--quiet", "--threads", "1", "--backend", "cranelift"])
             .arg(&source)
             .arg("--window")
@@ -485,9 +497,33 @@ fn a_run_whose_files_or_lock_are_removed_ends_with_an_error() {
         };
         // The run may make a file in the folder meanwhile.
         await_that(|| removed().is_ok());
-        let output = child.wait_with_output().unwrap();
+        let output = outcome(child);
         let error = unwrapped(&String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.status.code(), Some(1), "{error}");
         assert!(error.contains("E0802"), "{error}");
     }
+}
+
+/// The disk of files that are used as memory may fail at any access, which the system says by a signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn faults_of_files_end_a_run_with_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 400, 4_000_000);
+    let window = folder.path().join("window");
+    let mut command = torre();
+    command.args(["run", "--threads", "1", "--backend", "cranelift"]);
+    command.arg(&source).arg("--window").arg(&window);
+    command.args(["--memory", "4MB"]).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let state = window.join("state.checkpoint");
+    await_that(|| state.exists());
+    send(&child, "-BUS");
+    let output = outcome(child);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("E0802") && error.contains("memory"),
+        "{error}"
+    );
 }
