@@ -57,6 +57,7 @@ use torre_runtime::run::{
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     interrupt::end_tidily();
+    write::outlive_readers();
     if args.holding.folder().is_some() {
         interrupt::end_at_faults_of_files();
     }

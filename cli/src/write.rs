@@ -40,6 +40,12 @@ pub fn take_signals_of_writes() {
     }
 }
 
+/// Lets a write to a closed pipe fail instead, which loses a message and no work.
+pub fn outlive_readers() {
+    // SAFETY: the action is a valid one.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
 /// Whether there is a stdout.
 pub fn stdout_is_open() -> io::Result<()> {
     match CLOSED.load(Ordering::Relaxed) {
@@ -51,10 +57,14 @@ pub fn stdout_is_open() -> io::Result<()> {
 /// Writes a result to stdout.
 pub fn result(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    stdout_is_open()
+    let written = stdout_is_open()
         .and_then(|()| out.write_all(text.as_bytes()))
-        .and_then(|()| out.flush())
-        .map_err(|error| stdout_failed(&error))
+        .and_then(|()| out.flush());
+    match written {
+        // The reader has all that it wants.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|error| stdout_failed(&error)),
+    }
 }
 
 /// A result that did not reach stdout.

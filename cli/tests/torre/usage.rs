@@ -284,6 +284,25 @@ fn a_closed_pipe_ends_the_command_quietly() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
+/// The readers of messages and of the outcome may end before the run.
+#[test]
+fn a_run_outlives_the_readers_of_its_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 8);
+    let state = folder.path().join("state");
+    let closed = || std::io::pipe().unwrap().1;
+    // A note says that results are not written.
+    let mut command = torre();
+    command
+        .arg("run")
+        .arg(&source)
+        .arg("--checkpoint")
+        .arg(&state);
+    let status = command.stdout(closed()).stderr(closed()).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(state.join("state.checkpoint").exists());
+}
+
 /// A file with some problems, each of which is small.
 fn many(folder: &Path, count: usize) -> PathBuf {
     let problem = |n: usize| {
