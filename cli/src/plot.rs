@@ -4,6 +4,7 @@ use crate::args::{self, PictureArgs};
 use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::input::Input;
+use crate::interrupt;
 use crate::render::Voice;
 use torre_compiler::lattice::Axis;
 use torre_compiler::problem::Problem;
@@ -16,6 +17,7 @@ use torre_runtime::run::record::{Begun, Found, Record};
 use torre_runtime::run::{Outputs, Pictures, Range, Value, VolumeFormat, Wanted, checkpoint};
 
 pub fn plot(args: &args::Plot, voice: &Voice) -> Result<(), Failure> {
+    interrupt::end_tidily();
     let input = Input::read_for_files(&args.subject, voice)?;
     match input.resolved.scheme.precision {
         Precision::F32 => draw::<f32>(args, voice, &input),

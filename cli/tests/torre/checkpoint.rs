@@ -527,3 +527,24 @@ fn faults_of_files_end_a_run_with_a_message() {
         "{error}"
     );
 }
+
+/// A plot leaves nothing under a temporary name, and no lock.
+#[test]
+fn interrupted_plots_end_tidily() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 400, 240);
+    let out = folder.path().join("out");
+    succeed("run {0} --quiet --out {1}", &[&source, &out]);
+    let mut command = ended_by_signals(torre());
+    command.args(["plot", "--quiet", "--movie"]).arg(&source);
+    let mut child = command.arg("--out").arg(&out).spawn().unwrap();
+    // The first of two animations.
+    let first = out.join("slices/u-x20.apng");
+    await_that(|| first.exists());
+    send(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    for (name, bytes) in files(&out) {
+        assert!(!is_temporary(&name), "{name}");
+        assert_complete(&name, &bytes);
+    }
+}

@@ -237,7 +237,7 @@ pub fn assert_complete(name: &str, bytes: &[u8]) {
                 .product();
             header.contains('[') || npy_values(bytes).len() == count * size
         }
-        "png" => bytes.ends_with(b"IEND\xaeB`\x82"),
+        "png" | "apng" => bytes.ends_with(b"IEND\xaeB`\x82"),
         "json" => serde_json::from_slice::<serde_json::Value>(bytes).is_ok(),
         "csv" => bytes.ends_with(b"\n"),
         "vti" | "pvd" => bytes.trim_ascii_end().ends_with(b"</VTKFile>"),
