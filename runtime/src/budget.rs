@@ -51,12 +51,17 @@ fn group(root: &Path, line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
     let (mount, limit, usage, cached) = match controllers {
-        "" => ("sys/fs/cgroup", "memory.max", "memory.current", "file "),
+        "" => (
+            "sys/fs/cgroup",
+            "memory.max",
+            "memory.current",
+            ["file ", "shmem "],
+        ),
         c if c.split(',').any(|c| c == "memory") => (
             "sys/fs/cgroup/memory",
             "memory.limit_in_bytes",
             "memory.usage_in_bytes",
-            "total_cache ",
+            ["total_cache ", "total_shmem "],
         ),
         _ => return None,
     };
@@ -72,8 +77,9 @@ fn group(root: &Path, line: &str) -> Option<u64> {
             };
             let limit = number(limit)?;
             let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-            // Pages of files can be dropped when memory runs short.
-            let cached = entry(&stat, cached).unwrap_or(0);
+            // Pages of files can be dropped when memory runs short, except those of files that lie in memory only.
+            let [cached, kept] = cached.map(|key| entry(&stat, key).unwrap_or(0));
+            let cached = cached.saturating_sub(kept);
             let used = number(usage)?.saturating_sub(cached);
             Some(limit.saturating_sub(used))
         })
@@ -118,7 +124,7 @@ mod tests {
             ("sys/fs/cgroup/job/memory.current", "20000\n"),
             (
                 "sys/fs/cgroup/job/memory.stat",
-                "anon 15000\nfile 5000\nfile_mapped 7\n",
+                "anon 13000\nfile 7000\nshmem 2000\nfile_mapped 7\n",
             ),
             ("sys/fs/cgroup/job/step/memory.max", "max\n"),
             ("sys/fs/cgroup/job/step/memory.current", "20000\n"),
@@ -150,8 +156,12 @@ mod tests {
                 "sys/fs/cgroup/memory/docker/a/memory.usage_in_bytes",
                 "4000\n",
             ),
+            (
+                "sys/fs/cgroup/memory/docker/a/memory.stat",
+                "cache 9\ntotal_cache 1500\ntotal_shmem 500\n",
+            ),
         ]);
         let found = available_under(root.path()).unwrap();
-        assert_eq!((found.bytes, found.bound), (5000, Bound::Group));
+        assert_eq!((found.bytes, found.bound), (6000, Bound::Group));
     }
 }
