@@ -132,15 +132,20 @@ fn is_unsupported(error: &io::Error) -> bool {
 }
 
 /// Replaces a folder where names cannot be exchanged: the older one steps aside first, and ends up with the temporary
-/// name. A kill between the two steps leaves both complete, under temporary names.
+/// name. A kill between the two steps leaves both complete, the older one under a name that is nobody's leftover.
 fn step_aside(temporary: &Path, target: &Path) -> io::Result<()> {
-    let aside = temporary_name(target)?;
+    let aside = name_aside(target)?;
     fs::rename(target, &aside)?;
     if let Err(error) = fs::rename(temporary, target) {
         discard(fs::rename(&aside, target));
         return Err(error);
     }
     fs::rename(aside, temporary)
+}
+
+/// `NAME.BOOT-PID-N.old` beside `target`, new with each call.
+pub(super) fn name_aside(target: &Path) -> io::Result<PathBuf> {
+    Ok(temporary_name(target)?.with_extension("old"))
 }
 
 /// Whether the folder at `path`, for the user at `target`, may be replaced, or none is there.

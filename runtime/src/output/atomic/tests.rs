@@ -256,6 +256,11 @@ fn where_names_cannot_be_exchanged_a_store_steps_aside() {
         assert_eq!(fs::read_to_string(target.join("mark")).unwrap(), text);
         assert_eq!(names(folder.path()), ["store"]);
     }
+    // After a kill in between, the older one is not taken for a leftover.
+    let aside = folder::name_aside(&target).unwrap();
+    fs::rename(&target, &aside).unwrap();
+    assert_eq!(remove_leftovers(folder.path()), [""; 0].map(PathBuf::from));
+    fs::rename(&aside, &target).unwrap();
     // Any other error leaves the older one where it is.
     let store = AtomicFolder::create(&target, "mark").unwrap();
     store.write("mark", b"newer").unwrap();
