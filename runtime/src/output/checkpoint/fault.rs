@@ -101,7 +101,8 @@ impl fmt::Display for CheckpointFault {
                 };
                 write!(
                     f,
-                    "the checkpoint was written for another {what} ({found}, this run has {expected})"
+                    "the checkpoint was written for another {what} ({}, this run has {expected})",
+                    found.escape_debug()
                 )
             }
             Self::File(name) => write!(
@@ -133,10 +134,34 @@ impl fmt::Display for CheckpointFault {
             ),
             Self::Checksum(name) => write!(
                 f,
-                "the array `{name}` of the checkpoint is damaged: its checksum differs"
+                "the array `{}` of the checkpoint is damaged: its checksum differs",
+                name.escape_debug()
             ),
         }
     }
 }
 
 impl std::error::Error for CheckpointFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A checkpoint may come from others.
+    #[test]
+    fn text_of_a_file_does_not_reach_a_terminal_as_it_is() {
+        let text = || "\u{1b}[31mred\u{7}".to_owned();
+        let other = CheckpointFault::Other {
+            what: "scheme",
+            expected: "0123".to_owned(),
+            found: text(),
+        };
+        for fault in [other, CheckpointFault::Checksum(text())] {
+            let said = fault.to_string();
+            assert!(
+                said.contains("[31mred") && !said.contains(char::is_control),
+                "{said:?}"
+            );
+        }
+    }
+}
