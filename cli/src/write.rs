@@ -13,6 +13,9 @@ use torre_runtime::run::record::{real, results_around};
 /// Files in folders of states: of checkpoints, and of windows.
 const STATE: [&str; 3] = ["state.checkpoint", "fields.0", "fields.1"];
 
+/// The lock of a folder, which is removed at the end of a run.
+const LOCK: &str = ".torre.lock";
+
 /// Whether the process began without stdout (`>&-`).
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -117,9 +120,10 @@ pub fn spare(written: &Path, read: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a file that takes the place of a result or a state of a run.
+/// Refuses a file that takes the place of a result, a state or a lock of a run.
 pub fn spare_results(written: &Path) -> Result<(), Failure> {
     let folder = match (written.exists(), written.parent()) {
+        (_, Some(parent)) if written.file_name() == Some(LOCK.as_ref()) => Some(parent.to_owned()),
         (false, _) => None,
         (_, Some(parent)) if is_state(parent, written) => Some(parent.to_owned()),
         _ => results_around(written),

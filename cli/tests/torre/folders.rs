@@ -278,6 +278,17 @@ fn a_run_that_goes_on_elsewhere_says_what_is_missing() {
     );
 }
 
+/// The lock is removed at the end, and a report in its place would be.
+#[test]
+fn reports_spare_locks() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 8);
+    let out = folder.path().join("out");
+    let run = "run {0} --quiet --out {1} --report {2}";
+    let error = fail(1, run, &[&source, &out, &out.join(".torre.lock")]);
+    assert!(error.contains("E0814"), "{error}");
+}
+
 /// A report takes the place of no result and no state of another run, and leaves them as they were.
 #[test]
 fn reports_spare_the_results_of_other_runs() {
