@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::machine;
 use crate::report::bytes;
 use crate::window::{self, Held};
-use std::fs;
 use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_grammar::diag::Diagnostic;
@@ -15,12 +14,12 @@ use torre_runtime::disk::{self, ArrayFile, RowGhosts, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::program::Compiled;
+use torre_runtime::run::record::real;
 use torre_runtime::run::{InFiles, SweepPlan, Value, checkpoint};
 
-/// Whether two paths lead to the same folder.
+/// Whether two paths lead to the same folder, also where it is not there yet.
 fn same(one: &Path, other: &Path) -> bool {
-    let real = fs::canonicalize(one).ok();
-    one == other || real.is_some() && real == fs::canonicalize(other).ok()
+    real(one) == real(other)
 }
 
 impl<T: Value> Run<'_, T> {

@@ -289,6 +289,21 @@ fn reports_spare_locks() {
     assert!(error.contains("E0814"), "{error}");
 }
 
+/// Two names may lead to a folder that is not there yet.
+#[test]
+fn a_window_and_checkpoints_never_share_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 8);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+    let error = fail(
+        2,
+        "run {0} --quiet --backend cranelift --window {1} --checkpoint {2}",
+        &[&source, &folder.path().join("new"), &link.join("new")],
+    );
+    assert!(error.contains("name the same folder"), "{error}");
+}
+
 /// A report takes the place of no result and no state of another run, and leaves them as they were.
 #[test]
 fn reports_spare_the_results_of_other_runs() {
