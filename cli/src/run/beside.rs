@@ -1,5 +1,5 @@
 //! Files that a run writes beside its folders: they take the place of nothing that it reads or writes there,
-//! and of no result and no state of another run.
+//! and of no result and no state of another run. Nor do folders of states.
 
 use super::Run;
 use crate::args;
@@ -10,8 +10,15 @@ use torre_runtime::run::Value;
 use torre_runtime::run::record::{REPORT, is_place_of_results, real};
 
 impl<T: Value> Run<'_, T> {
-    /// Refuses names for the report and the timeline that something else has.
+    /// Refuses names for the report, the timeline and folders of states that something else has.
     pub(super) fn check_beside(&self) -> Result<(), Failure> {
+        let states = self.args.checkpoint.as_deref().into_iter();
+        for folder in states.chain(self.args.holding.folder()) {
+            let mut out = self.args.out.iter();
+            if let Some(out) = out.find(|out| is_place_of_results(out, folder)) {
+                return Err(write::takes_place(folder, out));
+            }
+        }
         let report = args::report_file(self.args.report.as_deref());
         let timeline = self.args.timeline.as_deref();
         write::apart(["--report", "--timeline"], [report, timeline])?;

@@ -289,6 +289,22 @@ fn reports_spare_locks() {
     assert!(error.contains("E0814"), "{error}");
 }
 
+#[test]
+fn a_refused_run_leaves_no_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 8);
+    let [out, state] = ["out", "out/state"].map(|name| folder.path().join(name));
+    let run = "run {0} --quiet --out {1} --checkpoint {2}";
+    let unstable = format!("{run} --set dt=5");
+    let error = fail(1, &unstable, &[&source, &out, &state]);
+    assert!(error.contains("E0815"), "{error}");
+    assert!(!out.exists());
+    // A state in the place of results.
+    let error = fail(1, run, &[&source, &out, &out.join("slices")]);
+    assert!(error.contains("E0814"), "{error}");
+    assert!(!out.exists());
+}
+
 /// Two names may lead to a folder that is not there yet.
 #[test]
 fn a_window_and_checkpoints_never_share_a_folder() {

@@ -10,7 +10,7 @@ use super::open::Place;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -30,15 +30,18 @@ pub struct Claim {
     folder: PathBuf,
     place: Place,
     locked: bool,
+    /// The folder was made for it.
+    made: bool,
 }
 
 impl Claim {
     /// Makes a folder if need be and claims it. `run` says which run this is, in a few words.
     pub fn take(folder: &Path, run: &str) -> Result<Self, FileError> {
         let fail = || FileError::io(folder, Attempt::Claim);
-        make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
+        let made = !folder.exists();
         let path = folder.join(FILE);
         for _ in 0..ATTEMPTS {
+            make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
             let file = OpenOptions::new()
                 .read(true)
@@ -46,8 +49,12 @@ impl Claim {
                 .create(true)
                 .truncate(false)
                 .custom_flags(flags.bits() as i32)
-                .open(&path)
-                .map_err(fail())?;
+                .open(&path);
+            let file = match file {
+                // The run that made the folder removed it meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                file => file.map_err(fail())?,
+            };
             let now = file.metadata().map_err(fail())?;
             if !now.is_file() {
                 return Err(FileError::new(&path, Attempt::Claim, Cause::Irregular));
@@ -69,6 +76,7 @@ impl Claim {
                     folder: folder.to_owned(),
                     place,
                     locked,
+                    made,
                 };
                 claim.describe(run).map_err(fail())?;
                 if locked {
@@ -92,6 +100,8 @@ impl Claim {
                 claims.push(Self::take(folder, run)?);
             }
         }
+        // They end in this order: a folder inside of another one is removed before it.
+        claims.reverse();
         Ok(claims)
     }
 
@@ -133,6 +143,10 @@ impl Drop for Claim {
                 false => forget(&path),
             }
         }
+        if self.made {
+            // Stays unless it is empty, as after a run that was refused.
+            let _ = fs::remove_dir(&self.folder);
+        }
     }
 }
 
@@ -171,6 +185,9 @@ mod tests {
         symlink(&folder, &link).unwrap();
         in_use(Claim::take(&link, "other"));
         drop(one);
+        assert!(!folder.exists());
+        fs::create_dir(&folder).unwrap();
+        drop(Claim::take(&folder, "x").unwrap());
         assert!(fs::read_dir(&folder).unwrap().next().is_none());
         // Left by a run that was killed.
         fs::write(

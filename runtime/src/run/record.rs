@@ -169,7 +169,13 @@ impl Record {
             return Found::Results(record);
         }
         let mut names = FILES.iter().chain(&FOLDERS).chain(&STORES);
-        match names.any(|name| fs::symlink_metadata(folder.join(name)).is_ok()) {
+        let has = |name: &&str| {
+            let path = folder.join(name);
+            let entries = fs::read_dir(&path);
+            let is_empty = entries.is_ok_and(|mut entries| entries.next().is_none());
+            !is_empty && fs::symlink_metadata(path).is_ok()
+        };
+        match names.any(has) {
             true => Found::Unknown,
             false => Found::Nothing,
         }
@@ -350,6 +356,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let own = record(10);
+        assert_eq!(Record::find(folder), Found::Nothing);
+        fs::create_dir(folder.join("slices")).unwrap();
         assert_eq!(Record::find(folder), Found::Nothing);
         store(folder, &own);
         assert_eq!(Record::find(folder), Found::Results(own.clone()));
