@@ -489,7 +489,7 @@ fn a_record_is_played_again_by_the_expressions_of_the_book() {
     assert_eq!(records[0], records[1]);
 }
 
-/// Names that differ in signs that names of files do not have.
+/// Names that differ in signs that names of files do not have, and the name of a region.
 #[test]
 fn outputs_of_states_in_different_regions_have_files_of_their_own() {
     let (folder, file) = written(
@@ -500,13 +500,12 @@ fn outputs_of_states_in_different_regions_have_files_of_their_own() {
 }
 scheme s {
   axes x
-  region g = x < 4
-  region c = x > 4
+  region end = x > 8
   field p : scalar on cells
   field v : scalar on nodes at 1/2
   step {
     v -= 0.1 * d(p, x)
-    p -= 0.1 * d(v, x) + 0.01 * mem(p, g) + 0.01 * mem(p, c)
+    p -= 0.1 * d(v, x) + 0.01 * mem(p, x < 4) + 0.01 * mem(p, x > 4) + 0.01 * mem(p, end)
   }
 }
 problem a {
@@ -530,7 +529,8 @@ problem a {
         names,
         [
             "P_of_p_in__x___4_-00000004.npy",
-            "P_of_p_in__x___4_-2-00000004.npy"
+            "P_of_p_in__x___4_-2-00000004.npy",
+            "P_of_p_in_end-00000004.npy"
         ]
     );
 }
