@@ -23,6 +23,7 @@ mod shares;
 pub mod sweep;
 pub mod threads;
 mod tiles;
+mod topology;
 mod vectors;
 mod waiting;
 

@@ -1,6 +1,6 @@
-//! Threads of a run: one per core, pinned where each has one.
+//! Threads of a run: one per core, pinned where all cores have one.
 
-use super::contention;
+use super::{contention, topology};
 use std::fmt;
 use std::io;
 use std::sync::OnceLock;
@@ -31,25 +31,25 @@ impl fmt::Display for NoThreads {
 
 impl std::error::Error for NoThreads {}
 
-/// Runs `work(thread)` on `count` threads, each pinned to a core of its own where the system allows; returns when all
-/// are done. A single one runs on the calling thread, unpinned. Where not all can be started, none does any work, as
+/// Runs `work(thread)` on `count` threads, each pinned to a core of its own where all cores have threads and the system
+/// allows it; returns when all are done. A single one runs on the calling thread, unpinned. Where not all can be started, none does any work, as
 /// they may wait for each other.
 pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
     if count <= 1 {
         contention::of_run(|| work(0));
         return Ok(());
     }
-    let cores = cores();
+    let places = topology::places(count);
     // Whether all are there.
     let complete = OnceLock::new();
     std::thread::scope(|scope| {
         for thread in 0..count {
-            let core = cores.get(thread).copied();
+            let place = places.get(thread).copied();
             let (work, complete) = (&work, &complete);
             let started = Builder::new().spawn_scoped(scope, move || {
                 if *complete.wait() {
-                    if let Some(core) = core {
-                        core_affinity::set_for_current(core);
+                    if let Some(place) = place {
+                        core_affinity::set_for_current(place);
                     }
                     let _end = EndsTogether;
                     contention::of_run(|| work(thread));
@@ -78,12 +78,6 @@ impl Drop for EndsTogether {
             std::process::abort();
         }
     }
-}
-
-/// The cores that this process could use when it was first asked.
-fn cores() -> &'static [core_affinity::CoreId] {
-    static CORES: OnceLock<Vec<core_affinity::CoreId>> = OnceLock::new();
-    CORES.get_or_init(|| core_affinity::get_core_ids().unwrap_or_default())
 }
 
 /// How many cores this process may use.
