@@ -316,10 +316,16 @@ impl<'a, T: Value> Run<'a, T> {
             }
         }
         if steps_run > 0 && !self.cells_are_set(&outcome) {
-            self.voice.note(
-                "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit of \
-                 the cell size",
-            );
+            self.voice.note(match self.problem.incidents.is_empty() {
+                true => {
+                    "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit \
+                     of the cell size"
+                }
+                false => {
+                    "all values are 0 at the end: no incident wave has reached its box in these steps, and no `init` \
+                     and no `source` reaches a value"
+                }
+            });
         }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);
         match lost {

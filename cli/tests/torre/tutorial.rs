@@ -305,4 +305,6 @@ fn a_run_in_which_nothing_starts_says_so() {
     let note = "all values are 0 at the end";
     assert!(said("if x > 0.2 and x < 0.5 then 1 else 0").contains(note));
     assert!(!said("if x > 2 and x < 5 then 1 else 0").contains(note));
+    let wave = "0\n  incident w { direction (1); drive u = sin(t) }\n  total x = 20..30 from w";
+    assert!(unwrapped(&said(wave)).contains("no incident wave has reached its box"));
 }
