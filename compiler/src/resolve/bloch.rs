@@ -285,6 +285,14 @@ impl Resolver<'_> {
         })
     }
 
+    /// Whether a name is that of an imaginary part that an error before has left out.
+    pub fn lacks_part(&self, name: &str) -> bool {
+        let of = name.strip_suffix(SUFFIX);
+        let is_part = of.is_some_and(|of| self.frame.fields.iter().any(|f| f.name == of));
+        let lacking = self.bloch_phases().is_some() && !self.frame.paired;
+        is_part && lacking && self.report.has_errors()
+    }
+
     /// Gives a scheme its imaginary parts, where an axis is Bloch-periodic.
     pub fn pair(
         &mut self,

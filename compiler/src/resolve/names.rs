@@ -65,6 +65,9 @@ impl Resolver<'_> {
                 .hint(format!("write `{name}(...)`"));
             return self.fail(d);
         }
+        if self.lacks_part(name) {
+            return Err(Reported);
+        }
         let mut d = self.error(
             codes::UNKNOWN_NAME,
             format!("there is no `{name}` here"),

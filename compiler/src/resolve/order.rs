@@ -246,6 +246,7 @@ impl Resolver<'_> {
                 );
                 return self.fail(d);
             }
+            None if self.lacks_part(name) => return Err(Reported),
             None => {
                 let mut d = self.error(
                     codes::UNKNOWN_NAME,

@@ -371,6 +371,9 @@ impl Resolver<'_> {
 
     /// Refuses an output of a name that neither the scheme nor the problem has.
     fn nothing_to_show<T>(&mut self, scope: &Scope, name: &Name) -> Outcome<T> {
+        if self.lacks_part(&name.node) {
+            return Err(Reported);
+        }
         let message = format!("there is no field, coefficient or region `{}`", name.node);
         let mut d = self.error(codes::UNKNOWN_NAME, message, &scope.place(name.span));
         d.labels[0].text = "not found".to_string();

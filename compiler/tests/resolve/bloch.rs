@@ -124,3 +124,32 @@ problem p {{
         );
     }
 }
+
+/// An error in the scheme leaves out imaginary parts; it is the only one.
+#[test]
+fn parts_that_an_error_leaves_out_are_no_unknown_names() {
+    let text = "use std::wave::wave_1d
+problem p {
+  scheme wave_1d { order = 8 }
+  domain 3
+  boundary x: bloch(0.5)
+  init u_im = 1
+  probe u_im at (1)
+  output volume u_im
+  record a = max(abs(u_im))
+  steps 3
+}
+";
+    let found = refused_with(&TestWorld::default(), text, &Options::default());
+    let codes: Vec<&str> = found.0.iter().map(|d| d.code.0).collect();
+    assert_eq!(codes, ["E0507"], "{}", show(&found));
+    let wrong = text
+        .replace("domain 3", "domain 30")
+        .replace("init u_im", "init w_im");
+    let found = refused_with(&TestWorld::default(), &wrong, &Options::default());
+    assert!(
+        show(&found).contains("there is no field `w_im`"),
+        "{}",
+        show(&found)
+    );
+}
