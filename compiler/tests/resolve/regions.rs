@@ -225,8 +225,8 @@ fn branches_in_layers_compute_what_they_compute_alone() {
 }}
 problem p {{
   scheme s
-  domain 11 x 13
-  boundary y: cpml(5, c = 1)
+  domain 41 x 53
+  boundary y: cpml(20, c = 1)
   init p = sin(x + 3*y^2)
   init v = cos(2*x*y)
   steps 1
