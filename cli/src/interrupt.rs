@@ -1,5 +1,5 @@
-//! Ctrl-C and the wish to terminate: the process ends at once, and leaves no file half written. And faults of files that
-//! are used as memory.
+//! Ctrl-C and the wish to terminate: the process ends at once, and leaves no file half written. And faults of files
+//! that are used as memory.
 
 use std::mem::MaybeUninit;
 use torre_runtime::output::atomic::abandon;

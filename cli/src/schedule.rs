@@ -133,7 +133,8 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
         ),
         Illegal::States => Diagnostic::error(
             codes::SLOPE,
-            "overlapped tiles cannot run a scheme with layers or states: they compute values twice, which states do not allow",
+            "overlapped tiles cannot run a scheme with layers or states: they compute values twice, which states do \
+             not allow",
         )
         .hint("use tiles without overlap, such as `torre` or `layerwise`"),
         Illegal::Endless => Diagnostic::error(

@@ -39,8 +39,8 @@ pub(super) fn text(out: &mut String, scheme: &Scheme, found: &Dispersion) {
         (found.still, "stand still at all wavelengths"),
         (
             found.irregular,
-            "follow no power of the wave number when they are long, or oscillate at some lengths and only decay at others, \
-             and are not compared",
+            "follow no power of the wave number when they are long, or oscillate at some lengths and only decay at \
+             others, and are not compared",
         ),
         (
             found.unresolved,

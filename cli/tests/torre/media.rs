@@ -100,8 +100,8 @@ fn growth_at_an_interface_is_tried() {
     );
 }
 
-/// Around a ring the light face of the stiff cell is that of the first cell. A cell elsewhere that is stiffer, and heavy,
-/// takes longer steps.
+/// Around a ring the light face of the stiff cell is that of the first cell. A cell elsewhere that is stiffer, and
+/// heavy, takes longer steps.
 #[test]
 fn an_interface_between_the_ends_of_a_ring_counts() {
     for cells in [40, 600] {

@@ -128,8 +128,8 @@ pub struct Dispersion {
     pub kinds: Vec<Kind>,
     /// Numbers of kinds without tables: kinds that stand still at all wavelengths.
     pub still: usize,
-    /// Kinds whose long waves follow no power of the wave number, or that oscillate at some of the lengths of tables and
-    /// only decay at others.
+    /// Kinds whose long waves follow no power of the wave number, or that oscillate at some of the lengths of tables
+    /// and only decay at others.
     pub irregular: usize,
     /// Kinds whose long waves have a quarter of a period in a step, or more, and less with smaller steps.
     pub unresolved: usize,
@@ -335,8 +335,8 @@ struct Compare<'a> {
 }
 
 impl Compare<'_> {
-    /// The waves along all directions. Returns by kind whether some waves of tables, or longer ones that they are compared
-    /// with, are of another kind ([`Branch::is_other`]).
+    /// The waves along all directions. Returns by kind whether some waves of tables, or longer waves with which they
+    /// are compared, are of another kind ([`Branch::is_other`]).
     fn directions(&self, found: &mut Dispersion) -> Option<Vec<bool>> {
         let wanted: Vec<f64> = POINTS.iter().map(|p| TAU / (p * self.cell)).collect();
         let mut rays = Vec::new();

@@ -91,9 +91,9 @@ fn convergence(values: &[Complex64]) -> Order {
     whole(shrinkage(values.windows(2), size(values)))
 }
 
-/// The same where every second value is one of the sequence, and the ones between have half the step and the same
-/// cells. Only errors that shrink alike cancel: where one of both shrinks more slowly than their sum, it is small still,
-/// and will be the larger one.
+/// The same where every second value is one of the sequence, and the values between have half the step and the same
+/// cells. Only errors that shrink alike cancel: where one of both shrinks more slowly than their sum, it is small
+/// still, and will be the larger one.
 fn convergence_together(values: &[Complex64]) -> Order {
     let size = size(values);
     let sequence: Vec<Complex64> = values.iter().copied().step_by(2).collect();

@@ -166,8 +166,8 @@ fn middle_tiles(program: &TileProgram, levels: usize, numbers: Interval) -> Vec<
     tiles
 }
 
-/// The indices along an axis that a tile touches: ranges with others between them. Along a folded axis a tile has rows on
-/// both sides of the ring.
+/// The indices along an axis that a tile touches: ranges with others between them. Along a folded axis a tile has rows
+/// on both sides of the ring.
 #[derive(Default)]
 struct Places(Vec<Interval>);
 

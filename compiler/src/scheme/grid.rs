@@ -106,7 +106,8 @@ impl Grid {
         self.boundary[axis][0] == Boundary::Periodic
     }
 
-    /// The index of the same place among the ones from `first` on around a periodic axis; on other axes the index itself.
+    /// The index of the same place among the indices from `first` on around a periodic axis; on other axes the index
+    /// itself.
     #[inline]
     pub fn around(&self, axis: Axis, index: i64, first: i64) -> i64 {
         match self.is_periodic(axis) {

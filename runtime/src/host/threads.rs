@@ -32,8 +32,8 @@ impl fmt::Display for NoThreads {
 impl std::error::Error for NoThreads {}
 
 /// Runs `work(thread)` on `count` threads, each pinned to a core of its own where all cores have threads and the system
-/// allows it; returns when all are done. A single one runs on the calling thread, unpinned. Where not all can be started, none does any work, as
-/// they may wait for each other.
+/// allows it; returns when all are done. A single one runs on the calling thread, unpinned. Where not all can be
+/// started, none does any work, as they may wait for each other.
 pub fn run(count: usize, work: impl Fn(usize) + Sync) -> Result<(), NoThreads> {
     if count <= 1 {
         contention::of_run(|| work(0));

@@ -8,8 +8,8 @@
 //! end   all values counted, probes, reductions, final fields, then stores, lists and pictures of all frames
 //! ```
 //! A checkpoint is written after all results that are due up to its step, so a run that continues from it writes the
-//! rest. The last one comes before the results of the end: these read frames of earlier times, which may be damaged, and
-//! a run that continues after the last step writes them.
+//! rest. The last one comes before the results of the end: these read frames of earlier times, which may be damaged,
+//! and a run that continues after the last step writes them.
 
 pub mod census;
 pub mod checkpoint;
