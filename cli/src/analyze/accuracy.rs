@@ -108,10 +108,12 @@ fn kind_table(out: &mut String, found: &Dispersion, kind: &Kind) {
     let at = |table: &[Sample], p: f64| table.iter().find(|s| (s.points - p).abs() < 1e-6).copied();
     for (direction, table) in found.directions.iter().zip(&kind.table) {
         let mut column = vec![direction.name.clone()];
+        // Along a direction in which waves stand there is no phase velocity.
+        let none = if table.is_empty() { "-" } else { "" };
         column.extend(
             points
                 .iter()
-                .map(|p| at(table, *p).map_or(String::new(), |s| format!("{:.6}", s.ratio))),
+                .map(|p| at(table, *p).map_or(none.to_owned(), |s| format!("{:.6}", s.ratio))),
         );
         columns.push(column);
     }

@@ -8,7 +8,8 @@
 use super::order::{Order, order, order_together};
 use super::step::{Block, Step};
 use super::waves::{
-    Branch, Branches, LONGEST_LISTED, Medium, branches, long_waves, speed, wave_numbers,
+    Branch, Branches, LONGEST_LISTED, Medium, branches, long_waves, speed, surely_oscillates,
+    wave_numbers,
 };
 use crate::analysis::places::{Cell, setting};
 use crate::lattice::{Axis, PerAxis};
@@ -88,9 +89,9 @@ pub struct Kind {
     pub moves: bool,
     /// Frequencies of long waves are in proportion to this power of the wave number.
     pub power: u32,
-    /// That proportion, by direction: a speed where the power is 1.
+    /// That proportion, by direction: a speed where the power is 1, and 0 where waves that move along others stand.
     pub coefficients: Vec<f64>,
-    /// By direction, the points of tables.
+    /// By direction, the points of tables; none where waves that move along others stand.
     pub table: Vec<Vec<Sample>>,
     /// By direction, from long waves to short ones, for curves.
     pub curves: Vec<Vec<Sample>>,
@@ -365,6 +366,8 @@ impl Compare<'_> {
             let pairs = pair.own.list.iter().zip(&pair.reference);
             let kinds = found.kinds.iter_mut().zip(&mut changes);
             for ((kind, changes), (branch, exact)) in kinds.zip(pairs) {
+                let long = self.longest_exact(kind.power, exact).max(branch.longest);
+                let stands = kind.moves && !surely_oscillates(exact[long]);
                 let sample_at = |n: usize| {
                     let points = TAU / (numbers[n] * self.cell);
                     match kind.moves {
@@ -372,7 +375,8 @@ impl Compare<'_> {
                         false => still_sample(points, branch.omega[n], exact[n]),
                     }
                 };
-                let curve = (branch.longest..numbers.len()).map(sample_at);
+                let shown = |n: &usize| !stands && *n >= branch.longest;
+                let curve = (0..numbers.len()).filter(shown).map(sample_at);
                 let curve = curve.filter(|s| s.ratio.is_finite()).collect();
                 let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
                 let listed: Vec<usize> = wanted.iter().filter_map(at).collect();
@@ -382,19 +386,20 @@ impl Compare<'_> {
                 };
                 let dt = self.present.lattice.dt;
                 *changes |= is_other || listed.iter().any(|n| branch.is_other(compared[*n], dt));
-                kind.table.push(listed.into_iter().map(sample_at).collect());
-                let n = self.longest_exact(kind.power, exact).max(branch.longest);
+                let listed = listed.into_iter().filter(|_| !stands);
+                kind.table.push(listed.map(sample_at).collect());
                 let moving = match (kind.moves, kind.power) {
+                    (true, _) if stands => Some(0.0),
                     // Losses change the phase velocity of long waves, but not this.
-                    (true, 1) => speed(exact, &numbers, n),
+                    (true, 1) => speed(exact, &numbers, long),
                     _ => None,
                 };
-                let long = || match kind.moves {
-                    true => exact[n].norm(),
-                    false => -exact[n].im,
+                let frequency = || match kind.moves {
+                    true => exact[long].norm(),
+                    false => -exact[long].im,
                 };
                 let coefficient =
-                    moving.unwrap_or_else(|| long() / numbers[n].powi(kind.power as i32));
+                    moving.unwrap_or_else(|| frequency() / numbers[long].powi(kind.power as i32));
                 kind.coefficients.push(coefficient);
                 kind.curves.push(curve);
             }
@@ -457,7 +462,8 @@ impl Compare<'_> {
                         true => own.re / exact.re,
                         false => own.im / exact.im,
                     };
-                    if ratio.is_finite() {
+                    let stands = kind.moves && !surely_oscillates(exact);
+                    if ratio.is_finite() && !stands {
                         list.push((angle, ratio));
                     }
                 }

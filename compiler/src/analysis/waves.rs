@@ -181,7 +181,8 @@ fn oscillates(omega: Complex64) -> bool {
     omega.re.abs() > OSCILLATES * omega.norm()
 }
 
-fn surely_oscillates(omega: Complex64) -> bool {
+/// Whether values oscillate, and rounding is not the cause.
+pub fn surely_oscillates(omega: Complex64) -> bool {
     omega.re.abs() > SURELY_OSCILLATES * omega.norm()
 }
 

@@ -314,3 +314,44 @@ fn slow_waves_of_porous_bodies_have_a_phase_velocity() {
         .collect();
     assert_eq!(kinds, [(true, 1); 2]);
 }
+
+/// Waves that move along one axis and only decay across it have no phase velocity there.
+#[test]
+fn waves_stand_across_the_wind() {
+    let found = analysed(
+        "x, y",
+        "param h = 1; param dt = 0.2; field u : scalar on nodes",
+        "u += dt*(0.5*(d2(u, x) + d2(u, y)) - dc(u, x))",
+        "dt",
+    );
+    let dispersion = found.dispersion.as_ref().expect("a dispersion");
+    let names: Vec<&str> = dispersion
+        .directions
+        .iter()
+        .map(|d| d.name.as_str())
+        .collect();
+    assert_eq!(names, ["x", "y", "x+y"]);
+    let [kind] = dispersion.kinds.as_slice() else {
+        panic!("{dispersion:?}");
+    };
+    expect_close(kind.coefficients[0], 1.0, 1e-4);
+    assert_eq!(kind.coefficients[1], 0.0);
+    expect_close(kind.coefficients[2], 0.5f64.sqrt(), 1e-4);
+    assert!(
+        kind.table[1].is_empty() && kind.curves[1].is_empty(),
+        "{kind:?}"
+    );
+    assert_eq!(kind.table[0].len(), kind.table[2].len());
+    let samples = kind.table.iter().chain(&kind.curves).flatten();
+    assert!(
+        samples
+            .clone()
+            .all(|s| s.ratio.is_finite() && s.remains.is_finite())
+    );
+    assert!(
+        kind.around
+            .iter()
+            .flatten()
+            .all(|(_, ratio)| (0.1..2.0).contains(ratio))
+    );
+}
