@@ -85,7 +85,7 @@ fn take_room(file: &File, bytes: u64, given: rustix::io::Result<()>) -> io::Resu
         Ok(()) => file.set_len(bytes),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
             let zeros = vec![0; bytes.min(ZEROS) as usize];
-            for at in (0..bytes).step_by(zeros.len()) {
+            for at in (0..bytes).step_by(ZEROS as usize) {
                 let length = bytes - at;
                 file.write_all_at(&zeros[..length.min(ZEROS) as usize], at)?;
             }
