@@ -27,7 +27,7 @@ use torre_runtime::world::FileWorld;
 
 pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {
     let report = args::report_file(args.report.as_deref());
-    write::apart(["--out", "--report"], [args.output.as_deref(), report])?;
+    write::refuse_same_file(["--out", "--report"], [args.output.as_deref(), report])?;
     let world = FileWorld::beside(&args.subject.file);
     let source = input::source(&args.subject.file)?;
     let options = input::options(&args.subject, None);

@@ -150,7 +150,7 @@ pub fn takes_place(written: &Path, folder: &Path) -> Failure {
 }
 
 /// Refuses two options that name the same file.
-pub fn apart(options: [&str; 2], paths: [Option<&Path>; 2]) -> Result<(), Failure> {
+pub fn refuse_same_file(options: [&str; 2], paths: [Option<&Path>; 2]) -> Result<(), Failure> {
     let [one, other] = options;
     match paths {
         [Some(a), Some(b)] if real(a) == real(b) => Err(Failure::usage(format!(

@@ -21,7 +21,7 @@ impl<T: Value> Run<'_, T> {
         }
         let report = args::report_file(self.args.report.as_deref());
         let timeline = self.args.timeline.as_deref();
-        write::apart(["--report", "--timeline"], [report, timeline])?;
+        write::refuse_same_file(["--report", "--timeline"], [report, timeline])?;
         for file in [report, timeline].into_iter().flatten() {
             for read in self.inputs() {
                 write::spare(file, &read)?;

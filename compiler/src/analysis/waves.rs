@@ -152,9 +152,9 @@ fn octave(wave_numbers: &[f64], first: usize) -> Option<[usize; 3]> {
     (first < middle && middle < last && last < wave_numbers.len()).then_some(samples)
 }
 
-/// The speed of long waves whose frequencies are in proportion to the wave number, from waves an octave apart. Losses
-/// a and b of two fields that drive each other change frequencies, to (Re w)^2 = c^2 k^2 - ((a - b) / 2)^2, and leave
-/// the slope of the square. `None` where there are no such waves.
+/// The speed of long waves whose frequencies are in proportion to the wave number, from waves of one length and of half
+/// of it. Losses a and b of two fields that drive each other change frequencies, to
+/// (Re w)^2 = c^2 k^2 - ((a - b) / 2)^2, and leave the slope of the square. `None` where there are no such waves.
 pub fn speed(omega: &[Complex64], wave_numbers: &[f64], first: usize) -> Option<f64> {
     let samples = octave(wave_numbers, first)?;
     let square = slope(wave_numbers, samples, |i| omega[i].re * omega[i].re);

@@ -488,7 +488,7 @@ mod tests {
         assert!(traffic(64, 32) > 1.2 * high, "{high}");
     }
 
-    /// Two levels of time take turns in two rows: a step finds the row that it writes as the step before the last one
+    /// Two time levels alternate between two rows: a step finds the row that it writes as the step before the last one
     /// left it.
     #[test]
     fn leaning_tiles_store_each_value_once_for_each_time_that_they_enter_it() {

@@ -320,7 +320,7 @@ impl<'a> Shell<'a> {
                 if !boundary.is_mirror() {
                     continue;
                 }
-                if face && self.reads_image(axis, boundary, room) {
+                if face && self.reads_ghosts(axis, boundary, room) {
                     return Err(Fault::MirrorEnd { axis, upper });
                 }
                 if !face && along(axis) != 0 {
@@ -338,9 +338,9 @@ impl<'a> Shell<'a> {
         self.check_zones()
     }
 
-    /// Whether updates in a box some cells beside a mirror read behind it, or odd components on it: values there are
-    /// images of the field outside of the box, which has no incident field.
-    fn reads_image(&self, axis: Axis, boundary: Boundary, room: i64) -> bool {
+    /// Whether updates in a box some cells beside a mirror read ghosts behind it, or odd components on it: the sources
+    /// of ghosts lie outside of the box, and lack the incident field.
+    fn reads_ghosts(&self, axis: Axis, boundary: Boundary, room: i64) -> bool {
         let on_mirror = |id: ComponentId| {
             let position = self.scheme.component(id).position;
             !position[axis].is_half() && boundary.is_odd(axis, position) == Some(true)

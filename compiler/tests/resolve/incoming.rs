@@ -189,7 +189,7 @@ fn fields_and_boxes_that_cannot_be_are_refused() {
     }
 }
 
-/// Values behind a mirror are images of the field outside of the box, which lacks the incident field.
+/// Ghosts behind a mirror have sources outside of the box, which lack the incident field.
 #[test]
 fn boxes_keep_away_from_mirrors_that_they_do_not_reach() {
     let order = |order: u32, ends: &str| {

@@ -188,14 +188,14 @@ fn standing(wavelength: f64, direction: [i64; 3]) -> f64 {
     (most - least) / (most + least)
 }
 
-/// Ends take waves of one component with two versions, too, and those that are longer than the ends.
+/// Ends take waves of one component with two versions, too, also waves that are longer than the ends.
 #[test]
 fn ends_take_long_waves_of_one_component() {
     for direction in [[1, 0, 0], [0, 2, -1]] {
         for wavelength in [50.0, 100.0, 200.0] {
             let found = standing(wavelength, direction);
             println!("{wavelength} cells, {direction:?}: {found:.2e}");
-            assert!(found < 3e-3, "{wavelength} cells, {direction:?}: {found}");
+            assert!(found < 6e-4, "{wavelength} cells, {direction:?}: {found}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Passes of lower time blocks around a periodic first axis.
 //!
-//! A pass loads planes once more that its last block has written, so the number of groups is bounded by which its blocks
-//! are behind each other. Lower blocks end after fewer groups than the highest ones, and are as many groups behind each other. So some
-//! passes of lower blocks cannot be laid out although passes of as many of the highest ones can.
+//! A pass loads planes once more that its last block has written, which bounds the number of groups from one of its
+//! blocks to the next. Lower blocks end after fewer groups than the highest blocks, and have as many groups from one to
+//! the next. So some passes of lower blocks cannot be laid out although passes of as many of the highest blocks can.
 //!
 //! In windows without a ring a pass of lower blocks takes no more room than a pass of the highest blocks, but beside a
 //! pass of other heights it may take a few planes more than planned. It begins after that one then.
