@@ -153,3 +153,94 @@ fn results_up_to_then_are_kept() {
     assert_eq!(report["blow_up"]["component"], "u");
     assert!(report["blow_up"]["step"].as_u64().unwrap() > 20);
 }
+
+/// Probes, slices and reductions of the steps before are those of a run that goes on.
+#[test]
+fn results_of_the_steps_before_are_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    for (axes, (program, schedules)) in programs(folder.path()).into_iter().enumerate() {
+        let plain = std::fs::read_to_string(&program).unwrap();
+        let places = [
+            "(9), (50), (0)",
+            "(9, 12), (30, 20), (0, 5)",
+            "(9, 9, 9), (15, 12, 20), (0, 5, 5)",
+        ][axes];
+        let probes = places
+            .replace("), (", ") as far\n  probe u at (")
+            .replacen(") as far", ")", 1);
+        let slice = [
+            "",
+            "output slice u y = 12 every 10",
+            "output slice u z = 11 every 10",
+        ][axes];
+        let outputs = format!("  probe u at {probes} as still\n  {slice}\n  steps");
+        let recorded = format!("  record most = max(u) every 7\n{outputs}");
+        for (outputs, schedules) in [(outputs, schedules), (recorded, vec!["layerwise"])] {
+            std::fs::write(&program, plain.replace("  steps", &outputs)).unwrap();
+            let all = folder.path().join(format!("all{axes}"));
+            let run = |more: &[&str], out: &Path| {
+                let mut command = torre();
+                command.args([
+                    "run",
+                    program.to_str().unwrap(),
+                    "--allow-unstable",
+                    "--overwrite",
+                ]);
+                command.args([
+                    "--backend",
+                    "interp",
+                    "--threads",
+                    "2",
+                    "--out",
+                    out.to_str().unwrap(),
+                ]);
+                let output = command.args(more).output().unwrap();
+                let message = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(4), "{message}");
+                step(&message)
+            };
+            let soonest = run(&["--schedule", "layerwise"], &all);
+            let steps = format!("steps={}", soonest + 300);
+            run(&["--allow-nonfinite", "--set", &steps], &all);
+            for schedule in schedules {
+                let out = folder.path().join(format!("early{axes}"));
+                let found = run(&["--schedule", schedule], &out);
+                let lines = |folder: &Path, name: &str| -> Vec<String> {
+                    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+                    text.lines().map(str::to_owned).collect()
+                };
+                let early = lines(&out, "probes.csv");
+                assert!(lines(&all, "probes.csv").starts_with(&early), "{schedule}");
+                // Values are no numbers some steps behind 1e30, and tiles are at different steps.
+                let rows = early.len() as u64 - 1;
+                assert!(
+                    rows + 32 > soonest && rows <= found + 32,
+                    "{schedule}: {rows}, {soonest}, {found}"
+                );
+                if axes > 0 {
+                    let slices = out.join("slices");
+                    let frames: Vec<_> = std::fs::read_dir(&slices).unwrap().collect();
+                    let arrays: Vec<_> = frames
+                        .into_iter()
+                        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                        .filter(|name| name.ends_with(".npy"))
+                        .collect();
+                    assert!(
+                        arrays.len() as u64 * 10 + 100 > found,
+                        "{schedule}: {arrays:?}, {found}"
+                    );
+                    for name in arrays {
+                        let [early, all] = [&slices, &all.join("slices")]
+                            .map(|f| std::fs::read(f.join(&name)).unwrap());
+                        assert!(early == all, "{schedule}: {name}");
+                    }
+                }
+                if outputs.contains("record") {
+                    let early = lines(&out, "series.csv");
+                    assert!(lines(&all, "series.csv").starts_with(&early), "{schedule}");
+                    assert!(early.len() as u64 * 7 + 7 > soonest, "{early:?}");
+                }
+            }
+        }
+    }
+}

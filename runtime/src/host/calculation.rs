@@ -39,6 +39,8 @@ pub struct Calculation<'a, T> {
     pub(super) ghosts: Ghosts,
     pub(super) effects: Effects,
     pub(super) steps: u64,
+    /// The step up to which all probes that record have recorded, where a value has ended later steps.
+    recorded: Option<u64>,
     /// Whether all of the array is after that number of steps: parts may have come from a device.
     whole: bool,
     /// As [`torre_compiler::cost::Machine::blocking`] chooses it where the machine was measured.
@@ -114,6 +116,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             ghosts,
             effects,
             steps: 0,
+            recorded: None,
             whole: true,
             blocking: BLOCKING,
             buffers: None,
@@ -215,7 +218,7 @@ impl<'a, T: Real> Calculation<'a, T> {
                 Order::Pyramids(_) => Ok(()),
             }
         }?;
-        self.steps = until;
+        self.end_stretch(until, progress);
         Ok(())
     }
 
@@ -276,10 +279,21 @@ impl<'a, T: Real> Calculation<'a, T> {
         // SAFETY: `&mut self` keeps all other threads away from the cells until the run's threads have ended, except
         // threads that bring planes and take them away.
         let ran = unsafe { engine.run_sweep(over, from, until) }?;
-        if ran {
-            self.steps = until;
+        if ran || progress.guard.found().is_some() {
+            self.end_stretch(until, progress);
         }
         Ok(ran)
+    }
+
+    /// The steps up to one have been run, unless a value has ended them: then the values are of different steps.
+    pub(super) fn end_stretch(&mut self, until: u64, progress: &Progress) {
+        match progress.guard.found() {
+            None => self.steps = until,
+            Some(_) => {
+                let recorded = self.effects.recorded();
+                self.recorded = recorded.map(|steps| steps.max(self.steps));
+            }
+        }
     }
 
     /// The row of the newest version of a component.
@@ -381,15 +395,16 @@ impl<'a, T: Real> Calculation<'a, T> {
         Ok(())
     }
 
-    /// The record of probe `index`: one value per step done.
+    /// The record of probe `index`: one value for each step that was [recorded](Calculation::recorded).
     #[inline(never)]
     pub fn probe(&self, index: usize) -> Vec<f64> {
         let probe = &self.problem.probes[index];
         let mut record = self.effects.probe(index);
-        if record.len() < self.steps as usize {
+        let recorded = self.recorded() as usize;
+        if record.len() < recorded {
             // Nothing ever changes this value.
             let value = self.value(probe.component, probe.at).to_f64();
-            record.resize(self.steps as usize, value);
+            record.resize(recorded, value);
         }
         record
     }
@@ -398,6 +413,18 @@ impl<'a, T: Real> Calculation<'a, T> {
     #[inline(never)]
     pub fn restore_probe(&self, index: usize, record: Vec<f64>) {
         self.effects.restore_probe(index, record);
+    }
+
+    /// The step up to which all probes have recorded.
+    pub fn recorded(&self) -> u64 {
+        self.recorded.unwrap_or(self.steps)
+    }
+
+    /// The pictures of slices that are complete, also of steps that a value ended.
+    pub fn take_complete_pictures(&self) -> Vec<Picture> {
+        let mut pictures = self.effects.take_complete_pictures(self.scheme);
+        pictures.sort_by_key(|p| (p.step, p.output));
+        pictures
     }
 
     /// The pictures of slices due up to now that have not been taken yet.

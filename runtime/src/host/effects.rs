@@ -193,7 +193,17 @@ impl Effects {
         self.receivers.records(output)
     }
 
-    /// Takes the pictures that are complete: all steps up to `steps` are done.
+    /// Steps from the first one for which all probes of values that advance have a number.
+    pub fn recorded(&self) -> Option<u64> {
+        self.receivers.recorded()
+    }
+
+    /// Takes the pictures that are complete, of whichever steps.
+    pub fn take_complete_pictures(&self, scheme: &Scheme) -> Vec<Picture> {
+        self.receivers.take_complete_pictures(scheme)
+    }
+
+    /// Takes the pictures of all steps up to `steps`, which are done.
     pub fn take_pictures(&self, scheme: &Scheme, steps: u64) -> Vec<Picture> {
         self.receivers.take_pictures(scheme, steps)
     }

@@ -125,7 +125,7 @@ impl<T: Real> Calculation<'_, T> {
             std::mem::swap(&mut self.memory, &mut buffers.second);
         }
         self.buffers = Some(buffers);
-        self.steps = until;
+        self.end_stretch(until, progress);
         Ok(())
     }
 }

@@ -37,12 +37,19 @@ struct SliceRecord {
     every: u64,
     /// Extents of the component.
     extent: PerAxis<i64>,
+    /// Values of a picture that rows advance; the boundary holds the others at 0.
+    advanced: u64,
     /// Finished or growing pictures by step number. All threads write to one at a time, each its own rows.
     pictures: RwLock<BTreeMap<u64, Growing>>,
 }
 
-/// The bits of a picture's values.
-type Growing = Vec<AtomicU64>;
+/// A picture that rows record.
+struct Growing {
+    /// The bits of its values.
+    values: Vec<AtomicU64>,
+    /// Values that rows have not recorded yet.
+    missing: AtomicU64,
+}
 
 /// A recorded slice: values of one plane, in the order of the remaining axes, the last fastest.
 pub struct Picture {
@@ -166,24 +173,48 @@ impl Receivers {
         self.slices.iter().any(|slice| slice.output == output)
     }
 
-    /// Takes the pictures that are complete: all steps up to `steps` are done.
+    /// Steps from the first one for which all probes of values that advance have a number.
+    pub fn recorded(&self) -> Option<u64> {
+        let advancing = self.probes.iter().filter(|p| p.receiver.stage.is_some());
+        let recorded = |probe: &ProbeRecord| {
+            let record = lock(&probe.record);
+            let missing = record.iter().position(|value| value.is_nan());
+            missing.unwrap_or(record.len()) as u64
+        };
+        advancing.map(recorded).min()
+    }
+
+    /// Takes the pictures of all steps up to `steps`, which are done.
     pub fn take_pictures(&self, scheme: &Scheme, steps: u64) -> Vec<Picture> {
         let mut out = Vec::new();
         for slice in &self.slices {
             let pictures = slice.pictures.write();
             let mut pictures = pictures.unwrap_or_else(PoisonError::into_inner);
             let later = pictures.split_off(&(steps + 1));
-            for (step, values) in std::mem::replace(&mut *pictures, later) {
-                let values = values.into_iter().map(AtomicU64::into_inner);
-                out.push(Picture {
-                    output: slice.output,
-                    step,
-                    shape: slice_shape(scheme, slice.component, slice.axis),
-                    values: values.map(f64::from_bits).collect(),
-                });
+            for (step, picture) in std::mem::replace(&mut *pictures, later) {
+                debug_assert!(picture.is_complete());
+                out.push(slice.picture(scheme, step, picture));
             }
         }
         out
+    }
+
+    /// Takes the pictures that are complete, of whichever steps.
+    pub fn take_complete_pictures(&self, scheme: &Scheme) -> Vec<Picture> {
+        let mut out = Vec::new();
+        for slice in &self.slices {
+            let pictures = slice.pictures.write();
+            let mut pictures = pictures.unwrap_or_else(PoisonError::into_inner);
+            let complete = pictures.extract_if(.., |_, picture| picture.is_complete());
+            out.extend(complete.map(|(step, picture)| slice.picture(scheme, step, picture)));
+        }
+        out
+    }
+}
+
+impl Growing {
+    fn is_complete(&self) -> bool {
+        self.missing.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -205,12 +236,23 @@ impl SliceRecord {
             index,
             every: output.every,
             extent: scheme.extent(component).map(|range| range.hi),
+            advanced: 0,
             pictures: RwLock::new(BTreeMap::new()),
         };
         // No row of a plane advances in which the boundary holds all values at 0.
         let live = scheme.grid.live(scheme.component(component).position);
-        let advances = !slice.recorded().region.intersect(live).is_empty();
-        advances.then_some(slice)
+        let advanced = slice.recorded().region.intersect(live).volume();
+        (advanced > 0).then_some(SliceRecord { advanced, ..slice })
+    }
+
+    fn picture(&self, scheme: &Scheme, step: u64, picture: Growing) -> Picture {
+        let values = picture.values.into_iter().map(AtomicU64::into_inner);
+        Picture {
+            output: self.output,
+            step,
+            shape: slice_shape(scheme, self.component, self.axis),
+            values: values.map(f64::from_bits).collect(),
+        }
     }
 
     fn recorded(&self) -> RecordedSlice {
@@ -246,14 +288,18 @@ impl SliceRecord {
         let write = |picture: &Growing| {
             for_each_index(part, |at| {
                 let place: i64 = Axis::ALL.iter().map(|&a| at[a] * weights[a]).sum();
-                picture[place as usize].store(get(at).to_bits(), Ordering::Relaxed);
+                picture.values[place as usize].store(get(at).to_bits(), Ordering::Relaxed);
             });
+            picture.missing.fetch_sub(part.volume(), Ordering::Relaxed);
         };
         let pictures = || self.pictures.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(picture) = pictures().get(&(of.step + 1)) {
             return write(picture);
         }
-        let blank: Growing = (0..cells).map(|_| AtomicU64::new(0)).collect();
+        let blank = Growing {
+            values: (0..cells).map(|_| AtomicU64::new(0)).collect(),
+            missing: AtomicU64::new(self.advanced),
+        };
         let all = self.pictures.write();
         let mut all = all.unwrap_or_else(PoisonError::into_inner);
         write(all.entry(of.step + 1).or_insert(blank));

@@ -487,6 +487,14 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
     fn take_pictures(&mut self) -> Vec<Picture> {
         self.calculation.take_pictures()
     }
+
+    fn recorded(&self) -> u64 {
+        self.calculation.recorded()
+    }
+
+    fn take_complete_pictures(&mut self) -> Vec<Picture> {
+        self.calculation.take_complete_pictures()
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //!       compare with a check       with `--verify`: every value, bit by bit
 //!       record reductions          from the values after this step
 //!       write due results          pictures, volumes, then the checkpoint that says so; a GPU goes on meanwhile
+//!       or a value ends the run    slices, probes and reductions of the steps before
 //! end   all values counted, probes, reductions, final fields, then stores, lists and pictures of all frames
 //! ```
 //! A checkpoint is written after all results that are due up to its step, so a run that continues from it writes the
@@ -124,7 +125,11 @@ pub fn execute<T: Value>(
         if done < steps {
             let until = next_stop(simulation, &company);
             stretches += 1;
-            timed(&mut times.stepping, || simulation.run(until, &watch.run))?;
+            let ran = timed(&mut times.stepping, || simulation.run(until, &watch.run));
+            if let (Err(RunError::BlowUp(_)), Some(outputs)) = (&ran, company.outputs) {
+                outputs.end_early(simulation, company.series)?;
+            }
+            ran?;
         }
         let pictures = simulation.take_pictures();
         let ended = simulation.steps() >= steps;

@@ -414,6 +414,24 @@ impl Outputs {
         self.show(scheme, output, step, &values)
     }
 
+    /// Writes the complete results of a run that a value ended: slices, probes and reductions. Pictures keep the range
+    /// of the frames before them, as the last values would hide all others.
+    #[inline(never)]
+    pub fn end_early<T: Value>(
+        &self,
+        simulation: &mut dyn Simulation<T>,
+        series: Option<&SeriesRecords<'_>>,
+    ) -> Result<(), FileError> {
+        for picture in simulation.take_complete_pictures() {
+            self.slice(simulation, &picture)?;
+        }
+        self.probes(simulation, series, simulation.recorded())?;
+        match series {
+            Some(series) => self.series(simulation, series),
+            None => Ok(()),
+        }
+    }
+
     /// Writes results that are known at the end only; at first the ones that need no frames of earlier times.
     #[inline(never)]
     pub fn finish<T: Value>(
@@ -421,7 +439,7 @@ impl Outputs {
         simulation: &dyn Simulation<T>,
         series: Option<&SeriesRecords<'_>>,
     ) -> Result<(), FileError> {
-        self.probes(simulation, series)?;
+        self.probes(simulation, series, simulation.steps())?;
         if let Some(series) = series {
             self.series(simulation, series)?;
         }

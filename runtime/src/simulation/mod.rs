@@ -99,6 +99,14 @@ pub trait Simulation<T>: Sync {
     fn probe(&self, index: usize) -> Vec<f64>;
     /// The pictures of slices that were due and have not been taken yet.
     fn take_pictures(&mut self) -> Vec<Picture>;
+    /// The step up to which all probes have recorded: a later one than is done where a value ended [`Simulation::run`].
+    fn recorded(&self) -> u64 {
+        self.steps()
+    }
+    /// The pictures that are complete where a value ended [`Simulation::run`].
+    fn take_complete_pictures(&mut self) -> Vec<Picture> {
+        self.take_pictures()
+    }
     /// When operations of devices ran, if that was recorded.
     fn timeline(&self) -> Option<Timeline> {
         None
@@ -179,6 +187,14 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
 
     fn take_pictures(&mut self) -> Vec<Picture> {
         self.calculation.take_pictures()
+    }
+
+    fn recorded(&self) -> u64 {
+        self.calculation.recorded()
+    }
+
+    fn take_complete_pictures(&mut self) -> Vec<Picture> {
+        self.calculation.take_complete_pictures()
     }
 }
 

@@ -9,10 +9,12 @@ use crate::simulation::{Simulation, Value};
 use torre_compiler::real::Real;
 
 impl Outputs {
+    /// Writes the records of probes up to a step.
     pub(super) fn probes<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
         records: Option<&SeriesRecords<'_>>,
+        until: u64,
     ) -> Result<(), FileError> {
         let problem = simulation.problem();
         let curves = problem.probes.iter().enumerate().map(|(i, probe)| {
@@ -37,9 +39,15 @@ impl Outputs {
             })
         });
         let curves = curves.chain(states).collect();
-        self.table::<T, T>(simulation, "probes", "Probes", curves)
+        let table = Table {
+            stem: "probes",
+            title: "Probes",
+            until,
+        };
+        self.table::<T, T>(simulation, table, curves)
     }
 
+    /// Writes the reductions of the steps that are done.
     pub(super) fn series<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
@@ -51,15 +59,19 @@ impl Outputs {
             every: series.every,
             values: records.of(i),
         });
-        self.table::<T, f64>(simulation, "series", "Reductions", curves.collect())
+        let table = Table {
+            stem: "series",
+            title: "Reductions",
+            until: simulation.steps(),
+        };
+        self.table::<T, f64>(simulation, table, curves.collect())
     }
 
     /// Writes values over time as a table in two formats and as a picture.
     fn table<T: Value, V: Value>(
         &self,
         simulation: &dyn Simulation<T>,
-        stem: &str,
-        title: &str,
+        Table { stem, title, until }: Table,
         curves: Vec<Curve<V>>,
     ) -> Result<(), FileError> {
         if curves.is_empty() {
@@ -68,7 +80,7 @@ impl Outputs {
         let names = curves.iter().map(|c| c.name.clone()).collect();
         let mut table = ProbeTable::<V>::new("t", names);
         let mut steps = Vec::new();
-        for step in 1..=simulation.steps() {
+        for step in 1..=until {
             if !curves.iter().any(|c| step.is_multiple_of(c.every)) {
                 continue;
             }
@@ -90,6 +102,13 @@ impl Outputs {
         self.note(&png);
         Ok(())
     }
+}
+
+/// The files of a table, and its last step.
+struct Table {
+    stem: &'static str,
+    title: &'static str,
+    until: u64,
 }
 
 /// Values over time.
