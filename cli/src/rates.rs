@@ -117,6 +117,13 @@ impl LearnedRates {
         self.evidence.choice(&cases)
     }
 
+    /// The indices of the schedules that a long run tries beside the one that was taken.
+    pub fn worth_trying(&self, taken: &Choice, choices: &[Choice]) -> Vec<usize> {
+        let case = |choice: &Choice| (self.case(&choice.schedule), choice.prediction.rate);
+        let cases: Vec<(Case, f64)> = choices.iter().map(case).collect();
+        self.evidence.worth_trying(&case(taken), &cases)
+    }
+
     /// Whether anything is known.
     pub fn any(&self) -> bool {
         !self.evidence.records().is_empty()
@@ -126,6 +133,11 @@ impl LearnedRates {
     pub fn rate(&self, choice: &Choice) -> Option<f64> {
         let learned = self.evidence.learned(&self.case(&choice.schedule))?;
         Some(learned.ratio * choice.prediction.rate)
+    }
+
+    /// The expectation of a schedule with all values in memory.
+    pub fn expected_of(&self, choice: &Choice) -> Expected {
+        self.expected_as(Kind::of(&choice.schedule), choice, choice.prediction.rate)
     }
 
     fn case(&self, schedule: &Schedule) -> Case {

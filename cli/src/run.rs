@@ -12,6 +12,7 @@ mod options;
 mod planned;
 mod reference;
 mod timeline;
+mod trial;
 
 use crate::args::{self, BackendArg};
 use crate::device;
@@ -24,7 +25,7 @@ use crate::progress::{self, Extent};
 use crate::rates::{Expected, Rates};
 use crate::render::Voice;
 use crate::report::{self, Report};
-use crate::schedule;
+use crate::schedule::{self, Other};
 use crate::stability::{Subject, Unstable};
 use crate::sweep;
 use crate::target::OnGpu;
@@ -51,8 +52,8 @@ use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{
-    Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, SweepPlan,
-    Value, Watch, cell_stages_per_step, checkpoint, execute,
+    Company, Compiled, Literal, Outcome, Record, RunError, Runs, SeriesRecords, Simulation,
+    SweepPlan, TrialResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -99,6 +100,10 @@ struct Run<'a, T> {
     problem: &'a Problem,
     /// `None` for the reference, which knows no schedules, and for GPUs, which have their own.
     plan: Option<Plan>,
+    /// The runs that try schedules.
+    trials: Option<Runs>,
+    /// Plans that they try beside it.
+    others: Vec<Other>,
     /// Passes over files, if the processor does that.
     sweep: Option<SweepPlan>,
     rates: Rates,
@@ -141,7 +146,10 @@ impl<'a, T: Value> Run<'a, T> {
                 let layout = Layout::for_files(self.scheme).map_err(SetupError::from)?;
                 program::layerwise_kernels_for(self.scheme, layout)
             }
-            (None, Some(plan), _) => plan.kernels.clone(),
+            (None, Some(plan), _) => {
+                let others = self.others.iter().map(|other| &other.plan.kernels);
+                others.fold(plan.kernels.clone(), KernelSet::and)
+            }
             (None, None, Some(gpu)) => gpu.plan.kernels.clone(),
             _ => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
         };
@@ -193,6 +201,10 @@ impl<'a, T: Value> Run<'a, T> {
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &prepared.identity, &mut simulation.calculation)?;
+        }
+        // The model knows the rates of LLVM's code.
+        if compiled.backend == Backend::Llvm {
+            simulation.trial = self.trial(simulation.calculation.steps());
         }
         let made = Made {
             backend: compiled.backend.to_string(),
@@ -258,6 +270,7 @@ impl<'a, T: Value> Run<'a, T> {
             code,
             order,
             threads: self.threads,
+            trial: None,
         })
     }
 
@@ -300,8 +313,10 @@ impl<'a, T: Value> Run<'a, T> {
         timeline::write(self.args, timeline.as_ref())?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
         let steps_run = self.problem.steps - start;
-        let record = self.learn(&made, &outcome, steps_run, &waiting);
-        let report = self.report(made, &outcome, steps_run, folders);
+        let trial = simulation.trial();
+        let trial = trial.as_ref();
+        let record = self.learn(&made, &outcome, steps_run, &waiting, trial);
+        let report = self.report(made, &outcome, steps_run, folders, trial);
         let report = Report {
             preparing,
             total: self.clock.total(),
@@ -369,10 +384,14 @@ impl<'a, T: Value> Run<'a, T> {
         cells.iter().map(|&n| n as u64).product()
     }
 
-    /// The schedule, and its prediction.
-    fn choice(&self) -> Option<&Choice> {
-        let on_gpu = || self.gpu.as_ref().map(|gpu| &gpu.plan.choice);
-        self.plan.as_ref().map(|plan| &plan.choice).or_else(on_gpu)
+    /// The schedule with which the run ended, and its expectation.
+    fn choice(&self, trial: Option<&TrialResult>) -> (Option<&Choice>, Option<&Expected>) {
+        if let Some((plan, expected)) = self.taken(trial) {
+            return (Some(&plan.choice), Some(expected));
+        }
+        let expected = self.expected.as_ref().map(|(expected, _)| expected);
+        let on_gpu = self.gpu.as_ref().map(|gpu| &gpu.plan.choice);
+        (on_gpu, expected)
     }
 
     /// The values that the GPU holds, if they are stated.
@@ -381,8 +400,7 @@ impl<'a, T: Value> Run<'a, T> {
     }
 
     /// The schedule as `--schedule` takes it.
-    fn schedule_text(&self) -> Option<String> {
-        let choice = self.choice()?;
+    fn schedule_text(&self, choice: &Choice) -> Option<String> {
         match &self.gpu {
             Some(gpu) => {
                 let planner = DevicePlanner::new(self.scheme, self.problem, &gpu.model).ok()?;
@@ -392,9 +410,15 @@ impl<'a, T: Value> Run<'a, T> {
         }
     }
 
-    fn report(&self, made: Made, outcome: &Outcome, steps_run: u64, folders: &Folders) -> Report {
-        let choice = self.choice();
-        let expected = self.expected.as_ref().map(|(expected, _)| expected);
+    fn report(
+        &self,
+        made: Made,
+        outcome: &Outcome,
+        steps_run: u64,
+        folders: &Folders,
+        trial: Option<&TrialResult>,
+    ) -> Report {
+        let (choice, expected) = self.choice(trial);
         let gap = self.gpu.as_ref().and_then(|gpu| gpu.gap.as_ref());
         // Files of results are listed by their folder.
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
@@ -409,7 +433,7 @@ impl<'a, T: Value> Run<'a, T> {
             preparing: Duration::ZERO,
             total: Duration::ZERO,
             counts: outcome.counts.clone(),
-            schedule_text: self.schedule_text(),
+            schedule_text: choice.and_then(|choice| self.schedule_text(choice)),
             identity: folders.record.as_ref().map(Record::json),
             files: files.collect(),
             scheme: self.scheme.name.clone(),
@@ -448,6 +472,8 @@ impl<'a, T: Value> Run<'a, T> {
             learned: expected.map_or(Json::Null, Expected::json),
             learned_text: expected.and_then(Expected::text),
             timeline: None,
+            trial: trial.map(|trial| self.trial_json(trial)),
+            trial_text: trial.and_then(|trial| self.trial_text(trial)),
             planes: gap.map(Gap::json),
             planes_text: gap.map(Gap::text),
             window: match &self.sweep {

@@ -55,6 +55,37 @@ pub struct Planned {
     pub expected: Expected,
 }
 
+/// Another plan, which a long run tries.
+pub struct Other {
+    pub plan: Plan,
+    pub expected: Expected,
+}
+
+impl Planned {
+    /// The plans that a long run tries beside this one. Pyramids have arrays of their own, so that a run cannot change
+    /// to them or from them.
+    pub fn others(&self, resolved: &Resolved) -> Vec<Other> {
+        let Ok(planner) = Planner::new(&resolved.scheme) else {
+            return Vec::new();
+        };
+        let is_pyramid = |choice: &Choice| matches!(choice.schedule, Schedule::Pyramids(_));
+        if is_pyramid(&self.plan.choice) {
+            return Vec::new();
+        }
+        let (taken, rates) = (&self.plan.choice, &self.learned_rates);
+        let tried = rates.worth_trying(taken, &self.choices).into_iter();
+        let choices = tried.map(|index| &self.choices[index]);
+        let plans = choices
+            .filter(|choice| !is_pyramid(choice))
+            .filter_map(|choice| planner.plan(choice.clone()).ok());
+        let other = |plan: Plan| Other {
+            expected: rates.expected_of(&plan.choice),
+            plan,
+        };
+        plans.map(other).collect()
+    }
+}
+
 /// The plan of the member of the family that is expected to be fastest, by the model and by learned rates.
 pub fn plan(
     text: &str,

@@ -138,6 +138,14 @@ impl KernelSet {
         }
     }
 
+    /// The same with the kernels of another set for the same layout.
+    pub fn and(mut self, other: &KernelSet) -> Self {
+        debug_assert_eq!(self.layout, other.layout);
+        self.kernels.extend(&other.kernels);
+        self.kernels = distinct(self.kernels);
+        self
+    }
+
     /// From a group to the next one of a kernel's run, in elements: along the middle axis, or the outer axis if there
     /// is no middle axis.
     pub fn run_stride(&self, scheme: &Scheme) -> i64 {

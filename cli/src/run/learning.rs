@@ -1,9 +1,11 @@
 //! Records of runs: the measured rate over the modelled one.
 
-use super::{Made, Outcome, Plan, Run, Value};
+use super::{Made, Outcome, Run, Value};
+use crate::rates::Expected;
 use serde_json::{Value as Json, json};
 use torre_runtime::host::contention::Waiting;
 use torre_runtime::rates::{LEAST, Record};
+use torre_runtime::run::TrialResult;
 
 /// Time blocks between two pauses from which on a short last one does not matter on a processor; the model of GPUs
 /// counts short ones.
@@ -13,18 +15,20 @@ const WHOLE: u64 = 3;
 type Reason = &'static str;
 
 impl<T: Value> Run<'_, T> {
-    /// Records the rate of a run that has computed for some time, if nothing disturbed it.
+    /// Records the rates of a run that has computed for some time, if nothing disturbed it: of the schedule with which it
+    /// ended, and of others that it has tried.
     pub(super) fn learn(
         &self,
         made: &Made,
         outcome: &Outcome,
         steps: u64,
         waiting: &Waiting,
+        trial: Option<&TrialResult>,
     ) -> Result<(), Reason> {
         if !self.rates.is_learning() {
             return Err("rates are modelled");
         }
-        let Some((expected, computer)) = &self.expected else {
+        let Some((_, computer)) = &self.expected else {
             return Err("the model expects nothing of this back end");
         };
         if !made.as_planned {
@@ -33,12 +37,16 @@ impl<T: Value> Run<'_, T> {
         if self.check.is_some() || self.args.timeline.is_some() {
             return Err("it was compared, or its operations were timed");
         }
-        let stepping = outcome.times.stepping;
+        let own = trial.map(|trial| self.own_part(outcome, steps, trial));
+        let (own_steps, stepping) = match own {
+            Some(own) => (own.steps, own.time),
+            None => (steps, outcome.times.stepping),
+        };
         if stepping < LEAST {
             return Err("it computed for less than 0.3 s");
         }
-        let height = self.plan.as_ref().map_or(1, Plan::height);
-        if height > 1 && steps < WHOLE * height * outcome.stretches {
+        let height = self.taken(trial).map_or(1, |(plan, _)| plan.height());
+        if height > 1 && own_steps < WHOLE * height * outcome.stretches {
             return Err("pauses cut its time blocks short");
         }
         if waiting.is_busy() {
@@ -47,10 +55,21 @@ impl<T: Value> Run<'_, T> {
         let Some(computer) = computer else {
             return Err("others used the machine when it was measured");
         };
-        let rate = self.cells() as f64 * steps as f64 / stepping.as_secs_f64();
-        let ratio = rate / expected.modelled;
-        let run = Record::new(computer.clone(), expected.case.clone(), ratio);
-        match self.rates.record(run) {
+        let record = |expected: &Expected, rate: f64| {
+            let ratio = rate / expected.modelled;
+            let run = Record::new(computer.clone(), expected.case.clone(), ratio);
+            self.rates.record(run)
+        };
+        let (_, expected) = self.choice(trial);
+        let mut is_kept = expected.is_some_and(|e| record(e, self.rate(own_steps, stepping)));
+        let timings = trial.into_iter().flat_map(|trial| self.timings(trial));
+        for timings in timings.filter(|timings| !timings.is_taken) {
+            let tried = timings.tried;
+            if tried.time >= LEAST && !tried.disturbed {
+                is_kept &= record(timings.expected, self.rate(tried.steps, tried.time));
+            }
+        }
+        match is_kept {
             true => Ok(()),
             false => Err("the record could not be written"),
         }

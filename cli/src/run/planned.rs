@@ -1,7 +1,7 @@
 //! Decisions before a run: the processor or a GPU, the schedule, the window, and the check.
 
 use super::clock::Clock;
-use super::{Check, Run, timeline};
+use super::{Check, Run, timeline, trial};
 use crate::args::{self, BackendArg};
 use crate::failure::Failure;
 use crate::input::Input;
@@ -15,7 +15,7 @@ use torre_compiler::resolve::Resolved;
 use torre_runtime::host::threads;
 use torre_runtime::plan::Plan;
 use torre_runtime::rates::Computer;
-use torre_runtime::run::{SweepPlan, Value, verify};
+use torre_runtime::run::{Runs, SweepPlan, Value, verify};
 
 /// The plan of the processor, where it computes by a schedule.
 struct Chosen {
@@ -109,6 +109,17 @@ impl<'a, T: Value> Run<'a, T> {
         let here = planned.as_ref().filter(|_| sweep.is_none());
         let here = here.map(|planned| planned.expected.rate());
         let gpu = Self::gpu_of(args, voice, &asked, target, here)?;
+        let trials = trial::wished()?;
+        let alone = gpu.is_none() && sweep.is_none() && !args.verify;
+        let others = match (&planned, trials) {
+            (Some(planned), Some(runs)) if alone && rates.is_learning() => {
+                match runs == Runs::All || trial::is_long(resolved, &planned.expected) {
+                    true => planned.others(resolved),
+                    false => Vec::new(),
+                }
+            }
+            _ => Vec::new(),
+        };
         let Chosen { plan, expected } =
             Chosen::new(gpu.as_ref(), planned, sweep.as_ref(), resolved);
         let choice = plan.as_ref().map(|plan| &plan.choice);
@@ -136,6 +147,8 @@ impl<'a, T: Value> Run<'a, T> {
             scheme,
             problem,
             plan,
+            trials,
+            others,
             sweep,
             rates,
             expected,

@@ -345,3 +345,81 @@ fn a_run_records_its_rate_and_is_forgotten() {
     assert!(text.contains("learned     none yet, in "), "{text}");
     assert!(!cache.file().exists());
 }
+
+#[test]
+fn a_run_tries_schedules_and_its_values_stay_the_same() {
+    if !has_llvm() {
+        return;
+    }
+    let cache = Cache::new();
+    let program = cache.program();
+    let run = |wish: &str, more: &[&str]| {
+        let out = cache.0.path().join(format!("out-{wish}"));
+        let output = torre()
+            .args(["run", &program, "--set", SMALL, "--set", "steps=40001"])
+            .args(["--save-final", "--overwrite", "--report", "json", "--out"])
+            .arg(&out)
+            .args(more)
+            .env("XDG_CACHE_HOME", cache.0.path())
+            .env("TORRE_RATES", "learned")
+            .env("TORRE_TRIAL", wish)
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        (
+            output.status.code(),
+            output.stdout,
+            error,
+            out.join("fields/u.npy"),
+        )
+    };
+    let report = |wish: &str, more: &[&str]| -> (Value, Vec<u8>) {
+        let (status, stdout, error, values) = run(wish, more);
+        assert_eq!(status, Some(0), "{error}");
+        let report = serde_json::from_slice(&stdout).unwrap();
+        (report, std::fs::read(values).unwrap())
+    };
+    let (plain, expected) = report("never", &[]);
+    assert!(plain.get("trial").is_none(), "{plain}");
+    let (tried, values) = report("always", &[]);
+    assert!(values == expected, "a trial changed values");
+    let turns = tried["trial"].as_array().unwrap();
+    assert!((2..=4).contains(&turns.len()), "{tried}");
+    let names: Vec<&str> = turns
+        .iter()
+        .map(|turn| turn["schedule"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[0], plain["schedule"]);
+    assert!(!names[1..].contains(&names[0]), "{names:?}");
+    let steps: Vec<u64> = turns
+        .iter()
+        .map(|turn| turn["steps"].as_u64().unwrap())
+        .collect();
+    assert!(steps[0] > 0 && steps[1] > 0, "{tried}");
+    let taken: Vec<&Value> = turns.iter().filter(|turn| turn["taken"] == true).collect();
+    assert_eq!(taken.len(), 1, "{turns:?}");
+    assert_eq!(taken[0]["schedule"], tried["schedule"]);
+    assert_eq!(taken[0]["schedule_text"], tried["schedule_text"]);
+    // Others may have used the machine.
+    if tried["learned"]["recorded"] == true {
+        let records = cache.report(&["machine"])["learned"]["records"].clone();
+        assert!(records.as_array().unwrap().len() >= 2, "{records}");
+    }
+    // Nothing is tried where the schedule was asked for, and not in short runs.
+    for (wish, more) in [
+        ("always", vec!["--schedule", "layerwise"]),
+        ("always", vec!["--rates", "modelled"]),
+        ("always", vec!["--backend", "cranelift"]),
+        ("", vec![]),
+    ] {
+        let (report, values) = report(wish, &more);
+        assert!(report.get("trial").is_none(), "{more:?}: {report}");
+        assert!(values == expected);
+    }
+    let (status, _, error, _) = run("sometimes", &[]);
+    assert_eq!(status, Some(2), "{error}");
+    assert!(
+        error.contains("`TORRE_TRIAL` is `always` or `never`"),
+        "{error}"
+    );
+}

@@ -181,7 +181,13 @@ fn the_book_has_the_fields_of_all_reports() {
     agree(&[&built], &of("build"), &all);
 
     let runs_report = report("run {0} --quiet --window {1}", &[&plane, &disk]);
-    let elsewhere = ["blow_up", "planes", "spilled_bytes_of_thread", "timeline"];
+    let elsewhere = [
+        "blow_up",
+        "planes",
+        "spilled_bytes_of_thread",
+        "timeline",
+        "trial",
+    ];
     let mut documented = fields(&runs, "field");
     for key in elsewhere {
         assert!(documented.remove(key), "{key}");

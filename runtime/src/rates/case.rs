@@ -130,6 +130,28 @@ pub struct Case {
     pub class: u32,
 }
 
+/// Stands for the size of an axis that is not cut.
+const WHOLE: f64 = 12.0;
+
+/// The distance of the sizes of two schedules, in logarithms to base 2.
+pub(super) fn distance(a: &[f64; 4], b: &[f64; 4]) -> f64 {
+    let logarithm = |size: f64| match size > 0.0 {
+        true => size.log2(),
+        false => WHOLE,
+    };
+    let sizes = a.iter().zip(b);
+    let squares = sizes.map(|(a, b)| (logarithm(*a) - logarithm(*b)).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+impl Case {
+    /// Whether the schedules of two cases differ by so much that a model may be wrong about one of them alone: in kind,
+    /// or in sizes by a factor of 2 altogether.
+    pub(super) fn is_far_from(&self, other: &Self) -> bool {
+        self.kind != other.kind || distance(&self.sizes, &other.sizes) >= 1.0
+    }
+}
+
 /// The part that all cases of a calculation have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {

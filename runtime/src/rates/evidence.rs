@@ -8,7 +8,7 @@
 //! uncertainty of the difference of two schedules is known, too: the choice changes where the difference would have to
 //! be an unlikely error.
 
-use super::case::Case;
+use super::case::{Case, distance};
 use super::record::Record;
 
 /// Standard deviations of the parts, in logarithms: estimates from the ratios of `bench/NOTES.md`, which differ by
@@ -26,14 +26,17 @@ const NOISE: f64 = 0.15;
 const CLASSES: f64 = 1.5;
 const SIZES: f64 = 1.0;
 
-/// Stands for the size of an axis that is not cut.
-const WHOLE: f64 = 12.0;
-
 /// Runs of a case from which on it has a say in the choice: one may have been disturbed.
 const RUNS: usize = 2;
 
 /// A choice changes for a gain of more than this beyond the uncertainty, in logarithms.
 const GAIN: f64 = 0.03;
+
+/// Schedules that a trial compares with the one that would run.
+const OTHERS: usize = 3;
+
+/// A schedule is tried if it is expected to reach this share of the rate of the one that would run.
+const FAST: f64 = 0.75;
 
 /// No ratio is corrected by more than this factor, up or down.
 const MOST: f64 = 16.0;
@@ -106,6 +109,30 @@ impl Evidence {
             }
         }
         best.1
+    }
+
+    /// The cases that a long run tries beside `own`, of some with the rates that the model expects of them: indices of
+    /// cases that are expected to be fast, are far from each other, and have not run often enough to have a say.
+    pub fn worth_trying(&self, own: &(Case, f64), cases: &[(Case, f64)]) -> Vec<usize> {
+        let rate = |(case, modelled): &(Case, f64)| {
+            modelled * self.learned(case).map_or(1.0, |learned| learned.ratio)
+        };
+        let least = FAST * rate(own);
+        let rates = cases.iter().map(rate).enumerate();
+        let mut order: Vec<(usize, f64)> = rates.filter(|(_, rate)| *rate >= least).collect();
+        order.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let (mut seen, mut tried) = (vec![&own.0], Vec::new());
+        for (index, _) in order {
+            let case = &cases[index].0;
+            if tried.len() == OTHERS || !seen.iter().all(|other| case.is_far_from(other)) {
+                continue;
+            }
+            seen.push(case);
+            if !self.sure.cases.contains(case) {
+                tried.push(index);
+            }
+        }
+        tried
     }
 }
 
@@ -208,19 +235,10 @@ fn covariance(a: &Case, b: &Case) -> f64 {
     let classes = near(f64::from(a.class) - f64::from(b.class), CLASSES);
     sum += KIND * KIND + KIND_AND_CLASS * KIND_AND_CLASS * classes;
     if alike {
-        let sizes = a.sizes.iter().zip(&b.sizes);
-        let distances = sizes.map(|(a, b)| (logarithm(*a) - logarithm(*b)).powi(2));
-        let sizes = near(distances.sum::<f64>().sqrt(), SIZES);
+        let sizes = near(distance(&a.sizes, &b.sizes), SIZES);
         sum += KIND_AND_FAMILY * KIND_AND_FAMILY + OWN * OWN * classes * sizes;
     }
     sum
-}
-
-fn logarithm(size: f64) -> f64 {
-    match size > 0.0 {
-        true => size.log2(),
-        false => WHOLE,
-    }
 }
 
 #[cfg(test)]

@@ -2,19 +2,21 @@
 
 mod device_error;
 mod error;
+mod trial;
 mod values;
 
 pub use device_error::DeviceError;
 pub use error::{Difference, RunError};
+pub use trial::{Candidate, Runs, Trial, TrialResult, Tried};
 pub use values::{Part, PartOf, Values};
 
 use crate::host::guard::{BlowUp, irregular};
 use crate::host::receivers::{Picture, slice_shape};
-use crate::host::{Calculation, Order, Progress};
+use crate::host::{Calculation, Order, Progress, SetupError, contention};
 use crate::output::{AnyRows, Element, Rows};
 use crate::timeline::Timeline;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use torre_compiler::kernel::{Code, KernelSet};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::problem::{OutputKind, Problem};
@@ -107,6 +109,10 @@ pub trait Simulation<T>: Sync {
     fn take_complete_pictures(&mut self) -> Vec<Picture> {
         self.take_pictures()
     }
+    /// The trial of schedules, if there was one.
+    fn trial(&self) -> Option<TrialResult> {
+        None
+    }
     /// When operations of devices ran, if that was recorded.
     fn timeline(&self) -> Option<Timeline> {
         None
@@ -138,6 +144,33 @@ pub struct Compiled<'a, T> {
     pub code: &'a dyn Code,
     pub order: Order<'a>,
     pub threads: usize,
+    /// Schedules of which the fastest one is taken, instead of `order`.
+    pub trial: Option<Trial<'a>>,
+}
+
+impl<T: Value> Compiled<'_, T> {
+    /// Runs up to `until` by one schedule, or for a timing of a trial.
+    fn run_stretch(&mut self, until: u64, progress: &Progress) -> Result<(), SetupError> {
+        let Self {
+            calculation,
+            set,
+            code,
+            order,
+            threads,
+            trial,
+        } = self;
+        let Some(trial) = trial else {
+            return calculation.run(set, *code, *order, *threads, until, progress);
+        };
+        let from = calculation.steps();
+        let (order, steps) = trial.next(until - from);
+        let start = Instant::now();
+        let (ran, waiting) = contention::during_runs(|| {
+            calculation.run(set, *code, order, *threads, from + steps, progress)
+        });
+        trial.took(steps, start.elapsed(), waiting.is_busy());
+        ran
+    }
 }
 
 impl<T: Value> Simulation<T> for Compiled<'_, T> {
@@ -159,14 +192,9 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
 
     #[inline(never)]
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError> {
-        self.calculation.run(
-            self.set,
-            self.code,
-            self.order,
-            self.threads,
-            until,
-            progress,
-        )?;
+        while self.calculation.steps() < until && progress.guard.found().is_none() {
+            self.run_stretch(until, progress)?;
+        }
         match progress.guard.found() {
             Some(found) => Err(RunError::BlowUp(found)),
             None => Ok(()),
@@ -191,6 +219,10 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
 
     fn recorded(&self) -> u64 {
         self.calculation.recorded()
+    }
+
+    fn trial(&self) -> Option<TrialResult> {
+        self.trial.as_ref().map(Trial::result)
     }
 
     fn take_complete_pictures(&mut self) -> Vec<Picture> {

@@ -164,6 +164,7 @@ impl Case {
                 _ => Order::Layerwise,
             },
             threads: 2,
+            trial: None,
         };
         self.to_end(&mut run, every, folder)
     }

@@ -1,0 +1,162 @@
+//! The schedules that a long run tries, and the one with which it goes on.
+
+use super::{Outcome, Run, Value};
+use crate::failure::Failure;
+use crate::rates::Expected;
+use crate::schedule;
+use serde_json::{Value as Json, json};
+use std::env;
+use std::time::Duration;
+use torre_compiler::cost::gcells;
+use torre_compiler::resolve::Resolved;
+use torre_runtime::plan::{Plan, Planner};
+use torre_runtime::run::{Candidate, Runs, Trial, TrialResult, Tried};
+
+/// The environment variable that says which runs have a trial: `always` or `never`.
+const VARIABLE: &str = "TORRE_TRIAL";
+
+/// The runs that have a trial, as the user wishes; `None`: no run.
+pub(super) fn wished() -> Result<Option<Runs>, Failure> {
+    let text = env::var_os(VARIABLE).filter(|text| !text.is_empty());
+    match text.as_ref().map(|text| text.to_string_lossy()).as_deref() {
+        None => Ok(Some(Runs::Long)),
+        Some("always") => Ok(Some(Runs::All)),
+        Some("never") => Ok(None),
+        Some(text) => Err(Failure::usage(format!(
+            "`{VARIABLE}` is `always` or `never`, and not `{text}`"
+        ))),
+    }
+}
+
+/// Whether a run is long enough for a trial.
+pub(super) fn is_long(resolved: &Resolved, expected: &Expected) -> bool {
+    let cells: f64 = resolved
+        .scheme
+        .grid
+        .cells
+        .0
+        .iter()
+        .map(|&n| n as f64)
+        .product();
+    let seconds = cells * resolved.problem.steps as f64 / expected.rate();
+    seconds >= Trial::shortest_run()
+}
+
+/// A schedule of a trial, and its timings.
+pub(super) struct Timings<'b> {
+    plan: &'b Plan,
+    pub expected: &'b Expected,
+    pub tried: Tried,
+    pub is_taken: bool,
+}
+
+impl<T: Value> Run<'_, T> {
+    /// The trial of a run that goes on after `done` steps.
+    pub(super) fn trial(&self, done: u64) -> Option<Trial<'_>> {
+        let candidates: Vec<Candidate<'_>> = self
+            .plans()
+            .map(|(plan, expected)| Candidate {
+                order: plan.order(),
+                height: plan.height(),
+                step: self.cells() as f64 / expected.rate(),
+            })
+            .collect();
+        Trial::new(&candidates, self.problem.steps - done, self.trials?)
+    }
+
+    /// The plan of the processor, then the others that are tried.
+    fn plans(&self) -> impl Iterator<Item = (&Plan, &Expected)> {
+        let own = self.plan.as_ref().zip(self.expected.as_ref());
+        let own = own.map(|(plan, (expected, _))| (plan, expected));
+        let others = self.others.iter();
+        own.into_iter()
+            .chain(others.map(|o| (&o.plan, &o.expected)))
+    }
+
+    /// The plan of the processor with which a run ended.
+    pub(super) fn taken(&self, trial: Option<&TrialResult>) -> Option<(&Plan, &Expected)> {
+        self.plans().nth(trial.map_or(0, |trial| trial.taken))
+    }
+
+    /// The timings of each schedule.
+    pub(super) fn timings<'b>(
+        &'b self,
+        trial: &'b TrialResult,
+    ) -> impl Iterator<Item = Timings<'b>> {
+        let tried = trial.tried.iter().enumerate();
+        self.plans()
+            .zip(tried)
+            .map(|((plan, expected), (number, tried))| Timings {
+                plan,
+                expected,
+                tried: *tried,
+                is_taken: number == trial.taken,
+            })
+    }
+
+    /// Cell-steps per second.
+    pub(super) fn rate(&self, steps: u64, time: Duration) -> f64 {
+        self.cells() as f64 * steps as f64 / time.as_secs_f64()
+    }
+
+    /// The schedules of a trial for a report: their rates, and the one that was taken.
+    pub(super) fn trial_json(&self, trial: &TrialResult) -> Json {
+        let planner = Planner::new(self.scheme).ok();
+        let timings = self.timings(trial).map(|timings| {
+            let Tried {
+                steps,
+                time,
+                disturbed,
+            } = timings.tried;
+            let choice = &timings.plan.choice;
+            json!({
+                "schedule": schedule::title(choice),
+                "schedule_text": planner.as_ref().and_then(|p| schedule::text(choice, p)),
+                "steps": steps,
+                "seconds": time.as_secs_f64(),
+                "gcells_per_s": (steps > 0).then(|| self.rate(steps, time) * 1e-9),
+                "expected_gcells_per_s": timings.expected.rate() * 1e-9,
+                "disturbed": disturbed,
+                "taken": timings.is_taken,
+            })
+        });
+        timings.collect()
+    }
+
+    /// The same in a line; `None` if no schedule had a timing.
+    pub(super) fn trial_text(&self, trial: &TrialResult) -> Option<String> {
+        let (mut taken, mut others) = (None, Vec::new());
+        for timings in self.timings(trial) {
+            let Tried { steps, time, .. } = timings.tried;
+            if steps == 0 {
+                continue;
+            }
+            let rate = gcells(self.rate(steps, time));
+            let name = schedule::title(&timings.plan.choice);
+            match timings.is_taken {
+                true => taken = Some(format!("{name} {rate} Gcells/s")),
+                false => others.push(format!("{name} {rate}")),
+            }
+        }
+        Some(format!(
+            "tried: {}; not taken: {}",
+            taken?,
+            others.join(", ")
+        ))
+    }
+
+    /// Steps and time of a run without the timings of schedules that it did not go on with.
+    pub(super) fn own_part(&self, outcome: &Outcome, steps: u64, trial: &TrialResult) -> Tried {
+        let rejected = self.timings(trial).filter(|timings| !timings.is_taken);
+        let whole = Tried {
+            steps,
+            time: outcome.times.stepping,
+            disturbed: false,
+        };
+        rejected.fold(whole, |whole, timings| Tried {
+            steps: whole.steps - timings.tried.steps,
+            time: whole.time.saturating_sub(timings.tried.time),
+            ..whole
+        })
+    }
+}

@@ -1,0 +1,275 @@
+//! A trial of schedules: a long run takes its first steps by several schedules, times them, and goes on with the fastest
+//! one. All of them give the same bits, so no step is lost.
+
+use crate::host::Order;
+use std::time::Duration;
+
+/// Timings of each schedule. The fastest one counts, as disturbances make steps slow.
+const ROUNDS: usize = 3;
+/// The length of a timing, in seconds, if time blocks are not longer.
+const LENGTH: f64 = 0.25;
+/// Time blocks of a timing at least: tiles have little to do at the beginning and at the end.
+const TIME_BLOCKS: u64 = 2;
+/// The largest share of a run's time that a trial takes. Most of it is not lost: a schedule is tried if it is expected to
+/// be nearly as fast.
+const SHARE: f64 = 1.0 / 8.0;
+/// The first schedule stays unless another one takes less than this share of its time.
+const WORTHWHILE: f64 = 0.95;
+/// A schedule that takes this multiple of the fastest one's time is timed no further.
+const HOPELESS: f64 = 1.3;
+
+/// The runs that have a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// Of a trial's length a few times.
+    Long,
+    All,
+}
+
+/// A schedule that a run may take.
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
+    pub order: Order<'a>,
+    /// Steps of a time block.
+    pub height: u64,
+    /// The expected time of a step, in seconds.
+    pub step: f64,
+}
+
+/// The steps of the timings of a schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    pub steps: u64,
+    pub time: Duration,
+    /// Whether others used the machine in one of its timings.
+    pub disturbed: bool,
+}
+
+/// The end of a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrialResult {
+    /// The candidate with which the run went on.
+    pub taken: usize,
+    /// The timings of each candidate.
+    pub tried: Vec<Tried>,
+}
+
+/// Candidates that are timed one after the other, and again; the first one is expected to be fastest.
+pub struct Trial<'a> {
+    entries: Vec<Entry<'a>>,
+    /// Timings up to now, and of candidates that have no further ones, too.
+    done: usize,
+}
+
+struct Entry<'a> {
+    order: Order<'a>,
+    /// Steps of a timing.
+    steps: u64,
+    tried: Tried,
+    /// Seconds of a step in its fastest timing that nobody disturbed.
+    fastest: Option<f64>,
+}
+
+impl<'a> Entry<'a> {
+    fn new(candidate: &Candidate<'a>) -> Self {
+        let height = candidate.height.max(1);
+        let time_blocks = (LENGTH / candidate.step / height as f64).ceil() as u64;
+        Self {
+            order: candidate.order,
+            steps: time_blocks.max(TIME_BLOCKS).saturating_mul(height),
+            tried: Tried::default(),
+            fastest: None,
+        }
+    }
+}
+
+impl<'a> Trial<'a> {
+    /// A trial in a run of `steps` steps, of as many of the first candidates as it can afford; `None` where that leaves
+    /// nothing to compare.
+    pub fn new(candidates: &[Candidate<'a>], steps: u64, runs: Runs) -> Option<Self> {
+        let affordable = match runs {
+            Runs::Long => SHARE * steps as f64 * candidates.first()?.step,
+            Runs::All => f64::INFINITY,
+        };
+        let mut entries = Vec::new();
+        let mut time = 0.0;
+        for candidate in candidates {
+            let entry = Entry::new(candidate);
+            time += ROUNDS as f64 * entry.steps as f64 * candidate.step;
+            if time > affordable {
+                break;
+            }
+            entries.push(entry);
+        }
+        (entries.len() > 1).then_some(Self { entries, done: 0 })
+    }
+
+    /// The shortest run that can afford one, in seconds.
+    pub fn shortest_run() -> f64 {
+        (ROUNDS * 2) as f64 * LENGTH / SHARE
+    }
+
+    /// The schedule of the next steps, and their number, if at most `left` follow. Timings wait for as many steps as they
+    /// take without a pause.
+    pub fn next(&mut self, left: u64) -> (Order<'a>, u64) {
+        while self.done < self.timings() {
+            let entry = &self.entries[self.done % self.entries.len()];
+            match self.is_hopeless(entry) {
+                true => self.done += 1,
+                false if entry.steps <= left => return (entry.order, entry.steps),
+                false => break,
+            }
+        }
+        (self.entries[self.best()].order, left)
+    }
+
+    /// The steps that [`Self::next`] gave took this long; `disturbed`: others used the machine.
+    pub fn took(&mut self, steps: u64, time: Duration, disturbed: bool) {
+        let is_over = self.done >= self.timings();
+        let number = self.done % self.entries.len();
+        let entry = &mut self.entries[number];
+        if is_over || steps != entry.steps {
+            return;
+        }
+        entry.tried.steps += steps;
+        entry.tried.time += time;
+        entry.tried.disturbed |= disturbed;
+        if !disturbed {
+            let step = time.as_secs_f64() / steps as f64;
+            entry.fastest = Some(entry.fastest.map_or(step, |fastest| fastest.min(step)));
+        }
+        self.done += 1;
+    }
+
+    fn timings(&self) -> usize {
+        ROUNDS * self.entries.len()
+    }
+
+    fn is_hopeless(&self, entry: &Entry<'_>) -> bool {
+        let times = self.entries.iter().filter_map(|entry| entry.fastest);
+        let fastest = times.fold(f64::INFINITY, f64::min);
+        entry.fastest.is_some_and(|own| own > HOPELESS * fastest)
+    }
+
+    /// The candidate to go on with. Without a timing of the first one that nobody disturbed nothing can be compared.
+    fn best(&self) -> usize {
+        let Some(mut least) = self.entries[0].fastest.map(|time| WORTHWHILE * time) else {
+            return 0;
+        };
+        let mut best = 0;
+        for (index, entry) in self.entries.iter().enumerate().skip(1) {
+            if let Some(time) = entry.fastest.filter(|time| *time < least) {
+                (least, best) = (time, index);
+            }
+        }
+        best
+    }
+
+    /// How it went, as far as it is over.
+    pub fn result(&self) -> TrialResult {
+        TrialResult {
+            taken: self.best(),
+            tried: self.entries.iter().map(|entry| entry.tried).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEIGHT: u64 = 8;
+
+    /// Candidates of time blocks of 8 steps, with these expected milliseconds of a step.
+    fn trial(expected: &[u64], steps: u64) -> Option<Trial<'static>> {
+        let candidate = |step: &u64| Candidate {
+            order: Order::Layerwise,
+            height: HEIGHT,
+            step: *step as f64 * 1e-3,
+        };
+        let candidates: Vec<Candidate<'_>> = expected.iter().map(candidate).collect();
+        Trial::new(&candidates, steps, Runs::Long)
+    }
+
+    /// Runs a trial whose candidates take some milliseconds for a step; `disturbed` timings take twice as long. Returns
+    /// the candidates of all timings.
+    fn run(trial: &mut Trial<'_>, real: &[u64], disturbed: &[usize]) -> Vec<usize> {
+        let mut timings = Vec::new();
+        loop {
+            let (_, steps) = trial.next(u64::MAX);
+            if steps == u64::MAX {
+                return timings;
+            }
+            let number = trial.done % real.len();
+            let is_disturbed = disturbed.contains(&timings.len());
+            let factor = if is_disturbed { 2 } else { 1 };
+            let time = Duration::from_millis(real[number] * steps * factor);
+            trial.took(steps, time, is_disturbed);
+            timings.push(number);
+        }
+    }
+
+    #[test]
+    fn the_fastest_schedule_is_taken_if_it_is_worthwhile() {
+        for (real, disturbed, taken) in [
+            ([20, 16, 18], vec![], 1),
+            ([20, 21, 18], vec![], 2),
+            // Less than 5 percent.
+            ([100, 96, 99], vec![], 0),
+            ([20, 20, 20], vec![], 0),
+            // Disturbed timings do not count: here all timings of one schedule.
+            ([20, 16, 16], vec![1, 4, 7], 2),
+            ([20, 16, 18], vec![0], 1),
+            ([20, 16, 18], vec![0, 3, 6], 0),
+        ] {
+            let mut trial = trial(&[10, 11, 12], 1_000_000).unwrap();
+            let timings = run(&mut trial, &real, &disturbed);
+            assert_eq!(trial.result().taken, taken, "{real:?} {disturbed:?}");
+            assert_eq!(timings, [0, 1, 2, 0, 1, 2, 0, 1, 2], "{real:?}");
+            let tried = trial.result().tried;
+            for (number, tried) in tried.iter().enumerate() {
+                let time_blocks = [4, 3, 3][number];
+                assert_eq!(tried.steps, 3 * time_blocks * HEIGHT);
+            }
+        }
+    }
+
+    #[test]
+    fn hopeless_schedules_have_one_turn() {
+        let mut trial = trial(&[10, 10, 10], 1_000_000).unwrap();
+        let timings = run(&mut trial, &[10, 14, 9], &[]);
+        assert_eq!(timings, [0, 1, 2, 0, 2, 0, 2]);
+        assert_eq!(trial.result().taken, 2);
+    }
+
+    #[test]
+    fn short_runs_have_none() {
+        // Three rounds of 32 steps for each of two.
+        for (steps, is_there) in [(100, false), (1535, false), (1536, true)] {
+            assert_eq!(trial(&[10, 10], steps).is_some(), is_there, "{steps}");
+        }
+        assert!(trial(&[10], 1_000_000).is_none());
+        // Three take half as long again.
+        for (steps, candidates) in [(2303, 2), (2304, 3)] {
+            let trial = trial(&[10, 10, 10], steps).unwrap();
+            assert_eq!(trial.result().tried.len(), candidates);
+        }
+        // Steps that take long have timings of two time blocks.
+        assert!(trial(&[10_000, 10_000], 767).is_none());
+        assert!(trial(&[10_000, 10_000], 768).is_some());
+    }
+
+    #[test]
+    fn turns_wait_for_steps_without_a_pause() {
+        let mut trial = trial(&[10, 10], 1_000_000).unwrap();
+        for _ in 0..3 {
+            assert_eq!(trial.next(31).1, 31);
+            trial.took(31, Duration::from_secs(1), false);
+        }
+        assert_eq!(trial.result().tried, [Tried::default(); 2]);
+        assert_eq!(trial.next(33).1, 32);
+        trial.took(32, Duration::from_secs(1), false);
+        assert_eq!(trial.result().tried[0].steps, 32);
+        assert_eq!(trial.done, 1);
+    }
+}
