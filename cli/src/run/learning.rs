@@ -37,11 +37,7 @@ impl<T: Value> Run<'_, T> {
         if self.check.is_some() || self.args.timeline.is_some() {
             return Err("it was compared, or its operations were timed");
         }
-        let own = trial.map(|trial| self.own_part(outcome, steps, trial));
-        let (own_steps, stepping) = match own {
-            Some(own) => (own.steps, own.time),
-            None => (steps, outcome.times.stepping),
-        };
+        let (own_steps, stepping) = self.own_part(outcome, steps, trial);
         if stepping < LEAST {
             return Err("it computed for less than 0.3 s");
         }
@@ -65,8 +61,9 @@ impl<T: Value> Run<'_, T> {
         let timings = trial.into_iter().flat_map(|trial| self.timings(trial));
         for timings in timings.filter(|timings| !timings.is_taken) {
             let tried = timings.tried;
-            if tried.time >= LEAST && !tried.disturbed {
-                is_kept &= record(timings.expected, self.rate(tried.steps, tried.time));
+            if tried.time() >= LEAST && !tried.disturbed {
+                let rate = self.rate(tried.all_steps(), tried.time());
+                is_kept &= record(timings.expected, rate);
             }
         }
         match is_kept {

@@ -42,11 +42,11 @@ pub(super) fn is_long(resolved: &Resolved, expected: &Expected) -> bool {
     seconds >= Trial::shortest_run()
 }
 
-/// A schedule of a trial, and its timings.
+/// A schedule of a trial, with its timings.
 pub(super) struct Timings<'b> {
     plan: &'b Plan,
     pub expected: &'b Expected,
-    pub tried: Tried,
+    pub tried: &'b Tried,
     pub is_taken: bool,
 }
 
@@ -89,7 +89,7 @@ impl<T: Value> Run<'_, T> {
             .map(|((plan, expected), (number, tried))| Timings {
                 plan,
                 expected,
-                tried: *tried,
+                tried,
                 is_taken: number == trial.taken,
             })
     }
@@ -103,35 +103,33 @@ impl<T: Value> Run<'_, T> {
     pub(super) fn trial_json(&self, trial: &TrialResult) -> Json {
         let planner = Planner::new(self.scheme).ok();
         let timings = self.timings(trial).map(|timings| {
-            let Tried {
-                steps,
-                time,
-                disturbed,
-            } = timings.tried;
+            let tried = timings.tried;
+            let rates = tried.times.iter();
+            let rates = rates.map(|time| self.rate(tried.steps, *time) * 1e-9);
             let choice = &timings.plan.choice;
             json!({
                 "schedule": schedule::title(choice),
                 "schedule_text": planner.as_ref().and_then(|p| schedule::text(choice, p)),
-                "steps": steps,
-                "seconds": time.as_secs_f64(),
-                "gcells_per_s": (steps > 0).then(|| self.rate(steps, time) * 1e-9),
+                "steps": tried.all_steps(),
+                "seconds": tried.time().as_secs_f64(),
+                "gcells_per_s": rates.collect::<Vec<f64>>(),
                 "expected_gcells_per_s": timings.expected.rate() * 1e-9,
-                "disturbed": disturbed,
+                "disturbed": tried.disturbed,
                 "taken": timings.is_taken,
             })
         });
         timings.collect()
     }
 
-    /// The same in a line; `None` if no schedule had a timing.
+    /// The same in a line; `None` if no schedule was timed.
     pub(super) fn trial_text(&self, trial: &TrialResult) -> Option<String> {
         let (mut taken, mut others) = (None, Vec::new());
         for timings in self.timings(trial) {
-            let Tried { steps, time, .. } = timings.tried;
-            if steps == 0 {
+            let tried = timings.tried;
+            if tried.times.is_empty() {
                 continue;
             }
-            let rate = gcells(self.rate(steps, time));
+            let rate = gcells(self.rate(tried.all_steps(), tried.time()));
             let name = schedule::title(&timings.plan.choice);
             match timings.is_taken {
                 true => taken = Some(format!("{name} {rate} Gcells/s")),
@@ -146,17 +144,17 @@ impl<T: Value> Run<'_, T> {
     }
 
     /// Steps and time of a run without the timings of schedules that it did not go on with.
-    pub(super) fn own_part(&self, outcome: &Outcome, steps: u64, trial: &TrialResult) -> Tried {
-        let rejected = self.timings(trial).filter(|timings| !timings.is_taken);
-        let whole = Tried {
-            steps,
-            time: outcome.times.stepping,
-            disturbed: false,
-        };
-        rejected.fold(whole, |whole, timings| Tried {
-            steps: whole.steps - timings.tried.steps,
-            time: whole.time.saturating_sub(timings.tried.time),
-            ..whole
+    pub(super) fn own_part(
+        &self,
+        outcome: &Outcome,
+        steps: u64,
+        trial: Option<&TrialResult>,
+    ) -> (u64, Duration) {
+        let timings = trial.into_iter().flat_map(|trial| self.timings(trial));
+        let rejected = timings.filter(|timings| !timings.is_taken);
+        let whole = (steps, outcome.times.stepping);
+        rejected.fold(whole, |(steps, time), Timings { tried, .. }| {
+            (steps - tried.all_steps(), time.saturating_sub(tried.time()))
         })
     }
 }

@@ -38,6 +38,9 @@ const OTHERS: usize = 3;
 /// A schedule is tried if it is expected to reach this share of the rate of the one that would run.
 const FAST: f64 = 0.75;
 
+/// A schedule is known to be slower if it is so by more than this many standard deviations.
+const LIKELY: f64 = 2.0;
+
 /// No ratio is corrected by more than this factor, up or down.
 const MOST: f64 = 16.0;
 
@@ -112,23 +115,25 @@ impl Evidence {
     }
 
     /// The cases that a long run tries beside `own`, of some with the rates that the model expects of them: indices of
-    /// cases that are expected to be fast, are far from each other, and have not run often enough to have a say.
+    /// cases that are expected to be fast, are far from each other, and are not known to be slower.
     pub fn worth_trying(&self, own: &(Case, f64), cases: &[(Case, f64)]) -> Vec<usize> {
-        let rate = |(case, modelled): &(Case, f64)| {
-            modelled * self.learned(case).map_or(1.0, |learned| learned.ratio)
+        let first = self.all.seen(&own.0);
+        // The logarithm of the rate over that of `own`, with its standard deviation.
+        let gain = |(case, modelled): &(Case, f64)| {
+            let seen = self.all.seen(case);
+            let gain = (modelled / own.1).ln() + seen.mean - first.mean;
+            (gain, seen.difference(&first).sqrt())
         };
-        let least = FAST * rate(own);
-        let rates = cases.iter().map(rate).enumerate();
-        let mut order: Vec<(usize, f64)> = rates.filter(|(_, rate)| *rate >= least).collect();
-        order.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let gains = cases.iter().map(gain).enumerate();
+        let mut order: Vec<(usize, (f64, f64))> = gains
+            .filter(|(_, (gain, error))| *gain >= FAST.ln() && gain + LIKELY * error >= 0.0)
+            .collect();
+        order.sort_by(|(_, a), (_, b)| b.0.total_cmp(&a.0));
         let (mut seen, mut tried) = (vec![&own.0], Vec::new());
         for (index, _) in order {
             let case = &cases[index].0;
-            if tried.len() == OTHERS || !seen.iter().all(|other| case.is_far_from(other)) {
-                continue;
-            }
-            seen.push(case);
-            if !self.sure.cases.contains(case) {
+            if tried.len() < OTHERS && seen.iter().all(|other| case.is_far_from(other)) {
+                seen.push(case);
                 tried.push(index);
             }
         }

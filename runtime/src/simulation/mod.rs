@@ -7,7 +7,7 @@ mod values;
 
 pub use device_error::DeviceError;
 pub use error::{Difference, RunError};
-pub use trial::{Candidate, Runs, Trial, TrialResult, Tried};
+pub use trial::{Candidate, Runs, Timed, Trial, TrialResult, Tried};
 pub use values::{Part, PartOf, Values};
 
 use crate::host::guard::{BlowUp, irregular};
@@ -168,7 +168,11 @@ impl<T: Value> Compiled<'_, T> {
         let (ran, waiting) = contention::during_runs(|| {
             calculation.run(set, *code, order, *threads, from + steps, progress)
         });
-        trial.took(steps, start.elapsed(), waiting.is_busy());
+        trial.took(Timed {
+            steps,
+            time: start.elapsed(),
+            disturbed: waiting.is_busy(),
+        });
         ran
     }
 }

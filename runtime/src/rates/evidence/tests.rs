@@ -206,3 +206,31 @@ fn as_many_records_as_a_file_holds_give_finite_ratios() {
     let found = ratio(&evidence, &towers);
     assert!((0.5..1.0).contains(&found), "{found}");
 }
+
+#[test]
+fn fast_schedules_that_differ_and_are_not_known_to_be_slow_are_tried() {
+    let towers = |height, width| case("a", Kind::Towers, height, width);
+    let own = (towers(8.0, 12.0), 1.0);
+    let cases = [
+        own.clone(),
+        // Too near.
+        (towers(8.0, 16.0), 0.99),
+        (towers(16.0, 12.0), 0.97),
+        // Too near to that one.
+        (towers(16.0, 16.0), 0.96),
+        (towers(4.0, 24.0), 0.95),
+        (case("a", Kind::Layerwise, 0.0, 0.0), 0.9),
+        (towers(32.0, 6.0), 0.94),
+        (towers(8.0, 48.0), 0.7),
+    ];
+    let tried = |records: Vec<Record>| Evidence::new(records).worth_trying(&own, &cases);
+    assert_eq!(tried(Vec::new()), [2, 4, 6]);
+    // Runs have shown that one of them is slow, which counts a little for towers that are alike.
+    let known = vec![
+        record(&own.0, &[1.0, 1.0, 1.0]),
+        record(&cases[2].0, &[0.8, 0.8, 0.8]),
+        record(&cases[4].0, &[1.05]),
+    ];
+    assert_eq!(tried(known), [4, 5, 6]);
+    assert!(Evidence::default().worth_trying(&own, &[]).is_empty());
+}
