@@ -119,9 +119,10 @@ impl LearnedRates {
 
     /// The indices of the schedules that a long run tries beside the one that was taken.
     pub fn worth_trying(&self, taken: &Choice, choices: &[Choice]) -> Vec<usize> {
+        let own = choices.iter().position(|choice| choice == taken);
         let case = |choice: &Choice| (self.case(&choice.schedule), choice.prediction.rate);
         let cases: Vec<(Case, f64)> = choices.iter().map(case).collect();
-        self.evidence.worth_trying(&case(taken), &cases)
+        own.map_or(Vec::new(), |own| self.evidence.worth_trying(&cases, own))
     }
 
     /// Whether anything is known.

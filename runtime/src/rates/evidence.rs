@@ -114,14 +114,17 @@ impl Evidence {
         best.1
     }
 
-    /// The cases that a long run tries beside `own`, of some with the rates that the model expects of them: indices of
-    /// cases that are expected to be fast, are far from each other, and are not known to be slower.
-    pub fn worth_trying(&self, own: &(Case, f64), cases: &[(Case, f64)]) -> Vec<usize> {
-        let first = self.all.seen(&own.0);
-        // The logarithm of the rate over that of `own`, with its standard deviation.
+    /// Of cases with the rates that the model expects of them, those that a long run tries beside its own one: indices
+    /// of cases that are expected to be fast, are far from each other, and are not known to be slower.
+    pub fn worth_trying(&self, cases: &[(Case, f64)], own: usize) -> Vec<usize> {
+        let Some((own, rate)) = cases.get(own) else {
+            return Vec::new();
+        };
+        let first = self.all.seen(own);
+        // The logarithm of the rate over that of the own one, with its standard deviation.
         let gain = |(case, modelled): &(Case, f64)| {
             let seen = self.all.seen(case);
-            let gain = (modelled / own.1).ln() + seen.mean - first.mean;
+            let gain = (modelled / rate).ln() + seen.mean - first.mean;
             (gain, seen.difference(&first).sqrt())
         };
         let gains = cases.iter().map(gain).enumerate();
@@ -129,7 +132,7 @@ impl Evidence {
             .filter(|(_, (gain, error))| *gain >= FAST.ln() && gain + LIKELY * error >= 0.0)
             .collect();
         order.sort_by(|(_, a), (_, b)| b.0.total_cmp(&a.0));
-        let (mut seen, mut tried) = (vec![&own.0], Vec::new());
+        let (mut seen, mut tried) = (vec![own], Vec::new());
         for (index, _) in order {
             let case = &cases[index].0;
             if tried.len() < OTHERS && seen.iter().all(|other| case.is_far_from(other)) {

@@ -223,7 +223,7 @@ fn fast_schedules_that_differ_and_are_not_known_to_be_slow_are_tried() {
         (towers(32.0, 6.0), 0.94),
         (towers(8.0, 48.0), 0.7),
     ];
-    let tried = |records: Vec<Record>| Evidence::new(records).worth_trying(&own, &cases);
+    let tried = |records: Vec<Record>| Evidence::new(records).worth_trying(&cases, 0);
     assert_eq!(tried(Vec::new()), [2, 4, 6]);
     // Runs have shown that one of them is slow, which counts a little for towers that are alike.
     let known = vec![
@@ -232,5 +232,5 @@ fn fast_schedules_that_differ_and_are_not_known_to_be_slow_are_tried() {
         record(&cases[4].0, &[1.05]),
     ];
     assert_eq!(tried(known), [4, 5, 6]);
-    assert!(Evidence::default().worth_trying(&own, &[]).is_empty());
+    assert!(Evidence::default().worth_trying(&[], 0).is_empty());
 }
