@@ -126,8 +126,8 @@ pub fn execute<T: Value>(
             let until = next_stop(simulation, &company);
             stretches += 1;
             let ran = timed(&mut times.stepping, || simulation.run(until, &watch.run));
-            if let (Err(RunError::BlowUp(_)), Some(outputs)) = (&ran, company.outputs) {
-                outputs.end_early(simulation, company.series)?;
+            if let (Err(RunError::BlowUp(found)), Some(outputs)) = (&ran, company.outputs) {
+                outputs.end_early(simulation, company.series, found)?;
             }
             ran?;
         }

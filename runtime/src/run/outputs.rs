@@ -26,6 +26,7 @@ use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
 use super::record::{self, Begun, Others, REPORT, Record};
 use super::series::SeriesRecords;
+use crate::host::BlowUp;
 use crate::host::receivers::Picture;
 use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
@@ -414,18 +415,22 @@ impl Outputs {
         self.show(scheme, output, step, &values)
     }
 
-    /// Writes the complete results of a run that a value ended: slices, probes and reductions. Pictures keep the range
-    /// of the frames before them, as the last values would hide all others.
+    /// Writes the results of a run up to the step at which a value ended it, as far as they are complete: slices, probes
+    /// and reductions. A GPU may have done more steps. Pictures keep the range of the frames before them, as the last
+    /// values would hide all others.
     #[inline(never)]
     pub fn end_early<T: Value>(
         &self,
         simulation: &mut dyn Simulation<T>,
         series: Option<&SeriesRecords<'_>>,
+        found: &BlowUp,
     ) -> Result<(), FileError> {
-        for picture in simulation.take_complete_pictures() {
+        let pictures = simulation.take_complete_pictures().into_iter();
+        for picture in pictures.filter(|picture| picture.step <= found.step) {
             self.slice(simulation, &picture)?;
         }
-        self.probes(simulation, series, simulation.recorded())?;
+        let recorded = simulation.recorded().min(found.step);
+        self.probes(simulation, series, recorded)?;
         match series {
             Some(series) => self.series(simulation, series),
             None => Ok(()),
