@@ -117,7 +117,7 @@ impl LearnedRates {
         self.evidence.choice(&cases)
     }
 
-    /// The indices of the schedules that a long run tries beside the one that was taken.
+    /// The indices of the schedules that tuning compares with the one that was taken.
     pub fn worth_trying(&self, taken: &Choice, choices: &[Choice]) -> Vec<usize> {
         let own = choices.iter().position(|choice| choice == taken);
         let case = |choice: &Choice| (self.case(&choice.schedule), choice.prediction.rate);

@@ -64,9 +64,9 @@ pub struct Report {
     pub learned_text: Option<String>,
     /// The planes that the GPU holds, where time blocks are in flight.
     pub window: Option<Value>,
-    /// The schedules that were tried, if there was a trial: for programs, and in a line.
-    pub trial: Option<Value>,
-    pub trial_text: Option<String>,
+    /// The schedules that were compared, if the run was tuned: for programs, and in a line.
+    pub tuning: Option<Value>,
+    pub tuning_text: Option<String>,
     /// How far planes lie from each other on a GPU, if that was decided: for programs, and in a line.
     pub planes: Option<Value>,
     pub planes_text: Option<String>,
@@ -162,8 +162,8 @@ impl Report {
         if let Some(window) = &self.window {
             report["window"] = window.clone();
         }
-        if let Some(trial) = &self.trial {
-            report["trial"] = trial.clone();
+        if let Some(tuning) = &self.tuning {
+            report["tuning"] = tuning.clone();
         }
         if let Some(planes) = &self.planes {
             report["planes"] = planes.clone();
@@ -210,8 +210,8 @@ impl Report {
             if self.cached { " (from the cache)" } else { "" },
             bytes(self.field_bytes),
         );
-        if let Some(trial) = &self.trial_text {
-            let _ = writeln!(out, "  {trial}");
+        if let Some(tuning) = &self.tuning_text {
+            let _ = writeln!(out, "  {tuning}");
         }
         if let Some(planes) = &self.planes_text {
             let _ = writeln!(out, "  {planes}");

@@ -12,7 +12,7 @@ mod options;
 mod planned;
 mod reference;
 mod timeline;
-mod trial;
+mod tuning;
 
 use crate::args::{self, BackendArg};
 use crate::device;
@@ -52,8 +52,8 @@ use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{
-    Company, Compiled, Literal, Outcome, Record, RunError, Runs, SeriesRecords, Simulation,
-    SweepPlan, TrialResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
+    Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, SweepPlan,
+    Tuned, TuningResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -100,9 +100,9 @@ struct Run<'a, T> {
     problem: &'a Problem,
     /// `None` for the reference, which knows no schedules, and for GPUs, which have their own.
     plan: Option<Plan>,
-    /// The runs that try schedules.
-    trials: Option<Runs>,
-    /// Plans that they try beside it.
+    /// The runs that are tuned.
+    tuned: Option<Tuned>,
+    /// Plans that tuning compares with it.
     others: Vec<Other>,
     /// Passes over files, if the processor does that.
     sweep: Option<SweepPlan>,
@@ -204,7 +204,7 @@ impl<'a, T: Value> Run<'a, T> {
         }
         // The model knows the rates of LLVM's code.
         if compiled.backend == Backend::Llvm {
-            simulation.trial = self.trial(simulation.calculation.steps());
+            simulation.tuning = self.tuning(simulation.calculation.steps());
         }
         let made = Made {
             backend: compiled.backend.to_string(),
@@ -270,7 +270,7 @@ impl<'a, T: Value> Run<'a, T> {
             code,
             order,
             threads: self.threads,
-            trial: None,
+            tuning: None,
         })
     }
 
@@ -313,10 +313,10 @@ impl<'a, T: Value> Run<'a, T> {
         timeline::write(self.args, timeline.as_ref())?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
         let steps_run = self.problem.steps - start;
-        let trial = simulation.trial();
-        let trial = trial.as_ref();
-        let record = self.learn(&made, &outcome, steps_run, &waiting, trial);
-        let report = self.report(made, &outcome, steps_run, folders, trial);
+        let tuning = simulation.tuning();
+        let tuning = tuning.as_ref();
+        let record = self.learn(&made, &outcome, steps_run, &waiting, tuning);
+        let report = self.report(made, &outcome, steps_run, folders, tuning);
         let report = Report {
             preparing,
             total: self.clock.total(),
@@ -385,8 +385,8 @@ impl<'a, T: Value> Run<'a, T> {
     }
 
     /// The schedule with which the run ended, and its expectation.
-    fn choice(&self, trial: Option<&TrialResult>) -> (Option<&Choice>, Option<&Expected>) {
-        if let Some((plan, expected)) = self.taken(trial) {
+    fn choice(&self, tuning: Option<&TuningResult>) -> (Option<&Choice>, Option<&Expected>) {
+        if let Some((plan, expected)) = self.taken(tuning) {
             return (Some(&plan.choice), Some(expected));
         }
         let expected = self.expected.as_ref().map(|(expected, _)| expected);
@@ -416,9 +416,9 @@ impl<'a, T: Value> Run<'a, T> {
         outcome: &Outcome,
         steps_run: u64,
         folders: &Folders,
-        trial: Option<&TrialResult>,
+        tuning: Option<&TuningResult>,
     ) -> Report {
-        let (choice, expected) = self.choice(trial);
+        let (choice, expected) = self.choice(tuning);
         let gap = self.gpu.as_ref().and_then(|gpu| gpu.gap.as_ref());
         // Files of results are listed by their folder.
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
@@ -472,8 +472,8 @@ impl<'a, T: Value> Run<'a, T> {
             learned: expected.map_or(Json::Null, Expected::json),
             learned_text: expected.and_then(Expected::text),
             timeline: None,
-            trial: trial.map(|trial| self.trial_json(trial)),
-            trial_text: trial.and_then(|trial| self.trial_text(trial)),
+            tuning: tuning.map(|tuning| self.tuning_json(tuning)),
+            tuning_text: tuning.and_then(|tuning| self.tuning_text(tuning)),
             planes: gap.map(Gap::json),
             planes_text: gap.map(Gap::text),
             window: match &self.sweep {

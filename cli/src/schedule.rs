@@ -55,14 +55,14 @@ pub struct Planned {
     pub expected: Expected,
 }
 
-/// Another plan, which a long run tries.
+/// Another plan, which tuning compares.
 pub struct Other {
     pub plan: Plan,
     pub expected: Expected,
 }
 
 impl Planned {
-    /// The plans that a long run tries beside this one. Pyramids have arrays of their own, so that a run cannot change
+    /// The plans that tuning compares with this one. Pyramids have arrays of their own, so that a run cannot change
     /// to them or from them.
     pub fn others(&self, resolved: &Resolved) -> Vec<Other> {
         let Ok(planner) = Planner::new(&resolved.scheme) else {

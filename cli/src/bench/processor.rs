@@ -201,7 +201,7 @@ impl<'a> OnProcessor<'a> {
             code: &*self.codes.own(plan).code,
             order: self.plans[plan].order(),
             threads: self.machine.threads,
-            trial: None,
+            tuning: None,
         })
     }
 

@@ -5,7 +5,7 @@ use crate::rates::Expected;
 use serde_json::{Value as Json, json};
 use torre_runtime::host::contention::Waiting;
 use torre_runtime::rates::{LEAST, Record};
-use torre_runtime::run::TrialResult;
+use torre_runtime::run::TuningResult;
 
 /// Time blocks between two pauses from which on a short last one does not matter on a processor; the model of GPUs
 /// counts short ones.
@@ -23,7 +23,7 @@ impl<T: Value> Run<'_, T> {
         outcome: &Outcome,
         steps: u64,
         waiting: &Waiting,
-        trial: Option<&TrialResult>,
+        tuning: Option<&TuningResult>,
     ) -> Result<(), Reason> {
         if !self.rates.is_learning() {
             return Err("rates are modelled");
@@ -37,11 +37,11 @@ impl<T: Value> Run<'_, T> {
         if self.check.is_some() || self.args.timeline.is_some() {
             return Err("it was compared, or its operations were timed");
         }
-        let (own_steps, stepping) = self.own_part(outcome, steps, trial);
+        let (own_steps, stepping) = self.own_part(outcome, steps, tuning);
         if stepping < LEAST {
             return Err("it computed for less than 0.3 s");
         }
-        let height = self.taken(trial).map_or(1, |(plan, _)| plan.height());
+        let height = self.taken(tuning).map_or(1, |(plan, _)| plan.height());
         if height > 1 && own_steps < WHOLE * height * outcome.stretches {
             return Err("pauses cut its time blocks short");
         }
@@ -56,9 +56,9 @@ impl<T: Value> Run<'_, T> {
             let run = Record::new(computer.clone(), expected.case.clone(), ratio);
             self.rates.record(run)
         };
-        let (_, expected) = self.choice(trial);
+        let (_, expected) = self.choice(tuning);
         let mut is_kept = expected.is_some_and(|e| record(e, self.rate(own_steps, stepping)));
-        let timings = trial.into_iter().flat_map(|trial| self.timings(trial));
+        let timings = tuning.into_iter().flat_map(|tuning| self.timings(tuning));
         for timings in timings.filter(|timings| !timings.is_taken) {
             let tried = timings.tried;
             if tried.time() >= LEAST && !tried.disturbed {

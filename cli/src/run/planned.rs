@@ -1,7 +1,7 @@
 //! Decisions before a run: the processor or a GPU, the schedule, the window, and the check.
 
 use super::clock::Clock;
-use super::{Check, Run, timeline, trial};
+use super::{Check, Run, timeline, tuning};
 use crate::args::{self, BackendArg};
 use crate::failure::Failure;
 use crate::input::Input;
@@ -15,7 +15,7 @@ use torre_compiler::resolve::Resolved;
 use torre_runtime::host::threads;
 use torre_runtime::plan::Plan;
 use torre_runtime::rates::Computer;
-use torre_runtime::run::{Runs, SweepPlan, Value, verify};
+use torre_runtime::run::{SweepPlan, Tuned, Value, verify};
 
 /// The plan of the processor, where it computes by a schedule.
 struct Chosen {
@@ -109,11 +109,11 @@ impl<'a, T: Value> Run<'a, T> {
         let here = planned.as_ref().filter(|_| sweep.is_none());
         let here = here.map(|planned| planned.expected.rate());
         let gpu = Self::gpu_of(args, voice, &asked, target, here)?;
-        let trials = trial::wished()?;
+        let tuned = tuning::wished()?;
         let alone = gpu.is_none() && sweep.is_none() && !args.verify;
-        let others = match (&planned, trials) {
-            (Some(planned), Some(runs)) if alone && rates.is_learning() => {
-                match runs == Runs::All || trial::is_long(resolved, &planned.expected) {
+        let others = match (&planned, tuned) {
+            (Some(planned), Some(tuned)) if alone && rates.is_learning() => {
+                match tuned == Tuned::AllRuns || tuning::is_long(resolved, &planned.expected) {
                     true => planned.others(resolved),
                     false => Vec::new(),
                 }
@@ -147,7 +147,7 @@ impl<'a, T: Value> Run<'a, T> {
             scheme,
             problem,
             plan,
-            trials,
+            tuned,
             others,
             sweep,
             rates,

@@ -347,7 +347,7 @@ fn a_run_records_its_rate_and_is_forgotten() {
 }
 
 #[test]
-fn a_run_tries_schedules_and_its_values_stay_the_same() {
+fn a_run_compares_schedules_and_its_values_stay_the_same() {
     if !has_llvm() {
         return;
     }
@@ -362,7 +362,7 @@ fn a_run_tries_schedules_and_its_values_stay_the_same() {
             .args(more)
             .env("XDG_CACHE_HOME", cache.0.path())
             .env("TORRE_RATES", "learned")
-            .env("TORRE_TRIAL", wish)
+            .env("TORRE_TUNING", wish)
             .output()
             .unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
@@ -380,24 +380,27 @@ fn a_run_tries_schedules_and_its_values_stay_the_same() {
         (report, std::fs::read(values).unwrap())
     };
     let (plain, expected) = report("never", &[]);
-    assert!(plain.get("trial").is_none(), "{plain}");
+    assert!(plain.get("tuning").is_none(), "{plain}");
     let (tried, values) = report("always", &[]);
-    assert!(values == expected, "a trial changed values");
-    let turns = tried["trial"].as_array().unwrap();
-    assert!((2..=4).contains(&turns.len()), "{tried}");
-    let names: Vec<&str> = turns
+    assert!(values == expected, "tuning changed values");
+    let timings = tried["tuning"].as_array().unwrap();
+    assert!((2..=4).contains(&timings.len()), "{tried}");
+    let names: Vec<&str> = timings
         .iter()
-        .map(|turn| turn["schedule"].as_str().unwrap())
+        .map(|timing| timing["schedule"].as_str().unwrap())
         .collect();
     assert_eq!(names[0], plain["schedule"]);
     assert!(!names[1..].contains(&names[0]), "{names:?}");
-    let steps: Vec<u64> = turns
+    let steps: Vec<u64> = timings
         .iter()
-        .map(|turn| turn["steps"].as_u64().unwrap())
+        .map(|timing| timing["steps"].as_u64().unwrap())
         .collect();
     assert!(steps[0] > 0 && steps[1] > 0, "{tried}");
-    let taken: Vec<&Value> = turns.iter().filter(|turn| turn["taken"] == true).collect();
-    assert_eq!(taken.len(), 1, "{turns:?}");
+    let taken: Vec<&Value> = timings
+        .iter()
+        .filter(|timing| timing["taken"] == true)
+        .collect();
+    assert_eq!(taken.len(), 1, "{timings:?}");
     assert_eq!(taken[0]["schedule"], tried["schedule"]);
     assert_eq!(taken[0]["schedule_text"], tried["schedule_text"]);
     // Others may have used the machine.
@@ -413,13 +416,13 @@ fn a_run_tries_schedules_and_its_values_stay_the_same() {
         ("", vec![]),
     ] {
         let (report, values) = report(wish, &more);
-        assert!(report.get("trial").is_none(), "{more:?}: {report}");
+        assert!(report.get("tuning").is_none(), "{more:?}: {report}");
         assert!(values == expected);
     }
     let (status, _, error, _) = run("sometimes", &[]);
     assert_eq!(status, Some(2), "{error}");
     assert!(
-        error.contains("`TORRE_TRIAL` is `always` or `never`"),
+        error.contains("`TORRE_TUNING` is `always` or `never`"),
         "{error}"
     );
 }

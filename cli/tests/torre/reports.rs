@@ -186,7 +186,7 @@ fn the_book_has_the_fields_of_all_reports() {
         "planes",
         "spilled_bytes_of_thread",
         "timeline",
-        "trial",
+        "tuning",
     ];
     let mut documented = fields(&runs, "field");
     for key in elsewhere {

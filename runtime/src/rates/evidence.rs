@@ -32,7 +32,7 @@ const RUNS: usize = 2;
 /// A choice changes for a gain of more than this beyond the uncertainty, in logarithms.
 const GAIN: f64 = 0.03;
 
-/// Schedules that a trial compares with the one that would run.
+/// Schedules that tuning compares with the one that would run.
 const OTHERS: usize = 3;
 
 /// A schedule is tried if it is expected to reach this share of the rate of the one that would run.

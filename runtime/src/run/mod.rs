@@ -28,8 +28,8 @@ mod setup;
 pub mod verify;
 
 pub use crate::simulation::{
-    Candidate, Compiled, Difference, Literal, Part, PartOf, RunError, Runs, Simulation, Trial,
-    TrialResult, Tried, Value, Values, cell_stages_per_step, next_volume,
+    Candidate, Compiled, Difference, Literal, Part, PartOf, RunError, Simulation, Tried, Tuned,
+    Tuning, TuningResult, Value, Values, cell_stages_per_step, next_volume,
 };
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;

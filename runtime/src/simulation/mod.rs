@@ -2,12 +2,12 @@
 
 mod device_error;
 mod error;
-mod trial;
+mod tuning;
 mod values;
 
 pub use device_error::DeviceError;
 pub use error::{Difference, RunError};
-pub use trial::{Candidate, Runs, Timed, Trial, TrialResult, Tried};
+pub use tuning::{Candidate, Timed, Tried, Tuned, Tuning, TuningResult};
 pub use values::{Part, PartOf, Values};
 
 use crate::host::guard::{BlowUp, irregular};
@@ -109,8 +109,8 @@ pub trait Simulation<T>: Sync {
     fn take_complete_pictures(&mut self) -> Vec<Picture> {
         self.take_pictures()
     }
-    /// The trial of schedules, if there was one.
-    fn trial(&self) -> Option<TrialResult> {
+    /// The result of tuning, if the run was tuned.
+    fn tuning(&self) -> Option<TuningResult> {
         None
     }
     /// When operations of devices ran, if that was recorded.
@@ -145,11 +145,11 @@ pub struct Compiled<'a, T> {
     pub order: Order<'a>,
     pub threads: usize,
     /// Schedules of which the fastest one is taken, instead of `order`.
-    pub trial: Option<Trial<'a>>,
+    pub tuning: Option<Tuning<'a>>,
 }
 
 impl<T: Value> Compiled<'_, T> {
-    /// Runs up to `until` by one schedule, or for a timing of a trial.
+    /// Runs up to `until` by one schedule, or for a timing of tuning.
     fn run_stretch(&mut self, until: u64, progress: &Progress) -> Result<(), SetupError> {
         let Self {
             calculation,
@@ -157,18 +157,18 @@ impl<T: Value> Compiled<'_, T> {
             code,
             order,
             threads,
-            trial,
+            tuning,
         } = self;
-        let Some(trial) = trial else {
+        let Some(tuning) = tuning else {
             return calculation.run(set, *code, *order, *threads, until, progress);
         };
         let from = calculation.steps();
-        let (order, steps) = trial.next(until - from);
+        let (order, steps) = tuning.next(until - from);
         let start = Instant::now();
         let (ran, waiting) = contention::during_runs(|| {
             calculation.run(set, *code, order, *threads, from + steps, progress)
         });
-        trial.took(Timed {
+        tuning.took(Timed {
             steps,
             time: start.elapsed(),
             disturbed: waiting.is_busy(),
@@ -225,8 +225,8 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
         self.calculation.recorded()
     }
 
-    fn trial(&self) -> Option<TrialResult> {
-        self.trial.as_ref().map(Trial::result)
+    fn tuning(&self) -> Option<TuningResult> {
+        self.tuning.as_ref().map(Tuning::result)
     }
 
     fn take_complete_pictures(&mut self) -> Vec<Picture> {

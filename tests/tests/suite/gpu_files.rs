@@ -276,7 +276,7 @@ impl Case {
                 HostOrder::Tiles => Order::Tiles(&program),
             },
             threads: 2,
-            trial: None,
+            tuning: None,
         };
         self.write(&mut run, folder)
     }

@@ -164,7 +164,7 @@ impl Case {
                 _ => Order::Layerwise,
             },
             threads: 2,
-            trial: None,
+            tuning: None,
         };
         self.to_end(&mut run, every, folder)
     }

@@ -1,4 +1,4 @@
-//! The schedules that a long run tries, and the one with which it goes on.
+//! The schedules that a long run compares, and the one with which it goes on.
 
 use super::{Outcome, Run, Value};
 use crate::failure::Failure;
@@ -10,17 +10,17 @@ use std::time::Duration;
 use torre_compiler::cost::gcells;
 use torre_compiler::resolve::Resolved;
 use torre_runtime::plan::{Plan, Planner};
-use torre_runtime::run::{Candidate, Runs, Trial, TrialResult, Tried};
+use torre_runtime::run::{Candidate, Tried, Tuned, Tuning, TuningResult};
 
-/// The environment variable that says which runs have a trial: `always` or `never`.
-const VARIABLE: &str = "TORRE_TRIAL";
+/// The environment variable that says which runs are tuned: `always` or `never`.
+const VARIABLE: &str = "TORRE_TUNING";
 
-/// The runs that have a trial, as the user wishes; `None`: no run.
-pub(super) fn wished() -> Result<Option<Runs>, Failure> {
+/// The runs that are tuned, as the user wishes; `None`: no run.
+pub(super) fn wished() -> Result<Option<Tuned>, Failure> {
     let text = env::var_os(VARIABLE).filter(|text| !text.is_empty());
     match text.as_ref().map(|text| text.to_string_lossy()).as_deref() {
-        None => Ok(Some(Runs::Long)),
-        Some("always") => Ok(Some(Runs::All)),
+        None => Ok(Some(Tuned::LongRuns)),
+        Some("always") => Ok(Some(Tuned::AllRuns)),
         Some("never") => Ok(None),
         Some(text) => Err(Failure::usage(format!(
             "`{VARIABLE}` is `always` or `never`, and not `{text}`"
@@ -28,7 +28,7 @@ pub(super) fn wished() -> Result<Option<Runs>, Failure> {
     }
 }
 
-/// Whether a run is long enough for a trial.
+/// Whether a run is long enough for tuning.
 pub(super) fn is_long(resolved: &Resolved, expected: &Expected) -> bool {
     let cells: f64 = resolved
         .scheme
@@ -39,10 +39,10 @@ pub(super) fn is_long(resolved: &Resolved, expected: &Expected) -> bool {
         .map(|&n| n as f64)
         .product();
     let seconds = cells * resolved.problem.steps as f64 / expected.rate();
-    seconds >= Trial::shortest_run()
+    seconds >= Tuning::shortest_run()
 }
 
-/// A schedule of a trial, with its timings.
+/// A schedule that tuning compares, with its timings.
 pub(super) struct Timings<'b> {
     plan: &'b Plan,
     pub expected: &'b Expected,
@@ -51,8 +51,8 @@ pub(super) struct Timings<'b> {
 }
 
 impl<T: Value> Run<'_, T> {
-    /// The trial of a run that goes on after `done` steps.
-    pub(super) fn trial(&self, done: u64) -> Option<Trial<'_>> {
+    /// Tuning of a run that goes on after `done` steps.
+    pub(super) fn tuning(&self, done: u64) -> Option<Tuning<'_>> {
         let candidates: Vec<Candidate<'_>> = self
             .plans()
             .map(|(plan, expected)| Candidate {
@@ -61,10 +61,10 @@ impl<T: Value> Run<'_, T> {
                 step: self.cells() as f64 / expected.rate(),
             })
             .collect();
-        Trial::new(&candidates, self.problem.steps - done, self.trials?)
+        Tuning::new(&candidates, self.problem.steps - done, self.tuned?)
     }
 
-    /// The plan of the processor, then the others that are tried.
+    /// The plan of the processor, then the others that are compared with it.
     fn plans(&self) -> impl Iterator<Item = (&Plan, &Expected)> {
         let own = self.plan.as_ref().zip(self.expected.as_ref());
         let own = own.map(|(plan, (expected, _))| (plan, expected));
@@ -74,23 +74,23 @@ impl<T: Value> Run<'_, T> {
     }
 
     /// The plan of the processor with which a run ended.
-    pub(super) fn taken(&self, trial: Option<&TrialResult>) -> Option<(&Plan, &Expected)> {
-        self.plans().nth(trial.map_or(0, |trial| trial.taken))
+    pub(super) fn taken(&self, tuning: Option<&TuningResult>) -> Option<(&Plan, &Expected)> {
+        self.plans().nth(tuning.map_or(0, |tuning| tuning.taken))
     }
 
     /// The timings of each schedule.
     pub(super) fn timings<'b>(
         &'b self,
-        trial: &'b TrialResult,
+        tuning: &'b TuningResult,
     ) -> impl Iterator<Item = Timings<'b>> {
-        let tried = trial.tried.iter().enumerate();
+        let tried = tuning.tried.iter().enumerate();
         self.plans()
             .zip(tried)
             .map(|((plan, expected), (number, tried))| Timings {
                 plan,
                 expected,
                 tried,
-                is_taken: number == trial.taken,
+                is_taken: number == tuning.taken,
             })
     }
 
@@ -99,10 +99,10 @@ impl<T: Value> Run<'_, T> {
         self.cells() as f64 * steps as f64 / time.as_secs_f64()
     }
 
-    /// The schedules of a trial for a report: their rates, and the one that was taken.
-    pub(super) fn trial_json(&self, trial: &TrialResult) -> Json {
+    /// The schedules that were compared, for a report: their rates, and the one that was taken.
+    pub(super) fn tuning_json(&self, tuning: &TuningResult) -> Json {
         let planner = Planner::new(self.scheme).ok();
-        let timings = self.timings(trial).map(|timings| {
+        let timings = self.timings(tuning).map(|timings| {
             let tried = timings.tried;
             let rates = tried.times.iter();
             let rates = rates.map(|time| self.rate(tried.steps, *time) * 1e-9);
@@ -121,10 +121,10 @@ impl<T: Value> Run<'_, T> {
         timings.collect()
     }
 
-    /// The same in a line; `None` if no schedule was timed.
-    pub(super) fn trial_text(&self, trial: &TrialResult) -> Option<String> {
+    /// The same in a line; `None` if nothing was compared.
+    pub(super) fn tuning_text(&self, tuning: &TuningResult) -> Option<String> {
         let (mut taken, mut others) = (None, Vec::new());
-        for timings in self.timings(trial) {
+        for timings in self.timings(tuning) {
             let tried = timings.tried;
             if tried.times.is_empty() {
                 continue;
@@ -136,11 +136,8 @@ impl<T: Value> Run<'_, T> {
                 false => others.push(format!("{name} {rate}")),
             }
         }
-        Some(format!(
-            "tried: {}; not taken: {}",
-            taken?,
-            others.join(", ")
-        ))
+        let others = others.join(", ");
+        (!others.is_empty()).then_some(format!("tuned: {}; not taken: {others}", taken?))
     }
 
     /// Steps and time of a run without the timings of schedules that it did not go on with.
@@ -148,9 +145,9 @@ impl<T: Value> Run<'_, T> {
         &self,
         outcome: &Outcome,
         steps: u64,
-        trial: Option<&TrialResult>,
+        tuning: Option<&TuningResult>,
     ) -> (u64, Duration) {
-        let timings = trial.into_iter().flat_map(|trial| self.timings(trial));
+        let timings = tuning.into_iter().flat_map(|tuning| self.timings(tuning));
         let rejected = timings.filter(|timings| !timings.is_taken);
         let whole = (steps, outcome.times.stepping);
         rejected.fold(whole, |(steps, time), Timings { tried, .. }| {

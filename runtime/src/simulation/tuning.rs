@@ -1,5 +1,4 @@
-//! A trial of schedules: a long run takes its first steps by several schedules, times them, and goes on with the fastest
-//! one. All of them give the same bits, so no step is lost.
+//! Tuning: a long run takes its first steps by several schedules, times them, and goes on with the fastest one. All of them give the same bits, so no step is lost.
 
 use crate::host::Order;
 use std::time::Duration;
@@ -10,7 +9,7 @@ const ROUNDS: usize = 4;
 const LENGTH: f64 = 0.4;
 /// Time blocks of a timing at least: tiles have little to do at the beginning and at the end.
 const TIME_BLOCKS: u64 = 2;
-/// The largest share of a run's time that a trial takes. Most of it is not lost: a schedule is tried if it is expected to
+/// The largest share of a run's time that tuning takes. Most of it is not lost: a schedule is tried if it is expected to
 /// be nearly as fast.
 const SHARE: f64 = 1.0 / 8.0;
 /// The first schedule stays unless another one takes less than this share of its time.
@@ -18,12 +17,12 @@ const WORTHWHILE: f64 = 0.95;
 /// A schedule that takes this multiple of the fastest one's time is timed no further.
 const HOPELESS: f64 = 1.3;
 
-/// The runs that have a trial.
+/// The runs that are tuned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
-    /// Of a trial's length a few times.
-    Long,
-    All,
+pub enum Tuned {
+    /// Runs that take several times as long as tuning.
+    LongRuns,
+    AllRuns,
 }
 
 /// A schedule that a run may take.
@@ -67,9 +66,9 @@ impl Tried {
     }
 }
 
-/// The end of a trial.
+/// The result of tuning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrialResult {
+pub struct TuningResult {
     /// The candidate with which the run went on.
     pub taken: usize,
     /// The timings of each candidate.
@@ -77,7 +76,7 @@ pub struct TrialResult {
 }
 
 /// Candidates that are timed one after the other, and again; the first one is expected to be fastest.
-pub struct Trial<'a> {
+pub struct Tuning<'a> {
     entries: Vec<Entry<'a>>,
     /// Timings up to now, and of candidates that have no further ones, too.
     done: usize,
@@ -111,13 +110,13 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl<'a> Trial<'a> {
-    /// A trial in a run of `steps` steps, of as many of the first candidates as it can afford; `None` where that leaves
+impl<'a> Tuning<'a> {
+    /// Tuning in a run of `steps` steps, of as many of the first candidates as it can afford; `None` where that leaves
     /// nothing to compare.
-    pub fn new(candidates: &[Candidate<'a>], steps: u64, runs: Runs) -> Option<Self> {
-        let affordable = match runs {
-            Runs::Long => SHARE * steps as f64 * candidates.first()?.step,
-            Runs::All => f64::INFINITY,
+    pub fn new(candidates: &[Candidate<'a>], steps: u64, tuned: Tuned) -> Option<Self> {
+        let affordable = match tuned {
+            Tuned::LongRuns => SHARE * steps as f64 * candidates.first()?.step,
+            Tuned::AllRuns => f64::INFINITY,
         };
         let mut entries = Vec::new();
         let mut time = 0.0;
@@ -198,8 +197,8 @@ impl<'a> Trial<'a> {
     }
 
     /// How it went, as far as it is over.
-    pub fn result(&self) -> TrialResult {
-        TrialResult {
+    pub fn result(&self) -> TuningResult {
+        TuningResult {
             taken: self.best(),
             tried: self
                 .entries
@@ -217,30 +216,30 @@ mod tests {
     const HEIGHT: u64 = 8;
 
     /// Candidates of time blocks of 8 steps, with these expected milliseconds of a step.
-    fn trial(expected: &[u64], steps: u64) -> Option<Trial<'static>> {
+    fn tuning(expected: &[u64], steps: u64) -> Option<Tuning<'static>> {
         let candidate = |step: &u64| Candidate {
             order: Order::Layerwise,
             height: HEIGHT,
             step: *step as f64 * 1e-3,
         };
         let candidates: Vec<Candidate<'_>> = expected.iter().map(candidate).collect();
-        Trial::new(&candidates, steps, Runs::Long)
+        Tuning::new(&candidates, steps, Tuned::LongRuns)
     }
 
-    /// Runs a trial whose candidates take some milliseconds for a step; `disturbed` timings take twice as long. Returns
+    /// Tunes a run whose candidates take some milliseconds for a step; `disturbed` timings take twice as long. Returns
     /// the candidates of all timings.
-    fn run(trial: &mut Trial<'_>, real: &[u64], disturbed: &[usize]) -> Vec<usize> {
+    fn run(tuning: &mut Tuning<'_>, real: &[u64], disturbed: &[usize]) -> Vec<usize> {
         let mut timings = Vec::new();
         loop {
-            let (_, steps) = trial.next(u64::MAX);
+            let (_, steps) = tuning.next(u64::MAX);
             if steps == u64::MAX {
                 return timings;
             }
-            let number = trial.done % real.len();
+            let number = tuning.done % real.len();
             let is_disturbed = disturbed.contains(&timings.len());
             let factor = if is_disturbed { 2 } else { 1 };
             let time = Duration::from_millis(real[number] * steps * factor);
-            trial.took(Timed {
+            tuning.took(Timed {
                 steps,
                 time,
                 disturbed: is_disturbed,
@@ -262,11 +261,11 @@ mod tests {
             ([20, 16, 18], vec![0], 1),
             ([20, 16, 18], vec![0, 3, 6, 9], 0),
         ] {
-            let mut trial = trial(&[10, 11, 12], 1_000_000).unwrap();
-            let timings = run(&mut trial, &real, &disturbed);
-            assert_eq!(trial.result().taken, taken, "{real:?} {disturbed:?}");
+            let mut tuning = tuning(&[10, 11, 12], 1_000_000).unwrap();
+            let timings = run(&mut tuning, &real, &disturbed);
+            assert_eq!(tuning.result().taken, taken, "{real:?} {disturbed:?}");
             assert_eq!(timings, [0, 1, 2].repeat(ROUNDS), "{real:?}");
-            let tried = trial.result().tried;
+            let tried = tuning.result().tried;
             for tried in tried {
                 // 0.4 s in whole time blocks.
                 assert_eq!(tried.steps, 5 * HEIGHT);
@@ -278,63 +277,63 @@ mod tests {
     #[test]
     fn single_timings_do_not_decide() {
         for (others, taken) in [([18, 18, 60, 18], 1), ([12, 20, 20, 20], 0)] {
-            let mut trial = trial(&[10, 10], 1_000_000).unwrap();
+            let mut tuning = tuning(&[10, 10], 1_000_000).unwrap();
             for other in others {
                 for step in [20, other] {
-                    let (_, steps) = trial.next(u64::MAX);
+                    let (_, steps) = tuning.next(u64::MAX);
                     let time = Duration::from_millis(step * steps);
-                    trial.took(Timed {
+                    tuning.took(Timed {
                         steps,
                         time,
                         disturbed: false,
                     });
                 }
             }
-            assert_eq!(trial.result().taken, taken, "{others:?}");
+            assert_eq!(tuning.result().taken, taken, "{others:?}");
         }
     }
 
     #[test]
     fn hopeless_schedules_are_timed_once() {
-        let mut trial = trial(&[10, 10, 10], 1_000_000).unwrap();
-        let timings = run(&mut trial, &[10, 14, 9], &[]);
+        let mut tuning = tuning(&[10, 10, 10], 1_000_000).unwrap();
+        let timings = run(&mut tuning, &[10, 14, 9], &[]);
         assert_eq!(timings, [0, 1, 2, 0, 2, 0, 2, 0, 2]);
-        assert_eq!(trial.result().taken, 2);
+        assert_eq!(tuning.result().taken, 2);
     }
 
     #[test]
     fn short_runs_have_none() {
         // Four rounds of 40 steps for each of two.
         for (steps, is_there) in [(100, false), (2559, false), (2561, true)] {
-            assert_eq!(trial(&[10, 10], steps).is_some(), is_there, "{steps}");
+            assert_eq!(tuning(&[10, 10], steps).is_some(), is_there, "{steps}");
         }
-        assert!(trial(&[10], 1_000_000).is_none());
+        assert!(tuning(&[10], 1_000_000).is_none());
         // Three take half as long again.
         for (steps, candidates) in [(3839, 2), (3841, 3)] {
-            let trial = trial(&[10, 10, 10], steps).unwrap();
-            assert_eq!(trial.result().tried.len(), candidates);
+            let tuning = tuning(&[10, 10, 10], steps).unwrap();
+            assert_eq!(tuning.result().tried.len(), candidates);
         }
         // Steps that take long have timings of two time blocks.
-        assert!(trial(&[10_000, 10_000], 1023).is_none());
-        assert!(trial(&[10_000, 10_000], 1025).is_some());
+        assert!(tuning(&[10_000, 10_000], 1023).is_none());
+        assert!(tuning(&[10_000, 10_000], 1025).is_some());
     }
 
     #[test]
     fn timings_wait_for_steps_without_a_pause() {
-        let mut trial = trial(&[10, 10], 1_000_000).unwrap();
+        let mut tuning = tuning(&[10, 10], 1_000_000).unwrap();
         let of = |steps| Timed {
             steps,
             time: Duration::from_secs(1),
             disturbed: false,
         };
         for _ in 0..3 {
-            assert_eq!(trial.next(39).1, 39);
-            trial.took(of(39));
+            assert_eq!(tuning.next(39).1, 39);
+            tuning.took(of(39));
         }
-        assert!(trial.result().tried.iter().all(|t| t.times.is_empty()));
-        assert_eq!(trial.next(41).1, 40);
-        trial.took(of(40));
-        assert_eq!(trial.result().tried[0].all_steps(), 40);
-        assert_eq!(trial.done, 1);
+        assert!(tuning.result().tried.iter().all(|t| t.times.is_empty()));
+        assert_eq!(tuning.next(41).1, 40);
+        tuning.took(of(40));
+        assert_eq!(tuning.result().tried[0].all_steps(), 40);
+        assert_eq!(tuning.done, 1);
     }
 }
