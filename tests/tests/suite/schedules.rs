@@ -51,8 +51,9 @@ fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
     KernelSet::new(scheme, layout, kernels)
 }
 
-/// Runs a problem in some order and compares everything that can be seen with the reference.
-fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
+/// Runs a problem and compares everything that can be seen with the reference: in one order, or some steps in one of
+/// several orders and then in another one.
+fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, orders: &[Order<'_>]) {
     let threads = 1 + (seed % 3) as usize;
     let mut reference: Reference<'_, T> = Reference::new(scheme, problem, &NoFiles);
     let mut pictures = Vec::new();
@@ -74,7 +75,7 @@ fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<
             }
         }
     }
-    let set = kernels(scheme, order);
+    let set = kernels(scheme, orders[0]);
     let code = Interp::new(scheme, &set);
     let mut calculation: Calculation<'_, T> =
         Calculation::new(scheme, problem, &NoFiles, threads).expect("a problem of finite values");
@@ -87,8 +88,14 @@ fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<
     }
     let progress = Progress::default();
     let mut taken = Vec::new();
+    let mut rng = Rng::new(seed);
     while calculation.steps() < problem.steps {
-        let until = calculation.next_pause();
+        let mut until = calculation.next_pause();
+        let mut order = orders[0];
+        if orders.len() > 1 {
+            order = *rng.pick(orders);
+            until = until.min(calculation.steps() + rng.within(1, 5) as u64);
+        }
         calculation
             .run(&set, &code, order, threads, until, &progress)
             .expect("threads");
@@ -164,9 +171,13 @@ fn check_state<T: Real>(
 }
 
 fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
+    compare_all(seed, scheme, problem, &[order]);
+}
+
+fn compare_all(seed: u64, scheme: &Scheme, problem: &Problem, orders: &[Order<'_>]) {
     match scheme.precision {
-        Precision::F32 => compare::<f32>(seed, scheme, problem, order),
-        Precision::F64 => compare::<f64>(seed, scheme, problem, order),
+        Precision::F32 => compare::<f32>(seed, scheme, problem, orders),
+        Precision::F64 => compare::<f64>(seed, scheme, problem, orders),
     }
 }
 
@@ -307,6 +318,26 @@ fn held_zeros_have_no_sign_behind_other_mirrors() {
         let tiling = random_tiling(&mut rng, scheme, &frame);
         let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
         compare_any(seed, scheme, problem, Order::Tiles(&program));
+    }
+}
+
+/// Runs may change from one order to another one after any step.
+#[test]
+fn orders_in_alternation_give_the_bits_of_the_reference() {
+    for seed in seeds() {
+        let (mut rng, scheme, problem) = random_case(seed, Stages::SomeSingle, Zoning::of(seed));
+        let frame = Frame::new(&scheme, &cones(&scheme));
+        let programs: Vec<_> = (0..3)
+            .map(|_| random_tiling(&mut rng, &scheme, &frame))
+            .map(|tiling| lower(&scheme, &frame, &tiling).expect("fitting faces are legal"))
+            .collect();
+        let boxes = Boxes {
+            levels: vec![random_pyramid(&mut rng).base],
+        };
+        let others = [Order::Layerwise, Order::Boxes(&boxes)];
+        let tiles = programs.iter().map(Order::Tiles);
+        let orders: Vec<Order<'_>> = others.into_iter().chain(tiles).collect();
+        compare_all(seed, &scheme, &problem, &orders);
     }
 }
 
