@@ -22,6 +22,14 @@ pub struct ShownState {
     pub zone: usize,
 }
 
+/// The states that a result names.
+pub struct ShownStates {
+    pub list: Vec<ShownState>,
+    pub place: Place,
+    /// The parts of the place without layers that have chosen states: these are where the states are kept.
+    pub parts: Vec<Within>,
+}
+
 impl Resolver<'_> {
     /// The states of this name that the updates of a target keep. Where regions of states are among the parts, only the
     /// states that are kept there.
@@ -31,7 +39,7 @@ impl Resolver<'_> {
         state: &Name,
         target: &Target,
         parts: &[Within],
-    ) -> Outcome<(Vec<ShownState>, Place)> {
+    ) -> Outcome<ShownStates> {
         let Targeted {
             components, place, ..
         } = self.newest(scope, target)?;
@@ -45,7 +53,7 @@ impl Resolver<'_> {
         if named.is_empty() {
             return self.no_state(scope, state, &components, &own);
         }
-        let chosen = self.in_regions(scope, &named, parts)?;
+        let (chosen, parts) = self.in_regions(scope, &named, parts)?;
         let shown = chosen.iter().map(|k| {
             let of = &self.frame.components[k.target.index()].name;
             let same: Vec<&Kept> = chosen.iter().filter(|o| o.target == k.target).collect();
@@ -65,7 +73,11 @@ impl Resolver<'_> {
                 zone: k.zone,
             }
         });
-        Ok((shown.collect(), place))
+        Ok(ShownStates {
+            list: shown.collect(),
+            place,
+            parts,
+        })
     }
 
     fn no_state<T>(
@@ -98,15 +110,21 @@ impl Resolver<'_> {
         self.fail(d.hint(hint))
     }
 
-    /// The states whose regions are among the parts; all, if none is.
+    /// The states whose regions are among the parts, all if none is, and the parts without layers that chose some.
     fn in_regions(
         &mut self,
         scope: &Scope,
         states: &[Kept],
         parts: &[Within],
-    ) -> Outcome<Vec<Kept>> {
+    ) -> Outcome<(Vec<Kept>, Vec<Within>)> {
         let mut chosen: Vec<Kept> = Vec::new();
-        for region in parts.iter().filter_map(region_of) {
+        let mut rest = Vec::new();
+        for part in parts {
+            let Some(region) = region_of(part) else {
+                rest.push(part.clone());
+                continue;
+            };
+            let mut of_layers = false;
             let condition = self.condition(scope, region)?;
             let Value::Scalar(condition) = condition.value else {
                 return Err(Reported);
@@ -118,16 +136,20 @@ impl Resolver<'_> {
                 let in_layers = layers.as_ref().is_some_and(|layers| {
                     zone.in_layers && zone.boxes.iter().all(|b| layers.boxes.contains(b))
                 });
+                of_layers |= in_layers;
                 let known = chosen.iter().any(|k| k.id == kept.id);
                 if !known && (in_layers || zone.mask == Some(condition.node)) {
                     chosen.push(kept.clone());
                 }
             }
+            if !of_layers {
+                rest.push(part.clone());
+            }
         }
         if chosen.is_empty() {
-            return Ok(states.to_vec());
+            chosen = states.to_vec();
         }
         chosen.sort_by_key(|k| k.id);
-        Ok(chosen)
+        Ok((chosen, rest))
     }
 }

@@ -3,6 +3,7 @@
 use super::codes;
 use super::confine::confine;
 use super::enclose::enclose;
+use super::kept::ShownStates;
 use super::order::Targeted;
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
@@ -78,6 +79,7 @@ impl Resolver<'_> {
                 let Some(region) = self.probed(recorded, at, &facts, &place)? else {
                     continue;
                 };
+                self.not_too_many(recorded, region.volume(), &facts.name)?;
                 let prefix = match (name, targets.len()) {
                     (None, _) => facts.name.clone(),
                     (Some(n), 1) if kind == Kind::Scalar => n.node.clone(),
@@ -130,9 +132,14 @@ impl Resolver<'_> {
             ast::Place::In(parts) => parts.as_slice(),
             _ => &[],
         };
-        let (states, place) = self.states_of(recorded.scope, state, target, parts)?;
+        let ShownStates { list, place, parts } =
+            self.states_of(recorded.scope, state, target, parts)?;
+        let at = &match at {
+            ast::Place::In(_) => ast::Place::In(parts),
+            at => at.clone(),
+        };
         let mut found = false;
-        for shown in &states {
+        for shown in &list {
             let facts = Component {
                 name: shown.name.clone(),
                 ..self.frame.components[shown.component.index()].clone()
@@ -140,13 +147,16 @@ impl Resolver<'_> {
             let Some(region) = self.probed(recorded, at, &facts, &place)? else {
                 return Ok(());
             };
-            let prefix = match (name, states.len()) {
+            let boxes = self.frame.zones[shown.zone].boxes.clone();
+            let boxes: Vec<Region> = boxes.iter().map(|b| b.intersect(region)).collect();
+            let volume = boxes.iter().map(Region::volume).sum();
+            self.not_too_many(recorded, volume, &facts.name)?;
+            let prefix = match (name, list.len()) {
                 (None, _) => shown.name.clone(),
                 (Some(n), 1) => n.node.clone(),
                 (Some(n), _) => format!("{}.{}", n.node, shown.name),
             };
-            for own in self.frame.zones[shown.zone].boxes.clone() {
-                let own = own.intersect(region);
+            for own in boxes {
                 if own.is_empty() {
                     continue;
                 }
@@ -206,18 +216,20 @@ impl Resolver<'_> {
             self.warn_of_no_place(&facts.name, "this probe records", place);
             return Ok(None);
         }
-        if region.volume() > PROBES {
-            let message = format!(
-                "a probe records up to {PROBES} values, but {} of `{}` lie here",
-                region.volume(),
-                facts.name
-            );
-            let d = self
-                .error(codes::TOO_MANY_PROBES, message, recorded.place)
-                .hint("write them with `output volume ... in ... every ...`");
-            return self.fail(d);
-        }
         Ok(Some(region))
+    }
+
+    /// Refuses a probe of more values than a table takes.
+    fn not_too_many(&mut self, recorded: &Recorded<'_>, volume: u64, name: &str) -> Outcome<()> {
+        if volume <= PROBES {
+            return Ok(());
+        }
+        let message =
+            format!("a probe records up to {PROBES} values, but {volume} of `{name}` lie here");
+        let d = self
+            .error(codes::TOO_MANY_PROBES, message, recorded.place)
+            .hint("write them with `output volume ... in ... every ...`");
+        self.fail(d)
     }
 
     /// One probe for each index of a box. Names have the indices; if the box itself is named, only the indices that
@@ -360,8 +372,8 @@ impl Resolver<'_> {
         target: &Target,
         within: &[Within],
     ) -> Outcome<(Vec<Shown>, Place)> {
-        let (states, place) = self.states_of(scope, state, target, within)?;
-        let shown = states.into_iter().map(|state| Shown {
+        let ShownStates { list, place, .. } = self.states_of(scope, state, target, within)?;
+        let shown = list.into_iter().map(|state| Shown {
             name: state.name,
             position: self.frame.components[state.component.index()].position,
             source: Source::Changing(state.component, Some(state.id)),

@@ -86,6 +86,14 @@ fn outputs_and_probes_name_states() {
     let lines = probes("probe psi of v.x in y = 15 as line");
     assert_eq!(lines.len(), 4 + 4, "{lines:?}");
     assert!(lines[0] == "line_0" && lines[7] == "line_19");
+    // Layers choose states, on one side and on both, and are where these are kept.
+    let both = probes("probe psi of v.x in layer(x), y = 15 as line");
+    assert_eq!(both, lines);
+    let chosen = probes("probe psi of v in layer(y), x = 2 as line");
+    assert!(
+        chosen.len() > 4 && chosen.iter().all(|name| name.contains("v.y")),
+        "{chosen:?}"
+    );
 }
 
 /// By its name, or by its condition as it is written; all are told apart.
