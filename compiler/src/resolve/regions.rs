@@ -17,12 +17,12 @@ use torre_grammar::source::Span;
 impl Resolver<'_> {
     /// Notes the regions of a scheme and of a problem, which replace regions of the scheme with the same names.
     pub fn declare_regions(&mut self, text: &SchemeText, problem: Option<(&Scope, &ast::Problem)>) {
-        let mut names = Vec::new();
+        let mut positions = BTreeMap::new();
         for Declared { scope, stmt, .. } in &text.body {
             if let SchemeStmt::Region(region) = stmt {
                 let open = open(region, scope);
                 self.introduce_into(Table::Scheme, scope, &region.name, open);
-                names.push(&region.name.node);
+                positions.insert(&region.name.node, &region.position);
             }
         }
         let Some((scope, problem)) = problem else {
@@ -31,15 +31,20 @@ impl Resolver<'_> {
         let shared = Rc::new(scope.clone());
         let mut replaced: BTreeMap<&str, Span> = BTreeMap::new();
         for region in regions_of(problem) {
-            let (name, open) = (&region.name, open(region, &shared));
-            if !names.contains(&&name.node) {
-                self.introduce_into(Table::Problem, scope, name, open);
-            } else if let Some(first) = replaced.insert(&name.node, name.span) {
+            let name = &region.name;
+            let Some(position) = positions.get(&name.node) else {
+                self.introduce_into(Table::Problem, scope, name, open(region, &shared));
+                continue;
+            };
+            if let Some(first) = replaced.insert(&name.node, name.span) {
                 let first = scope.place(first);
                 let d = twice(&scope.source, &name.node, &first, name.span);
                 self.report.push(d);
             } else {
-                self.frame.names.set(&name.node, open);
+                // It lies where the scheme's region lies, unless it says otherwise.
+                let mut region = region.clone();
+                region.position = region.position.or_else(|| (*position).clone());
+                self.frame.names.set(&name.node, open(&region, &shared));
             }
         }
     }

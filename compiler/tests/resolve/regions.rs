@@ -42,6 +42,37 @@ fn heat(problem: &str) -> Resolved {
     ))
 }
 
+/// As coefficients do.
+#[test]
+fn a_region_of_a_problem_lies_where_the_scheme_says() {
+    let world = TestWorld {
+        arrays: vec![("body.npy", "<f4", vec![12, 10])],
+        ..TestWorld::default()
+    };
+    let text = |region: &str| {
+        let scheme = HEAT.replace("region rim  = nowhere", "region rim on nodes = nowhere");
+        format!("{scheme}problem p {{\nscheme heat\ndomain 12 x 10\nsteps 1\n{region}\n}}")
+    };
+    let options = Options::default();
+    resolved_with(
+        &world,
+        &text("region rim = file(\"body.npy\") > 3"),
+        &options,
+    );
+    let said = show(&refused_with(
+        &world,
+        &text("region rim on cells = file(\"body.npy\") > 3"),
+        &options,
+    ));
+    assert!(said.contains("E0"), "{said}");
+    let unplaced = show(&refused_with(
+        &world,
+        &text("region disc = file(\"body.npy\") > 3"),
+        &options,
+    ));
+    assert!(unplaced.contains("E0604"), "{unplaced}");
+}
+
 #[test]
 fn boxes_stay_boxes() {
     let r = heat(
