@@ -119,6 +119,8 @@ impl Resolver<'_> {
                 _ => Ok(()),
             };
             failed |= done.is_err();
+            // A record has values of its own places.
+            self.files.site = Site::Nowhere;
             let total = results.init.len()
                 + results.sources.len()
                 + results.probes.len()

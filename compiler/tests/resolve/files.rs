@@ -45,6 +45,23 @@ fn value(e: &HostExpr, position: [f64; 3], time: f64) -> f64 {
     e.eval(&At { position, time })
 }
 
+/// The places of a record are its own.
+#[test]
+fn values_from_files_after_a_record_have_its_places_no_more() {
+    let said = |before: &str| {
+        refused(&format!(
+            "{before}\n  source u in file(\"eps.npy\") > 3 += 1"
+        ))
+    };
+    let alone = said("");
+    assert!(alone.contains("E0604"), "{alone}");
+    let after = said("record energy = sum(u)");
+    assert!(
+        after.contains("E0604") && !after.contains("energy` needs"),
+        "{after}"
+    );
+}
+
 #[test]
 fn tables_are_functions_of_anything_static() {
     let r = problem(
