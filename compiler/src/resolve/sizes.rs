@@ -44,9 +44,14 @@ impl Resolver<'_> {
                 "the cell size is the parameter `h`, or `h{first}` along {first}: `param h = ...`; differences are \
                  divided by it, and coordinates count in it"
             );
+            let mut sized = axes.iter().filter(|(_, a)| !self.frame.unsized_axes[*a]);
+            let label = match sized.find(|(axis, _)| name.node == format!("h{axis}")) {
+                Some((axis, _)) => format!("is the cell size along {axis} alone"),
+                None => "is not the cell size".to_string(),
+            };
             self.report.push(
                 Diagnostic::warning(codes::CELLS_OF_SIZE_1, message)
-                    .at(&scope.source, name.span, "is not the cell size")
+                    .at(&scope.source, name.span, label)
                     .hint(hint),
             );
         }

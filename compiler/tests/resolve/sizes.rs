@@ -100,6 +100,23 @@ fn coordinates_in_cells_of_size_1_are_pointed_at() {
     assert!(warned("1").is_empty(), "{:?}", warned("1"));
 }
 
+/// The cell size along one axis is none along another one.
+#[test]
+fn a_size_along_one_axis_is_told_from_none() {
+    let warned = |axis: &str| {
+        let text = format!(
+            "scheme s {{\n  axes x, y\n  param hx = 0.5\n  param dt = 0.1\n  field u : scalar on nodes levels 2\n  \
+             step {{ u@next = 2 * u - u@prev + dt^2 * d2(u, {axis}) }}\n}}\n\
+             problem p {{\n  scheme s\n  domain 9 x 9\n  steps 1\n}}\n"
+        );
+        let list = resolved(&text).warnings.0.into_iter();
+        list.map(|d| format!("{}: {}", d.code.0, d.labels[0].text))
+            .collect::<Vec<String>>()
+    };
+    assert_eq!(warned("y"), ["W0402: is the cell size along x alone"]);
+    assert!(warned("x").is_empty(), "{:?}", warned("x"));
+}
+
 /// A trial of a small piece takes few steps, too: each takes time of its own.
 #[test]
 fn a_trial_of_slow_growth_is_not_made() {
