@@ -293,17 +293,19 @@ impl Matrix {
     fn reduce_to_hessenberg(&mut self) {
         let n = self.size;
         for k in 0..n.saturating_sub(2) {
-            let below: f64 = (k + 1..n).map(|i| self.get(i, k).norm_sqr()).sum();
-            let first = self.get(k + 1, k);
-            if below == first.norm_sqr() {
+            // Small elements would vanish in a sum of squares with the first one, and are not 0.
+            if (k + 2..n).all(|i| self.get(i, k) == Complex64::ZERO) {
                 continue;
             }
-            let sign = match first.norm() {
+            let column = (k + 1..n).map(|i| self.get(i, k));
+            let largest = column.clone().map(|x| x.norm()).fold(0.0, f64::max);
+            let mut v: Vec<Complex64> = column.map(|x| x / largest).collect();
+            let sign = match v[0].norm() {
                 0.0 => Complex64::ONE,
-                size => first / size,
+                size => v[0] / size,
             };
-            let mut v: Vec<Complex64> = (k + 1..n).map(|i| self.get(i, k)).collect();
-            v[0] += sign * below.sqrt();
+            let size = v.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
+            v[0] += sign * size;
             let length: f64 = v.iter().map(|x| x.norm_sqr()).sum();
             for column in 0..n {
                 let dot: Complex64 = (k + 1..n)
@@ -447,6 +449,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_elements_count() {
+        for small in [1e-6, 1e-8, 1e-10, 1e-12] {
+            // Its characteristic polynomial is x^3 - small x.
+            let mut matrix = Matrix::zero(3);
+            matrix.set(1, 0, Complex64::ONE);
+            matrix.set(2, 0, Complex64::from(small));
+            matrix.set(0, 2, Complex64::ONE);
+            let found = matrix.eigenvalues().expect("converges");
+            let root = f64::sqrt(small);
+            for value in [root, -root, 0.0] {
+                let errors = found.iter().map(|v| (v - value).norm());
+                let error = errors.fold(f64::INFINITY, f64::min);
+                assert!(error < 1e-3 * root, "{small}: {value} is not in {found:?}");
+            }
+        }
+        // A column whose squares are 0 beside the diagonal.
+        let mut tiny = Matrix::zero(3);
+        (0..3).for_each(|i| tiny.set(i, i, Complex64::ONE));
+        tiny.set(2, 0, Complex64::from(1e-200));
+        let found = tiny.eigenvalues().expect("converges");
+        assert!(found.iter().all(|v| (v - 1.0).norm() < 1e-15), "{found:?}");
     }
 
     #[test]
