@@ -1,6 +1,5 @@
 //! Frequencies of waves as functions of their wave number, followed from long waves to short ones.
 
-use super::matrix::Matrix;
 use super::step::{Block, Step};
 use crate::lattice::PerAxis;
 use num_complex::Complex64;
@@ -15,6 +14,10 @@ const STILL: f64 = 1e-6;
 const OSCILLATES: f64 = 1e-3;
 /// The same share where values oscillate and rounding is not the cause.
 const SURELY_OSCILLATES: f64 = 0.1;
+/// The distance of the second wave number that is looked at from the first one, over the first one.
+const NEAR: f64 = 1e-3;
+/// Eigenvalues that lack an eigenvector may differ by so much without a cause.
+const ROUNDING: f64 = 4e-8;
 /// How far exponents may be off whole numbers.
 const SLACK: f64 = 0.1;
 
@@ -313,44 +316,88 @@ fn follow(
     direction: PerAxis<f64>,
     wave_numbers: &[f64],
 ) -> Option<Vec<Vec<Complex64>>> {
-    let matrix = |k: f64| -> Matrix {
+    let eigenvalues = |k: f64| {
         let theta = PerAxis::from_fn(|a| k * direction[a] * medium.spacing[a]);
-        medium.step.amplification(block, theta)
+        medium.step.amplification(block, theta).eigenvalues()
     };
-    let mut curves: Vec<Vec<Complex64>> = matrix(*wave_numbers.first()?)
-        .eigenvalues()?
+    let first = *wave_numbers.first()?;
+    let starts = eigenvalues(first)?;
+    let near = (1.0 + NEAR) * first;
+    let values = eigenvalues(near)?;
+    let mut curves: Vec<Curve> = assigned(&starts, &values)
         .into_iter()
-        .map(|v| vec![v])
+        .zip(&starts)
+        .map(|(number, start)| Curve {
+            values: vec![*start],
+            near: values[number],
+        })
         .collect();
     for (i, &k) in wave_numbers.iter().enumerate().skip(1) {
-        let values = matrix(k).eigenvalues()?;
-        let expected = curves.iter().map(|c| match c[..] {
-            [.., before, last] if before.norm() > 1e-3 => {
-                let step = (k - wave_numbers[i - 1]) / (wave_numbers[i - 1] - wave_numbers[i - 2]);
-                last * (last / before).powf(step)
-            }
-            [.., last] => last,
-            [] => Complex64::ZERO,
-        });
+        let values = eigenvalues(k)?;
+        let expected = curves
+            .iter()
+            .map(|c| c.expected(&wave_numbers[..i], near, k));
         let expected: Vec<Complex64> = expected.collect();
-        // The nearest pairs first.
-        let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
-        for (c, e) in expected.iter().enumerate() {
-            pairs.extend(
-                values
-                    .iter()
-                    .enumerate()
-                    .map(|(v, x)| ((e - x).norm(), c, v)),
-            );
-        }
-        pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut free = (vec![true; curves.len()], vec![true; values.len()]);
-        for (_, c, v) in pairs {
-            if free.0[c] && free.1[v] {
-                (free.0[c], free.1[v]) = (false, false);
-                curves[c].push(values[v]);
-            }
+        for (curve, number) in curves.iter_mut().zip(assigned(&expected, &values)) {
+            curve.values.push(values[number]);
         }
     }
-    Some(curves)
+    Some(curves.into_iter().map(|curve| curve.values).collect())
+}
+
+/// An eigenvalue as far as it has been followed.
+struct Curve {
+    values: Vec<Complex64>,
+    /// The value very near to the first one: waves of nearly the same speed are told from each other by their slopes.
+    near: Complex64,
+}
+
+impl Curve {
+    /// The value to expect at a wave number, from the values at `before`: their logarithms are continued by a polynomial.
+    fn expected(&self, before: &[f64], near: f64, k: f64) -> Complex64 {
+        let (values, count) = (&self.values, before.len());
+        let samples: Vec<(f64, Complex64)> = match count {
+            1 => vec![(near, self.near), (before[0], values[0])],
+            _ => (count.saturating_sub(3)..count)
+                .map(|i| (before[i], values[i]))
+                .collect(),
+        };
+        let last = values[count - 1];
+        let still = count == 1 && (self.near - last).norm() <= ROUNDING;
+        if still || samples.iter().any(|(_, value)| value.norm() <= 1e-3) {
+            return last;
+        }
+        let weight = |at: f64| {
+            let others = samples.iter().filter(|(other, _)| *other != at);
+            others
+                .map(|(other, _)| (k - other) / (at - other))
+                .product::<f64>()
+        };
+        let logarithms = samples
+            .iter()
+            .map(|(at, value)| (value / last).ln() * weight(*at));
+        last * logarithms.sum::<Complex64>().exp()
+    }
+}
+
+/// For each expected value the number of the value that it is: the nearest pairs first.
+fn assigned(expected: &[Complex64], values: &[Complex64]) -> Vec<usize> {
+    let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+    for (e, wanted) in expected.iter().enumerate() {
+        let values = values.iter().enumerate();
+        pairs.extend(values.map(|(v, value)| ((wanted - value).norm(), e, v)));
+    }
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut assigned = vec![None; expected.len()];
+    let mut is_free = vec![true; values.len()];
+    for (_, e, v) in pairs {
+        if assigned[e].is_none() && is_free[v] {
+            (assigned[e], is_free[v]) = (Some(v), false);
+        }
+    }
+    // There are as many values as expected ones.
+    assigned
+        .into_iter()
+        .map(Option::unwrap_or_default)
+        .collect()
 }
