@@ -636,3 +636,51 @@ problem p { scheme triclinic; domain 20 x 20 x 20; boundary all: periodic; steps
     }
     assert!((0.05 * 5.47..0.05 * 5.6).contains(&number), "{number}");
 }
+
+/// The left half takes longer steps than most schemes do, and the right half none.
+#[test]
+fn all_waves_of_each_medium_are_looked_at() {
+    let (_folder, file) = written(
+        "scheme two {
+  axes x, y
+  param dt = 0.3
+  coef k = if x < 32 then 0.6 else 0.0
+  coef c = if x < 32 then 0.0 else 0.2
+  field u : scalar on nodes
+  step {
+    allow W0301
+    u += dt * (k * (d2(u, x, order = 4) + d2(u, y, order = 4)) - c * dc(u, y))
+  }
+}
+problem p { scheme two; domain 64 x 64; boundary x: pec, y: periodic; init u = 1; steps 100 }
+",
+    );
+    let error = fail(1, &format!("check {file}"), &[]);
+    assert!(
+        error.contains("E0815") && error.contains("waves of 4 cells along y grow"),
+        "{error}"
+    );
+    let text = succeed(&format!("analyze {file}"), &[]);
+    assert!(text.contains("this step is unstable"), "{text}");
+}
+
+/// Waves of one length and an oscillator pump each other, where phases of a coarse grid do not lie.
+#[test]
+fn growth_of_waves_of_one_length_is_found() {
+    let (_folder, file) = written(
+        "scheme coupled {
+  axes x
+  param dt = 0.5
+  param a = 0.03
+  field f : { p on nodes, q on nodes } levels 2
+  step { f@next = 2 * f - f@prev + dt^2 * [d2(f.p, x) + a * f.q, -f.q - a * f.p] }
+}
+problem p { scheme coupled; domain 1000; boundary x: periodic; init f.p = 1; steps 100 }
+",
+    );
+    let error = fail(1, &format!("check {file} --precision f64"), &[]);
+    assert!(
+        error.contains("waves of 6 cells along x grow by 0.778 % per step"),
+        "{error}"
+    );
+}

@@ -70,8 +70,9 @@ pub fn of_places(
 ) -> Result<Stability, NoStep> {
     let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
     let media = Media::new(scheme, files, &cells)?;
-    // All waves are looked at where coefficients are most vigorous, the worst ones of these everywhere.
+    // Waves are looked at most closely where coefficients are most vigorous, the worst ones of these everywhere.
     let mut found = media.scan_first(effort);
+    found.extend(media.scan_others(effort));
     let mut suspects: Vec<Phase> = found.iter().map(|(_, g)| g.phase).collect();
     suspects.extend(media.corners());
     found.extend(media.worst(&suspects));
@@ -164,6 +165,21 @@ impl Media {
         let waves = self.waves().take_while(|(at, _)| Some(*at) == first);
         waves
             .flat_map(|(at, w)| w.scan(effort).into_iter().map(move |g| (at, g)))
+            .collect()
+    }
+
+    /// The waves that grow most with the coefficients of the other cells, on grids that all together cost as much as the
+    /// grid of the first one may.
+    fn scan_others(&self, effort: &Effort) -> Vec<(Cell, Growth)> {
+        let others = self.list.get(1..).unwrap_or_default();
+        let blocks: usize = others.iter().map(|(_, _, blocks)| blocks.len()).sum();
+        let each = effort.grid / blocks.max(1) as f64;
+        let waves = others.iter().flat_map(|(at, step, blocks)| {
+            let waves = blocks.iter().map(|block| Waves::new(step, block.clone()));
+            waves.map(move |waves| (*at, waves))
+        });
+        waves
+            .filter_map(|(at, waves)| Some((at, waves.scan_coarsely(each)?)))
             .collect()
     }
 

@@ -16,6 +16,9 @@ use std::f64::consts::PI;
 /// that lack an eigenvector (2e-8).
 pub const TOLERANCE: f64 = 1e-6;
 
+/// Intervals of grids from 0 to pi.
+const DIVISIONS: [i32; 9] = [4, 6, 8, 12, 16, 24, 32, 48, 64];
+
 /// Phases per cell along the axes.
 pub type Phase = PerAxis<f64>;
 
@@ -71,6 +74,14 @@ impl Effort {
     const PRODUCTS: f64 = 35.0;
     /// Further cost of a point, as multiplications per product.
     const OVERHEAD: f64 = 60.0;
+    /// Multiplications for which a grid is finer than the reach of the step wants it: growth may begin between its
+    /// points, where waves of two kinds meet.
+    const FINE: f64 = 2e6;
+
+    /// Multiplications of the measures of a wave, for a matrix of some rows.
+    fn point(size: usize) -> f64 {
+        Self::PRODUCTS * ((size as f64).powi(3) + Self::OVERHEAD)
+    }
 }
 
 impl<'a> Waves<'a> {
@@ -176,9 +187,8 @@ impl<'a> Waves<'a> {
 
     /// The waves that grow most, or come nearest to growth where none does: the best one first.
     pub fn scan(&self, effort: &Effort) -> Vec<Growth> {
-        let size = self.block.slots.len() as f64;
-        let point = Effort::PRODUCTS * (size.powi(3) + Effort::OVERHEAD);
-        let affordable = effort.grid / point;
+        let point = Effort::point(self.block.slots.len());
+        let [affordable, fine] = [effort.grid, Effort::FINE].map(|most| most / point);
         let searches = (effort.starts + 1) as f64;
         let evaluations = effort
             .search
@@ -186,16 +196,18 @@ impl<'a> Waves<'a> {
         let farthest = self.axes.iter().map(|&a| self.step.reach()[a]).max();
         // Eight points per period of the phase of the farthest read.
         let wanted = (2 * farthest.unwrap_or(0)).clamp(8, 64) as i32;
-        let mut points = self.grid(2);
-        for divisions in [4, 6, 8, 12, 16, 24, 32, 48, 64] {
-            let finer = self.grid(divisions.min(wanted));
-            if finer.len() as f64 > affordable {
+        let (mut points, mut last) = (self.grid(2), 2);
+        for divisions in DIVISIONS {
+            let finer = self.grid(divisions);
+            let most = if last < wanted {
+                affordable
+            } else {
+                fine.min(affordable)
+            };
+            if finer.len() as f64 > most {
                 break;
             }
-            points = finer;
-            if divisions >= wanted {
-                break;
-            }
+            (points, last) = (finer, divisions);
         }
         let spacing = points.iter().map(|p| self.spacing(p)).fold(PI, f64::min);
         let mut measured: Vec<Measured> = points.into_iter().map(|p| self.measure(p)).collect();
@@ -230,6 +242,18 @@ impl<'a> Waves<'a> {
         found.extend(slowest);
         found.sort_by(|a, b| b.rate.total_cmp(&a.rate));
         found
+    }
+
+    /// The wave that grows most on a grid whose growth costs `effort` multiplications; `None` where a coarse grid costs
+    /// more.
+    pub fn scan_coarsely(&self, effort: f64) -> Option<Growth> {
+        let affordable = effort / Effort::point(self.block.slots.len());
+        let grids = DIVISIONS.into_iter().map(|divisions| self.grid(divisions));
+        let points = grids
+            .take_while(|grid| grid.len() as f64 <= affordable)
+            .last()?;
+        let growths = points.into_iter().map(|phase| self.growth(phase));
+        growths.max_by(|a, b| a.rate.total_cmp(&b.rate))
     }
 
     /// The smallest phase of a grid's point that is not 0: all of them together have the grid's spacing.
