@@ -182,6 +182,8 @@ impl Resolver<'_> {
             let d = self.error(codes::NOT_AN_AXIS, message, &operand.place);
             return self.fail(d);
         };
+        // Layers are placed after numbers.
+        self.needs_grid(name, "value of each place", place)?;
         let sides = self.frame.layers[axis].clone();
         let depth = self.depth(axis, &sides);
         let mut node = depth;
