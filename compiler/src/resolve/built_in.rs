@@ -8,6 +8,17 @@ pub const BUILT_IN: &[&str] = &[
     "tanh", "atan2", "floor", "ceil", "round", "file", "table",
 ];
 
+/// Every value that needs no definition.
+pub const VALUES: [&str; 5] = ["pi", "t", "dimensions", "everywhere", "nowhere"];
+
+/// The values of a layer at a place that its text sees beside its parameters.
+pub const VALUES_OF_LAYERS: [&str; 4] = ["depth", "f", "a", "order"];
+
+/// Whether a name is an operator or a value that needs no definition.
+pub fn is_taken(name: &str) -> bool {
+    is_built_in(name) || VALUES.contains(&name)
+}
+
 pub fn is_built_in(name: &str) -> bool {
     BUILT_IN.contains(&name)
 }

@@ -5,8 +5,7 @@ use super::built_in;
 use super::codes;
 use super::derive::{Declared, SchemeText};
 use super::frame::{Definition, FieldFacts, Frame, GivenParam, Named};
-use super::load::twice;
-use super::names::BUILT_IN;
+use super::load::{taken, twice};
 use super::report::{Outcome, Place, Reported, count};
 use super::resolver::Resolver;
 use super::value::{Kind, Scope, Table, Value};
@@ -46,13 +45,8 @@ impl Resolver<'_> {
             self.report.push(d);
             return;
         }
-        if built_in::is_built_in(&name.node) || BUILT_IN.contains(&name.node.as_str()) {
-            let message = format!("`{}` is built in and cannot be defined", name.node);
-            self.report.push(
-                Diagnostic::error(codes::BUILT_IN, message)
-                    .at(&scope.source, name.span, "this name is taken")
-                    .hint("choose another name"),
-            );
+        if built_in::is_taken(&name.node) {
+            self.report.push(taken(&scope.source, name));
         }
     }
 

@@ -5,6 +5,7 @@
 //! n of an axis, and the plane at its upper end. So the values at integer and at half-integer positions of a cell are
 //! both in a layer or both outside.
 
+use super::built_in::VALUES_OF_LAYERS;
 use super::codes;
 use super::graph::NodeId;
 use super::load::{Found, ItemId};
@@ -303,12 +304,14 @@ impl Resolver<'_> {
             node: depth,
             position: None,
         });
-        inner.locals.extend([
-            ("depth".to_string(), depth),
-            ("f".to_string(), difference.value.clone()),
-            ("a".to_string(), Value::Axis(axis)),
-            ("order".to_string(), difference.order.clone()),
-        ]);
+        let values = [
+            depth,
+            difference.value.clone(),
+            Value::Axis(axis),
+            difference.order.clone(),
+        ];
+        let names = VALUES_OF_LAYERS.map(str::to_string);
+        inner.locals.extend(names.into_iter().zip(values));
         self.inlined.push(Use {
             place: difference.place.clone(),
             item: layer.item,

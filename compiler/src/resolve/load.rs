@@ -1,6 +1,7 @@
 //! Modules and their items: the items that `use` imports, and the item that a name means.
 
 use super::allow;
+use super::built_in;
 use super::codes;
 use super::elsewhere::module_with;
 use super::parsed::Parsed;
@@ -125,18 +126,14 @@ impl Library {
                 ));
                 continue;
             }
-            if space == Space::Value && super::built_in::is_built_in(&name.node) {
-                let message = format!("`{}` is built in and cannot be defined", name.node);
-                report.push(
-                    Diagnostic::error(codes::BUILT_IN, message)
-                        .at(source, name.span, "this name is taken")
-                        .hint("choose another name"),
-                );
+            if space == Space::Value && built_in::is_taken(&name.node) {
+                report.push(taken(source, name));
             }
             spans.insert(key.clone(), name.span);
             names.insert(key, Some(ItemId { module: id, index }));
         }
         parameters_once(report, source, &ast);
+        parameters_of_layers(report, source, &ast);
         allow::silence(report, source, &ast);
         self.modules.push(Module {
             source: source.clone(),
@@ -372,6 +369,28 @@ fn problem_of_another_file(source: &Source, name: &Name) -> Diagnostic {
     Diagnostic::error(codes::WRONG_KIND, message)
         .at(source, name.span, "used here")
         .hint("take its scheme by `use`, and write a problem here")
+}
+
+/// The error of a definition of a built-in name.
+pub fn taken(source: &Source, name: &Name) -> Diagnostic {
+    let message = format!("`{}` is built in and cannot be defined", name.node);
+    Diagnostic::error(codes::BUILT_IN, message)
+        .at(source, name.span, "this name is taken")
+        .hint("choose another name")
+}
+
+/// Reports parameters of layers that the values of a layer would hide.
+fn parameters_of_layers(report: &mut Report, source: &Source, ast: &Ast) {
+    for item in &ast.items {
+        let ItemKind::Layer(Layer { def, .. }) = &item.kind else {
+            continue;
+        };
+        for param in &def.params {
+            if built_in::VALUES_OF_LAYERS.contains(&param.name.node.as_str()) {
+                report.push(taken(source, &param.name));
+            }
+        }
+    }
 }
 
 /// Reports parameters and states of a definition that have one name: the later one would hide the other one.

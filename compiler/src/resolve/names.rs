@@ -12,9 +12,6 @@ use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table, Typed, Value};
 use torre_grammar::ast::{ItemKind, Name};
 
-/// Values that need no definition.
-pub const BUILT_IN: [&str; 5] = ["pi", "t", "dimensions", "everywhere", "nowhere"];
-
 impl Resolver<'_> {
     pub fn lookup(&mut self, scope: &Scope, name: &str, place: &Place) -> Outcome<Value> {
         if let Some((_, value)) = scope.locals.iter().rev().find(|(n, _)| n == name) {
@@ -223,7 +220,7 @@ impl Resolver<'_> {
         }
         known.extend(self.fitting(scope.module, Wanted::Value));
         known.extend(frame.axes.iter().map(|(n, _)| n.as_str()));
-        known.extend(BUILT_IN);
+        known.extend(built_in::VALUES);
         if let Some(hint) = self.hint_for_missing(scope.module, name, Wanted::Value, known) {
             return Some(hint);
         }

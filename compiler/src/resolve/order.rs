@@ -1,8 +1,10 @@
 //! The statements of a step, and the order in which they run.
 
+use super::built_in::is_taken;
 use super::codes;
 use super::derive::SchemeText;
 use super::graph::{LevelKey, Node, NodeId};
+use super::load::taken;
 use super::report::{Outcome, Place, Reported, count};
 use super::resolver::{LOCALS, Resolver};
 use super::suggest::did_you_mean;
@@ -182,6 +184,9 @@ impl Resolver<'_> {
         match &stmt.kind.node {
             StepStmt::Allow(_) => Ok(()),
             StepStmt::Let(bound) => {
+                if is_taken(&bound.name.node) {
+                    return self.fail(taken(&scope.source, &bound.name));
+                }
                 let value = self.eval(scope, &bound.value);
                 let result = value.as_ref().map(|_| ()).map_err(|e| *e);
                 let value = value.unwrap_or(Value::Poison);

@@ -4,7 +4,6 @@ use super::built_in;
 use super::codes;
 use super::elsewhere::Wanted;
 use super::load::{Found, ModuleId};
-use super::names::BUILT_IN;
 use super::resolver::Resolver;
 use super::space::Space;
 use super::value::{Scope, Sight};
@@ -128,7 +127,7 @@ impl Resolver<'_> {
         let called = wanted == Wanted::Operator;
         let found = known.contains(name)
             || called && ["layer", "depth"].contains(&name)
-            || BUILT_IN.contains(&name)
+            || built_in::VALUES.contains(&name)
             || built_in::is_built_in(name)
             || !matches!(
                 self.library.find(scope.module, Space::Value, name),
@@ -146,7 +145,7 @@ impl Resolver<'_> {
         d.labels[0].text = "not found".to_string();
         let built_in = match called {
             true => built_in::BUILT_IN,
-            false => &BUILT_IN[..],
+            false => &built_in::VALUES[..],
         };
         let mut names = self.fitting(scope.module, wanted);
         names.extend(built_in);

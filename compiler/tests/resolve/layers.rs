@@ -198,3 +198,63 @@ fn raw_differences_along_the_axis_of_a_layer_are_reported() {
         assert_eq!(warnings(&parts), "", "{} {}", parts.along_x, parts.along_y);
     }
 }
+
+/// Values of a layer would hide them.
+#[test]
+fn parameters_of_layers_have_names_of_their_own() {
+    let text = |parameter: &str| {
+        format!(
+            "layer fading(n, {parameter} = 0.3) : zero {{
+  state lost
+  lost@next = (lost + {parameter} * depth * d(f, a, order)) / (1 + {parameter} * depth)
+  d(f, a, order) - lost@next
+}}
+scheme s {{
+  axes x
+  param dt = 0.5
+  field u : scalar on nodes
+  field v : scalar on cells at 1/2
+  step {{ v += dt * d(u, x); u += dt * d(v, x) }}
+}}
+problem p {{ scheme s; domain 40; boundary x: fading(8, {parameter} = 2); init u = x; steps 9 }}
+"
+        )
+    };
+    resolved(&text("rate"));
+    for name in ["depth", "f", "a", "order"] {
+        let said = show(&refused_with(
+            &TestWorld::default(),
+            &text(name),
+            &Options::default(),
+        ));
+        assert!(
+            said.contains(&format!("`{name}` is built in and cannot be defined")),
+            "{said}"
+        );
+    }
+}
+
+/// Layers are placed after numbers.
+#[test]
+fn numbers_are_made_of_no_layers() {
+    for value in ["depth(x)", "layer(x)"] {
+        for declared in ["param", "const"] {
+            let text = format!(
+                "scheme s {{
+  axes x
+  {declared} k = {value}
+  field u : scalar on nodes
+  step {{ u = k * u }}
+}}
+problem p {{ scheme s; domain 40; boundary x: cpml(8); init u = x; steps 9 }}
+"
+            );
+            let said = show(&refused_with(
+                &TestWorld::default(),
+                &text,
+                &Options::default(),
+            ));
+            assert!(said.contains("E0402"), "{value}: {said}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Suggestions where a name is not known: a `use` that works, or no wrong one.
 
 use crate::support::*;
+use torre_compiler::resolve::Options;
 use torre_compiler::world::{ArrayInfo, World};
 use torre_grammar::source::Source;
 
@@ -243,5 +244,37 @@ fn numbers_without_names_and_lengths_are_helped() {
     ] {
         let all = hints(&problem(stmt), "E0402");
         assert!(all.iter().any(|h| h.contains(part)), "{stmt}: {all:?}");
+    }
+}
+
+#[test]
+fn names_of_built_in_values_are_defined_nowhere() {
+    let text = |outside: &str, inside: &str| {
+        format!(
+            "{outside}
+scheme s {{
+  axes x
+  field u : scalar on nodes
+  step {{
+    {inside}
+    u = 0.5 * u
+  }}
+}}
+problem p {{ scheme s; domain 9; init u = x; source u at (3) += sin(t); steps 9 }}
+"
+        )
+    };
+    resolved(&text("const c = 3", "let c = 2"));
+    for name in ["t", "pi", "dimensions", "everywhere", "nowhere"] {
+        for (outside, inside) in [
+            (format!("const {name} = 3"), String::new()),
+            (format!("def {name}(x) = 3 * x"), String::new()),
+            (String::new(), format!("let {name} = 3")),
+        ] {
+            let options = Options::default();
+            let refused = refused_with(&TestWorld::default(), &text(&outside, &inside), &options);
+            let said = show(&refused);
+            assert!(said.contains("E0104"), "{outside} {inside}: {said}");
+        }
     }
 }
