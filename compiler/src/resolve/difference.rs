@@ -29,7 +29,7 @@ impl Resolver<'_> {
     /// Warns of a difference of values at raw offsets along an axis with layers: these change the built-in difference
     /// alone.
     pub fn warn_of_raw_difference(&mut self, a: &Value, b: &Value, place: &Place) {
-        let (Value::Scalar(a), Value::Scalar(b)) = (a, b) else {
+        let (Value::Scalar(a), Value::Scalar(b), false) = (a, b, self.zoned.plain) else {
             return;
         };
         let [(a, at), (b, other)] = [a, b].map(|value| self.graph.unscaled(value.node));

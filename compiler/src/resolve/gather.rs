@@ -101,8 +101,16 @@ impl Resolver<'_> {
                     value,
                     within,
                     every,
-                } => recorded(self, every)
-                    .and_then(|recorded| self.record(&recorded, name, value, within, r)),
+                } => {
+                    // A record is no part of the equations, so layers do not change its differences.
+                    let plain = std::mem::replace(&mut self.zoned.plain, true);
+                    let done = recorded(self, every)
+                        .and_then(|recorded| self.record(&recorded, name, value, within, r));
+                    self.zoned.plain = plain;
+                    // Its places are its own.
+                    self.files.site = Site::Nowhere;
+                    done
+                }
                 ProblemStmt::Slice {
                     targets,
                     plane,
@@ -119,8 +127,6 @@ impl Resolver<'_> {
                 _ => Ok(()),
             };
             failed |= done.is_err();
-            // A record has values of its own places.
-            self.files.site = Site::Nowhere;
             let total = results.init.len()
                 + results.sources.len()
                 + results.probes.len()

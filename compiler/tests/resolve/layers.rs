@@ -258,3 +258,34 @@ problem p {{ scheme s; domain 40; boundary x: cpml(8); init u = x; steps 9 }}
         }
     }
 }
+
+/// Records have plain differences in layers.
+#[test]
+fn records_of_differences_are_those_without_layers() {
+    let problem = |side: &str| {
+        let text = format!(
+            "scheme s {{
+  axes x
+  param dt = 0.5
+  field u : scalar on nodes
+  field v : scalar on cells at 1/2
+  step {{ v += dt * d(u, x); u += dt * d(v, x) }}
+}}
+problem p {{
+  scheme s
+  domain 40
+  boundary x: {side}
+  init u = exp(-((x - 20) / 3)^2)
+  record whole = sum(d(u, x)^2)
+  record raw = sum((u[1/2] - u[-1/2])^2) every 2
+  record part = sum(d(u, x)) in x = 2..25
+  steps 9
+}}
+"
+        );
+        let found = resolved(&text);
+        assert!(found.warnings.0.is_empty(), "{}", show(&found.warnings));
+        format!("{:?}", found.problem.series)
+    };
+    assert_eq!(problem("cpml(8)"), problem("zero"));
+}
