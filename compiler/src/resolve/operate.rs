@@ -5,7 +5,7 @@ use super::codes;
 use super::difference::Operator;
 use super::report::{Outcome, Place, Reported, count};
 use super::resolver::Resolver;
-use super::value::{Items, Kind, Located, Operand, Scope, Typed, Value, common_names};
+use super::value::{Items, Kind, Located, Names, Operand, Scope, Typed, Value, common_names};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::Position;
 use torre_grammar::ast::Arg;
@@ -265,6 +265,7 @@ impl Resolver<'_> {
             }
             return self.fail(d);
         }
+        self.not_reordered([&of_a, &of_b], [&a.place, &b.place])?;
         let n = xs.len().max(ys.len());
         let pick = |list: &[Typed], i: usize| list.get(i).or(list.first()).copied();
         let mut items = Vec::with_capacity(n);
@@ -284,6 +285,25 @@ impl Resolver<'_> {
         }
         let kind = if ka == Kind::Scalar { kb } else { ka };
         Ok(kind.named(items, common_names(of_a, of_b)))
+    }
+
+    /// Refuses components that go together in their order where their names say otherwise.
+    pub fn not_reordered(&mut self, names: [&Names; 2], places: [&Place; 2]) -> Outcome<()> {
+        let [Some(a), Some(b)] = names else {
+            return Ok(());
+        };
+        if a == b || a.len() != b.len() || !a.iter().all(|name| b.contains(name)) {
+            return Ok(());
+        }
+        let [first, second] = places;
+        let d = Diagnostic::error(
+            codes::SHAPES_DIFFER,
+            "components go together in their order, and these have the same names in another one",
+        )
+        .at(&first.source, first.span, a.join(", "))
+        .at(&second.source, second.span, b.join(", "))
+        .hint("write the components in the order that is meant, as in `[q.f, q.e]`");
+        self.fail(d)
     }
 
     fn check_dynamic(&mut self, op: HostBinary, place: &Place) -> Outcome<()> {
@@ -321,6 +341,7 @@ impl Resolver<'_> {
             d.labels[0].text = format!("{} and {}", shape(ka, xs.len()), shape(kb, ys.len()));
             return self.fail(d);
         }
+        self.not_reordered([&of_a, &of_b], [&then.place, &otherwise.place])?;
         let mut items = Vec::with_capacity(xs.len());
         for (x, y) in xs.into_iter().zip(ys) {
             let sides = self.unify(x.located(&then.place), y.located(&otherwise.place))?;

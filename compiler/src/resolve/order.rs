@@ -12,6 +12,7 @@ use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::host::HostBinary;
 use crate::scheme::ComponentId;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use torre_grammar::ast::{self, Level, StepStmt, Stmt, Target, UpdateOp};
 use torre_grammar::diag::Diagnostic;
 
@@ -310,7 +311,9 @@ impl Resolver<'_> {
         let place = operand.place.clone();
         let found = self.scalars(operand.value, &place)?;
         let Items {
-            kind: found, items, ..
+            kind: found,
+            items,
+            names,
         } = found;
         if found != kind || items.len() != components.len() {
             let describe = |kind: Kind, n: usize| match kind {
@@ -335,6 +338,12 @@ impl Resolver<'_> {
             }
             return self.fail(d);
         }
+        let parts = components.iter().map(|c| {
+            let name = &self.frame.components[c.index()].name;
+            name.split_once('.').map(|(_, part)| part.to_owned())
+        });
+        let own: Option<Vec<String>> = parts.collect();
+        self.not_reordered([&names, &own.map(Rc::from)], [&place, target])?;
         for (&c, item) in components.iter().zip(&items) {
             let component = &self.frame.components[c.index()];
             if let Some(p) = item.position

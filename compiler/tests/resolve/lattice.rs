@@ -288,3 +288,44 @@ problem p { scheme s; domain 8; steps 1 }";
         [w(1.0 / 24.0), w(-9.0 / 8.0), w(9.0 / 8.0), w(-1.0 / 24.0)]
     );
 }
+
+/// Components go together in their order; names that say otherwise are no accident.
+#[test]
+fn components_in_another_order_are_refused() {
+    let text = |statement: &str| {
+        format!(
+            "scheme s {{
+  axes x
+  field q : {{ e on nodes, f on nodes }}
+  field r : {{ e on nodes, f on nodes }}
+  field z : {{ f on nodes, e on nodes }}
+  field y : {{ a on nodes, b on nodes }}
+  step {{ {statement} }}
+}}
+problem p {{ scheme s; domain 9; init q = [x, 1]; steps 2 }}
+"
+        )
+    };
+    for right in [
+        "r = q",
+        "r = r + q",
+        "y = q",
+        "z = [q.f, q.e]",
+        "y = 2 * q - r",
+    ] {
+        resolved(&text(right));
+    }
+    for wrong in [
+        "z = q",
+        "z += 2 * q",
+        "r = q + z",
+        "r = if x > 1 then q else z",
+    ] {
+        let options = Options::default();
+        let said = show(&refused_with(&TestWorld::default(), &text(wrong), &options));
+        assert!(
+            said.contains("E0401") && said.contains("f, e"),
+            "{wrong}: {said}"
+        );
+    }
+}
