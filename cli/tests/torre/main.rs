@@ -27,4 +27,5 @@ mod states;
 mod support;
 mod tutorial;
 mod usage;
+mod waves;
 mod windows;

@@ -16,7 +16,7 @@ const OSCILLATES: f64 = 1e-3;
 const SURELY_OSCILLATES: f64 = 0.1;
 /// The distance of the second wave number that is looked at from the first one, over the first one.
 const NEAR: f64 = 1e-3;
-/// Eigenvalues that lack an eigenvector may differ by so much without a cause.
+/// Rounding may change eigenvalues that lack an eigenvector by so much.
 const ROUNDING: f64 = 4e-8;
 /// How far exponents may be off whole numbers.
 const SLACK: f64 = 0.1;
@@ -363,9 +363,11 @@ impl Curve {
                 .collect(),
         };
         let last = values[count - 1];
-        let still = count == 1 && (self.near - last).norm() <= ROUNDING;
-        if still || samples.iter().any(|(_, value)| value.norm() <= 1e-3) {
+        if samples.iter().any(|(_, value)| value.norm() <= 1e-3) {
             return last;
+        }
+        if count == 1 && (self.near - last).norm() <= ROUNDING {
+            return self.by_power(before[0], near, k).unwrap_or(last);
         }
         let weight = |at: f64| {
             let others = samples.iter().filter(|(other, _)| *other != at);
@@ -377,6 +379,16 @@ impl Curve {
             .iter()
             .map(|(at, value)| (value / last).ln() * weight(*at));
         last * logarithms.sum::<Complex64>().exp()
+    }
+
+    /// The same for values that hardly differ at the first two wave numbers, as in small steps. Rounding may be the cause
+    /// of the difference: `None` unless frequencies are in proportion to a power of the wave number.
+    fn by_power(&self, first: f64, near: f64, k: f64) -> Option<Complex64> {
+        let [a, b] = [self.values[0], self.near].map(Complex64::ln);
+        let power = (b.norm() / a.norm()).ln() / (near / first).ln();
+        let whole = power.round();
+        let is_whole = (power - whole).abs() <= SLACK && whole >= 1.0;
+        is_whole.then(|| (a * (k / first).powf(whole)).exp())
     }
 }
 
