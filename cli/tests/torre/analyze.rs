@@ -507,136 +507,6 @@ fn large_matrices_are_left_to_the_analysis() {
     assert!(out.status.success());
 }
 
-/// The Courant or diffusion number, and for each kind of waves the coefficients of long waves: along all directions, or
-/// one that counts for all.
-fn long_waves(text: &str) -> (f64, Vec<Vec<f64>>) {
-    let (_folder, file) = written(text);
-    let report = succeed(
-        &format!("analyze {file} --precision f64 --report json"),
-        &[],
-    );
-    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    let number = |value: &serde_json::Value| value.as_f64().unwrap();
-    let waves = report["accuracy"]["waves"].as_array().unwrap().iter();
-    let coefficients = waves.map(|wave| {
-        let list = wave["coefficients"].as_array().unwrap();
-        list.iter().map(number).collect()
-    });
-    (number(&report["pace"]["number"]), coefficients.collect())
-}
-
-#[track_caller]
-fn assert_near(found: f64, expected: f64) {
-    assert!(
-        (found / expected - 1.0).abs() < 2e-5,
-        "{found} instead of {expected}"
-    );
-}
-
-/// FDTD in a uniaxial crystal: the extraordinary wave has the speed of Fresnel's equation.
-#[test]
-fn waves_of_nearly_one_speed_are_told_apart() {
-    for permittivity in [1.01, 1.1, 1.3, 2.0] {
-        let (number, waves) = long_waves(&format!(
-            "use std::curl::curl
-scheme crystal {{
-  axes x, y, z
-  param dt = 0.5
-  coef eps : vector on edges = [1, 1, {permittivity}]
-  field E : vector on edges
-  field H : vector on faces at 1/2
-  step {{
-    H -= dt * curl(E, 2)
-    let c = curl(H, 2)
-    E += dt * [c.x / eps.x, c.y / eps.y, c.z / eps.z]
-  }}
-}}
-problem p {{ scheme crystal; domain 20 x 20 x 20; boundary all: periodic; steps 10 }}
-"
-        ));
-        assert_near(number, 0.5);
-        let [ordinary, extraordinary] = &waves[..] else {
-            panic!("{waves:?}");
-        };
-        ordinary.iter().for_each(|speed| assert_near(*speed, 1.0));
-        // Along x, z, x + y, x + z and x + y + z, by the square of the sine of the angle to the optical axis.
-        for (speed, square) in extraordinary.iter().zip([1.0, 0.0, 1.0, 0.5, 2.0 / 3.0]) {
-            let own: f64 = 1.0 - square + square / permittivity;
-            assert_near(*speed, own.sqrt());
-        }
-    }
-}
-
-#[test]
-fn nearly_equal_diffusivities_are_told_apart() {
-    for diffusivity in [1.01, 1.05, 1.2, 1.5] {
-        let (number, waves) = long_waves(&format!(
-            "scheme s {{
-  axes x
-  param dt = 0.1
-  field f : {{ p on nodes, q on nodes }}
-  step {{
-    allow W0301
-    f += dt * [{diffusivity} * d2(f.p, x) + 1e-6 * d2(f.q, x), d2(f.q, x) + 1e-6 * d2(f.p, x)]
-  }}
-}}
-problem p {{ scheme s; domain 100; boundary x: periodic; steps 10 }}
-"
-        ));
-        assert_near(number, 0.1 * diffusivity);
-        assert_eq!(waves.len(), 2, "{waves:?}");
-        assert_near(waves[0][0], diffusivity);
-        assert_near(waves[1][0], 1.0);
-    }
-}
-
-/// The squares of speeds along x are the eigenvalues of Christoffel's matrix.
-#[test]
-fn waves_in_a_triclinic_crystal_have_their_speeds() {
-    let (number, waves) = long_waves(
-        "scheme triclinic {
-  axes x, y, z
-  param dt = 0.05
-  field v : { a on cells, b on cells, c on cells } at 1/2
-  field s1 : scalar on cells
-  field s2 : scalar on cells
-  field s3 : scalar on cells
-  field s4 : scalar on cells
-  field s5 : scalar on cells
-  field s6 : scalar on cells
-  step {
-    v += dt * [dc(s1, x) + dc(s6, y) + dc(s5, z), dc(s6, x) + dc(s2, y) + dc(s4, z), dc(s5, x) + dc(s4, y) + dc(s3, z)]
-    let e1 = dc(v.a, x)
-    let e2 = dc(v.b, y)
-    let e3 = dc(v.c, z)
-    let e4 = dc(v.b, z) + dc(v.c, y)
-    let e5 = dc(v.a, z) + dc(v.c, x)
-    let e6 = dc(v.a, y) + dc(v.b, x)
-    s1 += dt * (10 * e1 + e2 + e3 + e4 + e5 + e6)
-    s2 += dt * (e1 + 16 * e2 + e3 + e4 + e5 + e6)
-    s3 += dt * (e1 + e2 + 21 * e3 + e4 + e5 + e6)
-    s4 += dt * (e1 + e2 + e3 + 25 * e4 + e5 + e6)
-    s5 += dt * (e1 + e2 + e3 + e4 + 28 * e5 + e6)
-    s6 += dt * (e1 + e2 + e3 + e4 + e5 + 30 * e6)
-  }
-}
-problem p { scheme triclinic; domain 20 x 20 x 20; boundary all: periodic; steps 10 }
-",
-    );
-    // (10 - c)((30 - c)(28 - c) - 1) - ((28 - c) - 1) + (1 - (30 - c)) for the square c of a speed along x.
-    let determinant = |c: f64| {
-        let [a, b, d] = [10.0 - c, 30.0 - c, 28.0 - c];
-        a * (b * d - 1.0) - (d - 1.0) + (1.0 - b)
-    };
-    assert_eq!(waves.len(), 3, "{waves:?}");
-    for speeds in &waves {
-        let square = speeds[0] * speeds[0];
-        let [below, above] = [0.9998, 1.0002].map(|factor| determinant(factor * square));
-        assert!(below * above < 0.0, "{speeds:?}");
-    }
-    assert!((0.05 * 5.47..0.05 * 5.6).contains(&number), "{number}");
-}
-
 /// The left half takes longer steps than most schemes do, and the right half none.
 #[test]
 fn all_waves_of_each_medium_are_looked_at() {
@@ -683,4 +553,46 @@ problem p { scheme coupled; domain 1000; boundary x: periodic; init f.p = 1; ste
         error.contains("waves of 6 cells along x grow by 0.778 % per step"),
         "{error}"
     );
+}
+
+/// Sides with parities of their own: the answer covers them where the scheme with these parities is symmetric.
+#[test]
+fn mirrors_with_named_parities_are_covered_if_the_scheme_is_symmetric() {
+    let (_folder, file) = written(
+        "scheme sound {
+  axes x
+  param dt = 0.5
+  boundary rigid: p even, v odd
+  boundary soft: p odd, v even
+  boundary none: p odd, v odd
+  field v : scalar on [0] at 1/2
+  field p : scalar on cells
+  step {
+    v -= dt * d(p, x)
+    p -= dt * d(v, x)
+  }
+}
+scheme upwind {
+  axes x
+  boundary own: u even
+  field u : scalar on nodes
+  step { u -= 0.5 * (u - u[-1]) }
+}
+problem rigid { scheme sound; domain 50; boundary x: rigid; steps 1 }
+problem soft { scheme sound; domain 50; boundary x: soft | rigid; steps 1 }
+problem none { scheme sound; domain 50; boundary x: rigid | none; steps 1 }
+problem one_way { scheme upwind; domain 50; boundary x: own; steps 1 }
+",
+    );
+    let named = [
+        ("rigid", false),
+        ("soft", false),
+        ("none", true),
+        ("one_way", true),
+    ];
+    for (problem, is_left_out) in named {
+        let printed = succeed(&format!("analyze {file} --problem {problem}"), &[]);
+        let note = "the scheme is not symmetric about mirrors across x";
+        assert_eq!(printed.contains(note), is_left_out, "{problem}: {printed}");
+    }
 }

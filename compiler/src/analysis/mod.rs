@@ -51,7 +51,7 @@ pub use trial::{Trial, trial};
 pub use zone::{Effort, Growth, Phase, TOLERANCE};
 
 use crate::lattice::{Axis, PerAxis};
-use crate::scheme::{Boundary, Scheme};
+use crate::scheme::Scheme;
 use crate::statics::Files;
 use cost::Cost;
 use step::Step;
@@ -147,12 +147,11 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         (false, false) => trial_of_interfaces(scheme, files, &stability),
     };
     let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;
-    let mirror = |b: &Boundary| matches!(b, Boundary::Pec | Boundary::Pmc);
-    let unmirrored = scheme
-        .grid
-        .present()
-        .filter(|&a| scheme.grid.boundary[a].iter().any(mirror) && !worst.is_mirrored(scheme, a))
-        .collect();
+    let is_left_out = |axis: Axis| {
+        let mut sides = scheme.grid.boundary[axis].iter();
+        sides.any(|side| side.is_mirror() && !worst.is_mirrored(scheme, axis, *side))
+    };
+    let unmirrored = scheme.grid.present().filter(|a| is_left_out(*a)).collect();
     let drift = [PerAxis::splat(0.0), PerAxis([0.7, 0.4, 0.9])]
         .map(|p| worst.amplification(&worst.whole(), p).polynomial_growth());
     Ok(Analysis {

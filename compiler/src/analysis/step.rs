@@ -10,7 +10,7 @@
 use super::linear::{self, Nonlinear};
 use super::matrix::Matrix;
 use crate::lattice::{Axis, PerAxis};
-use crate::scheme::{ComponentId, Read, Scheme, displacement};
+use crate::scheme::{Boundary, ComponentId, Read, Scheme, displacement};
 use num_complex::Complex64;
 
 /// The most values of a cell that are followed.
@@ -205,10 +205,10 @@ impl Step {
         self.balanced(slots)
     }
 
-    /// Whether mirroring an axis leaves the step as it is, if values at whole cells change their sign: then waves at a
-    /// mirror boundary are pairs of waves that the amplification matrix knows.
-    pub fn is_mirrored(&self, scheme: &Scheme, axis: Axis) -> bool {
-        let odd = |c: ComponentId| !scheme.component(c).position[axis].is_half();
+    /// Whether mirroring an axis leaves the step as it is, if values that are odd about a mirror boundary change their
+    /// sign: then waves there are pairs of waves that the amplification matrix knows.
+    pub fn is_mirrored(&self, scheme: &Scheme, axis: Axis, side: Boundary) -> bool {
+        let odd = |c: ComponentId| side.is_odd(axis, scheme.component(c).position);
         self.stages.iter().flatten().all(|row| {
             row.taps.iter().all(|tap| {
                 let flips = odd(row.target) != odd(self.slots[tap.slot].component);
