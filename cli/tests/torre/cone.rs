@@ -138,3 +138,39 @@ fn wrong_names_end_with_2() {
     let error = fail(1, &format!("cone {MAXWELL} --schedule skewer"), &[]);
     assert!(error.contains("E0851"), "{error}");
 }
+
+/// A field that depends on its left side only, and another one on its right side only, are no symmetric scheme.
+#[test]
+fn fields_that_do_not_depend_on_each_other_are_symmetric_one_by_one() {
+    let step = |u: &str, v: &str| {
+        written(&format!(
+            "scheme two {{
+  axes x
+  param dt = 0.5
+  field u : scalar on nodes
+  field v : scalar on nodes
+  step {{
+    allow W0301
+    u -= dt * ({u})
+    v += dt * ({v})
+  }}
+}}
+problem p {{ scheme two; domain 100; boundary x: zero; steps 10 }}
+"
+        ))
+    };
+    for (u, v, symmetric) in [
+        ("u - u[-1]", "v[1] - v", false),
+        ("v - v[-1]", "u[1] - u", true),
+        ("v - v[-1]", "u - u[-1]", false),
+        ("v - v[-1]", "v[1] + v[-1]", false),
+    ] {
+        let (_folder, file) = step(u, v);
+        let printed = succeed(&format!("cone {file}"), &[]);
+        let expected = match symmetric {
+            true => "\nthe cone is symmetric\n",
+            false => "\nthe cone is not symmetric\n",
+        };
+        assert!(printed.contains(expected), "{u}, {v}: {printed}");
+    }
+}

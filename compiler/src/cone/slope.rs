@@ -5,7 +5,8 @@ use super::rational::reduce;
 use super::{Cones, Dependence, Form, Kind, Rational, Site};
 use crate::distinct::distinct;
 use crate::lattice::{Axis, HalfIndex, PerAxis};
-use std::collections::BTreeMap;
+use crate::scheme::ComponentId;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The value of a form at a displacement, in half cells.
 pub(crate) fn apply(form: Form, space: PerAxis<HalfIndex>) -> i128 {
@@ -62,14 +63,19 @@ impl Cones {
     }
 
     /// Values depend on the same events to all sides: for each vector of flow there is one with the same stages and the
-    /// opposite displacement.
+    /// opposite displacement, between values of the same kinds. Kinds are components that depend on each other, as the
+    /// fields of a wave do: a read of one of them to one side and a read of another one to the other side are a pair.
     pub fn is_symmetric(&self) -> bool {
-        let flow = self.local().filter(|d| d.kind == Kind::Flow);
-        let mut vectors: Vec<_> = flow.map(|d| (d.stages, d.space)).collect();
+        let flow = || self.local().filter(|d| d.kind == Kind::Flow);
+        let kinds = kinds(flow().map(|d| [d.from.component, d.to.component]));
+        let kind = |site: Site| kinds.get(&site.component).copied();
+        let vectors = flow().map(|d| (kind(d.from), kind(d.to), d.stages, d.space));
+        let mut vectors: Vec<_> = vectors.collect();
         vectors.sort_unstable();
-        vectors
-            .iter()
-            .all(|&(stages, space)| vectors.binary_search(&(stages, space.map(|h| -h))).is_ok())
+        vectors.iter().all(|&(from, to, stages, space)| {
+            let opposite = (from, to, stages, space.map(|h| -h));
+            vectors.binary_search(&opposite).is_ok()
+        })
     }
 
     /// How fast the influence of a value spreads up the form in the long run, in cells per step.
@@ -104,4 +110,40 @@ impl Cones {
             None => Rational::ZERO,
         }
     }
+}
+
+/// For each component that flows connect, the first of the components that it influences and that influence it.
+fn kinds(flows: impl Iterator<Item = [ComponentId; 2]>) -> BTreeMap<ComponentId, ComponentId> {
+    let mut next: BTreeMap<ComponentId, Vec<ComponentId>> = BTreeMap::new();
+    for [from, to] in distinct(flows) {
+        next.entry(from).or_default().push(to);
+        next.entry(to).or_default();
+    }
+    let influenced: BTreeMap<ComponentId, BTreeSet<ComponentId>> = next
+        .keys()
+        .map(|id| (*id, influenced(&next, *id)))
+        .collect();
+    let kind = |id: &ComponentId| {
+        let mut alike = influenced[id].iter().copied();
+        (
+            *id,
+            alike
+                .find(|other| influenced[other].contains(id))
+                .unwrap_or(*id),
+        )
+    };
+    influenced.keys().map(kind).collect()
+}
+
+/// A component and all others that it influences.
+fn influenced(
+    next: &BTreeMap<ComponentId, Vec<ComponentId>>,
+    id: ComponentId,
+) -> BTreeSet<ComponentId> {
+    let mut reached = BTreeSet::from([id]);
+    let mut open = vec![id];
+    while let Some(from) = open.pop() {
+        open.extend(next[&from].iter().copied().filter(|to| reached.insert(*to)));
+    }
+    reached
 }
