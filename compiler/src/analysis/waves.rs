@@ -353,7 +353,7 @@ struct Curve {
 }
 
 impl Curve {
-    /// The value to expect at a wave number, from the values at `before`: their logarithms are continued by a polynomial.
+    /// The value to expect at a wave number, from the values at `before`: a polynomial continues their logarithms.
     fn expected(&self, before: &[f64], near: f64, k: f64) -> Complex64 {
         let (values, count) = (&self.values, before.len());
         let samples: Vec<(f64, Complex64)> = match count {
@@ -381,8 +381,8 @@ impl Curve {
         last * logarithms.sum::<Complex64>().exp()
     }
 
-    /// The same for values that hardly differ at the first two wave numbers, as in small steps. Rounding may be the cause
-    /// of the difference: `None` unless frequencies are in proportion to a power of the wave number.
+    /// The same for values that hardly differ at the first two wave numbers, as in small steps. Rounding may be the
+    /// cause of the difference: `None` unless frequencies are in proportion to a power of the wave number.
     fn by_power(&self, first: f64, near: f64, k: f64) -> Option<Complex64> {
         let [a, b] = [self.values[0], self.near].map(Complex64::ln);
         let power = (b.norm() / a.norm()).ln() / (near / first).ln();
