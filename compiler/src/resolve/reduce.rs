@@ -22,6 +22,19 @@ const TERMS: usize = 256;
 /// The deepest nesting of sums in products that is taken apart.
 const DEPTH: usize = 64;
 
+/// A term of a sum that may have sums inside.
+struct Term {
+    expr: Expr,
+    /// Its number in the outermost sum, then in the sum that is this operand, and so on.
+    path: Vec<usize>,
+}
+
+/// The position of a term that has one.
+struct Placed {
+    path: Vec<usize>,
+    position: Position,
+}
+
 /// The part of a reduction at one position.
 struct Part {
     position: Position,
@@ -50,19 +63,24 @@ impl Resolver<'_> {
         self.files.site = Site::Unplaced(name.node.clone());
         let terms = match reduction {
             Reduction::Sum => terms_of(of, 0),
-            Reduction::Min | Reduction::Max => vec![of.clone()],
+            Reduction::Min | Reduction::Max => vec![Term::whole(of)],
         };
         let mut parts: Vec<Part> = Vec::new();
-        let mut unplaced: Vec<Typed> = Vec::new();
+        let mut placed: Vec<Placed> = Vec::new();
+        let mut unplaced: Vec<(&Term, NodeId)> = Vec::new();
         for term in &terms {
-            let operand = self.operand(scope, term)?;
+            let operand = self.operand(scope, &term.expr)?;
             let place = operand.place.clone();
             let scalar = self.one_scalar(operand, "a reduction")?;
             self.only_newest(scalar, &place)?;
             let Some(position) = scalar.position else {
-                unplaced.push(scalar);
+                unplaced.push((term, scalar.node));
                 continue;
             };
+            placed.push(Placed {
+                path: term.path.clone(),
+                position,
+            });
             match parts.iter_mut().find(|part| part.position == position) {
                 Some(part) => {
                     part.node = self.graph.binary(HostBinary::Add, part.node, scalar.node)
@@ -74,14 +92,10 @@ impl Resolver<'_> {
                 }),
             }
         }
-        match (parts.as_mut_slice(), unplaced.is_empty()) {
-            (_, true) => {}
-            ([part], false) => {
-                for scalar in unplaced {
-                    part.node = self.graph.binary(HostBinary::Add, part.node, scalar.node);
-                }
-            }
-            _ => {
+        for (term, node) in unplaced {
+            let position = term.position_among(&placed);
+            let part = parts.iter_mut().find(|p| Some(p.position) == position);
+            let Some(part) = part else {
                 let place = scope.place(of.span);
                 let d = self
                     .error(
@@ -91,7 +105,8 @@ impl Resolver<'_> {
                     )
                     .hint("every term needs a field, or a coefficient with a position");
                 return self.fail(d);
-            }
+            };
+            part.node = self.graph.binary(HostBinary::Add, part.node, node);
         }
         let mut list = Vec::new();
         for part in parts {
@@ -239,10 +254,47 @@ impl Resolver<'_> {
     }
 }
 
+impl Term {
+    fn whole(expr: &Expr) -> Self {
+        Self {
+            expr: expr.clone(),
+            path: Vec::new(),
+        }
+    }
+
+    /// The same term as a part of operand `i` of a sum.
+    fn inside(mut self, i: usize) -> Self {
+        self.path.insert(0, i);
+        self
+    }
+
+    fn map(self, f: impl FnOnce(Expr) -> Expr) -> Self {
+        Self {
+            expr: f(self.expr),
+            path: self.path,
+        }
+    }
+
+    /// The position of a number: that of the innermost sum around it in which a term has one, if this is the only one.
+    fn position_among(&self, placed: &[Placed]) -> Option<Position> {
+        let sums = (0..self.path.len()).rev().map(|n| &self.path[..n]);
+        for sum in sums {
+            let mut positions = placed
+                .iter()
+                .filter(|p| p.path.starts_with(sum))
+                .map(|p| p.position);
+            if let Some(first) = positions.next() {
+                return positions.all(|p| p == first).then_some(first);
+            }
+        }
+        None
+    }
+}
+
 /// The terms of a sum, each of which may lie at places of its own. Factors of sums go to their terms; the product of
 /// two sums is one term.
-fn terms_of(expr: &Expr, depth: usize) -> Vec<Expr> {
-    let whole = || vec![expr.clone()];
+fn terms_of(expr: &Expr, depth: usize) -> Vec<Term> {
+    let whole = || vec![Term::whole(expr)];
     if depth > DEPTH {
         return whole();
     }
@@ -250,43 +302,44 @@ fn terms_of(expr: &Expr, depth: usize) -> Vec<Expr> {
         span: expr.span,
         node,
     };
-    let negated = |term: Expr| with(ExprKind::Unary(UnaryOp::Neg, Box::new(term)));
+    let negated = |term: Term| term.map(|x| with(ExprKind::Unary(UnaryOp::Neg, Box::new(x))));
     let terms = match &expr.node {
         ExprKind::Unary(UnaryOp::Neg, a) => {
             terms_of(a, depth + 1).into_iter().map(negated).collect()
         }
         ExprKind::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => {
             // Long sums nest to the left.
-            let mut list = Vec::new();
+            let mut operands = Vec::new();
             let mut rest = expr;
             while let ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) = &rest.node {
-                let mut right = terms_of(b, depth + 1);
-                if *op == BinaryOp::Sub {
-                    right = right.into_iter().map(negated).collect();
-                }
-                right.extend(list);
-                list = right;
+                let right = terms_of(b, depth + 1).into_iter();
+                operands.push(match op {
+                    BinaryOp::Sub => right.map(negated).collect(),
+                    _ => right.collect::<Vec<_>>(),
+                });
                 rest = a;
             }
-            let mut all = terms_of(rest, depth + 1);
-            all.extend(list);
-            all
+            operands.push(terms_of(rest, depth + 1));
+            let numbered = operands.into_iter().rev().enumerate();
+            numbered
+                .flat_map(|(i, list)| list.into_iter().map(move |term| term.inside(i)))
+                .collect()
         }
         ExprKind::Binary(op @ (BinaryOp::Mul | BinaryOp::Div), a, b) => {
             let left = terms_of(a, depth + 1);
             let right = match op {
                 BinaryOp::Mul => terms_of(b, depth + 1),
-                _ => vec![(**b).clone()],
+                _ => vec![Term::whole(b)],
             };
             let product = |x: Expr, y: Expr| with(ExprKind::Binary(*op, Box::new(x), Box::new(y)));
             match (left.len(), right.len()) {
                 (_, 1) if left.len() > 1 => left
                     .into_iter()
-                    .map(|x| product(x, (**b).clone()))
+                    .map(|term| term.map(|x| product(x, (**b).clone())))
                     .collect(),
                 (1, _) if right.len() > 1 => right
                     .into_iter()
-                    .map(|y| product((**a).clone(), y))
+                    .map(|term| term.map(|y| product((**a).clone(), y)))
                     .collect(),
                 _ => whole(),
             }

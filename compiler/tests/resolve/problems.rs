@@ -330,6 +330,10 @@ fn reductions_have_a_term_for_each_position() {
     assert_eq!(least.terms[0].region[Axis::INNER], Interval::new(1, 6));
     let mixed = series("record mixed = sum(avg(E.x, x) * u + 3)");
     assert_eq!(mixed.terms.len(), 1);
+    // Numbers lie with the terms of their own sum.
+    let nested = series("record a = sum(E.x + 2 * (u - 1))").terms;
+    let alone = series("record a = sum(2 * u - 2)").terms;
+    assert_eq!(format!("{:?}", &nested[1..]), format!("{alone:?}"));
     let refused = |record: &str| {
         let text = format!("{WAVE}problem p {{\nscheme wave\ndomain 8 x 6\n{record}\nsteps 9\n}}");
         show(&refused_with(
@@ -346,6 +350,7 @@ fn reductions_have_a_term_for_each_position() {
         ("record a = u", "E0518"),
         ("record a = sum(u, u)", "E0518"),
         ("record a = sum(E.x + E.y + 1)", "E0518"),
+        ("record a = sum(u + (E.x + E.y + 1))", "E0518"),
         ("record a = sum(2)", "E0518"),
         ("record a = sum(u)\nrecord a = max(u)", "E0511"),
         // Tables have the times under this name.
