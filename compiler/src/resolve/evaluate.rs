@@ -10,8 +10,8 @@ use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Position};
 use torre_grammar::ast::{BinaryOp, Expr, ExprKind, Level, Name, UnaryOp};
 
-/// Expressions evaluated in one go, over all inlining.
-const STEPS: u64 = 400_000;
+/// Expressions evaluated for one scheme or problem, over all inlining.
+pub const STEPS: u64 = 400_000;
 /// Expressions inside expressions, over all inlining.
 const NESTED: usize = 220;
 /// The longest list.

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use torre_grammar::ast::Level;
 
-/// Nodes of one file; more mean that the program is too complex.
+/// Nodes of one scheme or problem; more mean that the program is too complex.
 const NODES: usize = 200_000;
 /// The deepest nesting to the right; sums and products nest to the left and may be long.
 const DEPTH: u16 = 200;
@@ -24,8 +24,8 @@ const DEPTH: u16 = 200;
 const HEIGHT: u16 = 400;
 /// Different sets of coefficients of differences.
 const KERNELS: usize = 4_096;
-/// Steps of all algorithms on graphs, over a whole file.
-const WORK: usize = 10_000_000;
+/// Steps of all algorithms on the graph of one scheme or problem.
+pub const WORK: usize = 10_000_000;
 /// The most operations of one static expression written out as a tree.
 pub const TREE: u32 = 20_000;
 
@@ -167,12 +167,9 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// An empty graph that goes on counting work.
-    pub fn successor(&self) -> Self {
-        Self {
-            work: self.work,
-            ..Self::default()
-        }
+    /// The steps of algorithms so far.
+    pub fn work(&self) -> usize {
+        self.work
     }
 
     /// Counts work; after too much of it the graph is full.

@@ -209,12 +209,21 @@ impl<'a> Program<'a> {
             self.source,
             self.ast.clone(),
         );
-        for (item, _) in resolver.library.own(module, Space::Scheme) {
-            // Errors have been reported.
-            let _ = resolver.check_scheme(item, options);
-        }
-        for (item, _) in resolver.library.own(module, Space::Problem) {
-            let _ = resolver.check_problem(item, options);
+        let source = resolver.library.module(module).source.clone();
+        for space in [Space::Scheme, Space::Problem] {
+            for (item, name) in resolver.library.own(module, space) {
+                if resolver
+                    .within_file(&Place::new(&source, name.span))
+                    .is_err()
+                {
+                    return resolver.report.finish(self.source);
+                }
+                // Errors have been reported.
+                let _ = match space {
+                    Space::Problem => resolver.check_problem(item, options),
+                    _ => resolver.check_scheme(item, options),
+                };
+            }
         }
         resolver.reset();
         resolver.scan_definitions(module);

@@ -1,9 +1,10 @@
 //! The state of resolving a file, and its reports of errors.
 
 use super::codes;
+use super::evaluate::STEPS;
 use super::files_read::FilesRead;
 use super::frame::Frame;
-use super::graph::Graph;
+use super::graph::{Graph, WORK};
 use super::load::{ItemId, Library};
 use super::report::{Outcome, Place, Report, Reported, USED};
 use super::searches::Searches;
@@ -16,6 +17,9 @@ use torre_grammar::diag::{Code, Diagnostic};
 
 /// The most names in a block.
 pub const LOCALS: usize = 1_000;
+
+/// The most operations in a whole file, as a multiple of the most in one scheme or problem.
+const FILE: f64 = 16.0;
 
 /// A constant that is being computed or has been.
 pub enum Constant {
@@ -44,7 +48,9 @@ pub struct Resolver<'w> {
     pub searches: Searches,
     pub nested: usize,
     pub steps: u64,
-    /// Whether it was said that the program is too complex.
+    /// Operations for earlier schemes and problems, as a multiple of the most in one.
+    before: f64,
+    /// Whether it was said that the scheme or problem is too complex.
     exhausted: bool,
 }
 
@@ -66,13 +72,19 @@ impl<'w> Resolver<'w> {
             searches: Searches::default(),
             nested: 0,
             steps: 0,
+            before: 0.0,
             exhausted: false,
         }
     }
 
-    /// Forgets a scheme before the next one.
+    /// Forgets a scheme before the next one, which may have as many operations.
     pub fn reset(&mut self) {
-        self.graph = self.graph.successor();
+        let evaluated = self.steps as f64 / STEPS as f64;
+        let worked = self.graph.work() as f64 / WORK as f64;
+        self.before += evaluated.max(worked);
+        self.steps = 0;
+        self.exhausted = false;
+        self.graph = Graph::default();
         self.frame = Frame::default();
         self.constants.clear();
         self.files.reset();
@@ -105,6 +117,18 @@ impl<'w> Resolver<'w> {
             diagnostic = diagnostic.at(&place.source, place.span, USED);
         }
         self.report.push(diagnostic);
+    }
+
+    /// Refuses a scheme or problem of a file whose earlier ones have too many operations together.
+    pub fn within_file(&mut self, name: &Place) -> Outcome<()> {
+        if self.before <= FILE {
+            return Ok(());
+        }
+        let message = "the rest of this file is not checked: its schemes and problems are too complex together";
+        let d = self
+            .error(codes::TOO_COMPLEX, message, name)
+            .hint("make several files of it");
+        self.fail(d)
     }
 
     pub fn too_complex<T>(&mut self, place: &Place) -> Outcome<T> {

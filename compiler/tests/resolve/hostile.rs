@@ -187,3 +187,27 @@ fn chains_of_next_values_are_ordered() {
         .collect();
     assert_eq!(order, (0..80).rev().collect::<Vec<u32>>());
 }
+
+/// Problems that take a large part of the operations of one.
+fn large_problems(n: usize) -> String {
+    let defs = repeat(12, |i| format!("def f{}(a) = f{i}(a) + f{i}(2 * a)", i + 1));
+    let scheme = "scheme s { axes x\n field u : scalar on nodes\n step { u = 0.5 * u } }\n";
+    let problems = repeat(n, |i| {
+        format!("problem p{i} {{ scheme s\n domain 8\n init u = f12(1)\n steps 1 }}")
+    });
+    format!("def f0(a) = a\n{defs}{scheme}{problems}")
+}
+
+#[test]
+fn many_problems_are_each_within_the_limit() {
+    assert_eq!(codes_of(&large_problems(1)), codes_of(&large_problems(40)));
+}
+
+#[test]
+fn too_many_problems_are_said_to_be_unchecked() {
+    let text = large_problems(1_000);
+    let message = show(&checked(&TestWorld::default(), &text));
+    assert_eq!(message.matches("error").count(), 1, "{message}");
+    let expected = "error E0111: the rest of this file is not checked";
+    assert!(message.contains(expected), "{message}");
+}
