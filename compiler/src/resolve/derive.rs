@@ -199,6 +199,13 @@ impl Resolver<'_> {
             let is_new = !inherited
                 .iter()
                 .any(|d| declared(&d.stmt).is_some_and(|(_, n)| n.node == name.node));
+            if is_new && is_extent(&name.node, inherited) {
+                let message = format!("texts of a base mean the domain by `{}`", name.node);
+                let d = self
+                    .error(codes::DERIVED, message, &scope.place(name.span))
+                    .hint("choose another name");
+                failed |= self.fail::<()>(d).is_err();
+            }
             let is_used = |base: &&Rc<Scope>| {
                 let found = self.library.find(base.module, Space::Value, &name.node);
                 matches!(found, Found::Item(_))
@@ -417,6 +424,17 @@ fn declared(stmt: &SchemeStmt) -> Option<(bool, &Name)> {
         SchemeStmt::Region(region) => (false, &region.name),
         SchemeStmt::Side { name, .. } => (true, name),
         SchemeStmt::Axes(_) | SchemeStmt::Allow(_) | SchemeStmt::Step { .. } => return None,
+    })
+}
+
+/// Whether texts with these declarations have a name for the cells or the length along an axis.
+fn is_extent(name: &str, declared: &[Declared]) -> bool {
+    let Some(axis) = name.strip_prefix(['n', 'l']) else {
+        return false;
+    };
+    declared.iter().any(|d| match &d.stmt {
+        SchemeStmt::Axes(axes) => axes.iter().any(|a| a.node == axis),
+        _ => false,
     })
 }
 

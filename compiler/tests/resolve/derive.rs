@@ -300,3 +300,17 @@ fn what_does_not_fit_is_refused() {
     let message = refused("scheme a : base { field k : scalar on cells }");
     assert!(message.contains("error E0201"), "{message}");
 }
+
+#[test]
+fn new_names_are_no_extents_of_the_base() {
+    let base = "scheme base { axes x\n field u : scalar on nodes\n step { u = lx * nx } }\n";
+    for name in ["lx", "nx"] {
+        let text = format!("{base}scheme a : base {{ const {name} = 77 }}");
+        let message = show(&checked(&TestWorld::default(), &text));
+        let expected = format!("error E0416: texts of a base mean the domain by `{name}`");
+        assert!(message.contains(&expected), "{message}");
+    }
+    let other = format!("{base}scheme a : base {{ const ly = 77 }}");
+    let message = show(&checked(&TestWorld::default(), &other));
+    assert!(!message.contains("E0416"), "{message}");
+}
