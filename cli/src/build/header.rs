@@ -388,18 +388,16 @@ impl Header<'_> {
         for id in scheme.component_ids() {
             let component = scheme.component(id);
             for age in 0..component.time_levels {
-                let Some(Start { init, time }) = start_of(scheme, self.problem, id, age) else {
-                    continue;
-                };
                 let time_levels = u64::from(component.time_levels);
                 let row = self.set.layout.row(id, time_levels - u64::from(age));
                 let region = scheme.grid.live(component.position);
-                let value = format!(
-                    "{p}_start({})",
-                    self.initial_value(init, component.position)
-                );
                 writeln!(out, "  /* {} */", comment(&component.name))?;
-                self.fill(out, region, &self.place(row.0), &value, time)?;
+                if let Some(Start { init, time }) = start_of(scheme, self.problem, id, age) {
+                    let value = self.initial_value(init, component.position);
+                    let value = format!("{p}_start({value})");
+                    self.fill(out, region, &self.place(row.0), &value, time)?;
+                }
+                // Of zeros, too: an odd ghost of 0 is -0.
                 let mut rows = region;
                 rows[Axis::INNER] = scheme.extent(id)[Axis::INNER];
                 writeln!(out, "  {}", self.ghosts_call(id, row.0, rows))?;
@@ -439,7 +437,7 @@ impl Header<'_> {
         let p = self.prefix;
         writeln!(
             out,
-            "  {{\n    const double t = {};\n    (void)t;",
+            "  {{\n    volatile double start = {};\n    const double t = start;\n    (void)t;",
             number(time)
         )?;
         self.loops(out, region)?;

@@ -160,3 +160,64 @@ fn the_example_of_a_header_with_files_compiles() {
     let (error, succeeded) = compiled(folder.path(), &text, &["driven.o"]);
     assert!(succeeded, "{text}{error}");
 }
+
+const STARTS: &str = "
+scheme zeros {
+  axes x
+  param dt = 1
+  field u : scalar on cells
+  field w : scalar on cells
+  step {
+    w = 1 / u[-1]
+    u = u
+  }
+}
+problem mirrored { scheme zeros; domain 8; boundary x: pmc; steps 1 }
+
+scheme turned {
+  axes x
+  param dt = 0.43299999999999994
+  field q : scalar on cells levels 2
+  step { q = q@prev }
+}
+problem timed { scheme turned; domain 4; boundary x: periodic; init q = tanh(abs(t)) + 0 * x; steps 1 }
+";
+
+/// Ghosts of values without start values are those of zeros, and functions of the start time are those of the system's
+/// library: a compiler may round them otherwise.
+#[test]
+fn a_built_program_starts_with_the_values_of_a_run() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("starts.torre");
+    std::fs::write(&source, STARTS).unwrap();
+    for problem in ["mirrored", "timed"] {
+        let build = format!("build {{0}} --problem {problem} --precision f64 --quiet -o {{1}}");
+        succeed(&build, &[&source, folder.path()]);
+    }
+    let text = "#include \"mirrored.h\"
+#include \"timed.h\"
+int main(void) {
+  torre_mirrored run;
+  torre_timed other;
+  volatile double time = 0.43299999999999994;
+  double w, q;
+  if (torre_mirrored_init(&run) || torre_timed_init(&other)) return 1;
+  torre_mirrored_run(&run, 1);
+  torre_timed_run(&other, 1);
+  w = torre_mirrored_get(&run, torre_mirrored_w, 0, 0, 0);
+  q = torre_timed_get(&other, torre_timed_q, 0, 0, 1);
+  if (!(w < 0)) return 2;
+  if (q != tanh(time)) return 3;
+  torre_mirrored_free(&run);
+  torre_timed_free(&other);
+  return 0;
+}
+";
+    let (error, success) = compiled(folder.path(), text, &["-O2", "mirrored.o", "timed.o"]);
+    assert!(success, "{error}");
+    let status = Command::new(folder.path().join("main")).status().unwrap();
+    assert!(status.success(), "{status}");
+}
