@@ -429,7 +429,16 @@ impl Outputs {
         for picture in pictures.filter(|picture| picture.step <= found.step) {
             self.slice(simulation, &picture)?;
         }
-        let recorded = simulation.recorded().min(found.step);
+        let probes = 0..simulation.problem().probes.len();
+        let first = |index| {
+            let record = simulation.probe(index);
+            record.iter().position(|value| value.is_nan())
+        };
+        let regular = probes
+            .filter_map(first)
+            .min()
+            .map_or(u64::MAX, |n| n as u64);
+        let recorded = simulation.recorded().min(found.step).min(regular);
         self.probes(simulation, series, recorded)?;
         match series {
             Some(series) => self.series(simulation, series),
