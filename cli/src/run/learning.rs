@@ -15,8 +15,8 @@ const WHOLE: u64 = 3;
 type Reason = &'static str;
 
 impl<T: Value> Run<'_, T> {
-    /// Records the rates of a run that has computed for some time, if nothing disturbed it: of the schedule with which it
-    /// ended, and of others that it has tried.
+    /// Records the rates of a run that has computed for some time, if nothing disturbed it: of the schedule with which
+    /// it ended, and of others that it has tried.
     pub(super) fn learn(
         &self,
         made: &Made,

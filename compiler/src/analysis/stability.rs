@@ -70,7 +70,7 @@ pub fn of_places(
 ) -> Result<Stability, NoStep> {
     let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
     let media = Media::new(scheme, files, &cells)?;
-    // Waves are looked at most closely where coefficients are most vigorous, the worst ones of these everywhere.
+    // Waves are looked at most closely where coefficients are most vigorous, and the worst of these waves everywhere.
     let mut found = media.scan_first(effort);
     found.extend(media.scan_others(effort));
     let mut suspects: Vec<Phase> = found.iter().map(|(_, g)| g.phase).collect();
@@ -168,8 +168,8 @@ impl Media {
             .collect()
     }
 
-    /// The waves that grow most with the coefficients of the other cells, on grids that all together cost as much as the
-    /// grid of the first one may.
+    /// The waves that grow most with the coefficients of the other cells, on grids that all together cost as much as
+    /// the grid of the first cell may.
     fn scan_others(&self, effort: &Effort) -> Vec<(Cell, Growth)> {
         let others = self.list.get(1..).unwrap_or_default();
         let blocks: usize = others.iter().map(|(_, _, blocks)| blocks.len()).sum();

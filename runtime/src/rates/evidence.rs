@@ -114,7 +114,7 @@ impl Evidence {
         best.1
     }
 
-    /// Of cases with the rates that the model expects of them, those that a long run tries beside its own one: indices
+    /// Of cases with the rates that the model expects of them, the cases to try beside its own one: indices
     /// of cases that are expected to be fast, are far from each other, and are not known to be slower.
     pub fn worth_trying(&self, cases: &[(Case, f64)], own: usize) -> Vec<usize> {
         let Some((own, rate)) = cases.get(own) else {

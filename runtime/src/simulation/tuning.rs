@@ -1,16 +1,17 @@
-//! Tuning: a long run takes its first steps by several schedules, times them, and goes on with the fastest one. All of them give the same bits, so no step is lost.
+//! Tuning: a long run takes its first steps by several schedules, times them, and goes on with the fastest one. All of
+//! them give the same bits, so no step is lost.
 
 use crate::host::Order;
 use std::time::Duration;
 
-/// Timings of each schedule. Their median counts: single ones are disturbed, or find the processor at a higher clock.
+/// Timings of each schedule. Their median counts: a single timing may be disturbed, or find a higher clock.
 const ROUNDS: usize = 4;
 /// The length of a timing, in seconds, if time blocks are not longer.
 const LENGTH: f64 = 0.4;
 /// Time blocks of a timing at least: tiles have little to do at the beginning and at the end.
 const TIME_BLOCKS: u64 = 2;
-/// The largest share of a run's time that tuning takes. Most of it is not lost: a schedule is tried if it is expected to
-/// be nearly as fast.
+/// The largest share of a run's time that tuning takes. Most of it is not lost: a schedule is tried if it is expected
+/// to be nearly as fast.
 const SHARE: f64 = 1.0 / 8.0;
 /// The first schedule stays unless another one takes less than this share of its time.
 const WORTHWHILE: f64 = 0.95;
@@ -78,7 +79,7 @@ pub struct TuningResult {
 /// Candidates that are timed one after the other, and again; the first one is expected to be fastest.
 pub struct Tuning<'a> {
     entries: Vec<Entry<'a>>,
-    /// Timings up to now, and of candidates that have no further ones, too.
+    /// Timings up to now, with the timings that hopeless candidates leave out.
     done: usize,
 }
 
@@ -136,8 +137,8 @@ impl<'a> Tuning<'a> {
         (ROUNDS * 2) as f64 * LENGTH / SHARE
     }
 
-    /// The schedule of the next steps, and their number, if at most `left` follow. Timings wait for as many steps as they
-    /// take without a pause.
+    /// The schedule of the next steps, and their number, if at most `left` follow. Timings wait for as many steps as
+    /// they take without a pause.
     pub fn next(&mut self, left: u64) -> (Order<'a>, u64) {
         while self.done < self.timings() {
             let entry = &self.entries[self.done % self.entries.len()];
