@@ -532,17 +532,22 @@ impl Resolver<'_> {
     }
 }
 
-/// A name that two components of a tensor would have. Each is called by two axes, of which the first is not behind the
-/// second.
+/// A name that two components of a tensor would have. Each is called by two axes, in either order.
 fn alike_components(names: &[Name]) -> Option<String> {
     let mut found = BTreeMap::new();
-    let pairs = (0..names.len()).flat_map(|n| names[n..].iter().map(move |b| (&names[n], b)));
-    for (a, b) in pairs {
-        let pair = [&a.node, &b.node];
-        let joined = pair.map(String::as_str).concat();
-        // Names that occur twice are told elsewhere.
-        if *found.entry(joined.clone()).or_insert(pair) != pair {
-            return Some(joined);
+    for (i, a) in names.iter().enumerate() {
+        for (j, b) in names.iter().enumerate() {
+            let pair = [&a.node, &b.node];
+            // Names that occur twice are told elsewhere.
+            if i != j && a.node == b.node {
+                continue;
+            }
+            let joined = pair.map(String::as_str).concat();
+            let mut sorted = pair;
+            sorted.sort();
+            if *found.entry(joined.clone()).or_insert(sorted) != sorted {
+                return Some(joined);
+            }
         }
     }
     None

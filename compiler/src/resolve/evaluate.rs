@@ -189,7 +189,7 @@ impl Resolver<'_> {
         let names: Vec<String> = match &value {
             Value::Field(i, level) => {
                 let field = &self.frame.fields[*i];
-                if let Some(c) = field.component(&name.node) {
+                if let Some(c) = self.frame.component_of(field, &name.node) {
                     let node = self.graph.field(c, level.map(Into::into));
                     let position = Some(self.frame.components[c.index()].position);
                     return Ok(Value::Scalar(Typed { node, position }));

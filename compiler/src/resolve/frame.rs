@@ -22,20 +22,6 @@ pub struct FieldFacts {
     pub place: Place,
 }
 
-impl FieldFacts {
-    pub fn component(&self, name: &str) -> Option<ComponentId> {
-        let find = |name: &str| self.names.iter().position(|n| n == name);
-        let index = find(name).or_else(|| {
-            // `S.yx` is `S.xy`.
-            let swapped: String = name.chars().rev().collect();
-            (self.kind == Kind::Tensor)
-                .then(|| find(&swapped))
-                .flatten()
-        })?;
-        self.components.get(index).copied()
-    }
-}
-
 /// The text that a name stands for.
 #[derive(Clone)]
 pub enum Definition {
@@ -266,11 +252,21 @@ impl Frame {
             .collect()
     }
 
+    /// The component that a name means, in either order of its axes.
     pub fn tensor_index(&self, name: &str) -> Option<usize> {
         let axes = &self.axes;
         self.tensor_pairs().iter().position(|&(a, b)| {
             let (a, b) = (&axes[a].0, &axes[b].0);
             name == format!("{a}{b}") || name == format!("{b}{a}")
         })
+    }
+
+    /// The component of a field with this name behind the dot.
+    pub fn component_of(&self, field: &FieldFacts, name: &str) -> Option<ComponentId> {
+        let index = match field.kind {
+            Kind::Tensor => self.tensor_index(name),
+            _ => field.names.iter().position(|own| own == name),
+        };
+        field.components.get(index?).copied()
     }
 }

@@ -277,7 +277,7 @@ impl Resolver<'_> {
                 place,
             });
         };
-        if let Some(c) = facts.component(&component.node) {
+        if let Some(c) = self.frame.component_of(facts, &component.node) {
             return Ok(Targeted {
                 field,
                 kind: Kind::Scalar,

@@ -283,6 +283,8 @@ scheme s {{
     };
     let alike = "with these axes two components of a tensor are called `aaaa`";
     assert_eq!(messages("a, aa, aaa"), [alike]);
+    // `aba` is the component of `a` and `ba`, and that of `ab` and `a`.
+    assert_eq!(messages("a, ba, ab"), [alike.replace("aaaa", "aba")]);
     for axes in ["a, aa", "x, y, z", "ab, a, b"] {
         assert!(messages(axes).is_empty(), "{axes}: {:?}", messages(axes));
     }

@@ -223,6 +223,11 @@ fn axes_have_roles_by_number() {
     assert_eq!(two.grid.axis_name(Axis::INNER), "z");
     assert_eq!(two.grid.axis_name(Axis::MIDDLE), "");
     assert_eq!(two.components[2].name, "S.rz");
+    let long = scheme(
+        "axes lon, lat\nfield S : tensor on nodes\nstep { S.latlon += S.lonlon[1/2, 1/2] }",
+        "4 x 5",
+    );
+    assert_eq!(long.components[2].name, "S.lonlat");
 }
 
 #[test]
