@@ -95,6 +95,7 @@ codes! {
     NOT_CENTRED = "W0301", "an update that is not centred in time";
     NEXT_TWICE = "W0302", "a plain name beside `@next`";
     HALFWAY = "W0303", "an earlier value between two updates";
+    AHEAD = "W0304", "a statement that runs before one above it";
     NEVER_ADVANCED = "W0401", "a field that is never updated";
     CELLS_OF_SIZE_1 = "W0402", "a cell size under another name";
     STEP_OF_1 = "W0403", "a time step under another name";

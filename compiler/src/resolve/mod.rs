@@ -18,6 +18,7 @@
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are
 //! evaluated, nodes of the graph, steps on it and operations are all counted.
 
+mod ahead;
 mod allow;
 mod assemble;
 mod bloch;

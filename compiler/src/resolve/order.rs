@@ -481,6 +481,7 @@ impl Resolver<'_> {
                 }
             }
         }
+        self.warn_of_statements_ahead(&list, &needs, &sequence);
         let mut slots: Vec<Option<Statement>> = list.into_iter().map(Some).collect();
         Ok(sequence
             .into_iter()

@@ -152,6 +152,29 @@ fn a_plain_name_beside_the_next_value_is_that_value() {
 }
 
 #[test]
+fn a_statement_ahead_of_one_above_it_is_pointed_at() {
+    let fields = ["E", "a", "s"]
+        .map(|name| format!("  field {name} : scalar on nodes\n"))
+        .concat();
+    let ahead = |other: &str| {
+        format!(
+            "W0304: `a` is computed before `{other}`, which stands above it, and the values depend on that order"
+        )
+    };
+    let found = |step: &str| -> Vec<String> {
+        let all = warned(&fields, step).into_iter();
+        all.filter(|w| w.starts_with("W0304")).collect()
+    };
+    // It reads a value that the other one advances; the other one reads its value.
+    assert_eq!(found("E = a@next\n s += 1\n a += s"), [ahead("s")]);
+    assert_eq!(found("E = a@next\n s += a\n a += 1"), [ahead("s")]);
+    // The reader itself, and statements that have nothing to do with it.
+    assert_eq!(found("E = a@next\n s += 1\n a += E"), [""; 0]);
+    assert_eq!(found("s = a\n a = 2 * a\n E = a@next\n a += 1"), [""; 0]);
+    assert_eq!(found("a += s\n s += 1\n E = a@next"), [""; 0]);
+}
+
+#[test]
 fn an_earlier_value_between_two_updates_is_that_of_the_update_before() {
     let u = "  field u : scalar on nodes levels 2\n  field old : scalar on nodes\n";
     let wave = "u@next = 2 * u - u@prev + 0.2 * d2(u, x)";
