@@ -17,6 +17,7 @@
 //! `parallel`, `sequential` and `vector`, which state properties that the level has anyway, and are checked. An axis
 //! that is named again starts an inner level. Sizes are numbers, `auto`, or ranges `a..b` to choose from.
 
+mod choices;
 mod named;
 mod once;
 mod title;
@@ -98,7 +99,9 @@ pub fn read(
         scheme,
         frame,
     };
-    reader.schedule(schedule).map_err(Diagnostics::from)
+    let template = reader.schedule(schedule)?;
+    reader.few(&template, schedule)?;
+    Ok(template)
 }
 
 /// The value of an expression of numbers.
