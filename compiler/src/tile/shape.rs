@@ -22,7 +22,7 @@ const MOST_SHAPES: usize = 64;
 const MOST_SEGMENTS: usize = 1 << 16;
 /// Elements of the longest vector.
 const LANES: i64 = 16;
-/// Farther than any grid and any tile reach.
+/// Farther than any grid and any tile of a shape reach.
 const FAR: i64 = 1 << 32;
 
 /// The rows of one kind of tile.
@@ -333,6 +333,34 @@ impl Anchor {
         }
         origin
     }
+
+    /// Cells that a tile with these depths spans along each axis that planes cut, over some stages.
+    fn extents(self, planes: &[Plane], depths: &[Interval], stages: i64) -> PerAxis<i64> {
+        let form = |plane: usize, axis: Axis| i128::from(planes[plane].form[axis]).abs();
+        let depth = |plane: usize| {
+            let moved = i128::from(planes[plane].slope).abs() * i128::from(stages);
+            i128::from(depths[plane].len()) + moved
+        };
+        let along = |plane: usize, axis: Axis| depth(plane) / (2 * form(plane, axis)) + 1;
+        let mut extents = PerAxis::splat(0);
+        match self.plane {
+            AnchorPlane::None => {}
+            AnchorPlane::Along(axis, plane) => extents[axis] = along(plane, axis),
+            AnchorPlane::Both([i, j]) => {
+                let [a, b] =
+                    [Axis::OUTER, Axis::MIDDLE].map(|axis| i128::from(planes[i].form[axis]));
+                let [c, d] =
+                    [Axis::OUTER, Axis::MIDDLE].map(|axis| i128::from(planes[j].form[axis]));
+                let det = 2 * (a * d - b * c).abs();
+                extents[Axis::OUTER] = (depth(i) * d.abs() + depth(j) * b.abs()) / det + 1;
+                extents[Axis::MIDDLE] = (depth(i) * c.abs() + depth(j) * a.abs()) / det + 1;
+            }
+        }
+        if let Some(plane) = self.across {
+            extents[Axis::INNER] = along(plane, Axis::INNER);
+        }
+        extents.map(|cells| i64::try_from(cells).unwrap_or(i64::MAX))
+    }
 }
 
 fn within(range: Interval, bounds: Interval) -> bool {
@@ -422,12 +450,23 @@ impl Sector {
         if let Some(shape) = self.kept.get(&key) {
             return Some((shape.clone()?, origin));
         }
-        if self.kept.len() >= MOST_SHAPES {
+        if self.is_large(&depths, numbers.len()) || self.kept.len() >= MOST_SHAPES {
             return None;
         }
         let shape = walk_shape(open, &depths, numbers.len()).map(Rc::new);
         self.kept.insert(key, shape.clone());
         Some((shape?, origin))
+    }
+
+    /// Whether a tile with these depths has more segments than are kept, or reaches far.
+    fn is_large(&self, depths: &[Interval], stages: i64) -> bool {
+        let planes = &self.open.planes;
+        let places = self.anchor.extents(planes, depths, 1)[Axis::OUTER];
+        // Where there is a middle axis, a segment lies at one place of the outer one.
+        let segments = places.saturating_mul(stages);
+        let many = self.open.three_axes && segments > MOST_SEGMENTS as i64;
+        let extents = self.anchor.extents(planes, depths, stages);
+        many || extents.iter().any(|(_, cells)| *cells > FAR / 4)
     }
 }
 
