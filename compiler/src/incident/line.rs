@@ -13,6 +13,7 @@
 //! power of the depth ([`Ends`]).
 
 mod ends;
+mod spread;
 
 use super::background::Background;
 use super::fault::Fault;
@@ -23,9 +24,16 @@ use crate::problem::PlaneWave;
 use crate::scheme::{ComponentId, Scheme};
 use crate::statics::{Files, GridPoint, physical_time};
 use ends::Ends;
+use spread::Spread;
+use std::ops::Range;
 
 /// The depth of an absorbing end, in the smallest cell size.
 const DEPTH: f64 = 100.0;
+
+/// The depth of an end where waves are such that losses reflect them, which they do not notice in ends that are deep
+/// beside their length ([`Line::needs_deep_ends`]). Of a plasma wave of 230 cells, at 1.07 times the cutoff frequency,
+/// 0.37 came back from 100 cells, and 0.004 or less from 1000.
+const DEEP: f64 = 2000.0;
 
 /// The most points of a line.
 const MOST_POINTS: i128 = 1 << 20;
@@ -61,75 +69,6 @@ struct Layer {
     /// The number m . I of the point at which the next one begins.
     until: i64,
     taps: Vec<Tap>,
-}
-
-/// How a drive is spread over points of the line, so that waves along m alone are driven.
-///
-/// A cell is M points long, M being the largest of the |m_a|. The cells of a single point have the distance |m| on
-/// their front, as a grating does, which sends waves shorter than |m| cells into other directions, too: beside the
-/// wave number kappa the line has kappa + 2 pi n / M. The factor sin(M kappa / 2) / (M sin(kappa / 2)) of M equal
-/// neighbours is 0 for these. Its fourth power is taken, and [`Spread::BOOST`] makes up for its second order in kappa,
-/// so that long waves keep their height. With M = 1 this is one point.
-struct Spread {
-    /// An odd number of parts, of the sum 1, around the position.
-    parts: Vec<f64>,
-}
-
-impl Spread {
-    const POWER: usize = 4;
-    /// Of (1 - 1/M^2): the part that neighbours in a distance of M lose and the middle gains.
-    const BOOST: f64 = Self::POWER as f64 / 24.0;
-
-    fn new(direction: PerAxis<i64>) -> Spread {
-        let most = direction
-            .iter()
-            .map(|(_, m)| m.unsigned_abs() as usize)
-            .max();
-        let cell = most.unwrap_or(1).max(1);
-        let mut parts = vec![1.0];
-        for _ in 0..Self::POWER {
-            // The sum of M neighbours, as that of the M before with a new one in and an old one out.
-            let mut sum = 0.0;
-            let sums = (0..parts.len() + cell - 1).map(|n| {
-                sum += parts.get(n).unwrap_or(&0.0);
-                sum -= n.checked_sub(cell).map_or(0.0, |old| parts[old]);
-                sum / cell as f64
-            });
-            parts = sums.collect();
-        }
-        let boost = Self::BOOST * (1.0 - 1.0 / (cell as f64).powi(2));
-        if boost > 0.0 {
-            let mut boosted = vec![0.0; parts.len() + 2 * cell];
-            for (n, part) in parts.iter().enumerate() {
-                boosted[n] -= boost * part;
-                boosted[n + cell] += (1.0 + 2.0 * boost) * part;
-                boosted[n + 2 * cell] -= boost * part;
-            }
-            parts = boosted;
-        }
-        Spread { parts }
-    }
-
-    /// Points on either side of the position.
-    fn reach(&self) -> usize {
-        self.parts.len() / 2
-    }
-
-    /// The points, as indices, and their parts, for a position between points.
-    fn at(&self, position: f64) -> Vec<(usize, f64)> {
-        let below = position.floor();
-        let first = below as usize - self.reach();
-        let mut parts = vec![0.0; self.parts.len() + 1];
-        for (n, part) in self.parts.iter().enumerate() {
-            parts[n] += part * (below + 1.0 - position);
-            parts[n + 1] += part * (position - below);
-        }
-        parts
-            .into_iter()
-            .enumerate()
-            .map(|(n, part)| (first + n, part))
-            .collect()
-    }
 }
 
 /// A source of the line.
@@ -196,7 +135,8 @@ struct Extent {
 }
 
 impl Extent {
-    fn new(scheme: &Scheme, m: PerAxis<i64>, shells: &[Shell<'_>]) -> Extent {
+    /// `depth`: of an absorbing end, in the smallest cell size.
+    fn new(scheme: &Scheme, m: PerAxis<i64>, shells: &[Shell<'_>], depth: f64) -> Extent {
         let grid = &scheme.grid;
         let spans = shells.iter().map(|shell| shell.span(m));
         let smallest = grid
@@ -212,23 +152,27 @@ impl Extent {
                 .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
                 .unwrap_or([0, 0]),
             shift: m.iter().map(|(_, m)| m.abs()).sum::<i64>() / 2 + 1,
-            depth: (DEPTH * smallest * steep.sqrt()).ceil(),
+            depth: (depth * smallest * steep.sqrt()).ceil(),
         }
     }
 }
 
-/// Refuses a line in the direction m that would be too long, with updates that read up to `margin` points away.
+/// Refuses a line in the direction m that would be too long in any medium.
 pub(super) fn check_length(
     scheme: &Scheme,
     m: PerAxis<i64>,
     shells: &[Shell<'_>],
-    margin: i64,
 ) -> Result<(), Fault> {
-    let Extent {
+    check_extent(m, &Extent::new(scheme, m, shells, DEPTH), 1)
+}
+
+/// Refuses a line in the direction m that would be too long, with updates that read up to `margin` points away.
+fn check_extent(m: PerAxis<i64>, extent: &Extent, margin: i64) -> Result<(), Fault> {
+    let &Extent {
         span: [lo, hi],
         shift,
         depth,
-    } = Extent::new(scheme, m, shells);
+    } = extent;
     let most = m.iter().map(|(_, m)| m.abs()).max().unwrap_or(0);
     let steps = margin as f64 + shift as f64 + most as f64;
     let points = depth * 2.0 + (hi as f64 - lo as f64) + 8.0 * steps;
@@ -265,12 +209,16 @@ impl Line {
             ends: Vec::new(),
             fresh: Vec::new(),
         };
+        let part = read_elsewhere(scheme);
         for stage in &scheme.stages {
             let mut rows = Vec::new();
             for update in &stage.updates {
                 let Some(shell) = shells.first() else {
                     continue;
                 };
+                if !part[update.target.index()] {
+                    continue;
+                }
                 let mut background = Background::new(shell, update, wave.direction);
                 for (number, shell) in shells.iter().enumerate() {
                     let looked = background.look(shell, files, update);
@@ -370,12 +318,18 @@ impl Line {
         let m = wave.direction;
         let farthest = self.rows.iter().flatten().flat_map(Row::taps);
         let margin = farthest.map(|tap| tap.shift.abs()).max().unwrap_or(0) + 1;
+        let cells = match self.needs_deep_ends(scheme) {
+            true => DEEP,
+            false => DEPTH,
+        };
+        let loss = wave.loss * DEPTH / cells;
+        let extent = Extent::new(scheme, m, shells, cells);
+        check_extent(m, &extent, margin)?;
         let Extent {
             span: [lo, hi],
             shift,
             depth,
-        } = Extent::new(scheme, m, shells);
-        check_length(scheme, m, shells, margin)?;
+        } = extent;
         // Before the boxes: the drivers, then the end.
         let spread = Spread::new(m);
         let reach = spread.reach() as i64;
@@ -408,7 +362,7 @@ impl Line {
                     let place = (i as i64 + self.start) as f64 + stagger(id);
                     let beyond = (ends[0] as f64 - place).max(place - ends[1] as f64);
                     let u = (beyond / depth).clamp(0.0, 1.0);
-                    (-wave.loss * u * u * u).exp()
+                    (-loss * u * u * u).exp()
                 });
                 let mut ends = Ends::new(stage, left.collect());
                 if let Some(layers) = self.waves_alone(scheme, id) {
@@ -422,6 +376,49 @@ impl Line {
             }));
         }
         Ok(())
+    }
+
+    /// Whether losses reflect waves that are as long as an end: all but those of fields of one version each that drive
+    /// each other by differences, and those of a component that makes waves alone. Waves with a cutoff frequency change
+    /// their impedance by a loss, and all others have the second derivative in one update ([`Ends`]).
+    fn needs_deep_ends(&self, scheme: &Scheme) -> bool {
+        let mut ids = scheme.component_ids();
+        let is_wave_of_several = |id: ComponentId| {
+            let older = self.slot(id, 1)..self.slots_of(id).end;
+            let mut own = self.rows.iter().flatten().filter(|row| row.target == id);
+            let reads = own.any(|row| row.taps().any(|tap| older.contains(&tap.slot)));
+            reads && self.waves_alone(scheme, id).is_none()
+        };
+        self.has_local_terms() || ids.any(is_wave_of_several)
+    }
+
+    /// Whether values that are the same everywhere do not stay as they are.
+    fn has_local_terms(&self) -> bool {
+        let changes = |[sum, size]: [f64; 2], stays: f64| (sum - stays).abs() > 1e-9 * size;
+        let any = |target: ComponentId, layer: &Layer| {
+            let mut all = (0..self.first.len()).map(|id| ComponentId(id as u32));
+            all.any(|id| {
+                let stays = if id == target { 1.0 } else { 0.0 };
+                changes(self.weight_of(layer, id), stays)
+            })
+        };
+        let mut rows = self.rows.iter().flatten();
+        rows.any(|row| row.layers.iter().any(|layer| any(row.target, layer)))
+    }
+
+    /// The slots of a component.
+    fn slots_of(&self, id: ComponentId) -> Range<Slot> {
+        let end = self.first.get(id.index() + 1).copied();
+        self.first[id.index()]..end.unwrap_or(self.slots.len())
+    }
+
+    /// The sum of the weights of a component's values in an update, and that of their magnitudes.
+    fn weight_of(&self, layer: &Layer, id: ComponentId) -> [f64; 2] {
+        let slots = self.slots_of(id);
+        let own = layer.taps.iter().filter(|tap| slots.contains(&tap.slot));
+        own.fold([0.0, 0.0], |[sum, size], tap| {
+            [sum + tap.weight, size + tap.weight.abs()]
+        })
     }
 
     /// The update of a component that makes waves alone: from two versions of its own, once in a step.
@@ -538,6 +535,27 @@ impl Line {
         }
         self.rows = rows;
         self.fresh = fresh;
+    }
+}
+
+/// By component: whether its values are read at other places than that of the value that is updated, or values that are
+/// depend on it. All others have no part in waves.
+fn read_elsewhere(scheme: &Scheme) -> Vec<bool> {
+    let updates = || scheme.stages.iter().flat_map(|stage| &stage.updates);
+    let mut part = vec![false; scheme.components.len()];
+    for read in updates().flat_map(|update| update.reads()) {
+        part[read.component.index()] |= read.offset != PerAxis::splat(0);
+    }
+    loop {
+        let of_parts = updates().filter(|update| part[update.target.index()]);
+        let read = of_parts.flat_map(|update| update.reads());
+        match read
+            .map(|read| read.component.index())
+            .find(|id| !part[*id])
+        {
+            Some(more) => part[more] = true,
+            None => return part,
+        }
     }
 }
 

@@ -102,7 +102,7 @@ pub fn check_lengths(scheme: &Scheme, problem: &Problem) -> Result<(), Refusal> 
         if shells.is_empty() {
             continue;
         }
-        line::check_length(scheme, wave.direction, &shells, 1).map_err(|fault| Refusal {
+        line::check_length(scheme, wave.direction, &shells).map_err(|fault| Refusal {
             incident: number,
             total: 0,
             fault,
