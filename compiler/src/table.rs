@@ -150,7 +150,11 @@ impl Table {
 
     /// A number that differs for tables that differ (FNV-1a over all bits).
     fn fingerprint(&self) -> u64 {
-        let outside = [self.outside.map_or(0, f64::to_bits)];
+        // A value outside of the points differs from none, also if it is 0.
+        let outside = match self.outside {
+            None => vec![0],
+            Some(value) => vec![1, value.to_bits()],
+        };
         let points = self
             .points
             .iter()
@@ -247,9 +251,33 @@ impl fmt::Debug for Table {
 }
 
 fn fields(line: &str) -> Vec<&str> {
+    if line.contains('"') && line.matches('"').count() % 2 == 0 {
+        return quoted_fields(line);
+    }
     match [';', ','].into_iter().find(|c| line.contains(*c)) {
         Some(separator) => line.split(separator).map(str::trim).collect(),
         None => line.split_whitespace().collect(),
+    }
+}
+
+/// The fields of a line with pairs of quotes: separators within them belong to a name.
+fn quoted_fields(line: &str) -> Vec<&str> {
+    let mut within = false;
+    // Whether a character lies outside of quotes; asked from the first to the last one.
+    let mut outside = |c: char| {
+        within ^= c == '"';
+        !within
+    };
+    let open: String = line.chars().filter(|c| outside(*c)).collect();
+    match [';', ','].into_iter().find(|c| open.contains(*c)) {
+        Some(separator) => {
+            let fields = line.split(|c| outside(c) && c == separator);
+            fields.map(str::trim).collect()
+        }
+        None => {
+            let fields = line.split(|c: char| outside(c) && c.is_whitespace());
+            fields.filter(|field| !field.is_empty()).collect()
+        }
     }
 }
 
@@ -286,6 +314,7 @@ fn field(fields: &[&str], index: usize, line: usize) -> Result<f64, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distinct::distinct;
 
     fn read(text: &str, column: Column, outside: Option<f64>) -> Result<Table, Fault> {
         Table::read("wave.csv", text, &column, outside)
@@ -342,6 +371,11 @@ mod tests {
         assert_eq!(table("0 1\n1 2"), table("0, 1\n1, 2"));
         assert_ne!(table("0 1\n1 2"), table("0 1\n1 2.0000001"));
         assert_ne!(table("0 1\n1 2"), table("0 1\n1 2\n2 2"));
+        let outside = [None, Some(0.0), Some(1.0)].map(|outside| {
+            let table = read("0 1\n1 2", Column::Number(2), outside);
+            table.expect("a table").to_string()
+        });
+        assert_eq!(distinct(outside).len(), 3);
     }
 
     #[test]
@@ -379,6 +413,18 @@ mod tests {
         );
         let quoted = Column::Named("u v".to_string());
         assert!(read("\"t\",\"u v\"\n0,1\n1,2", quoted, None).is_ok());
+        for header in ["\"t\",\"u, v\"", "\"t\" ;\"u, v\"", "\"t\" \"u, v\""] {
+            let quoted = Column::Named("u, v".to_string());
+            let lines = match header.contains(';') {
+                true => "0;1\n1;2",
+                false => "0,1\n1,2",
+            };
+            let table = read(&format!("{header}\n{lines}"), quoted, None).expect("a table");
+            assert_eq!(table.value(1.0), 2.0);
+        }
+        // One quote opens none.
+        let inch = Column::Named("v\"".to_string());
+        assert!(read("t, v\"\n0, 1\n1, 2", inch, None).is_ok());
         assert_eq!(
             reason("0 1\n\n1 inf", second()),
             "line 3: `inf` is no finite number"
