@@ -144,12 +144,7 @@ pub fn target(library: &Library, choice: &TargetChoice) -> Result<(Cpu, bool), C
         TargetChoice::Host => Ok((host?, true)),
         TargetChoice::Named(name) => {
             let cpu = Cpu::named(name).ok_or_else(|| CompileError::UnknownTarget(name.clone()))?;
-            let runs = host.is_ok_and(|host| {
-                let level = name == "x86-64" || name.starts_with("x86-64-v") || name == "aarch64";
-                let included = level && cpu.vector_bits <= host.vector_bits && cpu.fma <= host.fma;
-                host.target.architecture() == cpu.target.architecture()
-                    && (included || host.target.cpu == *name)
-            });
+            let runs = host.is_ok_and(|host| host.runs(name));
             Ok((cpu, runs))
         }
     }

@@ -116,6 +116,26 @@ const CPUS: [(&str, Option<&str>, Family); 40] = [
     ("riscv64v", Some("generic-rv64"), RISCV_VECTORS),
 ];
 
+/// Features by LLVM's names that the levels of x86-64 have, each with those of the level before.
+const LEVELS: [(&str, &[&str]); 3] = [
+    (
+        "x86-64-v2",
+        &[
+            "cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2",
+        ],
+    ),
+    (
+        "x86-64-v3",
+        &[
+            "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave",
+        ],
+    ),
+    (
+        "x86-64-v4",
+        &["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"],
+    ),
+];
+
 impl Cpu {
     /// The processor that this process runs on, with the features that the operating system enables.
     pub fn host(library: &Library) -> Result<Self, Error> {
@@ -147,12 +167,7 @@ impl Cpu {
                 message: "of CPUs, x86-64, AArch64 and 64-bit RISC-V are targets".to_owned(),
             });
         }
-        let has = |feature: &str| {
-            target
-                .features
-                .split(',')
-                .any(|entry| entry.strip_prefix('+') == Some(feature))
-        };
+        let has = |feature: &str| has(&target, feature);
         let fma = has("fma");
         let vector_bits = if has("avx512f") && has("avx512vl") {
             512
@@ -182,6 +197,39 @@ impl Cpu {
         })
     }
 
+    /// Whether this processor runs code for the one with a name. The features of this one have to be listed, as those of
+    /// the host are.
+    pub fn runs(&self, name: &str) -> bool {
+        let Some(other) = Self::named(name) else {
+            return false;
+        };
+        if self.target.architecture() != other.target.architecture() {
+            return false;
+        }
+        let has_levels = |count: usize| {
+            let mut needed = LEVELS[..count].iter().flat_map(|(_, own)| *own);
+            needed.all(|feature| has(&self.target, feature))
+        };
+        match name {
+            "x86-64" | "aarch64" | "riscv64" => true,
+            "riscv64v" => has(&self.target, "v"),
+            _ => match LEVELS.iter().position(|(level, _)| *level == name) {
+                Some(last) => has_levels(last + 1),
+                // A hypervisor may hide features of a processor and leave its name.
+                None if other.target.architecture() == architecture(X86.triple) => {
+                    let levels = match other.vector_bits {
+                        512 => 3,
+                        256 => 2,
+                        _ => 1,
+                    };
+                    let avx = !name.ends_with("bridge") || has(&self.target, "avx");
+                    self.target.cpu == other.target.cpu && has_levels(levels) && avx
+                }
+                None => self.target.cpu == other.target.cpu,
+            },
+        }
+    }
+
     /// The names that [`Cpu::named`] knows.
     pub fn names() -> impl Iterator<Item = &'static str> {
         CPUS.into_iter().map(|(cpu, ..)| cpu)
@@ -190,5 +238,47 @@ impl Cpu {
     /// The elements of a vector, if an element has `element_bytes` bytes.
     pub fn lanes(&self, element_bytes: u32) -> u32 {
         self.vector_bits / (8 * element_bytes)
+    }
+}
+
+/// Whether the features of a processor have one, by LLVM's name.
+fn has(target: &Target, feature: &str) -> bool {
+    let mut listed = target.features.split(',');
+    listed.any(|entry| entry.strip_prefix('+') == Some(feature))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host with the features of some levels and others besides.
+    fn host(levels: usize, more: &str, vector_bits: u32) -> Cpu {
+        let own = LEVELS[..levels].iter().flat_map(|(_, own)| *own);
+        let own: Vec<String> = own.map(|feature| format!("+{feature}")).collect();
+        Cpu {
+            target: Target {
+                triple: X86.triple.to_owned(),
+                cpu: "znver4".to_owned(),
+                features: format!("{},{more}", own.join(",")),
+            },
+            vector_bits,
+            fma: levels > 1,
+        }
+    }
+
+    #[test]
+    fn code_runs_where_all_its_features_are() {
+        let runs = |host: &Cpu| {
+            let names = Cpu::names().filter(|name| host.runs(name));
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(runs(&host(0, "+sse3,-ssse3", 128)), "x86-64");
+        assert_eq!(runs(&host(1, "-avx", 128)), "x86-64 x86-64-v2");
+        // Some features of a level are not the level, and vectors are as wide as a hypervisor leaves them.
+        assert_eq!(runs(&host(1, "+avx,+avx2,+fma", 256)), "x86-64 x86-64-v2");
+        let masked = host(2, "-avx512f,+avx512vl", 256);
+        assert_eq!(runs(&masked), "x86-64 x86-64-v2 x86-64-v3");
+        let whole = "x86-64 x86-64-v2 x86-64-v3 x86-64-v4 znver4";
+        assert_eq!(runs(&host(3, "", 512)), whole);
     }
 }
