@@ -54,9 +54,13 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
                 true => Unstable::Allowed,
                 false => Unstable::Refused,
             };
-            diagnostics
-                .0
-                .extend(look(&text, &options, &voiced, unstable)?);
+            match look(&text, &options, &voiced, unstable) {
+                Ok(found) => diagnostics.0.extend(found),
+                Err(failure) if args.report.is_some() => {
+                    diagnostics.0.extend(failure.diagnostics.0);
+                }
+                Err(failure) => return Err(failure),
+            }
         }
         if let Some(path) = &args.picture {
             draw(&text, &options, path, args.down.as_deref())?;
@@ -109,7 +113,7 @@ fn look(
         resolved: &resolved,
         files: &files,
     };
-    Ok(subject.announce(voice, unstable).err())
+    Ok(subject.announce(voice, unstable).unwrap_or_else(Some))
 }
 
 /// Draws a problem as it is set up.

@@ -41,11 +41,13 @@ use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
+use torre_compiler::resolve::codes::VANISHED;
 use torre_compiler::scheme::{Precision, Scheme};
+use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::gpu::Device;
-use torre_runtime::host::{Calculation, Order, Progress, SetupError, contention};
+use torre_runtime::host::{Calculation, Order, Progress, SetupError, TinyCoef, contention};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::plan::{Plan, Planner};
@@ -162,7 +164,9 @@ impl<'a, T: Value> Run<'a, T> {
             true => Unstable::Allowed,
             false => Unstable::Refused,
         };
-        Subject::new(self.input, files).announce(self.voice, unstable)?;
+        if let Some(warning) = Subject::new(self.input, files).announce(self.voice, unstable)? {
+            self.voice.show(&warning.into());
+        }
         self.check_conditions(files)?;
         // Other back ends find out when they begin.
         if self.args.how.backend == BackendArg::Reference {
@@ -199,6 +203,7 @@ impl<'a, T: Value> Run<'a, T> {
         }
         let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
+        self.warn_of_tiny(simulation.calculation.tiny.as_ref());
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &prepared.identity, &mut simulation.calculation)?;
         }
@@ -253,6 +258,24 @@ impl<'a, T: Value> Run<'a, T> {
             checkpoint::resume(folder, &prepared.identity, &mut check.calculation)?;
         }
         self.execute(simulation, prepared, Some(&mut check), made)
+    }
+
+    /// Warns of a coefficient that the precision of the scheme does not have.
+    fn warn_of_tiny(&self, found: Option<&TinyCoef>) {
+        let Some(TinyCoef { name, largest }) = found else {
+            return;
+        };
+        let precision = self.scheme.precision;
+        let is = match precision.round(*largest) {
+            0.0 => "0".to_owned(),
+            rounded => format!("{rounded:.3e}"),
+        };
+        let message = format!(
+            "the largest value of the coefficient `{name}`, {largest:e}, is {is} in {precision}"
+        );
+        let warning = Diagnostic::warning(VANISHED, message);
+        let warning = warning.hint("choose other units or `--precision f64`");
+        self.voice.show(&warning.into());
     }
 
     fn compiled<'b>(
@@ -310,7 +333,6 @@ impl<'a, T: Value> Run<'a, T> {
         }
         let outcome = outcome?;
         let timeline = simulation.timeline();
-        timeline::write(self.args, timeline.as_ref())?;
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
         let steps_run = self.problem.steps - start;
         let tuning = simulation.tuning();
@@ -331,17 +353,20 @@ impl<'a, T: Value> Run<'a, T> {
             }
         }
         if steps_run > 0 && !self.cells_are_set(&outcome) {
-            self.voice.note(match self.problem.incidents.is_empty() {
-                true => {
-                    "all values are 0 at the end: no `init` and no `source` reaches a value; coordinates have the unit \
-                     of the cell size"
-                }
-                false => {
-                    "all values are 0 at the end: no incident wave has reached its box in these steps, and no `init` \
-                     and no `source` reaches a value"
-                }
-            });
+            let why = match self.problem.incidents.is_empty() {
+                true => format!(
+                    "no `init` and no `source` reaches a value, or they are below {:.1e} and count as 0; coordinates have \
+                     the unit of the cell size",
+                    self.scheme.precision.flush_threshold()
+                ),
+                false => "no incident wave has reached its box in these steps, and no `init` and no `source` reaches a \
+                          value"
+                    .to_owned(),
+            };
+            self.voice
+                .note(format_args!("all values are 0 at the end: {why}"));
         }
+        timeline::write(self.args, timeline.as_ref())?;
         let lost = outcome.counts.into_iter().find_map(|count| count.first);
         match lost {
             None => Ok(()),

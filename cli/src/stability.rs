@@ -58,8 +58,12 @@ impl<'a> Subject<'a> {
         variable.ok()
     }
 
-    /// Reports the step and the cells, and refuses an unstable step unless it is allowed.
-    pub fn announce(&self, voice: &Voice, unstable: Unstable) -> Result<(), Diagnostic> {
+    /// Reports the step and the cells, and refuses an unstable step; one that is allowed gives a warning.
+    pub fn announce(
+        &self,
+        voice: &Voice,
+        unstable: Unstable,
+    ) -> Result<Option<Diagnostic>, Diagnostic> {
         let scheme = &self.resolved.scheme;
         let found = summary(scheme, self.resolved.without_phases.as_ref(), self.files);
         let mut line = sizes(scheme);
@@ -80,7 +84,7 @@ impl<'a> Subject<'a> {
             Ok(Summary { stability, .. }) if !stability.is_stable() => {
                 self.refuse(&stability, voice, unstable)
             }
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 
@@ -89,12 +93,12 @@ impl<'a> Subject<'a> {
         found: &Stability,
         voice: &Voice,
         unstable: Unstable,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<Option<Diagnostic>, Diagnostic> {
         let scheme = &self.resolved.scheme;
         let limit = self.limit();
         // Values that grow of themselves, and how fast, are known better where the step can be changed.
         if limit.is_some_and(|l| l.allows(scheme.grid.dt)) {
-            return Ok(());
+            return Ok(None);
         }
         let is_none_stable = limit.as_ref().is_some_and(Limit::is_none_stable);
         let tried = match is_none_stable {
@@ -110,7 +114,7 @@ impl<'a> Subject<'a> {
                 cell(scheme, found.at),
                 name_trial(&tried),
             ));
-            return Ok(());
+            return Ok(None);
         }
         let place = match found.settings {
             0 | 1 => String::new(),
@@ -157,8 +161,7 @@ impl<'a> Subject<'a> {
         }
         diagnostic.severity = Severity::Warning;
         diagnostic.hint = None;
-        voice.show(&diagnostic.into());
-        Ok(())
+        Ok(Some(diagnostic))
     }
 
     /// A part of the step with which values do not grow with the coefficients that the cells have.

@@ -49,6 +49,7 @@ impl<T: Value> Run<'_, T> {
         let (scheme, problem) = (self.scheme, self.problem);
         let layout = set.layout.clone();
         let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
+        self.warn_of_tiny(calculation.tiny.as_ref());
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
         }

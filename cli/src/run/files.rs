@@ -117,6 +117,7 @@ impl<T: Value> Run<'_, T> {
         let Some(folder) = self.args.holding.folder() else {
             let calculation = Calculation::arranged(layout, scheme, problem, files, self.threads);
             let mut calculation = calculation?;
+            self.warn_of_tiny(calculation.tiny.as_ref());
             if let Some(folder) = &self.args.resume {
                 checkpoint::resume(folder, identity, &mut calculation)?;
             }
@@ -141,6 +142,7 @@ impl<T: Value> Run<'_, T> {
         let state = prepared.folders.claimed(state);
         let mut calculation = over(state.file())?;
         calculation.fill(self.threads)?;
+        self.warn_of_tiny(calculation.tiny.as_ref());
         if let Some(folder) = &self.args.resume {
             checkpoint::resume(folder, identity, &mut calculation)?;
         }

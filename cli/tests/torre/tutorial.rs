@@ -308,3 +308,25 @@ fn a_run_in_which_nothing_starts_says_so() {
     let wave = "0\n  incident w { direction (1); drive u = sin(t) }\n  total x = 20..30 from w";
     assert!(unwrapped(&said(wave)).contains("no incident wave has reached its box"));
 }
+
+/// A coefficient that single precision does not have anywhere is told; one that falls to 0 somewhere is usual.
+#[test]
+fn coefficients_that_are_too_small_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.torre");
+    let said = |coef: &str, precision: &str| {
+        let text = format!(
+            "scheme s {{\n  axes x\n  coef g on nodes = {coef}\n  field u : scalar on nodes\n  step {{ allow \
+             W0301\n    u += g * u }}\n}}\nproblem p {{\n  scheme s\n  domain 40\n  init u = 1\n  steps 4\n}}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let command = format!("run {{0}} --threads 1 --precision {precision}");
+        let output = run(&command, &[&file]);
+        assert!(output.status.success());
+        unwrapped(&String::from_utf8(output.stderr).unwrap())
+    };
+    let found = said("1.2e-50 * (1 + x)", "f32");
+    assert!(found.contains("W0404"), "{found}");
+    assert!(!said("1.2e-50 * (1 + x)", "f64").contains("W0404"));
+    assert!(!said("exp(-x^2)", "f32").contains("W0404"));
+}

@@ -177,15 +177,22 @@ impl Resolver<'_> {
             return;
         };
         let name = &self.frame.components[advance.target.index()].name;
-        let message = format!("a number of the update of `{name}`, {n:e}, is 0 in {precision}");
+        let rounded = precision.round(n);
+        let (is, effect) = match rounded == 0.0 {
+            true => (
+                "0".to_owned(),
+                "the values that it multiplies have no effect",
+            ),
+            false => (
+                format!("{rounded:.3e}"),
+                "numbers as small as this have few digits",
+            ),
+        };
+        let message = format!("a number of the update of `{name}`, {n:e}, is {is} in {precision}");
         let place = &statement.value;
         self.report.push(
             Diagnostic::warning(codes::VANISHED, message)
-                .at(
-                    &place.source,
-                    place.span,
-                    "the values that it multiplies have no effect",
-                )
+                .at(&place.source, place.span, effect)
                 .hint("choose other units or `--precision f64`"),
         );
     }

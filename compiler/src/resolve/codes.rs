@@ -99,7 +99,7 @@ codes! {
     NEVER_ADVANCED = "W0401", "a field that is never updated";
     CELLS_OF_SIZE_1 = "W0402", "a cell size under another name";
     STEP_OF_1 = "W0403", "a time step under another name";
-    VANISHED = "W0404", "a number that is 0 in the precision of the scheme";
+    VANISHED = "W0404", "a number that is too small for the precision of the scheme";
     HELD_AT_ZERO = "W0501", "a source where the boundary holds the value at 0";
     NO_PLACE = "W0502", "a place without values";
     UNUSED_REGION = "W0503", "a region that nothing uses";

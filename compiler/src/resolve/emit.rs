@@ -178,7 +178,7 @@ impl<'a> Emitter<'a> {
         if !rounded.is_finite() {
             return Err(Refused::NotFinite(n));
         }
-        if rounded == 0.0 && n != 0.0 {
+        if self.precision.is_tiny(n) {
             self.coefs.vanished = Some(n);
         }
         self.push(Op::Const(rounded))

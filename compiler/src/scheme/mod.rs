@@ -54,6 +54,9 @@ pub enum Precision {
     F64,
 }
 
+/// The error relative to a tiny number with which it counts as another one.
+const TINY_ERROR: f64 = 1e-6;
+
 impl Precision {
     pub fn bytes(self) -> usize {
         match self {
@@ -70,6 +73,16 @@ impl Precision {
             Precision::F64 => 1023 - 960,
         };
         f64::from_bits(exponent << 52)
+    }
+
+    /// Whether this format has no number near a value, as that is too small: there is 0, or a number with fewer digits.
+    pub fn is_tiny(self, value: f64) -> bool {
+        let smallest = match self {
+            Precision::F32 => f64::from(f32::MIN_POSITIVE),
+            Precision::F64 => f64::MIN_POSITIVE,
+        };
+        let error = (self.round(value) - value).abs();
+        value.abs() < smallest && error > TINY_ERROR * value.abs()
     }
 
     /// The nearest value of this format.

@@ -1,7 +1,9 @@
 //! Diagnostics of wrong programs.
 
 use crate::support::*;
-use torre_compiler::resolve::Options;
+use torre_compiler::resolve::{Options, check};
+use torre_compiler::scheme::Precision;
+use torre_grammar::source::Source;
 
 #[test]
 fn a_mean_is_suggested_where_positions_differ() {
@@ -374,4 +376,40 @@ fn conditions_on_time_are_told_from_conditions_on_values() {
     let timed = of("t > 3");
     assert!(timed.contains("a source can change with time"), "{timed}");
     assert!(of("u > 3").contains("for a choice by field values"));
+}
+
+#[test]
+fn numbers_that_lose_digits_are_pointed_at() {
+    let warned = |number: &str, precision: Precision| -> Vec<String> {
+        let text = format!(
+            "
+scheme s {{
+  axes x
+  field u : scalar on nodes
+  step {{ u = {number} * u }}
+}}
+problem p {{ scheme s; domain 8; steps 1 }}"
+        );
+        let source = Source::new("test.torre", text);
+        let ast = torre_grammar::parse(&source).expect("a program");
+        let options = Options {
+            precision,
+            ..Options::default()
+        };
+        let found = check(&TestWorld::default(), &source, &ast, &options).0;
+        let lost = found.into_iter().filter(|d| d.code.0 == "W0404");
+        lost.map(|d| d.message).collect()
+    };
+    let few = "a number of the update of `u`, 3.854e-44, is 3.924e-44 in f32";
+    assert_eq!(warned("3.854e-44", Precision::F32), [few]);
+    let none = "a number of the update of `u`, 1e-50, is 0 in f32";
+    assert_eq!(warned("1e-50", Precision::F32), [none]);
+    // Nearly as many digits as others, and digits that are there.
+    for (number, precision) in [
+        ("1e-38", Precision::F32),
+        ("0", Precision::F32),
+        ("3.854e-44", Precision::F64),
+    ] {
+        assert_eq!(warned(number, precision), [""; 0], "{number}");
+    }
 }

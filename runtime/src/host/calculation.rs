@@ -2,7 +2,7 @@
 
 use super::effects::Effects;
 use super::engine::{Engine, Order, Progress};
-use super::fill::Fill;
+use super::fill::{Fill, TinyCoef};
 use super::ghosts::Ghosts;
 use super::kernel_table::KernelTable;
 use super::memory::Memory;
@@ -11,6 +11,7 @@ use super::receivers::{Picture, slice_shape};
 pub use super::setup_error::SetupError;
 use super::sweep::SweepOver;
 use super::threads::NoThreads;
+use std::sync::atomic::AtomicU64;
 use torre_compiler::cost::Blocking;
 use torre_compiler::kernel::{Code, KernelSet};
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
@@ -45,6 +46,8 @@ pub struct Calculation<'a, T> {
     whole: bool,
     /// As [`torre_compiler::cost::Machine::blocking`] chooses it where the machine was measured.
     pub blocking: Blocking,
+    /// A coefficient that is too small for the precision.
+    pub tiny: Option<TinyCoef>,
     /// For pyramids, once there were any.
     pub(super) buffers: Option<Buffers>,
     precision: std::marker::PhantomData<T>,
@@ -90,8 +93,16 @@ impl<'a, T: Real> Calculation<'a, T> {
             layout: &self.layout,
             ghosts: &self.ghosts,
             cells: self.memory.cells::<T>(),
+            sizes: self
+                .scheme
+                .coefs
+                .iter()
+                .map(|_| AtomicU64::new(0))
+                .collect(),
         };
-        fill.run(threads)
+        let filled = fill.run(threads);
+        self.tiny = fill.tiny();
+        filled
     }
 
     /// Takes the values that some memory has.
@@ -119,6 +130,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             recorded: None,
             whole: true,
             blocking: BLOCKING,
+            tiny: None,
             buffers: None,
             precision: std::marker::PhantomData,
         })

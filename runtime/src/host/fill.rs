@@ -5,7 +5,7 @@ use super::memory::Cells;
 use super::setup_error::SetupError;
 use super::threads;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use torre_compiler::host_row::RowExpr;
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
@@ -21,6 +21,15 @@ const MOST_KEPT: usize = 2 << 20;
 /// them, and threads share long lines.
 const PIECE: i64 = 1 << 14;
 
+/// A coefficient of which all values are too small for the precision of the scheme, which has 0 or fewer digits there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TinyCoef {
+    /// The coefficient's name.
+    pub name: String,
+    /// The largest magnitude of its values.
+    pub largest: f64,
+}
+
 /// Fills memory with start values.
 pub(super) struct Fill<'a, T> {
     pub scheme: &'a Scheme,
@@ -29,6 +38,8 @@ pub(super) struct Fill<'a, T> {
     pub layout: &'a Layout,
     pub ghosts: &'a Ghosts,
     pub cells: Cells<T>,
+    /// Per coefficient the bits of the largest magnitude of its values so far.
+    pub sizes: Vec<AtomicU64>,
 }
 
 impl<T: Real> Fill<'_, T> {
@@ -167,6 +178,7 @@ impl<T: Real> Fill<'_, T> {
             let mut at = PerAxis::splat(0);
             at[axis] = i;
             let value = coef_value(self.scheme, self.files, coef.position, &coef.value, at);
+            self.note_size(id, &[value]);
             let element = self.layout.axis_coef_element(axis, id, i);
             self.put(element, Stored::Coef(id), at, value)?;
         }
@@ -200,6 +212,27 @@ impl<T: Real> Fill<'_, T> {
         // SAFETY: the element lies in the layout; it belongs to one call.
         unsafe { self.cells.set(element, rounded) };
         Ok(())
+    }
+
+    /// Takes values of a coefficient into its largest magnitude.
+    fn note_size(&self, id: CoefId, values: &[f64]) {
+        let largest = values
+            .iter()
+            .fold(0.0_f64, |most, value| most.max(value.abs()));
+        // Numbers without a sign are in the order of their bits.
+        self.sizes[id.index()].fetch_max(largest.to_bits(), Ordering::Relaxed);
+    }
+
+    /// A coefficient that is too small for the precision everywhere, once all values were filled in.
+    pub fn tiny(&self) -> Option<TinyCoef> {
+        let largest = |size: &AtomicU64| f64::from_bits(size.load(Ordering::Relaxed));
+        let mut coefs = self.scheme.coefs.iter().zip(&self.sizes);
+        coefs.find_map(|(coef, size)| {
+            T::PRECISION.is_tiny(largest(size)).then(|| TinyCoef {
+                name: coef.name.clone(),
+                largest: largest(size),
+            })
+        })
     }
 
     /// Whether a step computes a value from the one at a place.
@@ -236,6 +269,7 @@ impl<T: Real> Fill<'_, T> {
             return Ok(());
         }
         let values = rows.eval(&self.coef_point(id, x, y), range);
+        self.note_size(id, &values);
         let first = PerAxis([x, y, range.lo]);
         self.store(self.layout.coef_row(id), Stored::Coef(id), first, &values)
     }

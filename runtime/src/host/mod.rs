@@ -29,5 +29,6 @@ mod waiting;
 
 pub use calculation::{Calculation, SetupError};
 pub use engine::{Order, Progress};
+pub use fill::TinyCoef;
 pub use guard::BlowUp;
 pub use threads::NoThreads;
