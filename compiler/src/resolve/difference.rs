@@ -96,7 +96,8 @@ impl Resolver<'_> {
         let kernel = self.kernel(name, operator, axis, order)?;
         let Items { kind, items, names } = self.scalars(f.value, &f.place)?;
         if self.frame.absent.contains(&axis) {
-            return Ok(kind.named(self.without_extent(operator, items), names));
+            let items = self.without_extent(operator, &kernel, items);
+            return Ok(kind.named(items, names));
         }
         let moves = matches!(operator, Operator::Staggered | Operator::Mean);
         let sources = items.clone();
@@ -180,14 +181,30 @@ impl Resolver<'_> {
         Ok(Typed { node, ..plain })
     }
 
-    /// Along an axis on which nothing depends differences are 0, and means are the values.
-    fn without_extent(&mut self, operator: Operator, items: Vec<Typed>) -> Vec<Typed> {
-        let zero = self.graph.number(0.0);
-        let result = |s: Typed| match operator {
-            Operator::Mean => s,
-            _ => Typed { node: zero, ..s },
+    /// Along an axis on which nothing depends differences are 0, and means are the values, times the sum of the
+    /// coefficients.
+    fn without_extent(
+        &mut self,
+        operator: Operator,
+        kernel: &Kernel,
+        items: Vec<Typed>,
+    ) -> Vec<Typed> {
+        let sum = match operator {
+            Operator::Mean => kernel.taps.iter().map(|(_, c)| c.as_f64()).sum(),
+            _ => 0.0,
         };
-        items.into_iter().map(result).collect()
+        if sum == 1.0 {
+            return items;
+        }
+        let factor = self.graph.number(sum);
+        let times = |s: Typed| match operator {
+            Operator::Mean => Typed {
+                node: self.graph.binary(HostBinary::Mul, factor, s.node),
+                ..s
+            },
+            _ => Typed { node: factor, ..s },
+        };
+        items.into_iter().map(times).collect()
     }
 
     fn kernel(

@@ -67,7 +67,7 @@ scheme s {
   field w : scalar on [0, 1/2, 1/2]
   step {
     u += avg(w, x) * k + u[0, 1, 1] + dc(u, z) + d2(u, z) + dimensions
-    w += q.x * avg(w, z, 4) + S.xz[0, 0, 1/2]
+    w += q.x * avg(w, z, 4) + avg(S.xz, z, [0.75])
     S = sym(u, u, u, 0, w, 0)
   }
 }
@@ -84,7 +84,7 @@ scheme s {
   field w : scalar on [0, 1/2]
   step {
     u += avg(w, x) * k + u[0, 1] + 3
-    w += w + S.xz[0, 0]
+    w += w + 1.5 * S.xz
     S = [u, u, u, 0, w, 0]
   }
 }
