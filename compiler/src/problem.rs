@@ -183,6 +183,42 @@ pub struct Output {
 }
 
 impl Problem {
+    /// Whether a run has results other than its last values.
+    pub fn has_results(&self) -> bool {
+        let Problem {
+            name: _,
+            steps: _,
+            init: _,
+            incidents: _,
+            sources: _,
+            probes,
+            state_probes,
+            series,
+            outputs,
+            statics,
+            media: _,
+        } = self;
+        let records = !probes.is_empty() || !state_probes.is_empty() || !series.is_empty();
+        records || !outputs.is_empty() || !statics.is_empty()
+    }
+
+    /// The same problem with nothing to record or to write.
+    pub fn without_results(&self) -> Problem {
+        Problem {
+            name: self.name.clone(),
+            steps: self.steps,
+            init: self.init.clone(),
+            incidents: self.incidents.clone(),
+            sources: self.sources.clone(),
+            probes: Vec::new(),
+            state_probes: Vec::new(),
+            series: Vec::new(),
+            outputs: Vec::new(),
+            statics: Vec::new(),
+            media: self.media.clone(),
+        }
+    }
+
     /// After multiples of how many steps something of more than single values is taken.
     pub fn intervals(&self) -> impl Iterator<Item = u64> + '_ {
         let outputs = self.outputs.iter().map(|o| o.every);

@@ -87,8 +87,7 @@ impl Prepared {
             resolved.problem.sources.clear();
         }
         // In steps with these, towers do not run.
-        resolved.problem.probes.clear();
-        resolved.problem.outputs.clear();
+        resolved.problem = resolved.problem.without_results();
         // As of a long run, of whose steps hardly any remain beside time blocks.
         resolved.problem.steps = STEPS;
         let library = Library::open().map_err(|e| e.to_string())?;

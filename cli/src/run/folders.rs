@@ -10,7 +10,6 @@ use crate::report;
 use crate::write;
 use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
-use torre_compiler::problem::Problem;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::disk::StateFolder;
 use torre_runtime::host::BlowUp;
@@ -145,16 +144,7 @@ impl<T: Value> Run<'_, T> {
             }
             None => None,
         };
-        let Problem {
-            outputs: changing,
-            statics,
-            probes,
-            series,
-            ..
-        } = self.problem;
-        let recorded = !probes.is_empty() || !series.is_empty();
-        let nothing = changing.is_empty() && statics.is_empty() && !recorded;
-        if outputs.is_none() && !nothing {
+        if outputs.is_none() && self.problem.has_results() {
             self.voice
                 .note("results are not written: name a folder for them with `--out DIR`");
         }
@@ -215,8 +205,10 @@ impl<T: Value> Run<'_, T> {
         own: &Record,
         resumed: Option<u64>,
     ) -> Result<(), Failure> {
-        let lost = outputs.would_lose(own, self.problem, resumed);
-        let Some(lost) = lost.filter(|_| self.others() == Others::Kept) else {
+        if self.others() == Others::Removed {
+            return Ok(());
+        }
+        let Some(lost) = outputs.would_lose(own, self.problem, resumed) else {
             return Ok(());
         };
         let folder = outputs.folder().display();

@@ -138,6 +138,7 @@ impl Resolver<'_> {
             ast::Place::In(_) => ast::Place::In(parts),
             at => at.clone(),
         };
+        // Whether there is a place, or it was said that there is none.
         let mut found = false;
         for shown in &list {
             let facts = Component {
@@ -145,7 +146,8 @@ impl Resolver<'_> {
                 ..self.frame.components[shown.component.index()].clone()
             };
             let Some(region) = self.probed(recorded, at, &facts, &place)? else {
-                return Ok(());
+                found = true;
+                continue;
             };
             let boxes = self.frame.zones[shown.zone].boxes.clone();
             let boxes: Vec<Region> = boxes.iter().map(|b| b.intersect(region)).collect();

@@ -152,6 +152,7 @@ impl Outputs {
         let Some(steps) = resumed.filter(|steps| *steps > 0) else {
             return Ok(Vec::new());
         };
+        self.note_frames(problem, steps);
         Ok(self.missing_frames(problem, steps, |_| true))
     }
 

@@ -75,7 +75,7 @@ impl Outputs {
         (first..=steps / every).map(move |n| n * every)
     }
 
-    /// Notes the frames of the first steps that are there, and says which are not.
+    /// The frames of the first steps that are not there.
     fn missing(&self, output: &Output, steps: u64, there: &BTreeSet<String>) -> Option<Missing> {
         let mut missing = None;
         for step in self.frame_steps(output, steps) {
@@ -89,9 +89,19 @@ impl Outputs {
                 missing.frames += 1;
                 missing.steps[1] = step;
             }
-            let names = names.into_iter().filter(|name| there.contains(name));
-            self.written.borrow_mut().extend(names);
         }
         missing
+    }
+
+    /// Takes the frames of the first steps that are there into the list of files of results.
+    pub(super) fn note_frames(&self, problem: &Problem, steps: u64) {
+        let there = self.frames_there();
+        let outputs = problem.outputs.iter();
+        let names = outputs.flat_map(|output| {
+            let frames = self.frame_steps(output, steps);
+            frames.flat_map(|step| self.frame_names(output, step))
+        });
+        let found = names.filter(|name| there.contains(name));
+        self.written.borrow_mut().extend(found);
     }
 }
