@@ -73,7 +73,7 @@ impl Sampled {
             let Interval { lo, hi } = shown.region[axis];
             // One beyond either end, so that lines at the rim are found.
             let (first, last) = (nearest(axis, lo - 1), nearest(axis, hi));
-            let stride = (last - first + 1).div_euclid(MOST) + 1;
+            let stride = (last - first).div_euclid(MOST) + 1;
             (first..=last).step_by(stride as usize).collect()
         };
         let [first, second] = [0, 1].map(|i| indices(shown.axes.get(i)));

@@ -183,17 +183,23 @@ impl Setup<'_> {
     /// The meaning of the colours of marks.
     fn legend(&self) -> Vec<(Rgb, String)> {
         let Problem {
+            incidents,
             sources,
             probes,
+            state_probes,
             outputs,
             media,
             ..
         } = self.problem;
         let mut legend = Vec::new();
-        if !sources.is_empty() {
-            legend.push((SOURCE, "source".to_owned()));
+        let boxes = incidents.iter().any(|incident| !incident.boxes.is_empty());
+        match (sources.is_empty(), boxes) {
+            (true, false) => {}
+            (false, false) => legend.push((SOURCE, "source".to_owned())),
+            (true, true) => legend.push((SOURCE, "dotted: total field".to_owned())),
+            (false, true) => legend.push((SOURCE, "source, dotted: total field".to_owned())),
         }
-        if !probes.is_empty() {
+        if !probes.is_empty() || !state_probes.is_empty() {
             legend.push((PROBE, "probe".to_owned()));
         }
         if !outputs.is_empty() {
@@ -208,7 +214,7 @@ impl Setup<'_> {
 
     fn panel(&self, shown: &Shown) -> Canvas {
         let cells = [0, 1].map(|i| shown.axes.get(i).map_or(1, |a| shown.region[*a].len()));
-        let block = [cells[0].max(cells[1]).div_euclid(MOST) + 1; 2];
+        let block = [(cells[0].max(cells[1]) - 1).div_euclid(MOST) + 1; 2];
         let count = [0, 1].map(|i| ((cells[i] - 1).div_euclid(block[i]) + 1) as usize);
         let values = self.values(shown, block, count);
         let spread = Spread::of(values.iter().copied());

@@ -150,7 +150,7 @@ impl SlicePicture {
             return None;
         }
         let shown = self.reduced(rows, [nx, ny]);
-        let [sx, sy] = self.cell_pixels(shown.size);
+        let [sx, sy] = self.cell_pixels(shown.size, shown.block);
         let (width, height) = (shown.size[0] * sx, shown.size[1] * sy);
         let Scale { low, high, .. } = self.scale;
 
@@ -270,7 +270,7 @@ impl SlicePicture {
         colour: &impl Fn(f64) -> Rgb,
     ) {
         let [left, top] = corner;
-        let [sx, sy] = self.cell_pixels(shown.size);
+        let [sx, sy] = self.cell_pixels(shown.size, shown.block);
         for (i, column) in shown.values.chunks(shown.size[1]).enumerate() {
             for (j, &value) in column.iter().enumerate() {
                 let row = match self.downward {
@@ -286,10 +286,13 @@ impl SlicePicture {
     /// that is not a number is not a number, so that none is overlooked.
     fn reduced<T: Element>(&self, rows: &(impl Rows<T> + ?Sized), cells: [usize; 2]) -> Reduced {
         let [nx, ny] = cells;
-        let most = |n: usize| n.div_ceil(2 * SIDE);
         let block = match self.true_shape {
-            true => [most(nx.max(ny)); 2],
-            false => [most(nx), most(ny)],
+            true => {
+                let shape = self.cell_shape();
+                let long = (nx as f64 * shape[0]).max(ny as f64 * shape[1]);
+                shape.map(|side| (long / (2 * SIDE) as f64 / side).ceil().max(1.0) as usize)
+            }
+            false => cells.map(|n| n.div_ceil(2 * SIDE)),
         };
         let size = [nx.div_ceil(block[0]), ny.div_ceil(block[1])];
         let mut values = vec![0.0; size[0] * size[1]];
@@ -318,8 +321,8 @@ impl SlicePicture {
         }
     }
 
-    /// Whole pixels per shown cell along both axes, in the ratio of the cell sizes as nearly as they allow.
-    fn cell_pixels(&self, size: [usize; 2]) -> [usize; 2] {
+    /// Whole pixels per shown cell along both axes, in the ratio of the sizes of blocks as nearly as they allow.
+    fn cell_pixels(&self, size: [usize; 2], block: [usize; 2]) -> [usize; 2] {
         if !self.true_shape {
             let sides = [
                 SIDE,
@@ -331,17 +334,27 @@ impl SlicePicture {
             ];
             return [0, 1].map(|i| (sides[i] / size[i]).clamp(1, SIDE));
         }
+        let shape = self.cell_shape();
+        let shape = [0, 1].map(|i| shape[i] * block[i] as f64);
+        let least = shape[0].min(shape[1]);
+        let shape = shape.map(|side| side / least);
+        let long = (size[0] as f64 * shape[0]).max(size[1] as f64 * shape[1]);
+        let unit = match SIDE as f64 / long {
+            large if large >= 1.0 => large.floor().min(64.0),
+            small => (2.0 * small).min(1.0),
+        };
+        shape.map(|s| ((s * unit).round() as usize).max(1))
+    }
+
+    /// The sides of a cell relative to the shorter one.
+    fn cell_shape(&self) -> [f64; 2] {
         let ratio = self.up.spacing.abs() / self.across.spacing.abs();
         let ratio = if ratio.is_finite() {
             ratio.clamp(0.05, 20.0)
         } else {
             1.0
         };
-        // Of the shorter side of a cell, relative to it.
-        let shape = [(1.0 / ratio).max(1.0), ratio.max(1.0)];
-        let long = (size[0] as f64 * shape[0]).max(size[1] as f64 * shape[1]);
-        let unit = (SIDE as f64 / long).floor().clamp(1.0, 64.0);
-        shape.map(|s| ((s * unit).round() as usize).max(1))
+        [(1.0 / ratio).max(1.0), ratio.max(1.0)]
     }
 }
 

@@ -72,13 +72,24 @@ fn the_first_axis_runs_right_and_the_second_up() {
 
     // Cells three times as wide as high.
     one.across = axis("x", 3.0);
-    assert_eq!(one.cell_pixels([4, 2]), [159, 53]);
+    assert_eq!(one.cell_pixels([4, 2], [1, 1]), [159, 53]);
     one.across = axis("x", f64::NAN);
-    assert_eq!(one.cell_pixels([100, 100]), [6, 6]);
+    assert_eq!(one.cell_pixels([100, 100], [1, 1]), [6, 6]);
     // Time has no true shape.
     one.true_shape = false;
-    assert_eq!(one.cell_pixels([100, 1000]), [6, 1]);
-    assert_eq!(one.cell_pixels([100, 1]), [6, 120]);
+    assert_eq!(one.cell_pixels([100, 1000], [1, 1]), [6, 1]);
+    assert_eq!(one.cell_pixels([100, 1], [1, 1]), [6, 120]);
+    // Long cells: more of the shorter side make a block.
+    one.true_shape = true;
+    for (across, cells, size) in [
+        (20.0, [50, 1280], [1000, 1280]),
+        (1.0, [2560, 640], [1280, 320]),
+    ] {
+        one.across = axis("x", across);
+        let zeros = vec![0f32; cells[0] * cells[1]];
+        let view = View::contiguous(&zeros, &cells).unwrap();
+        assert_eq!(one.draw(&view).unwrap().size, size);
+    }
     // A plane without a quantity has no colour bar.
     one.across = axis("x", 1.0);
     one.true_shape = true;
