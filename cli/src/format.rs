@@ -10,7 +10,7 @@ use std::path::Path;
 use torre_grammar::codes::TOO_LARGE;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_grammar::{MAX_BYTES, parse, print};
-use torre_runtime::output::atomic::{remove_leftovers_of, write_file};
+use torre_runtime::output::atomic::{AtomicFile, remove_leftovers_of};
 use torre_runtime::output::{Attempt, FileError};
 
 /// Lays out each file; one that cannot be parsed is left as it is, and the others are done nevertheless.
@@ -69,8 +69,13 @@ fn replace(path: &Path, text: &str) -> Result<(), FileError> {
     let metadata = file
         .metadata()
         .map_err(FileError::io(path, Attempt::Open))?;
+    if metadata.permissions().readonly() {
+        let refused = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        return Err(FileError::io(path, Attempt::Write)(refused));
+    }
     remove_leftovers_of(&file);
-    write_file(&file, text.as_bytes())?;
-    std::fs::set_permissions(&file, metadata.permissions())
-        .map_err(FileError::io(path, Attempt::Write))
+    let mut replacement = AtomicFile::create(&file)?;
+    replacement.put(text.as_bytes())?;
+    replacement.set_permissions(metadata.permissions())?;
+    replacement.commit()
 }

@@ -1,6 +1,8 @@
 //! The output of the command, and its exit status.
 
 use crate::support::*;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Compares with a file of `tests/expected`; a difference shows both.
@@ -222,6 +224,21 @@ fn formatting_is_checked_and_done_in_place() {
     assert!(link.is_symlink());
     succeed("fmt --check {0}", &[&file]);
     assert_eq!(succeed("fmt {0}", &[&file]), "");
+    // Permissions stay, and a file that is not to be written is not replaced.
+    let mode = |mode| std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+    for (own, replaced) in [(0o600, true), (0o444, false)] {
+        std::fs::write(&file, "const   a=1\n").unwrap();
+        mode(own);
+        let status = run("fmt {0}", &[&file]).status;
+        assert_eq!(status.success(), replaced);
+        let left = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(left & 0o777, own);
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap() == "const a = 1\n",
+            replaced
+        );
+        mode(0o600);
+    }
 }
 
 /// A text that no command would read takes the place of none that is read.

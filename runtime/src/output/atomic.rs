@@ -56,6 +56,14 @@ impl AtomicFile {
         })
     }
 
+    /// Gives the file permissions before it has its final name.
+    pub fn set_permissions(&mut self, permissions: fs::Permissions) -> Result<(), FileError> {
+        let set = |file: &mut BufWriter<File>| file.get_ref().set_permissions(permissions);
+        self.open_file()
+            .and_then(set)
+            .map_err(FileError::io(&self.target, Attempt::Write))
+    }
+
     /// The final name.
     pub fn target(&self) -> &Path {
         &self.target
