@@ -22,7 +22,7 @@ const USUAL: &str = "sm_90";
 /// a queue that waits holds up the queues that share its connection.
 pub fn connect_queues() {
     const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
-    if std::env::var_os(CONNECTIONS).is_none() {
+    if std::env::var_os(CONNECTIONS).is_none_or(|text| text.is_empty()) {
         // SAFETY: no other thread runs yet.
         unsafe { std::env::set_var(CONNECTIONS, "32") };
     }
@@ -84,6 +84,22 @@ pub fn free_memory(devices: &CudaPeers, numbers: &[usize]) -> Result<u64, Failur
         least = least.min(own.saturating_sub(RESERVE));
     }
     Ok(least)
+}
+
+/// Bytes of memory that plans may take on GPUs to make code for: those of this machine that are free, or all of a usual
+/// one.
+pub fn memory(
+    choice: &TargetChoice,
+    numbers: &[usize],
+    model: &DeviceModel,
+) -> Result<u64, Failure> {
+    match (choice, CudaDevice::count()) {
+        (TargetChoice::Host, Ok((count, _))) if numbers.iter().all(|n| *n < count) => {
+            let (devices, _) = all(numbers, choice)?;
+            free_memory(&devices, numbers)
+        }
+        _ => Ok(model.facts.memory),
+    }
 }
 
 /// The GPU to make code for: a usual one of the kind that is named, or that of this machine, or a usual one.

@@ -16,6 +16,7 @@ use torre_compiler::backend::gpu::compile;
 use torre_compiler::backend::llvm::cpu::{Shape, emit as emit_llvm};
 use torre_compiler::backend::llvm::library::{self as llvm, Library, Options};
 use torre_compiler::cone::cones;
+use torre_compiler::cost::Choice;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::pipeline::{
     Printed as PrintedPipeline, PrintedSlabs, PrintedStripes, check_stripes,
@@ -28,6 +29,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_grammar::{parse, print};
 use torre_runtime::gpu::DeviceModel;
 use torre_runtime::host::{SetupError, threads};
+
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};
@@ -212,7 +214,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
     let source = input::source(&args.subject.file)?;
     let resolved = input::inspected(&args.subject, voice)?;
     let model = device::target(&args.target)?;
-    let (plan, _) = device::plan(
+    let (plan, choices) = device::plan(
         &args.schedule,
         &source,
         &resolved,
@@ -246,7 +248,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
                 return Err(no_towers(args, &plan.choice.schedule));
             }
         },
-        StageArg::Pipeline => pipeline(args, &resolved, &model, plan)?,
+        StageArg::Pipeline => pipeline(args, &resolved, &model, plan, &choices)?,
         StageArg::Llvm => module().text(),
         _ => {
             let library = Library::open().map_err(CompileError::from)?;
@@ -267,18 +269,21 @@ fn pipeline(
     resolved: &Resolved,
     model: &DeviceModel,
     mut plan: DevicePlan,
+    choices: &[Choice],
 ) -> Result<String, Failure> {
+    let first = [0];
+    let numbers = args.devices.as_ref().map_or(&first[..], |d| d.numbers());
     let question = Question {
         holding: &args.holding,
         schedule: &args.schedule,
         resolved,
         model,
         share: 1.0,
-        devices: args.devices.as_ref().map_or(1, |d| d.numbers().len()),
-        free: model.facts.memory,
+        devices: numbers.len(),
+        free: device::memory(&args.target, numbers, model)?,
         every: None,
     };
-    let held = question.decide(&mut plan, &[])?;
+    let held = question.decide(&mut plan, choices)?;
     let (Some(held), Some(towers)) = (held, &plan.towers) else {
         return Err(Failure::usage(
             "one time block at a time is no pipeline: name `--window host`, `--window slabs`, `--window device` or \
