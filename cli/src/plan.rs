@@ -31,7 +31,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
 use torre_runtime::budget;
-use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, OnDevice};
+use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, resident_bytes};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{self, DevicePlan};
@@ -244,7 +244,7 @@ impl ShownOnDevice<'_> {
         let Resolved {
             scheme, problem, ..
         } = self.resolved;
-        OnDevice::<f64>::device_bytes(scheme, problem, &self.plan.kernels)
+        resident_bytes(scheme, problem, &self.plan.kernels)
     }
 
     fn sizes(&self) -> Sizes {

@@ -37,7 +37,8 @@ impl Rates {
     /// The learned rates of the user, unless `--rates` or the variable leaves them out. Back ends that the model does
     /// not know and code for other processors have none. A note names a damaged file.
     pub fn asked(asked: Option<RatesArg>, how: &How, voice: &Voice) -> Result<Self, Failure> {
-        let which = match (asked, env::var_os(VARIABLE)) {
+        let wished = env::var_os(VARIABLE).filter(|text| !text.is_empty());
+        let which = match (asked, wished) {
             (Some(which), _) => which,
             (None, None) => RatesArg::Learned,
             (None, Some(text)) => {

@@ -13,7 +13,7 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cost::{Choice, gcells};
 use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
-use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceModel, OnDevice};
+use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceModel, resident_bytes};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::TargetChoice;
@@ -146,7 +146,7 @@ impl Asked<'_> {
         let Resolved {
             scheme, problem, ..
         } = self.resolved;
-        let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
+        let needed = resident_bytes(scheme, problem, &plan.kernels);
         let moves = match &self.holding.window {
             WindowArg::None | WindowArg::Device => false,
             WindowArg::Auto => needed > self.holding.memory.map_or(free, |most| most.min(free)),
@@ -222,7 +222,7 @@ impl Asked<'_> {
         let Resolved {
             scheme, problem, ..
         } = self.resolved;
-        OnDevice::<f64>::device_bytes(scheme, problem, &gpu.plan.kernels)
+        resident_bytes(scheme, problem, &gpu.plan.kernels)
     }
 }
 

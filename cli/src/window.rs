@@ -10,7 +10,7 @@ use torre_compiler::cost::Choice;
 use torre_compiler::pipeline::NoStripes;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
-use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, OnDevice};
+use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, resident_bytes};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{
     DevicePlan, DevicePlanner, NoDevices, PlannedSlabs, Refusal, StripesPlan, Wanted, WindowPlan,
@@ -140,7 +140,7 @@ impl Question<'_> {
                 return Ok(stripes);
             }
         }
-        let needed = OnDevice::<f64>::device_bytes(scheme, problem, &plan.kernels);
+        let needed = resident_bytes(scheme, problem, &plan.kernels);
         let fits = needed <= available && !several;
         let wanted = match &self.holding.window {
             WindowArg::None | WindowArg::Auto if fits => return Ok(None),

@@ -11,7 +11,7 @@ use crate::real::Real;
 use crate::scheme::{ComponentId, Scheme, StageId};
 use crate::statics::{Files, coef_value, source_acts, source_wave};
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
 /// A cell in which a source acts: after each update it adds `round(profile * wave)`, or puts it in place of the value.
@@ -97,6 +97,12 @@ impl Injections {
         }
     }
 
+    fn correcting(&self) -> MutexGuard<'_, Corrections> {
+        self.corrections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Where corrections are added, before the sources of the problem act; the waves that they take are counted from
     /// [`Injections::first_correction`] on.
     pub fn corrected(&self) -> &[CorrectedRows] {
@@ -127,9 +133,8 @@ impl Injections {
             files,
         };
         let mut waves: Vec<f64> = self.own_waves(&of, step).collect();
-        if let Ok(mut corrections) = self.corrections.lock()
-            && !corrections.is_empty()
-        {
+        let mut corrections = self.correcting();
+        if !corrections.is_empty() {
             corrections.waves(scheme, files, step, &mut waves);
         }
         waves
@@ -145,10 +150,7 @@ impl Injections {
         bytes: &mut Vec<u8>,
     ) {
         let count = steps.end.saturating_sub(steps.start);
-        let [serial, parallel] = match self.corrections.lock() {
-            Ok(corrections) => self.operations_with(&corrections),
-            Err(_) => return,
-        };
+        let [serial, parallel] = self.operations_with(&self.correcting());
         // One thread goes from step to step at a time, so more than some have nothing to do.
         let busy = 2 + (parallel / serial.max(1)) as usize;
         let worth = ((serial + parallel).saturating_mul(count) / PER_THREAD) as usize;
@@ -162,9 +164,7 @@ impl Injections {
         let each = self.waves_per_step() * WAVE;
         let begin = bytes.len();
         bytes.resize(begin + count * each, 0);
-        let Ok(mut corrections) = self.corrections.lock() else {
-            return;
-        };
+        let mut corrections = self.correcting();
         if each == 0 {
             return;
         }
@@ -207,8 +207,7 @@ impl Injections {
 
     /// Multiplications in the time in which the waves of a step are computed, about.
     pub fn operations(&self) -> u64 {
-        let corrections = self.corrections.lock();
-        corrections.map_or(0, |own| self.operations_with(&own).iter().sum())
+        self.operations_with(&self.correcting()).iter().sum()
     }
 
     /// Operations that depend on the step before, and others.

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use std::fmt;
 use std::time::Instant;
 use torre_compiler::scheme::Precision;
-use torre_runtime::gpu::{Device, OnDevice};
+use torre_runtime::gpu::{Device, OnDevice, resident_bytes};
 use torre_runtime::plan::gpu as plan;
 use torre_runtime::run::Value;
 
@@ -214,8 +214,7 @@ fn short_of_memory<T: Value>(
     prepared: &Prepared,
     device: &dyn Device,
 ) -> Result<Option<String>, String> {
-    let needed =
-        OnDevice::<T>::device_bytes(prepared.scheme(), &prepared.resolved.problem, &prepared.set);
+    let needed = resident_bytes(prepared.scheme(), &prepared.resolved.problem, &prepared.set);
     let free = device.free_memory().map_err(|e| e.to_string())?;
     let gb = |bytes: u64| bytes as f64 * 1e-9;
     let short = |free: u64, whose: &str| {

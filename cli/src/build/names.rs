@@ -6,7 +6,7 @@ use torre_compiler::kernel::KernelSet;
 use torre_compiler::scheme::Scheme;
 
 /// Names that a header defines, behind its prefix.
-const TAKEN: [&str; 32] = [
+const TAKEN: [&str; 33] = [
     "COMPONENTS",
     "ELEMENTS",
     "ORIGIN",
@@ -37,6 +37,7 @@ const TAKEN: [&str; 32] = [
     "set",
     "start",
     "step",
+    "table",
     "time_levels",
     "updates",
 ];
@@ -63,7 +64,7 @@ pub fn of_components(scheme: &Scheme, set: &KernelSet) -> Vec<String> {
 fn is_numbered(name: &str) -> bool {
     let ends = NUMBERED.iter().filter_map(|start| name.strip_prefix(start));
     ends.into_iter()
-        .any(|end| end.bytes().all(|b| b.is_ascii_digit()))
+        .any(|end| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Text that cannot end a comment.

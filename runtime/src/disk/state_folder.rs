@@ -115,8 +115,14 @@ impl StateFolder {
     ) -> Result<StateFolder, FileError> {
         let is_new = !path.exists();
         make_folder(path).map_err(FileError::io(path, Attempt::Create))?;
-        let earlier = Checkpoint::open(&path.join(STATE)).ok();
-        let earlier = earlier.and_then(|state| state.header().notes.get(NOTE)?.as_u64());
+        let earlier = match Checkpoint::open(&path.join(STATE)) {
+            Ok(state) => state.header().notes.get(NOTE).and_then(Value::as_u64),
+            // Which file a state needs is not known where the system does not give it.
+            Err(error) if Self::has_state(path) && matches!(error.cause, Cause::Io(_)) => {
+                return Err(error);
+            }
+            Err(_) => None,
+        };
         let current = usize::from(earlier == Some(0));
         let file = path.join(FIELDS[current]);
         let mut made = vec![file.clone()];

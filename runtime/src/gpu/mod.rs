@@ -60,7 +60,7 @@ pub use no_time_blocks::NoTimeBlocks;
 pub use patches::{CompiledPatches, PatchBlocks};
 pub use pipelined::{Devices, InFlight, PIECE, Pipelined, device_bytes, piece_bytes};
 pub use queues::{Peers, Queues};
-pub use simulation::OnDevice;
+pub use simulation::{OnDevice, resident_bytes};
 pub use striped::{Striped, StripedProgram, Striping, striped_bytes};
 pub use time_block_error::TimeBlockError;
 pub use time_blocks::{CompiledBlocks, TimeBlocks};

@@ -113,6 +113,27 @@ pub struct OnDevice<'a, T> {
     blown_up: Option<BlowUp>,
 }
 
+/// Bytes that the device's memory must hold where the whole grid lies in it, tables aside.
+pub fn resident_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
+    let planes = plane_bytes(scheme, problem, set);
+    let around = planes.saturating_mul(2).saturating_add(3 * RECORD_BYTES);
+    let kept = kept_bytes(scheme, &set.layout);
+    let values = set.layout.bytes().saturating_add(kept);
+    values.saturating_add(around)
+}
+
+/// Bytes for slices that wait together: some of the largest one.
+fn plane_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
+    let bytes = |output: usize| {
+        let place = slice_place(scheme, problem, &set.layout, output, 0)?;
+        Some(place.count() * set.layout.element_bytes as u64)
+    };
+    let largest = (0..problem.outputs.len()).filter_map(bytes).max();
+    largest.map_or(0, |bytes| {
+        bytes * (PICTURE_BYTES / bytes.max(1)).clamp(1, 64)
+    })
+}
+
 impl<'a, T: Value> OnDevice<'a, T> {
     /// Takes a calculation to a device, at the step where it is.
     #[inline(never)]
@@ -125,7 +146,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let (scheme, problem) = (calculation.scheme, calculation.problem);
         let set = program.set;
         assert_eq!(calculation.layout, set.layout, "kernels for this layout");
-        let needed = Self::device_bytes(scheme, problem, set);
+        let needed = resident_bytes(scheme, problem, set);
         let available = device.free_memory()?;
         if needed > available {
             return Err(DeviceError::Memory { needed, available });
@@ -148,7 +169,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
         let recorded = (problem.probes.len() * T::PRECISION.bytes()) as u64;
         let kept = (RECORD_BYTES / recorded.max(1)).clamp(1, problem.steps.max(STEPS_KEPT));
         let probes = Records::new(device, recorded * kept)?;
-        let planes = Records::new(device, Self::plane_bytes(scheme, problem, set))?;
+        let planes = Records::new(device, plane_bytes(scheme, problem, set))?;
         let records = (0..problem.probes.len())
             .map(|i| calculation.probe(i))
             .collect();
@@ -184,28 +205,6 @@ impl<'a, T: Value> OnDevice<'a, T> {
             lookout: None,
             unseen: 0,
             blown_up: None,
-        })
-    }
-
-    /// Bytes that the device's memory must hold, tables aside.
-    #[inline(never)]
-    pub fn device_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
-        let planes = Self::plane_bytes(scheme, problem, set);
-        let around = planes.saturating_mul(2).saturating_add(3 * RECORD_BYTES);
-        let kept = kept_bytes(scheme, &set.layout);
-        let values = set.layout.bytes().saturating_add(kept);
-        values.saturating_add(around)
-    }
-
-    /// Bytes for slices that wait together: some of the largest one.
-    fn plane_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u64 {
-        let bytes = |output: usize| {
-            let place = slice_place(scheme, problem, &set.layout, output, 0)?;
-            Some(place.count() * set.layout.element_bytes as u64)
-        };
-        let largest = (0..problem.outputs.len()).filter_map(bytes).max();
-        largest.map_or(0, |bytes| {
-            bytes * (PICTURE_BYTES / bytes.max(1)).clamp(1, 64)
         })
     }
 

@@ -1,5 +1,6 @@
 //! Files of records in the user's cache folder: texts that people can read, with a line for each record.
 
+use rustix::io::Errno;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -186,6 +187,15 @@ impl<L: Line> LineFile<L> {
             return false;
         };
         let name = Self::name();
+        // A file that cannot be read is not one without records.
+        if let Err(Refusal::Place {
+            fault: Fault::Io(error),
+            ..
+        }) = folder.read(&name, MAX_BYTES)
+            && error != Errno::NOENT
+        {
+            return false;
+        }
         let _ = folder.remove_abandoned(|found| found == name, ABANDONED);
         let mut lines = self.read();
         lines.add(record);
