@@ -204,8 +204,8 @@ impl<'a, T: Value> Run<'a, T> {
         let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
         self.warn_of_tiny(simulation.calculation.tiny.as_ref());
-        if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &prepared.identity, &mut simulation.calculation)?;
+        if let Some(earlier) = &prepared.folders.earlier {
+            earlier.resume(&mut simulation.calculation)?;
         }
         // The model knows the rates of LLVM's code.
         if compiled.backend == Backend::Llvm {
@@ -254,8 +254,8 @@ impl<'a, T: Value> Run<'a, T> {
             &Cache::off(),
         )?;
         let mut check = self.compiled(set, &*code.code, files, Order::Layerwise)?;
-        if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &prepared.identity, &mut check.calculation)?;
+        if let Some(earlier) = &prepared.folders.earlier {
+            earlier.resume(&mut check.calculation)?;
         }
         self.execute(simulation, prepared, Some(&mut check), made)
     }
@@ -389,14 +389,9 @@ impl<'a, T: Value> Run<'a, T> {
         if !(kept || folders.outputs.is_some()) || !SeriesRecords::has(self.problem) {
             return Ok(None);
         }
-        let before = match &self.args.resume {
-            Some(folder) => Some(checkpoint::series(
-                folder,
-                &prepared.identity,
-                self.problem,
-            )?),
-            None => None,
-        };
+        let earlier = folders.earlier.as_ref();
+        let before = earlier.map(|earlier| earlier.series(self.problem));
+        let before = before.transpose()?;
         Ok(Some(SeriesRecords::new(
             self.problem,
             prepared.files,

@@ -251,7 +251,7 @@ impl fmt::Debug for Table {
 }
 
 fn fields(line: &str) -> Vec<&str> {
-    if line.contains('"') && line.matches('"').count() % 2 == 0 {
+    if line.contains('"') && line.matches('"').count().is_multiple_of(2) {
         return quoted_fields(line);
     }
     match [';', ','].into_iter().find(|c| line.contains(*c)) {

@@ -7,6 +7,7 @@
 
 use crate::gpu::{OnDevice, Pipelined, Striped};
 use crate::host::Calculation;
+use crate::run::checkpoint::Earlier;
 use crate::run::{
     Checkpoints, InFiles, Outputs, SeriesRecords, census, checkpoint, execute, verify,
 };
@@ -46,8 +47,8 @@ fn instances_for<T: Value>() -> Vec<Code> {
         SeriesRecords::take::<T> as Code,
         census::<T> as Code,
         checkpoint::identity::<T> as Code,
-        checkpoint::resume::<T> as Code,
-        checkpoint::resume_in_place::<T> as Code,
+        Earlier::resume::<T> as Code,
+        Earlier::resume_in_place::<T> as Code,
         execute::<T> as Code,
         verify::compare::<T> as Code,
         verify::compare_pictures::<T> as Code,

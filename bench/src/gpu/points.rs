@@ -128,7 +128,7 @@ fn measure_in<T: Value>(
     let rounds = args.rounds.max(LEAST_ROUNDS);
     let prepared = point.prepared(setting)?;
     let scheme = prepared.scheme();
-    if let Some(short) = short_of_memory::<T>(&prepared, device)? {
+    if let Some(short) = short_of_memory(&prepared, device)? {
         eprintln!("{point}: skipped: {short}");
         return Ok(Vec::new());
     }
@@ -210,10 +210,7 @@ fn by_towers<'a, T: Value>(
 }
 
 /// Why a calculation cannot be held, by the device and by the host.
-fn short_of_memory<T: Value>(
-    prepared: &Prepared,
-    device: &dyn Device,
-) -> Result<Option<String>, String> {
+fn short_of_memory(prepared: &Prepared, device: &dyn Device) -> Result<Option<String>, String> {
     let needed = resident_bytes(prepared.scheme(), &prepared.resolved.problem, &prepared.set);
     let free = device.free_memory().map_err(|e| e.to_string())?;
     let gb = |bytes: u64| bytes as f64 * 1e-9;

@@ -10,7 +10,7 @@ use torre_runtime::gpu::{Device, DeviceModel, Striped, StripedProgram, Striping}
 use torre_runtime::host::{Calculation, SetupError};
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoDevices, Refusal, StripesPlan};
 use torre_runtime::program::CompileError;
-use torre_runtime::run::{Value, checkpoint};
+use torre_runtime::run::Value;
 
 impl<T: Value> Run<'_, T> {
     /// Runs on several GPUs, each with a stripe.
@@ -50,8 +50,8 @@ impl<T: Value> Run<'_, T> {
         let layout = set.layout.clone();
         let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
         self.warn_of_tiny(calculation.tiny.as_ref());
-        if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, &prepared.identity, &mut calculation)?;
+        if let Some(earlier) = &prepared.folders.earlier {
+            earlier.resume(&mut calculation)?;
         }
         let names = devices.devices().iter();
         let made = Made {

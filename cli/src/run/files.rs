@@ -14,8 +14,9 @@ use torre_runtime::disk::{self, ArrayFile, RowGhosts, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::program::Compiled;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::record::real;
-use torre_runtime::run::{InFiles, SweepPlan, Value, checkpoint};
+use torre_runtime::run::{InFiles, SweepPlan, Value};
 
 /// Whether two paths lead to the same folder, also where it is not there yet.
 fn same(one: &Path, other: &Path) -> bool {
@@ -118,8 +119,8 @@ impl<T: Value> Run<'_, T> {
             let calculation = Calculation::arranged(layout, scheme, problem, files, self.threads);
             let mut calculation = calculation?;
             self.warn_of_tiny(calculation.tiny.as_ref());
-            if let Some(folder) = &self.args.resume {
-                checkpoint::resume(folder, identity, &mut calculation)?;
+            if let Some(earlier) = &prepared.folders.earlier {
+                earlier.resume(&mut calculation)?;
             }
             return Ok((calculation, None));
         };
@@ -134,7 +135,7 @@ impl<T: Value> Run<'_, T> {
             let state = StateFolder::open(folder, &layout, identity, ghosts)?;
             let state = prepared.folders.claimed(state);
             let mut calculation = over(state.file())?;
-            checkpoint::resume_in_place(folder, identity, &mut calculation)?;
+            Earlier::open(folder, identity)?.resume_in_place(&mut calculation)?;
             return Ok((calculation, Some(state)));
         }
         // Start values and checkpoints may be refused, which leaves the folder as it was.
@@ -143,8 +144,8 @@ impl<T: Value> Run<'_, T> {
         let mut calculation = over(state.file())?;
         calculation.fill(self.threads)?;
         self.warn_of_tiny(calculation.tiny.as_ref());
-        if let Some(folder) = &self.args.resume {
-            checkpoint::resume(folder, identity, &mut calculation)?;
+        if let Some(earlier) = &prepared.folders.earlier {
+            earlier.resume(&mut calculation)?;
         }
         Ok((calculation, Some(state)))
     }

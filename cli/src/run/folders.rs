@@ -16,7 +16,7 @@ use torre_runtime::host::BlowUp;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::program::LoadedFiles;
-use torre_runtime::run::checkpoint::{self, Replaced};
+use torre_runtime::run::checkpoint::{self, Earlier, Replaced};
 use torre_runtime::run::record::{self, Begun, Others, Record};
 use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, Wanted};
 
@@ -30,8 +30,8 @@ pub(super) struct Folders {
     pub provenance: Map<String, Json>,
     /// The report as it was before the first step.
     begun: Json,
-    /// The step of the checkpoint with which the run goes on.
-    resumed: Option<u64>,
+    /// The checkpoint with which the run goes on.
+    pub earlier: Option<Earlier>,
     /// As long as the run lasts.
     claims: Vec<Claim>,
 }
@@ -97,10 +97,11 @@ impl<T: Value> Run<'_, T> {
     ) -> Result<Folders, Failure> {
         let args = self.args;
         self.spare_fields()?;
-        let resumed = match &args.resume {
-            Some(folder) => Some(checkpoint::step(folder, identity)?),
+        let earlier = match &args.resume {
+            Some(folder) => Some(Earlier::open(folder, identity)?),
             None => None,
         };
+        let resumed = earlier.as_ref().map(Earlier::step);
         if let Some(folder) = &args.checkpoint {
             self.spare_state(folder, identity)?;
         }
@@ -154,7 +155,7 @@ impl<T: Value> Run<'_, T> {
             record,
             provenance,
             begun,
-            resumed,
+            earlier,
             claims,
         })
     }
@@ -172,8 +173,9 @@ impl<T: Value> Run<'_, T> {
         let (Some(outputs), Some(own)) = (&folders.outputs, &folders.record) else {
             return Ok(());
         };
-        let Folders { begun, resumed, .. } = folders;
-        let missing = outputs.begin(own, self.problem, *resumed, self.others(), begun)?;
+        let Folders { begun, earlier, .. } = folders;
+        let resumed = earlier.as_ref().map(Earlier::step);
+        let missing = outputs.begin(own, self.problem, resumed, self.others(), begun)?;
         for missing in missing {
             self.say_missing(outputs.folder(), &missing);
         }

@@ -146,7 +146,21 @@ impl Checkpoint {
     /// Opens a file and checks everything but the values.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let file = open(path).map_err(FileError::io(path, Attempt::Open))?;
+        Self::of_file(file, path)
+    }
+
+    /// Reads a file that is open from its beginning on; `path` is for messages.
+    fn of_file(mut file: File, path: &Path) -> Result<Self, FileError> {
+        file.rewind().map_err(FileError::io(path, Attempt::Read))?;
         Self::new(BufReader::with_capacity(1 << 16, file), path)
+    }
+
+    /// The same file once more, from its beginning on, also where another one has its name by now. Only one of both is
+    /// read at a time.
+    pub fn again(&self) -> Result<Self, FileError> {
+        let file = self.source.get_ref().try_clone();
+        let file = file.map_err(FileError::io(&self.path, Attempt::Open))?;
+        Self::of_file(file, &self.path)
     }
 }
 

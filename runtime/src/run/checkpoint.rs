@@ -225,107 +225,107 @@ pub fn replaced(folder: &Path, identity: &Identity) -> Replaced {
     }
 }
 
-/// The step of the checkpoint in a folder, if it is one of this calculation.
-pub fn step(folder: &Path, identity: &Identity) -> Result<u64, FileError> {
-    let checkpoint = Checkpoint::open(&folder.join(FILE))?;
-    checkpoint.expect(identity)?;
-    Ok(checkpoint.header().step)
+/// The checkpoint of a folder with which a run goes on. Its file is opened once, so that all that is read is of one
+/// step, also if the run that wrote it writes a later one meanwhile.
+#[derive(Debug)]
+pub struct Earlier {
+    checkpoint: Checkpoint,
+    path: PathBuf,
 }
 
-/// The records of the series of a problem, and then of its probes of states, when the checkpoint in a folder was
-/// written.
-pub fn series(
-    folder: &Path,
-    identity: &Identity,
-    problem: &Problem,
-) -> Result<Vec<Vec<f64>>, FileError> {
-    let mut checkpoint = Checkpoint::open(&folder.join(FILE))?;
-    checkpoint.expect(identity)?;
-    let step = checkpoint.header().step;
-    let series = problem.series.iter().enumerate();
-    let series = series.map(|(index, series)| (series_name(index), series.every));
-    let states = problem.state_probes.iter().enumerate();
-    let states = states.map(|(index, probe)| (state_probe_name(index), probe.every));
-    let mut records = Vec::new();
-    for (name, every) in series.chain(states) {
-        let length = (step / every) as usize;
-        let mut record: Vec<f64> = Vec::new();
-        checkpoint.read(&name, &[length], |_, values| {
-            record.extend_from_slice(values);
-        })?;
-        records.push(record);
+impl Earlier {
+    /// Opens the checkpoint in a folder, if it is one of this calculation.
+    pub fn open(folder: &Path, identity: &Identity) -> Result<Earlier, FileError> {
+        let path = folder.join(FILE);
+        let checkpoint = Checkpoint::open(&path)?;
+        checkpoint.expect(identity)?;
+        Ok(Earlier { checkpoint, path })
     }
-    Ok(records)
-}
 
-/// Continues from the checkpoint in a folder.
-#[inline(never)]
-pub fn resume<T: Value>(
-    folder: &Path,
-    identity: &Identity,
-    calculation: &mut Calculation<'_, T>,
-) -> Result<(), RunError> {
-    let path = folder.join(FILE);
-    let mut checkpoint = Checkpoint::open(&path)?;
-    checkpoint.expect(identity)?;
-    if checkpoint.header().notes.contains_key(NOTE) {
-        let cause = Cause::Checkpoint(CheckpointFault::InFiles);
-        return Err(FileError::new(&path, Attempt::Read, cause).into());
+    /// The step after which it was written.
+    pub fn step(&self) -> u64 {
+        self.checkpoint.header().step
     }
-    checkpoint.verify()?;
-    let step = checkpoint.header().step;
-    let scheme = calculation.scheme;
-    let problem = calculation.problem;
-    if step > problem.steps {
-        return Err(RunError::Finished {
-            step,
-            steps: problem.steps,
-        });
-    }
-    // One version of one component is held at a time.
-    let mut held: Vec<T> = Vec::new();
-    let mut next = 0;
-    let mut whose = None;
-    calculation.restore(step, |id, age, _, _, row: &mut [T]| {
-        if whose != Some((id, age)) {
-            held.clear();
-            let name = array_name(scheme, id, age);
-            checkpoint.read(&name, &shape(scheme, id), |_, values| {
-                held.extend_from_slice(values);
+
+    /// The records of the series of a problem, and then of its probes of states, when it was written.
+    pub fn series(&self, problem: &Problem) -> Result<Vec<Vec<f64>>, FileError> {
+        let mut checkpoint = self.checkpoint.again()?;
+        let series = problem.series.iter().enumerate();
+        let series = series.map(|(index, series)| (series_name(index), series.every));
+        let states = problem.state_probes.iter().enumerate();
+        let states = states.map(|(index, probe)| (state_probe_name(index), probe.every));
+        let mut records = Vec::new();
+        for (name, every) in series.chain(states) {
+            let length = (self.step() / every) as usize;
+            let mut record: Vec<f64> = Vec::new();
+            checkpoint.read(&name, &[length], |_, values| {
+                record.extend_from_slice(values);
             })?;
-            whose = Some((id, age));
-            next = 0;
+            records.push(record);
         }
-        row.copy_from_slice(&held[next..next + row.len()]);
-        next += row.len();
-        Ok::<_, FileError>(())
-    })?;
-    for (state, region) in state_boxes(scheme) {
-        let mut values: Vec<T> = Vec::new();
-        let name = state_name(scheme, state, region);
-        checkpoint.read(&name, &shape_of(scheme, region), |_, row| {
-            values.extend_from_slice(row);
-        })?;
-        calculation.restore_state(state, region, &values);
+        Ok(records)
     }
-    restore_probes(&mut checkpoint, calculation)
-}
 
-/// Continues from the state of a folder whose values the calculation has already.
-#[inline(never)]
-pub fn resume_in_place<T: Value>(
-    folder: &Path,
-    identity: &Identity,
-    calculation: &mut Calculation<'_, T>,
-) -> Result<(), RunError> {
-    let mut checkpoint = Checkpoint::open(&folder.join(FILE))?;
-    checkpoint.expect(identity)?;
-    let (step, steps) = (checkpoint.header().step, calculation.problem.steps);
-    if step > steps {
-        return Err(RunError::Finished { step, steps });
+    /// Takes its state into a calculation.
+    #[inline(never)]
+    pub fn resume<T: Value>(&self, calculation: &mut Calculation<'_, T>) -> Result<(), RunError> {
+        let mut checkpoint = self.checkpoint.again()?;
+        if checkpoint.header().notes.contains_key(NOTE) {
+            let cause = Cause::Checkpoint(CheckpointFault::InFiles);
+            return Err(FileError::new(&self.path, Attempt::Read, cause).into());
+        }
+        checkpoint.verify()?;
+        let step = self.step();
+        let scheme = calculation.scheme;
+        let problem = calculation.problem;
+        if step > problem.steps {
+            return Err(RunError::Finished {
+                step,
+                steps: problem.steps,
+            });
+        }
+        // One version of one component is held at a time.
+        let mut held: Vec<T> = Vec::new();
+        let mut next = 0;
+        let mut whose = None;
+        calculation.restore(step, |id, age, _, _, row: &mut [T]| {
+            if whose != Some((id, age)) {
+                held.clear();
+                let name = array_name(scheme, id, age);
+                checkpoint.read(&name, &shape(scheme, id), |_, values| {
+                    held.extend_from_slice(values);
+                })?;
+                whose = Some((id, age));
+                next = 0;
+            }
+            row.copy_from_slice(&held[next..next + row.len()]);
+            next += row.len();
+            Ok::<_, FileError>(())
+        })?;
+        for (state, region) in state_boxes(scheme) {
+            let mut values: Vec<T> = Vec::new();
+            let name = state_name(scheme, state, region);
+            checkpoint.read(&name, &shape_of(scheme, region), |_, row| {
+                values.extend_from_slice(row);
+            })?;
+            calculation.restore_state(state, region, &values);
+        }
+        restore_probes(&mut checkpoint, calculation)
     }
-    calculation.set_steps(step);
-    restore_probes(&mut checkpoint, calculation)
+
+    /// Takes its step and its records into a calculation that has its values already.
+    #[inline(never)]
+    pub fn resume_in_place<T: Value>(
+        &self,
+        calculation: &mut Calculation<'_, T>,
+    ) -> Result<(), RunError> {
+        let (step, steps) = (self.step(), calculation.problem.steps);
+        if step > steps {
+            return Err(RunError::Finished { step, steps });
+        }
+        calculation.set_steps(step);
+        restore_probes(&mut self.checkpoint.again()?, calculation)
+    }
 }
 
 fn restore_probes<T: Value>(

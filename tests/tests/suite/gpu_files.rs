@@ -24,6 +24,7 @@ use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevic
 use torre_runtime::host::{Calculation, Order, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
     Checkpoints, Company, Compiled, Literal, Outputs, Pictures, RunError, SeriesRecords,
     Simulation, Values, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
@@ -217,7 +218,7 @@ impl Case {
         let state = folder.map(|folder| folder.join("state"));
         if let Some(state) = state.filter(|state| state.join("state.checkpoint").is_file()) {
             let identity = checkpoint::identity::<f32>(scheme, problem, &LoadedFiles::default());
-            checkpoint::resume(&state, &identity, &mut calculation)?;
+            Earlier::open(&state, &identity)?.resume(&mut calculation)?;
         }
         let program = DeviceProgram {
             set: &set,
@@ -265,7 +266,7 @@ impl Case {
         let identity = checkpoint::identity::<f32>(scheme, problem, &LoadedFiles::default());
         let state = folder.join("state");
         if state.join("state.checkpoint").is_file() {
-            checkpoint::resume(&state, &identity, &mut calculation)?;
+            Earlier::open(&state, &identity)?.resume(&mut calculation)?;
         }
         let mut run = Compiled {
             calculation,
@@ -297,7 +298,7 @@ impl Case {
         let state = folder.join("state");
         std::fs::create_dir_all(&state).expect("a folder");
         let before = match state.join("state.checkpoint").is_file() {
-            true => Some(checkpoint::series(&state, &identity, problem)?),
+            true => Some(Earlier::open(&state, &identity)?.series(problem)?),
             false => None,
         };
         let series = SeriesRecords::new(problem, &NoFiles, before);

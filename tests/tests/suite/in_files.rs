@@ -17,6 +17,7 @@ use torre_runtime::host::memory::Memory;
 use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::output::checkpoint as file;
 use torre_runtime::program::{LoadedFiles, layerwise_kernels_for};
+use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
     Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
 };
@@ -49,7 +50,12 @@ fn with_run<T: Value, R>(
         Calculation::of_memory(memory, layout.clone(), scheme, problem, &NoFiles);
     let mut calculation = calculation.expect("a problem that can be");
     match resumed {
-        true => checkpoint::resume_in_place(folder, &own, &mut calculation).expect("a state"),
+        true => {
+            let earlier = Earlier::open(folder, &own).expect("a state");
+            earlier
+                .resume_in_place(&mut calculation)
+                .expect("its records");
+        }
         false => calculation.fill(threads).expect("finite values"),
     }
     let mut plan =

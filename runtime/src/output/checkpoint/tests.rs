@@ -91,6 +91,29 @@ fn everything_comes_back() {
         .unwrap();
 }
 
+/// A run that goes on reads one checkpoint, also where the run that wrote it writes a later one meanwhile.
+#[test]
+fn an_open_checkpoint_stays_what_it_was() {
+    let (bytes, field, _) = sample();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.ckp");
+    std::fs::write(&path, bytes).unwrap();
+    let first = Checkpoint::open(&path).unwrap();
+    write(&path, &identity(), 2000, &Map::new(), &[]).unwrap();
+    assert_eq!(Checkpoint::open(&path).unwrap().header().step, 2000);
+    for _ in 0..2 {
+        let mut again = first.again().unwrap();
+        assert_eq!(again.header().step, 1234);
+        let mut back = Vec::new();
+        again
+            .read("E.z", &[3, 4, 5], |_, row: &[f32]| {
+                back.extend_from_slice(row)
+            })
+            .unwrap();
+        assert_eq!(back, field);
+    }
+}
+
 #[test]
 fn another_calculation_is_refused() {
     let (bytes, ..) = sample();

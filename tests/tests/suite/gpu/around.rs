@@ -5,7 +5,7 @@ use super::*;
 use std::collections::BTreeSet;
 use std::path::Path;
 use torre_runtime::gpu::{Devices, InFlight};
-use torre_runtime::run::checkpoint;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
 /// A problem around the first axis, and how a window goes over it.
@@ -257,7 +257,7 @@ problem p {
                 let path = folder.path();
                 let error = run(first, path, Some(last)).expect_err("it gave up");
                 assert!(error.contains("this many are enough"), "{error}");
-                steps.insert(checkpoint::step(path, &own).expect("a state"));
+                steps.insert(Earlier::open(path, &own).expect("a state").step());
                 run(then, path, None).expect("the bits of the reference");
             }
             let most = steps.len() > 1 || quarters.len() == 1;

@@ -10,6 +10,7 @@ use torre_runtime::gpu::{Devices, InFlight, Pipelined};
 use torre_runtime::host::Progress;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{Checkpoints, Simulation, checkpoint, verify};
 use torre_suite::interpreted::InterpretedPeers;
 
@@ -73,7 +74,8 @@ impl Resumed<'_> {
         let calculation = Calculation::<f32>::arranged(layout, scheme, problem, &NoFiles, 1);
         let mut calculation = calculation.expect("a problem of finite values");
         if folder.join("state.checkpoint").is_file() {
-            let resumed = checkpoint::resume(folder, &self.identity(), &mut calculation);
+            let earlier = Earlier::open(folder, &self.identity()).expect("a checkpoint");
+            let resumed = earlier.resume(&mut calculation);
             resumed.expect("a checkpoint of this run");
         }
         let program = DeviceProgram {
@@ -141,8 +143,8 @@ fn runs_that_were_killed_go_on_with_other_devices() {
         let killed = case.run(first, path, Some(launches));
         let error = killed.expect_err("it gave up");
         assert!(error.contains("this many are enough"), "{error}");
-        let found = checkpoint::step(path, &case.identity());
-        assert_eq!(found.expect("a checkpoint"), step, "{first:?}");
+        let found = Earlier::open(path, &case.identity());
+        assert_eq!(found.expect("a checkpoint").step(), step, "{first:?}");
         let rest = case.run(then, path, None);
         let rest = rest.unwrap_or_else(|error| panic!("{first:?} {then:?}: {error}"));
         assert!(rest > 0);

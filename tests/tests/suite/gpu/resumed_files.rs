@@ -3,7 +3,7 @@
 use super::windows::{CIRCULAR, Trial, compiled_for_window, few_cells, identity, least_places};
 use super::*;
 use torre_runtime::gpu::{Devices, InFlight};
-use torre_runtime::run::checkpoint;
+use torre_runtime::run::checkpoint::Earlier;
 
 /// Towers that make ghosts along the inner axis where rows arrive leave those in files out of date. Towers that read
 /// them there are refused; the other way round a run goes on.
@@ -53,7 +53,7 @@ fn ghosts_that_are_out_of_date_are_not_read() {
         device.fail_after(launches * 2 / 3);
         let error = run(first, &device, folder).expect_err("it gave up");
         assert!(error.contains("this many are enough"), "{error}");
-        let step = checkpoint::step(folder, &own).expect("a state");
+        let step = Earlier::open(folder, &own).expect("a state").step();
         assert!((1..problem.steps).contains(&step), "{step}");
         let other = run(then, &Interpreted::new(), folder);
         if std::ptr::eq(then, in_memory) {

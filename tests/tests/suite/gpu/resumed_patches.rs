@@ -15,6 +15,7 @@ use torre_runtime::gpu::CompiledBlocks;
 use torre_runtime::host::{Order, Progress};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::program::LoadedFiles;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{Checkpoints, Compiled, RunError, Simulation, checkpoint, verify};
 
 /// How a part of a run goes.
@@ -53,7 +54,8 @@ impl Case {
         let calculation = Calculation::arranged(layout.clone(), scheme, problem, &NoFiles, 1);
         let mut calculation = calculation.expect("a problem of finite values");
         if folder.join("state.checkpoint").is_file() {
-            let resumed = checkpoint::resume(folder, &self.identity(), &mut calculation);
+            let earlier = Earlier::open(folder, &self.identity()).expect("a checkpoint");
+            let resumed = earlier.resume(&mut calculation);
             resumed.expect("a checkpoint of this run");
         }
         calculation
@@ -261,8 +263,8 @@ fn checkpoints_of_pyramids_go_on_anywhere() {
         for (by, until) in parts {
             let done = case.run(by, until, 100, folder.path(), None);
             assert!(done.is_ok(), "{by:?} to {until}: {}", done.unwrap_err());
-            let found = checkpoint::step(folder.path(), &case.identity());
-            assert_eq!(found.expect("a checkpoint"), until);
+            let found = Earlier::open(folder.path(), &case.identity());
+            assert_eq!(found.expect("a checkpoint").step(), until);
         }
     }
 }
@@ -283,8 +285,8 @@ fn pyramids_that_were_killed_go_on() {
                 let killed = case.run(by, 24, 4, folder.path(), Some(whole * part / 5));
                 let error = killed.expect_err("it gave up");
                 assert!(error.contains("this many are enough"), "{error}");
-                let found = checkpoint::step(folder.path(), &case.identity());
-                let found = found.expect("a checkpoint");
+                let found = Earlier::open(folder.path(), &case.identity());
+                let found = found.expect("a checkpoint").step();
                 assert!((4..24).contains(&found), "{by:?} {part}: {found}");
                 let rest = case.run(then, 24, 4, folder.path(), None);
                 assert!(rest.is_ok(), "{by:?}, {then:?}: {}", rest.unwrap_err());

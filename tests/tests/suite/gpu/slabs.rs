@@ -11,7 +11,7 @@ use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{Footprints, NoLayout, wide_enough};
 use torre_runtime::gpu::{Devices, InFlight, device_bytes};
-use torre_runtime::run::checkpoint;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_suite::interpreted::InterpretedPeers;
 
 /// Slabs of a problem with bases of some planes, or of as many more as others need of them, in buffers that are as
@@ -237,7 +237,7 @@ fn slabs_over_files_go_on_where_they_ended() {
         let path = folder.path();
         let error = by_slabs(Some(last), path).expect_err("it gave up");
         assert!(error.contains("this many are enough"), "{error}");
-        steps.insert(checkpoint::step(path, &own).expect("a state"));
+        steps.insert(Earlier::open(path, &own).expect("a state").step());
         let peers = InterpretedPeers::new(2);
         let rest = match number {
             0 => run(window, Devices::InTurns(&peers), path).map(|_| ()),

@@ -7,7 +7,7 @@ use super::windows::{
 use super::*;
 use torre_compiler::resolve::Resolved;
 use torre_runtime::gpu::{Devices, InFlight};
-use torre_runtime::run::checkpoint;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
 /// A run on a number of devices, with the bits of the reference; over files, too.
@@ -119,7 +119,7 @@ fn chains_over_files_go_on_where_they_ended() {
             let path = folder.path();
             let error = run(first, path, Some(last)).expect_err("it gave up");
             assert!(error.contains("this many are enough"), "{error}");
-            steps.insert(checkpoint::step(path, &own).expect("a state"));
+            steps.insert(Earlier::open(path, &own).expect("a state").step());
             let rest = run(then, path, None);
             rest.unwrap_or_else(|error| panic!("{first} {then}: {error}"));
         }

@@ -10,6 +10,7 @@ use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::{Progress, memory::Memory};
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::program::layerwise_kernels_for;
+use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{Simulation, checkpoint, verify};
 use torre_runtime::timeline::Kind;
 use torre_suite::interpreted::MAPPING;
@@ -127,7 +128,12 @@ fn calculation_over<'a, T: Value>(
     let calculation = Calculation::of_memory(memory, layout, scheme, problem, &NoFiles);
     let mut calculation = calculation.expect("a problem that can be");
     match resumed {
-        true => checkpoint::resume_in_place(folder, own, &mut calculation).expect("a state"),
+        true => {
+            let earlier = Earlier::open(folder, own).expect("a state");
+            earlier
+                .resume_in_place(&mut calculation)
+                .expect("its records");
+        }
         false => calculation.fill(1).expect("finite values"),
     }
     Ok((calculation, files))
@@ -590,7 +596,7 @@ fn windows_over_files_go_on_where_they_ended() {
         let error = run(&device, folder.path()).expect_err("it gave up");
         assert!(error.contains("this many are enough"), "{error}");
         assert_eq!(device.locked(), 0);
-        steps.insert(checkpoint::step(folder.path(), &own).expect("a state"));
+        steps.insert(Earlier::open(folder.path(), &own).expect("a state").step());
         let device = Interpreted::new();
         run(&device, folder.path()).expect("the bits of the reference");
         last += launches / 7 + 1;
