@@ -3,6 +3,7 @@
 use crate::codes;
 use crate::input::Input;
 use crate::render::Voice;
+use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use torre_compiler::analysis::{
     Cell, Effort, Growth, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
@@ -36,6 +37,9 @@ pub struct Subject<'a> {
 
 /// Halvings of a step that are tried where no step is stable in a uniform medium.
 const HALVINGS: i32 = 4;
+
+/// Reasons that are shown why stability is not known.
+const SHOWN: usize = 3;
 
 impl<'a> Subject<'a> {
     pub fn new(input: &'a Input, files: &'a dyn Files) -> Self {
@@ -75,8 +79,15 @@ impl<'a> Subject<'a> {
             }
             Err(error) => {
                 let why = self.obstacles(error).into_iter().map(|d| d.message);
-                let why: Vec<String> = why.collect();
-                line = format!("{line}; stability is not known: {}", why.join(", "));
+                // A component that advances several times in a step has several updates.
+                let mut why: Vec<String> = distinct(why);
+                let more = match why.len().saturating_sub(SHOWN) {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                why.truncate(SHOWN);
+                let why = why.join(", ");
+                line = format!("{line}; stability is not known: {why}{more}");
             }
         }
         voice.note(format_args!("{}: {line}", self.resolved.problem.name));
@@ -356,6 +367,12 @@ pub fn significant(value: f64, digits: usize) -> String {
         s if (1e-4..1e7).contains(&s) => format!("{rounded}"),
         _ => format!("{rounded:e}"),
     }
+}
+
+/// Texts in their order, each once.
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    texts.filter(|text| seen.insert(text.clone())).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Operand, Scope, Typed, Value};
 use crate::host::{HostBinary, HostUnary};
-use crate::lattice::{Axis, HalfIndex};
+use crate::lattice::{Axis, HalfIndex, Position};
 use torre_grammar::ast::Arg;
 use torre_grammar::diag::Diagnostic;
 
@@ -53,6 +53,40 @@ impl Resolver<'_> {
                 codes::RAW_DIFFERENCE.0
             ));
         self.report.push(d);
+    }
+
+    /// The remedy for a difference of values a whole cell from each other, where the one between them is meant.
+    pub fn difference_hint(&self, value: NodeId, from: Position, to: Position) -> Option<String> {
+        let (value, _) = self.graph.unscaled(value);
+        let Node::Binary(op, a, b) = self.graph.node(value) else {
+            return None;
+        };
+        let [(a, at), (b, other)] = [a, b].map(|side| self.graph.unscaled(side));
+        let Node::Field { component, .. } = self.graph.node(a) else {
+            return None;
+        };
+        let axes = self.frame.present();
+        let mut moved = axes.iter().filter(|(_, axis)| from[*axis] != to[*axis]);
+        let (Some((name, along)), None) = (moved.next(), moved.next()) else {
+            return None;
+        };
+        let by = Shift::from_fn(|axis| HalfIndex(at[axis].0 - other[axis].0));
+        let whole_cell = Shift::from_fn(|axis| HalfIndex(if axis == *along { 2 } else { 0 }));
+        if op.0 != HostBinary::Sub || a != b || by.map(|h| HalfIndex(h.0.abs())) != whole_cell {
+            return None;
+        }
+        let field = &self.frame.components[component.index()].name;
+        let list = |half: &str| {
+            let all = axes.iter();
+            let all = all.map(|(_, axis)| if axis == along { half } else { "0" });
+            all.collect::<Vec<_>>().join(", ")
+        };
+        Some(format!(
+            "the difference between two cells is `d({field}, {name})`, which is divided by the cell size, or \
+             `{field}[{}] - {field}[{}]`",
+            list("+1/2"),
+            list("-1/2")
+        ))
     }
 
     pub fn lattice_operator(

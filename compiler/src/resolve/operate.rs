@@ -169,6 +169,18 @@ impl Resolver<'_> {
         found: Position,
         place: &Place,
     ) -> Outcome<T> {
+        self.off_target_with(None, target, at, found, place)
+    }
+
+    /// The same with a remedy, if there is a better one than to move the value.
+    pub fn off_target_with<T>(
+        &mut self,
+        hint: Option<String>,
+        target: &str,
+        at: Position,
+        found: Position,
+        place: &Place,
+    ) -> Outcome<T> {
         let (at_text, found_text) = (self.frame.show(at), self.frame.show(found));
         let mut d = self.error(
             codes::OFF_TARGET,
@@ -176,7 +188,7 @@ impl Resolver<'_> {
             place,
         );
         d.labels[0].text = format!("at {found_text}");
-        d.hint = Some(self.move_hint(found, at, place));
+        d.hint = Some(hint.unwrap_or_else(|| self.move_hint(found, at, place)));
         self.fail(d)
     }
 

@@ -350,7 +350,8 @@ impl Resolver<'_> {
                 && p != component.position
             {
                 let (name, at) = (component.name.clone(), component.position);
-                return self.off_target(&name, at, p, &place);
+                let hint = self.difference_hint(item.node, p, at);
+                return self.off_target_with(hint, &name, at, p, &place);
             }
         }
         Ok(items)

@@ -379,6 +379,40 @@ fn conditions_on_time_are_told_from_conditions_on_values() {
 }
 
 #[test]
+fn a_difference_of_whole_cells_is_pointed_at() {
+    let hints = |value: &str| -> Vec<String> {
+        let text = format!(
+            "
+scheme s {{
+  axes x, y
+  param dt = 0.1
+  field u : scalar on nodes
+  field v : scalar on [0, 1/2] at 1/2
+  step {{ v += {value}; u = u }}
+}}"
+        );
+        let found = checked(&TestWorld::default(), &text).0;
+        found.into_iter().filter_map(|d| d.hint).collect()
+    };
+    let difference = "the difference between two cells is `d(u, y)`, which is divided by the cell size, or \
+                      `u[0, +1/2] - u[0, -1/2]`";
+    for value in ["dt * (u[0, 1] - u)", "u[0, -1] - u", "-(u - u[0, 1]) / 2"] {
+        assert!(
+            hints(value).iter().any(|hint| hint == difference),
+            "{value}: {:?}",
+            hints(value)
+        );
+    }
+    for value in ["dt * (u[0, 2] - u)", "u[1, 0] - u", "u[0, 1] + u"] {
+        let hints = hints(value);
+        assert!(
+            hints[0].starts_with("take the mean along y"),
+            "{value}: {hints:?}"
+        );
+    }
+}
+
+#[test]
 fn numbers_that_lose_digits_are_pointed_at() {
     let warned = |number: &str, precision: Precision| -> Vec<String> {
         let text = format!(
