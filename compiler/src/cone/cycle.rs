@@ -55,12 +55,8 @@ pub(crate) fn leads(sites: usize, links: &[Link], mean: Rational) -> Option<Vec<
 /// A cycle with a mean above `mean`.
 fn faster_cycle(sites: usize, links: &[Link], mean: Rational) -> Option<Cycle> {
     let Paths { last, growing, .. } = longest_paths(sites, links, mean);
-    // Still growing after as many rounds as there are sites: going back leads into a cycle.
-    let mut at = growing?;
-    for _ in 0..sites {
-        at = links[last[at]?].from;
-    }
-    let start = at;
+    let start = growing?;
+    let mut at = start;
     let (mut up, mut stages) = (0, 0);
     let mut chain = Vec::new();
     loop {
@@ -85,7 +81,7 @@ struct Paths {
     best: Vec<i128>,
     /// The last link of the longest path.
     last: Vec<Option<usize>>,
-    /// A site whose paths still grew after as many rounds as there are sites.
+    /// A site on a closed chain of last links, whose paths grow without end.
     growing: Option<usize>,
 }
 
@@ -109,6 +105,28 @@ fn longest_paths(sites: usize, links: &[Link], mean: Rational) -> Paths {
         if paths.growing.is_none() {
             break;
         }
+        // Paths that a closed chain of last links is part of go on growing.
+        if let Some(site) = closed(&paths.last, links) {
+            paths.growing = Some(site);
+            break;
+        }
     }
     paths
+}
+
+/// A site on a closed chain of last links.
+fn closed(last: &[Option<usize>], links: &[Link]) -> Option<usize> {
+    // The walk that came by first, counted from 1; 0: none.
+    let mut seen = vec![0; last.len()];
+    for start in 0..last.len() {
+        let mut at = start;
+        while let (0, Some(link)) = (seen[at], last[at]) {
+            seen[at] = start + 1;
+            at = links[link].from;
+        }
+        if last[at].is_some() && seen[at] == start + 1 {
+            return Some(at);
+        }
+    }
+    None
 }

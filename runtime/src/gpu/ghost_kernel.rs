@@ -4,7 +4,7 @@ use super::device::{Address, Device, DeviceError, Function, Threads};
 use torre_compiler::backend::gpu::abi::GhostsOf;
 
 /// The kernel, and how it is started.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GhostKernel {
     function: Function,
     threads: Threads,

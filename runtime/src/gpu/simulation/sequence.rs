@@ -231,7 +231,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
     ) -> Result<u64, DeviceError> {
         let ghosts = towers.ghosts();
         let mut starts = self.settle()?;
-        if ghosts.is_none() {
+        // Pyramids before leave more ghosts out of date than the ones that these towers make themselves.
+        if ghosts.is_none() || self.stale != ghosts {
             starts += self.renew_ghosts()?;
         }
         starts += towers.run(self.device, steps, self.array, waves, records)?;

@@ -67,7 +67,7 @@ impl Kernel<'_> {
     /// Makes a barrier object in shared memory whose phases end after `arrivals` arrivals.
     pub fn barrier_object(&mut self, at: Operand, arrivals: u32) {
         self.assembly(
-            "mbarrier.init.shared::cta.b64 [$0], $1;",
+            "mbarrier.init.shared.b64 [$0], $1;",
             "r,r,~{memory}",
             &[],
             &[at, Operand::i32(arrivals as i32)],
@@ -92,7 +92,7 @@ impl Kernel<'_> {
             Wait::Settled => "try_wait.parity.acquire.cluster",
         };
         let code = format!(
-            "{{ .reg .pred %over; mbarrier.{way}.shared::cta.b64 %over, [$1], $2; selp.b32 $0, 1, 0, %over; }}"
+            "{{ .reg .pred %over; mbarrier.{way}.shared.b64 %over, [$1], $2; selp.b32 $0, 1, 0, %over; }}"
         );
         let (test, after) = (self.label(), self.label());
         self.place(test);

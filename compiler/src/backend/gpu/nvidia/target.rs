@@ -34,9 +34,9 @@ impl fmt::Display for PtxVersion {
 fn since(feature: Feature) -> (u32, PtxVersion) {
     let (capability, version) = match feature {
         Feature::AsyncCopy => (80, 70),
-        Feature::SharedBarrier => (80, 70),
+        Feature::SharedBarrier => (80, 71),
         Feature::BulkCopy => (90, 86),
-        Feature::Cluster => (90, 80),
+        Feature::Cluster => (90, 81),
         Feature::RegisterShift => (90, 80),
         Feature::PairedSingle => (100, 86),
         Feature::EarlyLaunch => (90, 78),
