@@ -31,15 +31,23 @@ pub struct Shape {
 /// The most blocks of a launch along its second and its third axis.
 pub const MOST_BLOCKS: u32 = 65535;
 
+/// Threads of a block.
+const THREADS: u32 = 128;
+
 /// Registers of a thread besides registers for the values that it loads.
 const OTHER_REGISTERS: i64 = 40;
 
 impl Shape {
     /// For grids with or without a middle axis.
     pub fn of(scheme: &Scheme) -> Shape {
+        let rows = scheme.grid.cells[Axis::MIDDLE];
         let threads = match scheme.grid.axes[Axis::MIDDLE] {
-            Some(_) => [32, 4],
-            None => [128, 1],
+            Some(_) => {
+                let fit = |deep: &u32| rows / i64::from(*deep) < i64::from(MOST_BLOCKS);
+                let deep = [4, 8, 16, 32, 64].into_iter().find(fit).unwrap_or(64);
+                [THREADS / deep, deep]
+            }
+            None => [THREADS, 1],
         };
         Shape {
             threads,

@@ -123,7 +123,7 @@ fn refusals_of_pyramids_have_true_numbers_and_name_pyramids_that_fit() {
     let gpu = "--backend cuda --target sm_90 --schedule";
     let mut needs = Vec::new();
     for (plan, base, room) in [
-        (elastic, 32, "bytes of shared memory"),
+        (elastic, 32, "registers"),
         (elastic, 60, "registers"),
         (elastic, 90, "registers"),
         (wave, 150, "registers"),

@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 
 /// Boxes that are looked at for the extreme of a coefficient, and of a step's vigour, which takes longer.
 const BOXES: usize = 1000;
-const VIGOUR_BOXES: usize = 100;
+const VIGOUR_BOXES: usize = 1000;
 /// Coefficients whose extremes are looked for one by one.
 const COEFS: usize = 24;
 /// Regions with statements of their own.
@@ -438,9 +438,21 @@ impl Search<'_> {
             .map(|s| vec![true; s.updates.len()])
             .collect();
         match Step::new(self.scheme, &Setting { coefs, active }) {
-            Ok(step) => step.vigour(),
+            Ok(step) => match step.vigour() {
+                vigour if vigour.is_nan() => Self::without_bounds(zone),
+                vigour => vigour,
+            },
+            Err(NoStep::NotFinite { .. }) => Self::without_bounds(zone),
             // Nonlinear updates are found later.
             Err(_) => f64::NAN,
+        }
+    }
+
+    /// The vigour where a coefficient has no bounds: smaller boxes may have some, and a cell is no place of waves.
+    fn without_bounds(zone: Region) -> f64 {
+        match zone.volume() {
+            1 => f64::NEG_INFINITY,
+            _ => f64::INFINITY,
         }
     }
 }

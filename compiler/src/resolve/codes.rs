@@ -106,6 +106,7 @@ codes! {
     UNUSED_INCIDENT = "W0504", "an incident field without a box";
     STILL_DRIVE = "W0505", "a drive that stands still in part";
     RAW_DIFFERENCE = "W0506", "a difference that a layer does not change";
+    CHANGED_LATER = "W0507", "a source whose values a later statement changes";
 }
 
 #[cfg(test)]

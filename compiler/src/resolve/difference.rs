@@ -150,8 +150,11 @@ impl Resolver<'_> {
         if self.zoned.plain || !self.frame.zones.iter().any(|z| z.is_layer_of(axis)) {
             return Ok(kind.named(items, names));
         }
+        // Waves are in field values alone.
+        let carries_waves = items.iter().any(|item| self.graph.is_dynamic(item.node));
         match operator {
             Operator::Mean => return Ok(kind.named(items, names)),
+            _ if !carries_waves => return Ok(kind.named(items, names)),
             Operator::Centred | Operator::Second => {
                 return self.refuse_in_layers(name, axis, place);
             }

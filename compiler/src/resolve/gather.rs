@@ -406,7 +406,25 @@ impl Resolver<'_> {
                 found = region.map(|region| (stage, region)).or(found);
             }
             match found {
-                Some((stage, region)) => (source.stage, source.region) = (stage, region),
+                Some((stage, region)) => {
+                    (source.stage, source.region) = (stage, region);
+                    let later = scheme.stage_ids().skip(stage.index() + 1);
+                    let mut later = later.map(|id| (id, &scheme.stages[id.index()]));
+                    let changes = later.find(|(id, own)| {
+                        let update = own.updates.iter().find(|u| u.target == source.component);
+                        update.is_some_and(|update| {
+                            let acts = Acts {
+                                region: update.region,
+                                condition: statements[id.index()].condition_of(target),
+                            };
+                            self.touches(source, text, &acts, &mut work)
+                        })
+                    });
+                    if let Some((id, _)) = changes {
+                        let name = &scheme.component(source.component).name;
+                        self.warn_of_later(name, &text.place, &statements[id.index()]);
+                    }
+                }
                 None => {
                     let name = &scheme.component(source.component).name;
                     let place = &text.place;
@@ -447,6 +465,48 @@ impl Resolver<'_> {
             Implied::No => None,
             _ => (common == source.region).then_some(common),
         }
+    }
+
+    /// Whether an update surely acts at some places of a source.
+    fn touches(
+        &mut self,
+        source: &Source,
+        text: &SourceText,
+        acts: &Acts,
+        work: &mut usize,
+    ) -> bool {
+        let region = source.region.intersect(acts.region);
+        let Some(condition) = acts.condition else {
+            return !region.is_empty();
+        };
+        let given = conjuncts(&mut self.graph, text.condition);
+        let never = self.graph.unary(HostUnary::Not, condition);
+        let claim = Claim {
+            given: &given,
+            wanted: &[never],
+            position: self.frame.components[source.component.index()].position,
+            region,
+        };
+        !region.is_empty() && implied(&self.graph, &claim, work) == Implied::No
+    }
+
+    fn warn_of_later(&mut self, name: &str, place: &Place, later: &Statement) {
+        let message = format!(
+            "this source acts before a later statement of the step, which changes some of its values of `{name}`"
+        );
+        let d = Diagnostic::warning(codes::CHANGED_LATER, message)
+            .at(
+                &place.source,
+                place.span,
+                "acts after the last statement at all of its places",
+            )
+            .at(
+                &later.value.source,
+                later.value.span,
+                "acts at some of them",
+            )
+            .hint("split the source, so that each part lies where one statement is the last");
+        self.report.push(d);
     }
 
     fn every(&mut self, scope: &Scope, every: Option<&Expr>) -> Outcome<u64> {

@@ -43,10 +43,11 @@ impl Said<'_> {
     /// Whether nothing is left of an earlier statement.
     fn replaces(&self, earlier: &Self) -> bool {
         match (self, earlier) {
-            // Of a whole field, after one component of it.
+            // Of a whole field or coefficient, after one component of it.
             (Said::Init(field, None, prev), Said::Init(of, Some(_), at)) => {
                 field == of && prev == at
             }
+            (Said::Coef(coef, None), Said::Coef(of, Some(_))) => coef == of,
             _ => self == earlier,
         }
     }

@@ -4,7 +4,7 @@ use super::TileProgram;
 use crate::lattice::Interval;
 
 /// Tiles of a time block that are visited in little time, whatever they hold.
-const FEW: f64 = (1_u64 << 24) as f64;
+const FEW: f64 = (1_u64 << 20) as f64;
 /// Tiles for each cell and stage of a time block, at most: of more, nearly all are empty.
 const PER_EVENT: f64 = 4.0;
 
@@ -23,12 +23,9 @@ impl TileProgram {
         let numbers = Interval::new(0, height.saturating_mul(self.stages_per_step()));
         let mut tile = self.whole();
         let mut count = 1.0;
-        for (level, cuts) in self.levels.iter().enumerate() {
+        for cuts in &self.levels {
             for cut in cuts {
-                let indices = match level {
-                    0 => self.occupied(&tile, *cut, numbers),
-                    _ => self.indices(&tile, *cut, numbers),
-                };
+                let indices = self.indices(&tile, *cut, numbers);
                 count *= indices.len() as f64;
                 self.narrow(&mut tile, *cut, indices.lo + indices.len() / 2);
             }

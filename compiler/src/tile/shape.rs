@@ -385,8 +385,8 @@ impl Sector {
             let near = |position: i64| div_floor(fold / 2 - position, 2) + 1;
             for class in open.stages.iter_mut().flatten() {
                 let half = match far[axis] {
-                    false => Interval::new(-FAR, near(class.position[axis])),
-                    true => Interval::new(near(class.position[axis]), FAR),
+                    false => Interval::new(i64::MIN, near(class.position[axis])),
+                    true => Interval::new(near(class.position[axis]), i64::MAX),
                 };
                 class.region[axis] = class.region[axis].intersect(half);
             }

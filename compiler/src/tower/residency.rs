@@ -218,6 +218,9 @@ pub(super) struct Tracer<'a> {
     pub advance: Group,
 }
 
+/// Updates of rows in a period: more are more than the list of boundary periods can hold.
+const MOST_ROWS: usize = 1 << 14;
+
 /// Periods for which a value may be kept.
 const MOST_PERIODS: i64 = 256;
 
@@ -232,6 +235,13 @@ impl Tracer<'_> {
         let mut first = Touches::new();
         for stage in 0..per_period {
             self.stage(start, stage, &mut first)?;
+        }
+        let writes = first
+            .values()
+            .flatten()
+            .filter(|touch| touch.write.is_some());
+        if writes.count() > MOST_ROWS {
+            return Err(Unfit::Size);
         }
         let axis = usize::from(self.advance.x == 0);
         let along = |row: &RowRef| row.at.array()[axis];

@@ -12,6 +12,8 @@ use super::towers::{CompiledTowers, TimeBlockOrder, module};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fmt::Write;
+use std::panic::resume_unwind;
+use std::thread::Builder;
 use torre_compiler::backend::gpu::Gpu;
 use torre_compiler::backend::gpu::abi::Volumes;
 use torre_compiler::backend::llvm::library::Library;
@@ -204,15 +206,18 @@ impl GapTrial<'_> {
         let made: Vec<Result<Candidate, NoTrial>> = std::thread::scope(|scope| {
             let make = |gap: &i64| {
                 let gap = *gap;
-                scope.spawn(move || self.candidate(library, device, gap))
+                let thread = Builder::new();
+                let thread =
+                    thread.spawn_scoped(scope, move || self.candidate(library, device, gap));
+                thread.map_err(|_| gap)
             };
             let threads: Vec<_> = gaps.iter().map(make).collect();
-            let threads = threads.into_iter();
-            let joined = threads.map(|thread| {
-                let made = thread.join();
-                made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            let made = threads.into_iter().map(|thread| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // Where a thread cannot be started, this one does its work.
+                Err(gap) => self.candidate(library, device, gap),
             });
-            joined.collect()
+            made.collect()
         });
         let (mut candidates, mut failed) = (Vec::new(), None);
         for made in made {

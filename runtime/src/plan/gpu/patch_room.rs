@@ -1,10 +1,10 @@
 //! Why a GPU cannot run pyramids of some base and height.
 
-use super::patches::{MOST_BLOCKS_IN_SPACE, MOST_REGISTERS, RESIDENT, may_need};
+use super::patches::{MOST_BLOCKS_IN_SPACE, RESIDENT, may_need, registers_of};
 use super::work::Work;
 use super::{DevicePlanner, Refusal, shapes};
 use torre_compiler::lattice::div_ceil;
-use torre_compiler::patch::{AXES, MOST_TILES, Misfit, creep};
+use torre_compiler::patch::{AXES, MOST_TILES, Misfit, Shape, creep};
 use torre_compiler::schedule::Pyramid;
 
 impl DevicePlanner<'_> {
@@ -52,8 +52,10 @@ impl DevicePlanner<'_> {
         let (scheme, gpu) = (self.planner.scheme, &self.model.gpu);
         let work = Work::new(scheme, &self.planner.layout);
         let halo = self.halo(height);
-        let (may, most) = (may_need(MOST_REGISTERS), u64::from(gpu.shared_per_block));
-        let [mut needed, mut bytes] = [None::<u64>; 2];
+        let most = u64::from(gpu.shared_per_block);
+        let mut bytes = None::<u64>;
+        // Registers that a thread needs and may need, and how many too many that is.
+        let mut lacking = None::<[u64; 3]>;
         let mut many = None::<[i64; 2]>;
         for shape in shapes::all(scheme) {
             let Some(base) = self.base_of(&shape, halo, base) else {
@@ -62,21 +64,26 @@ impl DevicePlanner<'_> {
             let tiles = self.tiles(base);
             let shape = self.on_chip(&work, shape, tiles);
             let registers = work.registers(&shape, work.words_of(&shape)).ceil() as u64;
-            needed = needed.into_iter().chain([registers]).min();
+            let may = may_need(registers_of(&Shape { blocks: 1, ..shape }, gpu.registers));
             if registers > may {
+                let own = [registers - may, registers, may];
+                lacking = lacking.into_iter().chain([own]).min();
                 continue;
             }
             let shared = self.shared_of(&work, &shape).ceil() as u64;
-            bytes = bytes.into_iter().chain([shared]).min();
+            if shared > most {
+                bytes = bytes.into_iter().chain([shared]).min();
+                continue;
+            }
             let fits = |blocks: &u32| self.holds(&shape, *blocks, registers as f64, shared);
             let blocks = RESIDENT.into_iter().filter(fits).max();
             let found = blocks.map(|blocks| [tiles, self.most_at_once(blocks)]);
             many = many.into_iter().chain(found).min();
         }
-        match (many, bytes, needed) {
+        match (many, bytes, lacking) {
             (Some([tiles, most]), ..) => Misfit::Many { tiles, most },
             (None, Some(bytes), _) => Misfit::Shared { bytes, most },
-            (None, None, Some(needed)) => Misfit::Registers { needed, may },
+            (None, None, Some([_, needed, may])) => Misfit::Registers { needed, may },
             (None, None, None) => Misfit::Wide,
         }
     }

@@ -65,7 +65,7 @@ fn room_bytes(scheme: &Scheme, program: &PatchProgram) -> u64 {
 }
 
 /// Registers that a thread can have if a multiprocessor holds `shape.blocks` blocks.
-fn registers_of(shape: &Shape, registers: u32) -> u64 {
+pub(super) fn registers_of(shape: &Shape, registers: u32) -> u64 {
     let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
     (u64::from(registers) / threads / 8 * 8).min(MOST_REGISTERS)
 }
