@@ -86,8 +86,8 @@ pub fn free_memory(devices: &CudaPeers, numbers: &[usize]) -> Result<u64, Failur
     Ok(least)
 }
 
-/// Bytes of memory that plans may take on GPUs to make code for: those of this machine that are free, or all of a usual
-/// one.
+/// Bytes of memory that plans may take on GPUs to make code for: the free memory of this machine's GPUs, or all memory
+/// of a usual GPU.
 pub fn memory(
     choice: &TargetChoice,
     numbers: &[usize],

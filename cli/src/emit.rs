@@ -29,7 +29,6 @@ use torre_grammar::diag::Diagnostic;
 use torre_grammar::{parse, print};
 use torre_runtime::gpu::DeviceModel;
 use torre_runtime::host::{SetupError, threads};
-
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};

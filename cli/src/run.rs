@@ -355,8 +355,8 @@ impl<'a, T: Value> Run<'a, T> {
         if steps_run > 0 && !self.cells_are_set(&outcome) {
             let why = match self.problem.incidents.is_empty() {
                 true => format!(
-                    "no `init` and no `source` reaches a value, or they are below {:.1e} and count as 0; coordinates have \
-                     the unit of the cell size",
+                    "no `init` and no `source` reaches a value, or they are below {:.1e} and count as 0; coordinates \
+                     have the unit of the cell size",
                     self.scheme.precision.flush_threshold()
                 ),
                 false => "no incident wave has reached its box in these steps, and no `init` and no `source` reaches a \

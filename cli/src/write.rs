@@ -7,14 +7,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use torre_grammar::diag::Diagnostic;
+use torre_runtime::disk::STATE_FILES;
 use torre_runtime::output::atomic::{remove_leftovers_of, try_file, write_file};
+use torre_runtime::output::claim::LOCK;
 use torre_runtime::run::record::{real, results_around};
-
-/// Files in folders of states: of checkpoints, and of windows.
-const STATE: [&str; 3] = ["state.checkpoint", "fields.0", "fields.1"];
-
-/// The lock of a folder, which is removed at the end of a run.
-const LOCK: &str = ".torre.lock";
 
 /// Whether the process began without stdout (`>&-`).
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -137,7 +133,7 @@ pub fn spare_results(written: &Path) -> Result<(), Failure> {
 /// Whether a file is a state in a folder of states: of checkpoints, or of a window.
 pub fn is_state(folder: &Path, file: &Path) -> bool {
     let same = |name: &str| real(&folder.join(name)) == real(file);
-    STATE.iter().any(|name| same(name))
+    STATE_FILES.iter().any(|name| same(name))
 }
 
 /// A file that could take the place of results or states in a folder.

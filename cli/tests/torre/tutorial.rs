@@ -317,7 +317,8 @@ fn coefficients_that_are_too_small_are_told() {
     let said = |coef: &str, precision: &str| {
         let text = format!(
             "scheme s {{\n  axes x\n  coef g on nodes = {coef}\n  field u : scalar on nodes\n  field v : scalar on \
-             nodes\n  step {{\n    u = u\n    v = g * u\n  }}\n}}\nproblem p {{\n  scheme s\n  domain 40\n  init u = 1\n  steps 4\n}}\n"
+             nodes\n  step {{\n    u = u\n    v = g * u\n  }}\n}}\nproblem p {{\n  scheme s\n  domain 40\n  init u = \
+             1\n  steps 4\n}}\n"
         );
         std::fs::write(&file, text).unwrap();
         let command = format!("run {{0}} --threads 1 --precision {precision}");

@@ -21,7 +21,7 @@ use super::shell::{OddAtMirror, Shell};
 use crate::host::HostExpr;
 use crate::lattice::PerAxis;
 use crate::problem::PlaneWave;
-use crate::scheme::{ComponentId, Scheme};
+use crate::scheme::{ComponentId, Precision, Scheme};
 use crate::statics::{Files, GridPoint, physical_time};
 use ends::Ends;
 use spread::Spread;
@@ -137,23 +137,25 @@ struct Extent {
 impl Extent {
     /// `depth`: of an absorbing end, in the smallest cell size.
     fn new(scheme: &Scheme, m: PerAxis<i64>, shells: &[Shell<'_>], depth: f64) -> Extent {
-        let grid = &scheme.grid;
         let spans = shells.iter().map(|shell| shell.span(m));
-        let smallest = grid
-            .present()
-            .map(|a| grid.spacing[a])
-            .fold(f64::INFINITY, f64::min);
-        let steep = grid
-            .present()
-            .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2))
-            .sum::<f64>();
         Extent {
             span: spans
                 .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
                 .unwrap_or([0, 0]),
             shift: m.iter().map(|(_, m)| m.abs()).sum::<i64>() / 2 + 1,
-            depth: (depth * smallest * steep.sqrt()).ceil(),
+            depth: (depth * Self::points_per_cell(scheme, m)).ceil(),
         }
+    }
+
+    /// Points of a line in the direction m in the length of the smallest cell size.
+    fn points_per_cell(scheme: &Scheme, m: PerAxis<i64>) -> f64 {
+        let grid = &scheme.grid;
+        let sizes = grid.present().map(|a| grid.spacing[a]);
+        let smallest = sizes.fold(f64::INFINITY, f64::min);
+        let steep = grid
+            .present()
+            .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2));
+        smallest * steep.sum::<f64>().sqrt()
     }
 }
 
@@ -319,7 +321,10 @@ impl Line {
         let farthest = self.rows.iter().flatten().flat_map(Row::taps);
         let margin = farthest.map(|tap| tap.shift.abs()).max().unwrap_or(0) + 1;
         let cells = match self.needs_deep_ends(scheme) {
-            true => DEEP,
+            // As deep as there is room for, in directions of large numbers.
+            true => {
+                DEPTH.max(DEEP.min(MOST_POINTS as f64 / 4.0 / Extent::points_per_cell(scheme, m)))
+            }
             false => DEPTH,
         };
         let loss = wave.loss * DEPTH / cells;
@@ -378,9 +383,9 @@ impl Line {
         Ok(())
     }
 
-    /// Whether losses reflect waves that are as long as an end: all but those of fields of one version each that drive
-    /// each other by differences, and those of a component that makes waves alone. Waves with a cutoff frequency change
-    /// their impedance by a loss, and all others have the second derivative in one update ([`Ends`]).
+    /// Whether losses reflect waves that are as long as an end. Fields of one version each that drive each other by
+    /// differences have no such waves, and neither has a component that makes waves alone. Waves with a cutoff
+    /// frequency change their impedance by a loss, and all others have the second derivative in one update ([`Ends`]).
     fn needs_deep_ends(&self, scheme: &Scheme) -> bool {
         let mut ids = scheme.component_ids();
         let is_wave_of_several = |id: ComponentId| {
@@ -389,12 +394,17 @@ impl Line {
             let reads = own.any(|row| row.taps().any(|tap| older.contains(&tap.slot)));
             reads && self.waves_alone(scheme, id).is_none()
         };
-        self.has_local_terms() || ids.any(is_wave_of_several)
+        self.has_local_terms(scheme.precision) || ids.any(is_wave_of_several)
     }
 
     /// Whether values that are the same everywhere do not stay as they are.
-    fn has_local_terms(&self) -> bool {
-        let changes = |[sum, size]: [f64; 2], stays: f64| (sum - stays).abs() > 1e-9 * size;
+    fn has_local_terms(&self, precision: Precision) -> bool {
+        // Weights are rounded to the precision of the scheme.
+        let rounding = match precision {
+            Precision::F32 => 1e-6,
+            Precision::F64 => 1e-9,
+        };
+        let changes = |[sum, size]: [f64; 2], stays: f64| (sum - stays).abs() > rounding * size;
         let any = |target: ComponentId, layer: &Layer| {
             let mut all = (0..self.first.len()).map(|id| ComponentId(id as u32));
             all.any(|id| {
@@ -539,12 +549,16 @@ impl Line {
 }
 
 /// By component: whether its values are read at other places than that of the value that is updated, or values that are
-/// depend on it. All others have no part in waves.
+/// depend on it. No read of another component crosses a face.
 fn read_elsewhere(scheme: &Scheme) -> Vec<bool> {
     let updates = || scheme.stages.iter().flat_map(|stage| &stage.updates);
     let mut part = vec![false; scheme.components.len()];
-    for read in updates().flat_map(|update| update.reads()) {
-        part[read.component.index()] |= read.offset != PerAxis::splat(0);
+    for update in updates() {
+        let at = scheme.component(update.target).position;
+        for read in update.reads() {
+            let from = scheme.component(read.component).position;
+            part[read.component.index()] |= read.offset != PerAxis::splat(0) || from != at;
+        }
     }
     loop {
         let of_parts = updates().filter(|update| part[update.target.index()]);

@@ -9,8 +9,8 @@ use crate::scheme::ComponentId;
 use torre_grammar::diag::Diagnostic;
 
 impl Resolver<'_> {
-    /// Warns where a statement runs before one that stands above it, and the values depend on the order of the two. A
-    /// statement that reads a next value says itself that it runs after those that compute it. `needs` are the
+    /// Warns where a statement runs before another one that stands above it, and the values depend on their order. A
+    /// statement that reads a next value says itself that it runs after the statements that compute it. `needs` are the
     /// statements that each one runs after, and `sequence` is the order in which all run.
     pub(super) fn warn_of_statements_ahead(
         &mut self,
@@ -71,7 +71,8 @@ impl Resolver<'_> {
         let name = |statement: &Statement| statement.place.text().unwrap_or("this").to_owned();
         let (ahead_name, above_name) = (name(ahead), name(above));
         let message = format!(
-            "`{ahead_name}` is computed before `{above_name}`, which stands above it, and the values depend on that order"
+            "`{ahead_name}` is computed before `{above_name}`, which stands above it, and the values depend on that \
+             order"
         );
         let d = Diagnostic::warning(codes::AHEAD, message)
             .at(

@@ -1,7 +1,7 @@
 //! Differences and means along an axis.
 
 use super::codes;
-use super::graph::{Coefficient, Graph, Kernel, Node, NodeId, Shift, StateKey};
+use super::graph::{Coefficient, Graph, Kernel, LevelKey, Node, NodeId, Shift, StateKey};
 use super::layers::LayeredDifference;
 use super::rational::{self, Rational, small_integer};
 use super::report::{Outcome, Place, Reported};
@@ -62,8 +62,13 @@ impl Resolver<'_> {
             return None;
         };
         let [(a, at), (b, other)] = [a, b].map(|side| self.graph.unscaled(side));
-        let Node::Field { component, .. } = self.graph.node(a) else {
+        let Node::Field { component, level } = self.graph.node(a) else {
             return None;
+        };
+        let level = match level {
+            None => "",
+            Some(LevelKey::Prev) => "@prev",
+            Some(LevelKey::Next) => "@next",
         };
         let axes = self.frame.present();
         let mut moved = axes.iter().filter(|(_, axis)| from[*axis] != to[*axis]);
@@ -75,15 +80,16 @@ impl Resolver<'_> {
         if op.0 != HostBinary::Sub || a != b || by.map(|h| HalfIndex(h.0.abs())) != whole_cell {
             return None;
         }
-        let field = &self.frame.components[component.index()].name;
+        let name_of_field = &self.frame.components[component.index()].name;
+        let field = format!("{name_of_field}{level}");
         let list = |half: &str| {
             let all = axes.iter();
             let all = all.map(|(_, axis)| if axis == along { half } else { "0" });
             all.collect::<Vec<_>>().join(", ")
         };
         Some(format!(
-            "the difference between two cells is `d({field}, {name})`, which is divided by the cell size, or \
-             `{field}[{}] - {field}[{}]`",
+            "the difference between two cells is, but for its sign, `d({field}, {name})`, which is divided by the cell \
+             size, or `{field}[{}] - {field}[{}]`",
             list("+1/2"),
             list("-1/2")
         ))

@@ -22,6 +22,8 @@ use torre_grammar::diag::Diagnostic;
 const RESULTS: usize = 10_000;
 /// The values that are bounded to find out whether updates act at all places of the sources of a problem.
 const COVERING: usize = 4_000_000;
+/// The same for later statements that act at some of these places.
+const LATER: usize = 100_000;
 
 /// A source as the problem states it.
 struct Stated<'a> {
@@ -390,7 +392,7 @@ impl Resolver<'_> {
         results: &mut Results,
     ) -> Outcome<()> {
         let mut failed = false;
-        let mut work = COVERING;
+        let (mut work, mut looking) = (COVERING, LATER);
         for (source, text) in results.sources.iter_mut().zip(&results.source_texts) {
             let mut found = None;
             let target = self.frame.real_part(source.component);
@@ -417,7 +419,7 @@ impl Resolver<'_> {
                                 region: update.region,
                                 condition: statements[id.index()].condition_of(target),
                             };
-                            self.touches(source, text, &acts, &mut work)
+                            self.touches(source, text, &acts, &mut looking)
                         })
                     });
                     if let Some((id, _)) = changes {
@@ -481,6 +483,9 @@ impl Resolver<'_> {
         };
         let given = conjuncts(&mut self.graph, text.condition);
         let never = self.graph.unary(HostUnary::Not, condition);
+        if given.contains(&never) {
+            return false;
+        }
         let claim = Claim {
             given: &given,
             wanted: &[never],

@@ -160,7 +160,10 @@ impl Resolver<'_> {
                     format!("{name} cannot depend on time"),
                     place,
                 )
-                .hint("a value that changes with time is a field that a `source` of the problem sets: `c = c` in the step, `source c = ...`");
+                .hint(
+                    "a value that changes with time is a field that a `source` of the problem sets: `c = c` in the \
+                     step, `source c = ...`",
+                );
             d.labels[0].text = "this depends on `t`".to_string();
             return self.fail(d);
         }

@@ -89,14 +89,11 @@ impl Frame {
                 (most_up.max(most_down), most_up + most_down),
             )
         };
-        // Where all components lie alike along the inner axis, no anchor moves any of them.
-        let mut positions = frame.targets.iter().flatten();
-        let first = positions.next().map(|(_, p)| p[Axis::INNER]);
-        let is_even = positions.all(|(_, p)| Some(p[Axis::INNER]) == first);
-        if is_even {
+        let mut best = cost(&frame);
+        // Along an axis that is not folded anchors change no slope, and no dependence can be less steep than it.
+        if !folded[Axis::INNER] && best.0 == best.1 {
             return frame;
         }
-        let mut best = cost(&frame);
         for stage in 0..frame.anchors.len() {
             let own = frame.anchors[stage];
             frame.anchors[stage] = HalfIndex::HALF - own;

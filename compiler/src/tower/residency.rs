@@ -218,8 +218,8 @@ pub(super) struct Tracer<'a> {
     pub advance: Group,
 }
 
-/// Updates of rows in a period: more are more than the list of boundary periods can hold.
-const MOST_ROWS: usize = 1 << 14;
+/// Updates of rows in a period, at most. The list of boundary periods holds fewer, and tracing more takes long.
+const MOST_ROWS: usize = 20_000;
 
 /// Periods for which a value may be kept.
 const MOST_PERIODS: i64 = 256;

@@ -394,8 +394,8 @@ scheme s {{
         let found = checked(&TestWorld::default(), &text).0;
         found.into_iter().filter_map(|d| d.hint).collect()
     };
-    let difference = "the difference between two cells is `d(u, y)`, which is divided by the cell size, or \
-                      `u[0, +1/2] - u[0, -1/2]`";
+    let difference = "the difference between two cells is, but for its sign, `d(u, y)`, which is divided by the cell \
+                      size, or `u[0, +1/2] - u[0, -1/2]`";
     for value in ["dt * (u[0, 1] - u)", "u[0, -1] - u", "-(u - u[0, 1]) / 2"] {
         assert!(
             hints(value).iter().any(|hint| hint == difference),

@@ -26,6 +26,8 @@ use torre_compiler::layout::Layout;
 /// The file in which a run finds the state.
 const STATE: &str = "state.checkpoint";
 const FIELDS: [&str; 2] = ["fields.0", "fields.1"];
+/// Files in folders of states: of checkpoints, and of windows.
+pub const STATE_FILES: [&str; 3] = [STATE, FIELDS[0], FIELDS[1]];
 /// The entry of a checkpoint that says which file has the state; others have none.
 pub const NOTE: &str = "fields";
 const ARRANGEMENT: &str = "arrangement";

@@ -14,8 +14,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The name of the file that is locked.
-const FILE: &str = ".torre.lock";
+/// The name of the file that is locked, which is removed at the end of a run.
+pub const LOCK: &str = ".torre.lock";
 
 /// The most bytes of a run's description of itself.
 const MAX_BYTES: u64 = 500;
@@ -39,7 +39,7 @@ impl Claim {
     pub fn take(folder: &Path, run: &str) -> Result<Self, FileError> {
         let fail = || FileError::io(folder, Attempt::Claim);
         let made = !folder.exists();
-        let path = folder.join(FILE);
+        let path = folder.join(LOCK);
         for _ in 0..ATTEMPTS {
             make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -136,7 +136,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         // While it is locked: no other process can have it. Without locks another process may use the same file.
         if self.locked {
-            let path = self.folder.join(FILE);
+            let path = self.folder.join(LOCK);
             match self.place.is_kept() {
                 true => _ = unwatch(&path),
                 // Another file with this name is the lock of another run.
@@ -191,7 +191,7 @@ mod tests {
         assert!(fs::read_dir(&folder).unwrap().next().is_none());
         // Left by a run that was killed.
         fs::write(
-            folder.join(FILE),
+            folder.join(LOCK),
             "a longer text than what comes now, process 123456789",
         )
         .unwrap();
@@ -211,7 +211,7 @@ mod tests {
         let folder = folder.path();
         let lost = Claim::take(folder, "one").unwrap();
         lost.lock().check().unwrap();
-        fs::remove_file(folder.join(FILE)).unwrap();
+        fs::remove_file(folder.join(LOCK)).unwrap();
         let other = Claim::take(folder, "two").unwrap();
         lost.lock().check().unwrap_err();
         drop(lost);
@@ -238,11 +238,11 @@ mod tests {
         fs::write(&precious, "text").unwrap();
         let folder = scratch.path().join("a");
         fs::create_dir(&folder).unwrap();
-        symlink(&precious, folder.join(FILE)).unwrap();
+        symlink(&precious, folder.join(LOCK)).unwrap();
         Claim::take(&folder, "x").unwrap_err();
         assert_eq!(fs::read_to_string(&precious).unwrap(), "text");
-        fs::remove_file(folder.join(FILE)).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, folder.join(FILE), rustix::fs::Mode::RWXU).unwrap();
+        fs::remove_file(folder.join(LOCK)).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.join(LOCK), rustix::fs::Mode::RWXU).unwrap();
         Claim::take(&folder, "x").unwrap_err();
         Claim::take(&precious.join("below"), "x").unwrap_err();
     }

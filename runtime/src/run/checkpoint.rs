@@ -3,7 +3,7 @@
 
 use super::SeriesRecords;
 use super::fields::{FieldRows, StateRows, shape, shape_of};
-use crate::disk::NOTE;
+use crate::disk::{NOTE, STATE_FILES};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
 use crate::output::checkpoint::{self as file, Checkpoint, CheckpointFault, Identity, probe_name};
@@ -18,7 +18,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
 /// The name of the file in the folder that a user names.
-const FILE: &str = "state.checkpoint";
+const FILE: &str = STATE_FILES[0];
 
 /// Where and when checkpoints are written.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::host::{HostBinary, HostUnary};
-use crate::lattice::Axis;
+use crate::lattice::{Axis, HalfIndex};
 use crate::problem::{Drive, TotalBox};
 use crate::scheme::{Body, Component, Op, Precision, Read, Scheme, Stage, Update, Value};
 use crate::statics::NoFiles;
@@ -263,9 +263,61 @@ fn displacement_and_velocity(square: f64) -> Scheme {
     scheme
 }
 
+/// Sums that no other place reads are no part of a wave. A value that is read from half a cell away is, as a face may
+/// lie between both.
+#[test]
+fn values_that_no_other_place_reads_are_left_out() {
+    let mut scheme = displacement_and_velocity(0.16);
+    let sum = Component {
+        name: "sum".to_owned(),
+        ..scheme.components[0].clone()
+    };
+    scheme.components.push(sum);
+    let read = |id: u32| {
+        Op::Read(Read {
+            component: ComponentId(id),
+            offset: PerAxis::splat(0),
+            age: 0,
+        })
+    };
+    let update = |target: u32, reads: [u32; 2]| Update {
+        target: ComponentId(target),
+        body: Body {
+            ops: vec![
+                read(reads[0]),
+                read(reads[1]),
+                Op::Const(1.0),
+                Op::Fma(Value(1), Value(2), Value(0)),
+            ],
+            result: Value(3),
+        },
+        ..scheme.stages[0].updates[0].clone()
+    };
+    let [adds, beside] = [update(2, [2, 0]), update(3, [2, 2])];
+    scheme.stages.push(Stage {
+        updates: vec![adds],
+    });
+    assert_eq!(read_elsewhere(&scheme), [true, true, false]);
+    let mut other = Component {
+        name: "beside".to_owned(),
+        ..scheme.components[0].clone()
+    };
+    other.position[Axis::INNER] = HalfIndex::HALF;
+    scheme.components.push(other);
+    scheme.stages.push(Stage {
+        updates: vec![beside],
+    });
+    assert_eq!(read_elsewhere(&scheme), [true, true, true, false]);
+}
+
 /// The part of a pulse that comes back from the ends: of some waves in a Gaussian of 150 steps, with a frequency per
 /// step.
 fn echo_of_pulse(scheme: &Scheme, frequency: f64) -> f64 {
+    echo(scheme, line_of_pulse(scheme, frequency), 1500, 5000)
+}
+
+/// The line of such a pulse.
+fn line_of_pulse(scheme: &Scheme, frequency: f64) -> Line {
     let dt = scheme.grid.dt;
     let ends = PerAxis([[15, 25]; 3]);
     let shell = Shell::new(scheme, &TotalBox { ends });
@@ -285,8 +337,7 @@ fn echo_of_pulse(scheme: &Scheme, frequency: f64) -> f64 {
         }],
         loss: 0.16,
     };
-    let line = Line::new(scheme, &wave, &[shell], &NoFiles).expect("a line");
-    echo(scheme, line, 1500, 5000)
+    Line::new(scheme, &wave, &[shell], &NoFiles).expect("a line")
 }
 
 /// Waves with a cutoff frequency change their impedance in an end, and a second derivative in one of two updates
@@ -297,6 +348,15 @@ fn deep_ends_take_waves_that_losses_reflect() {
     let dispersive = echo_of_pulse(&waves(0.16, 0.03_f64.powi(2)), 0.04);
     let coupled = echo_of_pulse(&displacement_and_velocity(0.16), 0.04);
     println!("{dispersive:.2e}, {coupled:.2e}");
+    // Rounding of weights is no cutoff frequency.
+    let mut single = waves(f64::from(0.2237_f32), 0.0);
+    single.precision = Precision::F32;
+    for op in &mut single.stages[0].updates[0].body.ops {
+        if let Op::Const(n) = op {
+            *n = f64::from(*n as f32);
+        }
+    }
+    assert!(!line_of_pulse(&single, 0.04).needs_deep_ends(&single));
     assert!(
         dispersive < 2e-3 && coupled < 2e-3,
         "{dispersive}, {coupled}"

@@ -231,7 +231,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     ) -> Result<u64, DeviceError> {
         let ghosts = towers.ghosts();
         let mut starts = self.settle()?;
-        // Pyramids before leave more ghosts out of date than the ones that these towers make themselves.
+        // Pyramids before leave more ghosts out of date than these towers make themselves.
         if ghosts.is_none() || self.stale != ghosts {
             starts += self.renew_ghosts()?;
         }

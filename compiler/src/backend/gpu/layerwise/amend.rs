@@ -165,16 +165,26 @@ impl ZoneKernel {
     /// blocks along the outer axis, each of these takes planes in turn.
     pub fn start(&self, layout: &Layout, shape: Shape) -> Option<([u32; 3], [u32; 3])> {
         let [x, y, z] = layout.zones[self.zone.index()].boxes[self.part].region.0;
+        let threads = threads_of(shape);
         let blocks = |range: Interval, per_block: u32, most: i64| {
             let n = (range.len() as u64).div_ceil(u64::from(per_block));
             u32::try_from(n).ok().filter(|n| i64::from(*n) <= most)
         };
         let blocks = [
-            blocks(z, THREADS[0], i64::from(i32::MAX))?,
-            blocks(y, THREADS[1], i64::from(MOST_BLOCKS))?,
+            blocks(z, threads[0], i64::from(i32::MAX))?,
+            blocks(y, threads[1], i64::from(MOST_BLOCKS))?,
             x.len().min(most_planes(shape)) as u32,
         ];
-        Some((blocks, [THREADS[0], THREADS[1], 1]))
+        Some((blocks, [threads[0], threads[1], 1]))
+    }
+}
+
+/// Threads of a block along the inner axis and the middle axis: where there are many rows, as many for these as the
+/// blocks of bare kernels have.
+fn threads_of(shape: Shape) -> [u32; 2] {
+    match shape.threads[1] > THREADS[1] {
+        true => shape.threads,
+        false => THREADS,
     }
 }
 
@@ -188,8 +198,9 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, shape: Shape)
     for stage in scheme.stage_ids() {
         for phase in 0..scheme.phases() {
             for kernel in ZoneKernel::all(scheme, layout, stage, phase) {
+                let threads = threads_of(shape);
                 let launch = Launch {
-                    threads: [THREADS[0], THREADS[1], 1],
+                    threads: [threads[0], threads[1], 1],
                     ..Launch::default()
                 };
                 let has_kept = kernel.has_kept(scheme);
@@ -206,6 +217,7 @@ pub fn emit(module: &mut Module, scheme: &Scheme, layout: &Layout, shape: Shape)
                     own: &layout.zones[kernel.zone.index()].boxes[kernel.part],
                     kept: kept.filter(|_| has_kept),
                     real: Type::scalar(scheme.precision),
+                    threads,
                     most_planes: most_planes(shape),
                 }
                 .write(k);
@@ -222,6 +234,8 @@ struct ZoneCode<'a> {
     /// Where old values are kept, if it accesses some.
     kept: Option<KeptBox>,
     real: Type,
+    /// Threads of a block along the inner axis and the middle axis.
+    threads: [u32; 2],
     /// Planes for each of which there is a block.
     most_planes: i64,
 }
@@ -271,7 +285,7 @@ impl ZoneCode<'_> {
     fn index(&self, k: &mut Kernel<'_>, n: usize, axis: Axis) -> Operand {
         let range = self.own.region[axis];
         let number = k.special(Special::Block(n));
-        let number = k.int(IntOp::Mul, number, Operand::i32(THREADS[n] as i32));
+        let number = k.int(IntOp::Mul, number, Operand::i32(self.threads[n] as i32));
         let thread = k.special(Special::Thread(n));
         let number = k.int(IntOp::Add, number, thread);
         let beyond = k.compare(IntCmp::Ge, number, Operand::i32(range.len() as i32));

@@ -172,6 +172,26 @@ fn boxes_of_many_planes_take_one_launch() {
     }
 }
 
+/// A launch has up to 65535 blocks along its second axis: where there are many rows, blocks have more of them.
+#[test]
+fn boxes_of_many_rows_take_one_launch() {
+    let mut scheme = maxwell(2, Precision::F32, [8, 300_000, 16]);
+    add_layers(&mut scheme, PerAxis([2, 0, 0]));
+    let set = whole(&scheme);
+    let shape = Shape::of(&scheme);
+    assert_eq!(shape.threads[0] * shape.threads[1], 128);
+    let region = scheme
+        .grid
+        .extent(PerAxis::splat(crate::lattice::HalfIndex::ZERO));
+    let start = start(&scheme, &set, shape, region, 1).expect("a launch");
+    let rows = i64::from(start.blocks[1] * shape.threads[1]);
+    assert!(rows >= region[Axis::MIDDLE].len());
+    for kernel in ZoneKernel::all(&scheme, &set.layout, StageId(0), 0) {
+        let (blocks, threads) = kernel.start(&set.layout, shape).expect("a launch");
+        assert!(i64::from(blocks[1] * threads[1]) >= 300_000);
+    }
+}
+
 /// Old values are kept for updates whose amendments read them alone, in memory that all stages share.
 #[test]
 fn old_values_are_kept_where_amendments_read_them() {

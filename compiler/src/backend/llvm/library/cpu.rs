@@ -116,7 +116,7 @@ const CPUS: [(&str, Option<&str>, Family); 40] = [
     ("riscv64v", Some("generic-rv64"), RISCV_VECTORS),
 ];
 
-/// Features by LLVM's names that the levels of x86-64 have, each with those of the level before.
+/// Features by LLVM's names that the levels of x86-64 add to the level before.
 const LEVELS: [(&str, &[&str]); 3] = [
     (
         "x86-64-v2",
@@ -197,8 +197,7 @@ impl Cpu {
         })
     }
 
-    /// Whether this processor runs code for the one with a name. The features of this one have to be listed, as those of
-    /// the host are.
+    /// Whether this processor, whose features have to be listed as for the host, runs code for a named processor.
     pub fn runs(&self, name: &str) -> bool {
         let Some(other) = Self::named(name) else {
             return false;
