@@ -133,11 +133,16 @@ impl From<RunError> for Failure {
             .into(),
             RunError::BlowUp(found) => {
                 let mut diagnostic = Diagnostic::error(codes::BLOW_UP, found.to_string());
-                diagnostic.hint = Some(
-                    "a shorter step may help, and `torre analyze` tells the largest stable one of a linear scheme; \
-                     `--allow-nonfinite` goes on all the same"
-                        .to_owned(),
-                );
+                let place = match &found.zone {
+                    Some(zone) => format!(
+                        "the value lies in {zone}: the book says where layers let waves grow (Layers, Waves that grow); "
+                    ),
+                    None => String::new(),
+                };
+                diagnostic.hint = Some(format!(
+                    "{place}a shorter step may help, and `torre analyze` tells the largest stable one of a linear \
+                     scheme; `--allow-nonfinite` goes on all the same"
+                ));
                 Failure::new(Exit::BlowUp, diagnostic)
             }
             RunError::Finished { step, steps } => Diagnostic::error(

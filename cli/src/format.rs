@@ -73,9 +73,14 @@ fn replace(path: &Path, text: &str) -> Result<(), FileError> {
         let refused = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         return Err(FileError::io(path, Attempt::Write)(refused));
     }
+    // Whether the user may write to it.
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(&file)
+        .map_err(FileError::io(path, Attempt::Write))?;
     remove_leftovers_of(&file);
     let mut replacement = AtomicFile::create(&file)?;
-    replacement.put(text.as_bytes())?;
     replacement.set_permissions(metadata.permissions())?;
+    replacement.put(text.as_bytes())?;
     replacement.commit()
 }

@@ -204,9 +204,7 @@ impl<'a, T: Value> Run<'a, T> {
         let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
         self.warn_of_tiny(simulation.calculation.tiny.as_ref());
-        if let Some(earlier) = &prepared.folders.earlier {
-            earlier.resume(&mut simulation.calculation)?;
-        }
+        prepared.folders.resume(&mut simulation.calculation)?;
         // The model knows the rates of LLVM's code.
         if compiled.backend == Backend::Llvm {
             simulation.tuning = self.tuning(simulation.calculation.steps());
@@ -254,9 +252,7 @@ impl<'a, T: Value> Run<'a, T> {
             &Cache::off(),
         )?;
         let mut check = self.compiled(set, &*code.code, files, Order::Layerwise)?;
-        if let Some(earlier) = &prepared.folders.earlier {
-            earlier.resume(&mut check.calculation)?;
-        }
+        prepared.folders.resume(&mut check.calculation)?;
         self.execute(simulation, prepared, Some(&mut check), made)
     }
 
@@ -306,6 +302,8 @@ impl<'a, T: Value> Run<'a, T> {
     ) -> Result<(), Failure> {
         let folders = &prepared.folders;
         let series = self.series(prepared)?;
+        // All of it was read.
+        folders.earlier.take();
         self.begin(prepared)?;
         let mut watch = Watch::default();
         if !self.args.allow_nonfinite {
@@ -389,8 +387,8 @@ impl<'a, T: Value> Run<'a, T> {
         if !(kept || folders.outputs.is_some()) || !SeriesRecords::has(self.problem) {
             return Ok(None);
         }
-        let earlier = folders.earlier.as_ref();
-        let before = earlier.map(|earlier| earlier.series(self.problem));
+        let earlier = folders.earlier.borrow();
+        let before = earlier.as_ref().map(|earlier| earlier.series(self.problem));
         let before = before.transpose()?;
         Ok(Some(SeriesRecords::new(
             self.problem,

@@ -251,13 +251,23 @@ impl fmt::Debug for Table {
 }
 
 fn fields(line: &str) -> Vec<&str> {
-    if line.contains('"') && line.matches('"').count().is_multiple_of(2) {
+    if begins_with_quotes(line) && line.matches('"').count().is_multiple_of(2) {
         return quoted_fields(line);
     }
     match [';', ','].into_iter().find(|c| line.contains(*c)) {
         Some(separator) => line.split(separator).map(str::trim).collect(),
         None => line.split_whitespace().collect(),
     }
+}
+
+/// Whether some field of a line begins with quotes. Others may be signs of inches.
+fn begins_with_quotes(line: &str) -> bool {
+    let mut begins = true;
+    line.chars().any(|c| {
+        let opens = begins && c == '"';
+        begins = c == ',' || c == ';' || c.is_whitespace();
+        opens
+    })
 }
 
 /// The fields of a line with pairs of quotes: separators within them belong to a name.
@@ -425,6 +435,8 @@ mod tests {
         // One quote opens none.
         let inch = Column::Named("v\"".to_string());
         assert!(read("t, v\"\n0, 1\n1, 2", inch, None).is_ok());
+        let named = Column::Named("v".to_string());
+        assert!(read("time 5\", v, width 3\"\n0, 1, 2\n1, 2, 3", named, None).is_ok());
         assert_eq!(
             reason("0 1\n\n1 inf", second()),
             "line 3: `inf` is no finite number"

@@ -50,9 +50,7 @@ impl<T: Value> Run<'_, T> {
         let layout = set.layout.clone();
         let mut calculation = Calculation::arranged(layout, scheme, problem, files, self.threads)?;
         self.warn_of_tiny(calculation.tiny.as_ref());
-        if let Some(earlier) = &prepared.folders.earlier {
-            earlier.resume(&mut calculation)?;
-        }
+        prepared.folders.resume(&mut calculation)?;
         let names = devices.devices().iter();
         let made = Made {
             backend: "cuda".to_owned(),

@@ -14,7 +14,6 @@ use torre_runtime::disk::{self, ArrayFile, RowGhosts, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::program::Compiled;
-use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::record::real;
 use torre_runtime::run::{InFiles, SweepPlan, Value};
 
@@ -119,9 +118,7 @@ impl<T: Value> Run<'_, T> {
             let calculation = Calculation::arranged(layout, scheme, problem, files, self.threads);
             let mut calculation = calculation?;
             self.warn_of_tiny(calculation.tiny.as_ref());
-            if let Some(earlier) = &prepared.folders.earlier {
-                earlier.resume(&mut calculation)?;
-            }
+            prepared.folders.resume(&mut calculation)?;
             return Ok((calculation, None));
         };
         let over = |file: &ArrayFile| -> Result<Calculation<'b, T>, Failure> {
@@ -135,7 +132,7 @@ impl<T: Value> Run<'_, T> {
             let state = StateFolder::open(folder, &layout, identity, ghosts)?;
             let state = prepared.folders.claimed(state);
             let mut calculation = over(state.file())?;
-            Earlier::open(folder, identity)?.resume_in_place(&mut calculation)?;
+            prepared.folders.resume_in_place(&mut calculation)?;
             return Ok((calculation, Some(state)));
         }
         // Start values and checkpoints may be refused, which leaves the folder as it was.
@@ -144,9 +141,7 @@ impl<T: Value> Run<'_, T> {
         let mut calculation = over(state.file())?;
         calculation.fill(self.threads)?;
         self.warn_of_tiny(calculation.tiny.as_ref());
-        if let Some(earlier) = &prepared.folders.earlier {
-            earlier.resume(&mut calculation)?;
-        }
+        prepared.folders.resume(&mut calculation)?;
         Ok((calculation, Some(state)))
     }
 

@@ -9,16 +9,17 @@ use crate::provenance::provenance;
 use crate::report;
 use crate::write;
 use serde_json::{Map, Value as Json, json};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::disk::StateFolder;
-use torre_runtime::host::BlowUp;
+use torre_runtime::host::{BlowUp, Calculation};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::checkpoint::{self, Earlier, Replaced};
 use torre_runtime::run::record::{self, Begun, Others, Record};
-use torre_runtime::run::{Checkpoints, Missing, Outputs, Value, Wanted};
+use torre_runtime::run::{Checkpoints, Missing, Outputs, RunError, Value, Wanted};
 
 /// Where results and checkpoints go.
 pub(super) struct Folders {
@@ -30,13 +31,34 @@ pub(super) struct Folders {
     pub provenance: Map<String, Json>,
     /// The report as it was before the first step.
     begun: Json,
-    /// The checkpoint with which the run goes on.
-    pub earlier: Option<Earlier>,
+    /// The step of the checkpoint with which the run goes on.
+    resumed: Option<u64>,
+    /// The checkpoint, until all of it was read: its file may be large, and another one take its name.
+    pub earlier: RefCell<Option<Earlier>>,
     /// As long as the run lasts.
     claims: Vec<Claim>,
 }
 
 impl Folders {
+    /// Takes the state of the checkpoint with which the run goes on, if it does, into a calculation.
+    pub fn resume<T: Value>(&self, calculation: &mut Calculation<'_, T>) -> Result<(), RunError> {
+        match &*self.earlier.borrow() {
+            Some(earlier) => earlier.resume(calculation),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for a calculation that has the values already.
+    pub fn resume_in_place<T: Value>(
+        &self,
+        calculation: &mut Calculation<'_, T>,
+    ) -> Result<(), RunError> {
+        match &*self.earlier.borrow() {
+            Some(earlier) => earlier.resume_in_place(calculation),
+            None => Ok(()),
+        }
+    }
+
     /// The folder of a state under this run's claim.
     pub fn claimed(&self, state: StateFolder) -> StateFolder {
         let mut claims = self.claims.iter();
@@ -155,7 +177,8 @@ impl<T: Value> Run<'_, T> {
             record,
             provenance,
             begun,
-            earlier,
+            resumed,
+            earlier: RefCell::new(earlier),
             claims,
         })
     }
@@ -173,9 +196,8 @@ impl<T: Value> Run<'_, T> {
         let (Some(outputs), Some(own)) = (&folders.outputs, &folders.record) else {
             return Ok(());
         };
-        let Folders { begun, earlier, .. } = folders;
-        let resumed = earlier.as_ref().map(Earlier::step);
-        let missing = outputs.begin(own, self.problem, resumed, self.others(), begun)?;
+        let Folders { begun, resumed, .. } = folders;
+        let missing = outputs.begin(own, self.problem, *resumed, self.others(), begun)?;
         for missing in missing {
             self.say_missing(outputs.folder(), &missing);
         }

@@ -9,7 +9,7 @@ use crate::scheme::ComponentId;
 use torre_grammar::diag::Diagnostic;
 
 impl Resolver<'_> {
-    /// Warns where a statement runs before another one that stands above it, and the values depend on their order. A
+    /// Warns where a statement runs before another one that stands above it and reads or changes the same values. A
     /// statement that reads a next value says itself that it runs after the statements that compute it. `needs` are the
     /// statements that each one runs after, and `sequence` is the order in which all run.
     pub(super) fn warn_of_statements_ahead(
@@ -71,8 +71,7 @@ impl Resolver<'_> {
         let name = |statement: &Statement| statement.place.text().unwrap_or("this").to_owned();
         let (ahead_name, above_name) = (name(ahead), name(above));
         let message = format!(
-            "`{ahead_name}` is computed before `{above_name}`, which stands above it, and the values depend on that \
-             order"
+            "`{ahead_name}` is computed before `{above_name}`, which stands above it and reads or changes the same values"
         );
         let d = Diagnostic::warning(codes::AHEAD, message)
             .at(

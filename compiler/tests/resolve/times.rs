@@ -158,7 +158,7 @@ fn a_statement_ahead_of_one_above_it_is_pointed_at() {
         .concat();
     let ahead = |other: &str| {
         format!(
-            "W0304: `a` is computed before `{other}`, which stands above it, and the values depend on that order"
+            "W0304: `a` is computed before `{other}`, which stands above it and reads or changes the same values"
         )
     };
     let found = |step: &str| -> Vec<String> {

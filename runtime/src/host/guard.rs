@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{ComponentId, Precision, Scheme};
+use torre_compiler::scheme::{ComponentId, Precision, Scheme, Zone};
 
 /// Steps between two looks where steps are done one by one. Time blocks have one look each.
 const STEPS: u64 = 16;
@@ -34,15 +34,19 @@ pub struct BlowUp {
     /// Steps done when it was seen.
     pub step: u64,
     pub value: f64,
+    /// The layer or region with states in which it lies.
+    pub zone: Option<String>,
 }
 
 impl BlowUp {
     pub fn new(scheme: &Scheme, id: ComponentId, at: PerAxis<i64>, step: u64, value: f64) -> Self {
+        let has = |zone: &&Zone| zone.boxes.iter().any(|own| own.contains(at));
         Self {
             component: scheme.component(id).name.clone(),
             at: scheme.grid.present().map(|axis| at[axis]).collect(),
             step,
             value,
+            zone: scheme.zones.iter().find(has).map(|zone| zone.name.clone()),
         }
     }
 }
@@ -250,6 +254,7 @@ mod tests {
             at: vec![step as i64],
             step,
             value: f64::NAN,
+            zone: None,
         };
         let guard = Guard::awake();
         assert!(!guard.tripped() && !guard.ends_before(u64::MAX - 1));

@@ -8,10 +8,9 @@ use torre_compiler::problem::OutputKind;
 use torre_compiler::resolve::Resolved;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::{Progress, memory::Memory};
-use torre_runtime::program::LoadedFiles;
-use torre_runtime::program::layerwise_kernels_for;
-use torre_runtime::run::checkpoint::Earlier;
-use torre_runtime::run::{Simulation, checkpoint, verify};
+use torre_runtime::program::{LoadedFiles, layerwise_kernels_for};
+use torre_runtime::run::checkpoint::{self, Earlier};
+use torre_runtime::run::{Simulation, verify};
 use torre_runtime::timeline::Kind;
 use torre_suite::interpreted::MAPPING;
 use torre_suite::timelines;
@@ -127,14 +126,10 @@ fn calculation_over<'a, T: Value>(
     let memory = Memory::of_file(map, &layout);
     let calculation = Calculation::of_memory(memory, layout, scheme, problem, &NoFiles);
     let mut calculation = calculation.expect("a problem that can be");
-    match resumed {
-        true => {
-            let earlier = Earlier::open(folder, own).expect("a state");
-            earlier
-                .resume_in_place(&mut calculation)
-                .expect("its records");
-        }
-        false => calculation.fill(1).expect("finite values"),
+    let earlier = resumed.then(|| Earlier::open(folder, own).expect("a state"));
+    match earlier.map(|earlier| earlier.resume_in_place(&mut calculation)) {
+        Some(resumed) => resumed.expect("its records"),
+        None => calculation.fill(1).expect("finite values"),
     }
     Ok((calculation, files))
 }
