@@ -12,6 +12,7 @@
 //! over which the drive is spread ([`Spread`]). At both ends values lose a part in each step that rises with the third
 //! power of the depth ([`Ends`]).
 
+mod deep;
 mod ends;
 mod spread;
 
@@ -21,7 +22,7 @@ use super::shell::{OddAtMirror, Shell};
 use crate::host::HostExpr;
 use crate::lattice::PerAxis;
 use crate::problem::PlaneWave;
-use crate::scheme::{ComponentId, Precision, Scheme};
+use crate::scheme::{ComponentId, Scheme};
 use crate::statics::{Files, GridPoint, physical_time};
 use ends::Ends;
 use spread::Spread;
@@ -346,11 +347,11 @@ impl Line {
         for slot in &mut self.slots {
             *slot = vec![0.0; length];
         }
-        // In the numbers of points, how far from its cell's a component lies.
-        let stagger = |id: ComponentId| {
-            let position = scheme.component(id).position;
-            m.iter().map(|(a, m)| m * position[a].0).sum::<i64>() as f64 / 2.0
-        };
+        let staggers: Vec<f64> = scheme
+            .component_ids()
+            .map(|id| self.stagger(scheme, id))
+            .collect();
+        let stagger = |id: ComponentId| staggers[id.index()];
         for drive in &wave.drives {
             let place = driver as f64 - stagger(drive.component) - self.start as f64;
             self.drivers.push(Driver {
@@ -383,52 +384,17 @@ impl Line {
         Ok(())
     }
 
-    /// Whether losses reflect waves that are as long as an end. Fields of one version each that drive each other by
-    /// differences have no such waves, and neither has a component that makes waves alone. Waves with a cutoff
-    /// frequency change their impedance by a loss, and all others have the second derivative in one update ([`Ends`]).
-    fn needs_deep_ends(&self, scheme: &Scheme) -> bool {
-        let mut ids = scheme.component_ids();
-        let is_wave_of_several = |id: ComponentId| {
-            let older = self.slot(id, 1)..self.slots_of(id).end;
-            let mut own = self.rows.iter().flatten().filter(|row| row.target == id);
-            let reads = own.any(|row| row.taps().any(|tap| older.contains(&tap.slot)));
-            reads && self.waves_alone(scheme, id).is_none()
-        };
-        self.has_local_terms(scheme.precision) || ids.any(is_wave_of_several)
-    }
-
-    /// Whether values that are the same everywhere do not stay as they are.
-    fn has_local_terms(&self, precision: Precision) -> bool {
-        // Weights are rounded to the precision of the scheme.
-        let rounding = match precision {
-            Precision::F32 => 1e-6,
-            Precision::F64 => 1e-9,
-        };
-        let changes = |[sum, size]: [f64; 2], stays: f64| (sum - stays).abs() > rounding * size;
-        let any = |target: ComponentId, layer: &Layer| {
-            let mut all = (0..self.first.len()).map(|id| ComponentId(id as u32));
-            all.any(|id| {
-                let stays = if id == target { 1.0 } else { 0.0 };
-                changes(self.weight_of(layer, id), stays)
-            })
-        };
-        let mut rows = self.rows.iter().flatten();
-        rows.any(|row| row.layers.iter().any(|layer| any(row.target, layer)))
+    /// In the numbers of points, how far from its cell's a component lies.
+    fn stagger(&self, scheme: &Scheme, id: ComponentId) -> f64 {
+        let position = scheme.component(id).position;
+        let along = self.direction.iter().map(|(a, m)| m * position[a].0);
+        along.sum::<i64>() as f64 / 2.0
     }
 
     /// The slots of a component.
     fn slots_of(&self, id: ComponentId) -> Range<Slot> {
         let end = self.first.get(id.index() + 1).copied();
         self.first[id.index()]..end.unwrap_or(self.slots.len())
-    }
-
-    /// The sum of the weights of a component's values in an update, and that of their magnitudes.
-    fn weight_of(&self, layer: &Layer, id: ComponentId) -> [f64; 2] {
-        let slots = self.slots_of(id);
-        let own = layer.taps.iter().filter(|tap| slots.contains(&tap.slot));
-        own.fold([0.0, 0.0], |[sum, size], tap| {
-            [sum + tap.weight, size + tap.weight.abs()]
-        })
     }
 
     /// The update of a component that makes waves alone: from two versions of its own, once in a step.

@@ -357,6 +357,16 @@ fn deep_ends_take_waves_that_losses_reflect() {
         }
     }
     assert!(!line_of_pulse(&single, 0.04).needs_deep_ends(&single));
+    let maxwell = maxwell(4, Precision::F32, [40, 40, 40]);
+    assert!(!line_of_pulse(&maxwell, 0.04).needs_deep_ends(&maxwell));
+    // Diffusion: the only version of a component, and its second difference.
+    let mut heat = waves(0.16, 0.0);
+    heat.components[0].time_levels = 1;
+    let ops = &mut heat.stages[0].updates[0].body.ops;
+    ops[0] = ops[2].clone();
+    ops[1] = Op::Const(1.0 - 6.0 * 0.16);
+    ops[4] = Op::Mul(Value(0), Value(1));
+    assert!(line_of_pulse(&heat, 0.04).needs_deep_ends(&heat));
     assert!(
         dispersive < 2e-3 && coupled < 2e-3,
         "{dispersive}, {coupled}"
