@@ -43,7 +43,7 @@ pub use limit::{Limit, Side, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
 pub use order::Order;
 pub use pace::{Pace, pace};
-pub use places::{Cell, Place, Places, places};
+pub use places::{Cell, Place, Places, places, places_in};
 pub use stability::{Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
 pub use still::{before, still_part};

@@ -133,9 +133,35 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Set
 
 /// The places that decide about a scheme.
 pub fn places(scheme: &Scheme, files: &dyn Files, patience: Patience) -> Result<Places, NoStep> {
+    Cost::new(scheme).allow(1, patience)?;
+    let (zones, thin) = zones(scheme);
+    places_of(scheme, files, zones, thin, patience)
+}
+
+/// The places that decide in some boxes.
+pub fn places_in(
+    scheme: &Scheme,
+    files: &dyn Files,
+    boxes: &[Region],
+    patience: Patience,
+) -> Result<Places, NoStep> {
+    Cost::new(scheme).allow(1, patience)?;
+    let (zones, _) = zones(scheme);
+    let parts = zones.iter().flat_map(|zone| {
+        let within = boxes.iter().map(|own| own.intersect(*zone));
+        within.filter(|part| !part.is_empty())
+    });
+    places_of(scheme, files, parts.collect(), Vec::new(), patience)
+}
+
+fn places_of(
+    scheme: &Scheme,
+    files: &dyn Files,
+    zones: Vec<Region>,
+    mut thin: Vec<(Axis, Interval)>,
+    patience: Patience,
+) -> Result<Places, NoStep> {
     let cost = Cost::new(scheme);
-    cost.allow(1, patience)?;
-    let (zones, mut thin) = zones(scheme);
     let search = Search {
         scheme,
         used: of_waves(scheme),

@@ -125,7 +125,7 @@ impl Resolver<'_> {
     }
 
     /// The values of a layer's parameters, which later ones may depend on; they see the cell size `h`, the step `dt`
-    /// and the speed of the fastest waves.
+    /// and the speed of the fastest waves in the layers of the axis.
     fn layer_values(
         &mut self,
         scope: &Scope,
@@ -139,8 +139,8 @@ impl Resolver<'_> {
         let slots = self.arguments(scope, &def.name.node, &names, args, place)?;
         self.add_sizes(&mut inner, axis);
         // Where the speed of waves is not known, the layer is made for a usual step.
-        let speed = self
-            .speed
+        let speed = self.layer_speeds[axis]
+            .or(self.speed)
             .unwrap_or(0.5 * self.graph.spacing[axis] / self.frame.dt);
         let speed = self.scalar(speed);
         inner.locals.push(("speed".to_string(), speed));

@@ -78,8 +78,8 @@ mod zones;
 
 pub use report::Place;
 
-use crate::analysis::{self, Patience};
-use crate::lattice::{Axis, PerAxis};
+use crate::analysis::{self, Patience, Places};
+use crate::lattice::{Axis, PerAxis, Region};
 use crate::problem::Problem;
 use crate::scheme::{Precision, Scheme};
 use crate::statics::NoFiles;
@@ -250,14 +250,28 @@ impl<'a> Program<'a> {
         // Layers do not change the waves of a scheme, so a scheme that was resolved with a guess tells how fast they
         // are.
         let scheme = &resolved.scheme;
+        let fastest = |places: &Places| -> Option<f64> {
+            let pace = analysis::pace(scheme, &NoFiles, places);
+            let pace = pace.filter(|p| p.moves && p.coefficient > 0.0)?;
+            // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are none
+            // of the result.
+            format!("{:.4e}", pace.coefficient).parse().ok()
+        };
         let places = analysis::places(scheme, &NoFiles, Patience::Long).ok();
-        let pace = places.and_then(|places| analysis::pace(scheme, &NoFiles, &places));
-        match pace.filter(|p| p.moves && p.coefficient > 0.0) {
-            Some(pace) => {
-                // Few digits, so that the last bits of eigenvalues, which machines may round in their own ways, are
-                // none of the result.
+        match places.as_ref().and_then(fastest) {
+            Some(speed) => {
+                let has_media = places.is_some_and(|places| places.list.len() > 1);
+                let in_layers = |axis| {
+                    let zones = frame.zones.iter().filter(|zone| zone.is_layer_of(axis));
+                    let boxes: Vec<Region> = zones.flat_map(|z| z.boxes.clone()).collect();
+                    let wanted = has_media && !boxes.is_empty();
+                    let places = wanted
+                        .then(|| analysis::places_in(scheme, &NoFiles, &boxes, Patience::Long));
+                    fastest(&places?.ok()?)
+                };
                 let guess = Guess {
-                    speed: format!("{:.4e}", pace.coefficient).parse().ok(),
+                    speed: Some(speed),
+                    layer_speeds: PerAxis::from_fn(in_layers),
                     ..Guess::default()
                 };
                 self.resolve_once(options, guess)
@@ -292,6 +306,7 @@ impl<'a> Program<'a> {
         let mut resolver = Resolver::new(self.world);
         resolver.library = Library::sharing(&self.modules);
         resolver.speed = guess.speed;
+        resolver.layer_speeds = guess.layer_speeds;
         resolver.lengths = guess.lengths;
         resolver.without_phases = guess.without_phases;
         let module = resolver.library.load(
@@ -326,8 +341,10 @@ impl<'a> Program<'a> {
 /// The guess with which a program is resolved.
 #[derive(Clone, Copy, Default)]
 struct Guess {
-    /// The speed of waves that layers are made for.
+    /// The speed of the fastest waves.
     speed: Option<f64>,
+    /// The same in the layers along each axis, where it may be another one.
+    layer_speeds: PerAxis<Option<f64>>,
     /// Whether Bloch-periodic sides are plainly periodic.
     without_phases: bool,
     /// The lengths of the domain, where they do not follow from its cells.

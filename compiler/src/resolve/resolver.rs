@@ -41,6 +41,8 @@ pub struct Resolver<'w> {
     pub zoned: Zoned,
     /// The fastest long waves of the scheme, in lengths per time, once they are known.
     pub speed: Option<f64>,
+    /// The same in the layers along each axis, where it is another one.
+    pub layer_speeds: PerAxis<Option<f64>>,
     /// The lengths of the domain, where they do not follow from its cells.
     pub lengths: Option<PerAxis<f64>>,
     /// Whether Bloch-periodic sides are plainly periodic.
@@ -67,6 +69,7 @@ impl<'w> Resolver<'w> {
             files: FilesRead::default(),
             zoned: Zoned::default(),
             speed: None,
+            layer_speeds: PerAxis::splat(None),
             lengths: None,
             without_phases: false,
             searches: Searches::default(),

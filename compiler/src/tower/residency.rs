@@ -219,7 +219,7 @@ pub(super) struct Tracer<'a> {
 }
 
 /// Updates of rows in a period, at most. The list of boundary periods holds fewer, and tracing more takes long.
-const MOST_ROWS: usize = 20_000;
+const MOST_ROWS: usize = 28_000;
 
 /// Periods for which a value may be kept.
 const MOST_PERIODS: i64 = 256;

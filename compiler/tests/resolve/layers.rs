@@ -289,3 +289,27 @@ problem p {{
     };
     assert_eq!(problem("cpml(8)"), problem("zero"));
 }
+
+/// A layer is made for the fastest waves in the layers of its axis: a fast body elsewhere does not change it.
+#[test]
+fn a_fast_body_changes_the_layers_that_it_meets() {
+    let dump = |centre: &str, layers: &str| {
+        let text = format!(
+            "
+use std::acoustics::acoustics_2d
+problem p {{
+  scheme   acoustics_2d {{ dt = 0.03 }}
+  domain   60 x 60
+  boundary {layers}
+  coef     kappa = if (x - {centre})^2 + (y - 30)^2 < 9 then 100 else 1
+  steps    10
+}}"
+        );
+        resolved(&text).scheme.to_string()
+    };
+    let usual = |c: &str| format!("x: cpml(10{c}), y: cpml(10{c})");
+    assert_eq!(dump("30", &usual("")), dump("30", &usual(", c = 1")));
+    // Along x the body lies in a layer.
+    let met = "x: cpml(10, c = 10), y: cpml(10, c = 1)";
+    assert_eq!(dump("8", &usual("")), dump("8", met));
+}
