@@ -213,6 +213,16 @@ impl Resolver<'_> {
             let [inside] = items.as_slice() else {
                 return Err(Reported);
             };
+            self.not_timed(inside.node, "the value of a layer", difference.place)?;
+            if let (Some(found), Some(at)) = (inside.position, plain.position)
+                && found != at
+            {
+                let [at, found] = [at, found].map(|p| self.frame.show(p));
+                let message =
+                    format!("the value of this layer lies at {found}, and the difference at {at}");
+                let d = self.error(codes::POSITIONS_DIFFER, message, difference.place);
+                return self.fail(d);
+            }
             let states = (first..self.zoned.states.len()).map(|i| StateKey(i as u32));
             let states: Vec<StateKey> = states.collect();
             for key in &states {

@@ -392,17 +392,7 @@ impl Resolver<'_> {
             next: Vec::new(),
         };
         for (&c, item) in components.iter().zip(items) {
-            if self.graph.facts(item.node).timed {
-                let mut d = self
-                    .error(
-                        codes::TIME_IN_STEP,
-                        "an update cannot depend on time itself",
-                        &value_place,
-                    )
-                    .hint("what changes with time is added by a `source` of the problem");
-                d.labels[0].text = "this depends on `t`".to_string();
-                return self.fail(d);
-            }
+            self.not_timed(item.node, "an update", &value_place)?;
             let position = self.frame.components[c.index()].position;
             self.next_read_by(item.node, &mut statement.next);
             let node = match op {

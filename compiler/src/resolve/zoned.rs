@@ -81,6 +81,7 @@ impl Resolver<'_> {
                             name: name.node.clone(),
                             zone,
                             next: None,
+                            position: None,
                             place: inner.place(name.span),
                         });
                         let node = self.graph.state(key);
@@ -122,13 +123,28 @@ impl Resolver<'_> {
             let d = self.error(codes::STATE, "a state is a scalar", &at);
             return self.fail(d);
         };
+        self.not_timed(item.node, "the next value of a state", &at)?;
         let facts = &mut self.zoned.states[key.0 as usize];
+        facts.position = item.position;
         if facts.next.replace(item.node).is_some() {
             let message = format!("`{}` gets its next value twice", name.node);
             let d = self.error(codes::STATE, message, &place);
             return self.fail(d);
         }
         Ok(())
+    }
+
+    /// Refuses values that depend on time itself, as updates are the same in every step.
+    pub fn not_timed(&mut self, node: NodeId, subject: &str, place: &Place) -> Outcome<()> {
+        if !self.graph.facts(node).timed {
+            return Ok(());
+        }
+        let message = format!("{subject} cannot depend on time itself");
+        let mut d = self
+            .error(codes::TIME_IN_STEP, message, place)
+            .hint("what changes with time is added by a `source` of the problem");
+        d.labels[0].text = "this depends on `t`".to_string();
+        self.fail(d)
     }
 
     /// The next value that a definition, which has been evaluated, has given to a state.
@@ -152,7 +168,7 @@ impl Resolver<'_> {
         match facts.next {
             Some(value) => Ok(Typed {
                 node: self.graph.next(key, value),
-                position: None,
+                position: facts.position,
             }),
             None => {
                 let message = format!("`{}@next` is not known here yet", facts.name);

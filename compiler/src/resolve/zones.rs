@@ -5,7 +5,7 @@ use super::graph::{CallId, LevelKey, NodeId, StateKey};
 use super::load::ItemId;
 use super::report::Place;
 use super::value::Value;
-use crate::lattice::{Axis, Region};
+use crate::lattice::{Axis, Position, Region};
 use crate::scheme::{ComponentId, StateId};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -55,6 +55,8 @@ pub struct StateFacts {
     /// In the frame, once it is known.
     pub zone: usize,
     pub next: Option<NodeId>,
+    /// Where its next value lies.
+    pub position: Option<Position>,
     /// Where it is declared.
     pub place: Place,
 }

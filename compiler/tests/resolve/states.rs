@@ -235,3 +235,41 @@ problem a {{ scheme s; domain 10; steps 5 }}"
         "0.1*(outer(p, x > 3) - inner(p, x > 3))",
     ));
 }
+
+/// Next values of states, and values of layers, are the same in every step and lie where the value is that takes them.
+#[test]
+fn states_and_layers_have_no_time_and_their_own_position() {
+    let options = Options::default();
+    let refused = |text: &str| show(&refused_with(&TestWorld::default(), text, &options));
+    let program = |next: &str, layer: &str| {
+        format!(
+            "def mem(f, body) {{ state Q in body; Q@next = 0.8*Q + {next}; Q@next }}
+layer own(n) : zero {{ {layer} }}
+scheme s {{ axes x; param dt = 0.1; field p : scalar on nodes; field v : scalar on cells at 1/2
+  step {{ v -= dt*d(p, x); p -= dt*d(v, x) + mem(p, x > 3) }} }}
+problem a {{ scheme s; domain 20; boundary x: own(4); steps 5 }}"
+        )
+    };
+    let good = "0.5 * d(f, a, order)";
+    resolved(&program("0.1*f", good));
+    let timed = refused(&program("t*f", good));
+    assert!(
+        timed.contains("E0305: the next value of a state cannot"),
+        "{timed}"
+    );
+    let timed = refused(&program("0.1*f", "d(f, a, order) * (1 + 0.1*sin(t))"));
+    assert!(
+        timed.contains("E0305: the value of a layer cannot"),
+        "{timed}"
+    );
+    let beside = refused(&program("0.1*d(f, x)", good));
+    assert!(
+        beside.contains("E0201") || beside.contains("E0202"),
+        "{beside}"
+    );
+    let beside = refused(&program("0.1*f", "f"));
+    assert!(
+        beside.contains("E0201: the value of this layer lies at [0], and the difference at [1/2]"),
+        "{beside}"
+    );
+}
