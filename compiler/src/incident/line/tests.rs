@@ -363,7 +363,7 @@ fn deep_ends_take_waves_that_losses_reflect() {
     let mut heat = waves(0.16, 0.0);
     heat.components[0].time_levels = 1;
     let ops = &mut heat.stages[0].updates[0].body.ops;
-    ops[0] = ops[2].clone();
+    ops[0] = ops[2];
     ops[1] = Op::Const(1.0 - 6.0 * 0.16);
     ops[4] = Op::Mul(Value(0), Value(1));
     assert!(line_of_pulse(&heat, 0.04).needs_deep_ends(&heat));
