@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use serde_json::Value;
+use std::path::Path;
 
 const MAXWELL: &str = "examples/08-maxwell42.torre";
 
@@ -19,6 +20,7 @@ fn command(words: &[&str]) -> (Option<i32>, String, String) {
 fn heights_beyond_a_bound_and_parts_of_steps_are_refused() {
     let (wave, high) = ("examples/02-wave2d.torre", "at most 16384 steps high");
     let whole = "a height is a whole number of steps, at least 1";
+    let open = "leaves more than 16384 combinations of sizes open";
     for (example, schedule, message) in [
         (wave, "pyramid(B = 16, TH = 1e6)", high),
         (wave, "pyramid(B = 16, TH = 16385)", high),
@@ -32,6 +34,7 @@ fn heights_beyond_a_bound_and_parts_of_steps_are_refused() {
         (MAXWELL, "torre(D = 2, TH = 0)", whole),
         (wave, "pyramid(B = 16, TH = 5/2)", whole),
         (wave, "x: diamond(P = 32) height 1/2", whole),
+        (MAXWELL, "torre(D=1..99, G=1..99, TH=1..99, Z=1..99)", open),
     ] {
         let (status, _, errors) = command(&["plan", example, "--schedule", schedule]);
         assert_eq!(status, Some(1), "{schedule}: {errors}");
@@ -388,6 +391,24 @@ fn pyramids_and_boxes_are_planned_drawn_and_run() {
             "{schedule}: {error}"
         );
     }
+}
+
+/// Tiles along one axis between faces of two directions are as many as the square of its length over theirs.
+#[test]
+fn diamonds_that_are_far_too_small_are_refused() {
+    let plan = "plan examples/04-maxwell1d.torre --set domain=100000 --schedule";
+    let error = fail(1, &format!("{plan} diamond(P=1,TH=4)"), &[]);
+    assert!(error.contains("E0852"), "{error}");
+    succeed(&format!("{plan} diamond(P=1024,TH=4)"), &[]);
+}
+
+/// A tile may be wider than any grid.
+#[test]
+fn tiles_may_be_wider_than_the_grid() {
+    let run = "run examples/02-wave2d.torre --set domain=160x160 --set steps=8 --threads 1 --verify --schedule {0}";
+    let schedule = "x: skewed(P = 1000000) slope 3000 height 4";
+    let text = succeed(run, &[Path::new(schedule)]);
+    assert!(text.contains("verified"), "{text}");
 }
 
 /// Slopes may be steep and tiles small, but not both: nearly all tiles would be empty.
