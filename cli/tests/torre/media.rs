@@ -100,6 +100,40 @@ fn growth_at_an_interface_is_tried() {
     );
 }
 
+/// Two coefficients that vary against each other: where both are large, no cell has an extreme of one of them.
+const FAST_SOMEWHERE: &str = "scheme sound {
+  axes x
+  param dt = 0.48
+  coef a on cells = 10^(x/1000) * (x - 1000.25)/(x - 1000.25)
+  coef b on nodes = 10^(-x/1000) * (1 + 4*exp(-((x - 1500)/8)^2))
+  field u : scalar on nodes
+  field v : scalar on cells at 1/2
+  step {
+    v -= dt * d(u, x) * a
+    u -= dt * d(v, x) * b
+  }
+}
+problem p {
+  scheme   sound
+  domain   2000
+  boundary x: pec
+  init     u = sin(x*x)
+  steps    10
+}
+";
+
+/// The cell with the fastest waves is found, also where a coefficient has no bounds in a box, as a quotient has whose
+/// divisor may be 0.
+#[test]
+fn the_fastest_cell_is_found_where_coefficients_have_no_bounds() {
+    let without = FAST_SOMEWHERE.replace(" * (x - 1000.25)/(x - 1000.25)", "");
+    for text in [FAST_SOMEWHERE, &without] {
+        let (_folder, file) = written(text);
+        let error = fail(1, &format!("check {file}"), &[]);
+        assert!(error.contains("E0815"), "{error}");
+    }
+}
+
 /// Around a ring the light face of the stiff cell is that of the first cell. A cell elsewhere that is stiffer, and
 /// heavy, takes longer steps.
 #[test]

@@ -465,8 +465,8 @@ impl Search<'_> {
             .collect();
         match Step::new(self.scheme, &Setting { coefs, active }) {
             Ok(step) => match step.vigour() {
-                vigour if vigour.is_nan() => Self::without_bounds(zone),
-                vigour => vigour,
+                vigour if vigour.is_finite() => vigour,
+                _ => Self::without_bounds(zone),
             },
             Err(NoStep::NotFinite { .. }) => Self::without_bounds(zone),
             // Nonlinear updates are found later.
