@@ -135,7 +135,7 @@ impl From<RunError> for Failure {
                 let mut diagnostic = Diagnostic::error(codes::BLOW_UP, found.to_string());
                 let place = match &found.zone {
                     Some(zone) => format!(
-                        "the value lies in {zone}: the book says where layers let waves grow (Layers, Waves that grow); "
+                        "the value lies in {zone}; some waves grow in layers (book, Layers, Waves that grow); "
                     ),
                     None => String::new(),
                 };

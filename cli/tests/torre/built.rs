@@ -183,7 +183,7 @@ scheme turned {
 problem timed { scheme turned; domain 4; boundary x: periodic; init q = tanh(abs(t)) + 0 * x; steps 1 }
 ";
 
-/// Ghosts of values without start values are those of zeros, and functions of the start time are those of the system's
+/// Ghosts of values without start values are ghosts of zeros, and the start time goes through functions of the system's
 /// library: a compiler may round them otherwise.
 #[test]
 fn a_built_program_starts_with_the_values_of_a_run() {

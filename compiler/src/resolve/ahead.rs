@@ -71,7 +71,8 @@ impl Resolver<'_> {
         let name = |statement: &Statement| statement.place.text().unwrap_or("this").to_owned();
         let (ahead_name, above_name) = (name(ahead), name(above));
         let message = format!(
-            "`{ahead_name}` is computed before `{above_name}`, which stands above it and reads or changes the same values"
+            "`{ahead_name}` is computed before `{above_name}`, which stands above it and reads or changes the same \
+             values"
         );
         let d = Diagnostic::warning(codes::AHEAD, message)
             .at(

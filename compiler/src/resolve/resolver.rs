@@ -122,7 +122,7 @@ impl<'w> Resolver<'w> {
         self.report.push(diagnostic);
     }
 
-    /// Refuses a scheme or problem of a file whose earlier ones have too many operations together.
+    /// Refuses a scheme or problem of a file whose earlier schemes and problems have too many operations.
     pub fn within_file(&mut self, name: &Place) -> Outcome<()> {
         if self.before <= FILE {
             return Ok(());

@@ -24,6 +24,10 @@ struct Family {
     fma: bool,
     /// Features that the names of its processors do not stand for.
     features: &'static str,
+    /// The levels of x86-64 that its processors have, of [`LEVELS`].
+    levels: usize,
+    /// A feature that they have besides.
+    besides: Option<&'static str>,
 }
 
 const X86: Family = Family {
@@ -31,15 +35,24 @@ const X86: Family = Family {
     vector_bits: 128,
     fma: false,
     features: "",
+    levels: 1,
+    besides: None,
 };
 
 /// SSE: 128 bits, no fused multiply-add.
 const SSE: Family = X86;
 
+/// The same with the encodings of AVX.
+const AVX: Family = Family {
+    besides: Some("avx"),
+    ..SSE
+};
+
 /// AVX2 and FMA: 256 bits.
 const AVX2: Family = Family {
     vector_bits: 256,
     fma: true,
+    levels: 2,
     ..X86
 };
 
@@ -47,6 +60,7 @@ const AVX2: Family = Family {
 const AVX512: Family = Family {
     vector_bits: 512,
     fma: true,
+    levels: 3,
     ..X86
 };
 
@@ -56,6 +70,8 @@ const NEON: Family = Family {
     vector_bits: 128,
     fma: true,
     features: "",
+    levels: 0,
+    besides: None,
 };
 
 /// RISC-V with the extensions that Linux requires. Without that for vectors LLVM splits vectors into scalars.
@@ -64,6 +80,8 @@ const RISCV: Family = Family {
     vector_bits: 128,
     fma: true,
     features: "+m,+a,+f,+d,+c",
+    levels: 0,
+    besides: None,
 };
 
 /// RISC-V with vectors of 128 bits or more.
@@ -80,8 +98,8 @@ const CPUS: [(&str, Option<&str>, Family); 40] = [
     ("x86-64-v4", None, AVX512),
     ("nehalem", None, SSE),
     ("westmere", None, SSE),
-    ("sandybridge", None, SSE),
-    ("ivybridge", None, SSE),
+    ("sandybridge", None, AVX),
+    ("ivybridge", None, AVX),
     ("haswell", None, AVX2),
     ("broadwell", None, AVX2),
     ("skylake", None, AVX2),
@@ -199,10 +217,10 @@ impl Cpu {
 
     /// Whether this processor, whose features have to be listed as for the host, runs code for a named processor.
     pub fn runs(&self, name: &str) -> bool {
-        let Some(other) = Self::named(name) else {
+        let Some((_, cpu, family)) = CPUS.into_iter().find(|(own, ..)| *own == name) else {
             return false;
         };
-        if self.target.architecture() != other.target.architecture() {
+        if self.target.architecture() != architecture(family.triple) {
             return false;
         }
         let has_levels = |count: usize| {
@@ -215,16 +233,10 @@ impl Cpu {
             _ => match LEVELS.iter().position(|(level, _)| *level == name) {
                 Some(last) => has_levels(last + 1),
                 // A hypervisor may hide features of a processor and leave its name.
-                None if other.target.architecture() == architecture(X86.triple) => {
-                    let levels = match other.vector_bits {
-                        512 => 3,
-                        256 => 2,
-                        _ => 1,
-                    };
-                    let avx = !name.ends_with("bridge") || has(&self.target, "avx");
-                    self.target.cpu == other.target.cpu && has_levels(levels) && avx
+                None => {
+                    let besides = family.besides.is_none_or(|own| has(&self.target, own));
+                    self.target.cpu == cpu.unwrap_or(name) && has_levels(family.levels) && besides
                 }
-                None => self.target.cpu == other.target.cpu,
             },
         }
     }
@@ -279,5 +291,11 @@ mod tests {
         assert_eq!(runs(&masked), "x86-64 x86-64-v2 x86-64-v3");
         let whole = "x86-64 x86-64-v2 x86-64-v3 x86-64-v4 znver4";
         assert_eq!(runs(&host(3, "", 512)), whole);
+        // A feature beside the level.
+        for (more, runs) in [("+avx", true), ("-avx", false)] {
+            let mut old = host(1, more, 128);
+            old.target.cpu = "sandybridge".to_owned();
+            assert_eq!(old.runs("sandybridge"), runs, "{more}");
+        }
     }
 }
