@@ -153,6 +153,9 @@ fn output(scheme: &Scheme, output: &Output) -> Value {
         fields["state"] = json!(output.quantity(scheme));
     }
     fields["every"] = json!(output.every);
+    if let Some(spectrum) = &output.spectrum {
+        fields["frequencies"] = json!(spectrum.frequencies);
+    }
     fields
 }
 

@@ -54,8 +54,9 @@ use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{
-    Company, Compiled, Literal, Outcome, Record, RunError, SeriesRecords, Simulation, SweepPlan,
-    Tuned, TuningResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
+    Company, Compiled, Literal, Outcome, Record, Records, RunError, SeriesRecords, Simulation,
+    Spectra, SweepPlan, Tuned, TuningResult, Value, Watch, cell_stages_per_step, checkpoint,
+    execute,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -302,6 +303,7 @@ impl<'a, T: Value> Run<'a, T> {
     ) -> Result<(), Failure> {
         let folders = &prepared.folders;
         let series = self.series(prepared)?;
+        let spectra = self.spectra(prepared)?;
         // All of it was read.
         folders.earlier.take();
         self.begin(prepared)?;
@@ -319,7 +321,10 @@ impl<'a, T: Value> Run<'a, T> {
         let company = Company {
             outputs: folders.outputs.as_ref(),
             checkpoints: folders.checkpoints.as_ref(),
-            series: series.as_ref(),
+            records: Records {
+                series: series.as_ref(),
+                spectra: spectra.as_ref(),
+            },
             threads: self.threads,
         };
         let before = self.clock.total();
@@ -379,12 +384,29 @@ impl<'a, T: Value> Run<'a, T> {
         counts.any(|count| count.largest != 0.0 || count.nan > 0 || count.infinite > 0)
     }
 
+    /// Whether records of many steps will be read: from results or from a state, which files have, too.
+    fn keeps_records(&self, folders: &Folders) -> bool {
+        let kept = folders.checkpoints.is_some() || self.args.holding.folder().is_some();
+        kept || folders.outputs.is_some()
+    }
+
+    /// Where spectra are summed, if they will be read.
+    fn spectra(&self, prepared: &Prepared<'_>) -> Result<Option<Spectra>, Failure> {
+        let folders = &prepared.folders;
+        if !self.keeps_records(folders) || !Spectra::has(self.problem) {
+            return Ok(None);
+        }
+        let earlier = folders.earlier.borrow();
+        let before = earlier
+            .as_ref()
+            .map(|earlier| earlier.spectra(self.problem));
+        Ok(Some(Spectra::new(self.problem, before.transpose()?)))
+    }
+
     /// Where reductions go, if they will be read.
     fn series<'b>(&self, prepared: &'b Prepared<'_>) -> Result<Option<SeriesRecords<'b>>, Failure> {
         let folders = &prepared.folders;
-        // A state in files has them, too.
-        let kept = folders.checkpoints.is_some() || self.args.holding.folder().is_some();
-        if !(kept || folders.outputs.is_some()) || !SeriesRecords::has(self.problem) {
+        if !self.keeps_records(folders) || !SeriesRecords::has(self.problem) {
             return Ok(None);
         }
         let earlier = folders.earlier.borrow();

@@ -134,7 +134,8 @@ fn without_places(mut ast: Ast) -> Ast {
                 | ProblemStmt::Probe { .. }
                 | ProblemStmt::Record { .. }
                 | ProblemStmt::Slice { .. }
-                | ProblemStmt::Volume { .. } => false,
+                | ProblemStmt::Volume { .. }
+                | ProblemStmt::Spectrum { .. } => false,
                 ProblemStmt::Scheme { .. }
                 | ProblemStmt::Const { .. }
                 | ProblemStmt::Domain(_)

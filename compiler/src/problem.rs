@@ -167,7 +167,7 @@ pub fn is_in_file_names(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || "._-=,".contains(sign)
 }
 
-/// Writes values after every step whose number is a multiple of `every`.
+/// Takes values after every step whose number is a multiple of `every`, and writes them, or sums a spectrum.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Names the files: unique among the outputs, also with the signs that names of files have.
@@ -180,6 +180,16 @@ pub struct Output {
     /// The indices that are written, within the component's extent; of a slice, in its plane.
     pub region: Region,
     pub every: u64,
+    /// Values are not written, but summed: the result is their spectrum at the end.
+    pub spectrum: Option<Spectrum>,
+}
+
+/// The Fourier transform of values over time, `every * dt` times the sum of `value * exp(2 pi i f t)`, `t` being the
+/// time of the value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spectrum {
+    /// At least one; in cycles per unit of time.
+    pub frequencies: Vec<f64>,
 }
 
 impl Problem {
@@ -217,6 +227,18 @@ impl Problem {
             statics: Vec::new(),
             media: self.media.clone(),
         }
+    }
+
+    /// The outputs whose values are written, each with its number.
+    pub fn frames(&self) -> impl Iterator<Item = (usize, &Output)> {
+        let outputs = self.outputs.iter().enumerate();
+        outputs.filter(|(_, output)| output.spectrum.is_none())
+    }
+
+    /// The outputs that are spectra, each with its number and its frequencies.
+    pub fn spectra(&self) -> impl Iterator<Item = (usize, &Output, &Spectrum)> {
+        let outputs = self.outputs.iter().enumerate();
+        outputs.filter_map(|(number, output)| Some((number, output, output.spectrum.as_ref()?)))
     }
 
     /// After multiples of how many steps something of more than single values is taken.

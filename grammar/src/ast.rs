@@ -378,6 +378,14 @@ pub enum ProblemStmt {
         within: Vec<Within>,
         every: Option<Expr>,
     },
+    /// `output spectrum E.z z = 64 in x = 20..80 for f = [0.02, 0.03] every 5`; without a plane that of a box.
+    Spectrum {
+        targets: Vec<Target>,
+        plane: Option<Plane>,
+        within: Vec<Within>,
+        frequencies: Expr,
+        every: Option<Expr>,
+    },
     Steps(Steps),
 }
 

@@ -146,6 +146,7 @@ pub fn random_problem(rng: &mut Rng, scheme: &Scheme) -> Problem {
             },
             region: scheme.extent(id),
             every: rng.within(1, 3) as u64,
+            spectrum: None,
         });
         let stages: Vec<StageId> = scheme
             .stage_ids()

@@ -23,6 +23,7 @@ mod rates;
 mod reports;
 mod results;
 mod soak;
+mod spectra;
 mod states;
 mod support;
 mod tutorial;

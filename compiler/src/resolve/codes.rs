@@ -77,6 +77,7 @@ codes! {
     LAYER = "E0517", "a layer that cannot be";
     REDUCTION = "E0518", "a record that is no reduction";
     INCIDENT = "E0519", "an incident field that cannot be";
+    SPECTRUM = "E0520", "a spectrum that cannot be";
 
     UNREADABLE = "E0601", "a file that cannot be read";
     FILE_TYPE = "E0602", "a file with values of another type";

@@ -6,7 +6,7 @@ use super::enclose::{Claim, Implied, enclose, implied};
 use super::files_read::Site;
 use super::graph::NodeId;
 use super::order::{Statement, Targeted};
-use super::record::Recorded;
+use super::record::{OutputPart, Recorded};
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::{Results, SourceText};
@@ -118,14 +118,38 @@ impl Resolver<'_> {
                     plane,
                     within,
                     every,
-                } => recorded(self, every)
-                    .and_then(|recorded| self.output(&recorded, targets, Some(plane), within, r)),
+                } => recorded(self, every).and_then(|recorded| {
+                    let part = OutputPart {
+                        plane: Some(plane),
+                        within,
+                    };
+                    self.output(&recorded, targets, &part, None, r)
+                }),
                 ProblemStmt::Volume {
                     targets,
                     within,
                     every,
-                } => recorded(self, every)
-                    .and_then(|recorded| self.output(&recorded, targets, None, within, r)),
+                } => recorded(self, every).and_then(|recorded| {
+                    let part = OutputPart {
+                        plane: None,
+                        within,
+                    };
+                    self.output(&recorded, targets, &part, None, r)
+                }),
+                ProblemStmt::Spectrum {
+                    targets,
+                    plane,
+                    within,
+                    frequencies,
+                    every,
+                } => recorded(self, every).and_then(|recorded| {
+                    let part = OutputPart {
+                        plane: plane.as_ref(),
+                        within,
+                    };
+                    let spectrum = self.spectrum(&recorded, frequencies)?;
+                    self.output(&recorded, targets, &part, Some(&spectrum), r)
+                }),
                 _ => Ok(()),
             };
             failed |= done.is_err();

@@ -69,6 +69,7 @@ mod searches;
 mod sides;
 mod sizes;
 mod space;
+mod spectrum;
 mod suggest;
 mod supply;
 mod times;

@@ -13,10 +13,11 @@ use super::value::{Items, Kind, Scope, Typed, Value};
 use crate::host::HostExpr;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis, Position, Region};
 use crate::problem::{
-    Medium, Output, OutputKind, Probe, StateProbe, StaticOutput, is_in_file_names,
+    Medium, Output, OutputKind, Probe, Spectrum, StateProbe, StaticOutput, is_in_file_names,
 };
 use crate::reference::for_each_index;
 use crate::scheme::{Component, ComponentId, StateId};
+use std::collections::BTreeMap;
 use torre_grammar::ast::{self, Name, Plane, Target, Within};
 use torre_grammar::diag::Diagnostic;
 
@@ -31,6 +32,13 @@ pub struct Recorded<'a> {
     /// The whole statement.
     pub place: &'a Place,
     pub every: u64,
+}
+
+/// The part of the grid that an output takes: a plane of it, or all of it, within a box or region.
+#[derive(Clone, Copy)]
+pub struct OutputPart<'a> {
+    pub plane: Option<&'a Plane>,
+    pub within: &'a [Within],
 }
 
 /// How the probes of a box are called.
@@ -268,16 +276,17 @@ impl Resolver<'_> {
         if failed { Err(Reported) } else { Ok(()) }
     }
 
-    /// A slice if there is a plane, otherwise a volume.
+    /// A slice if there is a plane, otherwise a volume; its values or their spectrum.
     pub fn output(
         &mut self,
         recorded: &Recorded<'_>,
         targets: &[Target],
-        plane: Option<&Plane>,
-        within: &[Within],
+        part: &OutputPart<'_>,
+        spectrum: Option<&Spectrum>,
         results: &mut Results,
     ) -> Outcome<()> {
         let scope = recorded.scope;
+        let OutputPart { plane, within } = *part;
         for target in targets {
             let (shown, place) = match &target.state {
                 Some(state) => self.shown_states(scope, state, target, within)?,
@@ -299,20 +308,32 @@ impl Resolver<'_> {
                     self.warn_of_no_place(&shown.name, "this output looks", &place);
                     continue;
                 }
-                let name = results.output_name(name);
                 match shown.source {
-                    Source::Changing(component, state) => results.outputs.push(Output {
-                        name,
-                        component,
-                        state,
-                        kind,
-                        region,
-                        every: recorded.every,
-                    }),
+                    Source::Changing(component, state) => {
+                        let names = match spectrum {
+                            Some(_) => &mut results.spectrum_names,
+                            None => &mut results.output_names,
+                        };
+                        results.outputs.push(Output {
+                            name: own_name(names, name),
+                            component,
+                            state,
+                            kind,
+                            region,
+                            every: recorded.every,
+                            spectrum: spectrum.cloned(),
+                        });
+                    }
+                    Source::Static(_) if spectrum.is_some() => {
+                        let message =
+                            format!("`{}` does not change, so it has no spectrum", shown.name);
+                        let d = self.error(codes::SPECTRUM, message, &place);
+                        return self.fail(d);
+                    }
                     Source::Static(value) => {
                         let value = self.host_at(value, shown.position, &place, "an output")?;
                         results.statics.push(StaticOutput {
-                            name,
+                            name: own_name(&mut results.output_names, name),
                             position: shown.position,
                             value,
                             kind,
@@ -534,26 +555,24 @@ impl Resolver<'_> {
     }
 }
 
-impl Results {
-    /// Outputs whose files would have one name get numbers.
-    fn output_name(&mut self, name: String) -> String {
-        let key = |name: &str| -> String {
-            let sign = |c| if is_in_file_names(c) { c } else { '_' };
-            name.chars().map(sign).collect()
+/// Outputs whose files would have one name get numbers. `names`: as [`Results::output_names`].
+fn own_name(names: &mut BTreeMap<String, u64>, name: String) -> String {
+    let key = |name: &str| -> String {
+        let sign = |c| if is_in_file_names(c) { c } else { '_' };
+        name.chars().map(sign).collect()
+    };
+    let first = key(&name);
+    let mut number = names.get(&first).map_or(1, |last| last + 1);
+    loop {
+        let own = match number {
+            1 => name.clone(),
+            number => format!("{name}-{number}"),
         };
-        let first = key(&name);
-        let mut number = self.output_names.get(&first).map_or(1, |last| last + 1);
-        loop {
-            let own = match number {
-                1 => name.clone(),
-                number => format!("{name}-{number}"),
-            };
-            if number == 1 || !self.output_names.contains_key(&key(&own)) {
-                self.output_names.insert(key(&own), 1);
-                self.output_names.insert(first, number);
-                return own;
-            }
-            number += 1;
+        if number == 1 || !names.contains_key(&key(&own)) {
+            names.insert(key(&own), 1);
+            names.insert(first, number);
+            return own;
         }
+        number += 1;
     }
 }

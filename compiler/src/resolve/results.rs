@@ -22,6 +22,8 @@ pub struct Results {
     pub series_names: BTreeSet<String>,
     /// By an output's name with the signs of a file's name, the last number that it was given.
     pub output_names: BTreeMap<String, u64>,
+    /// The same for spectra.
+    pub spectrum_names: BTreeMap<String, u64>,
 }
 
 /// The place and the condition of a source in the text.

@@ -121,6 +121,20 @@ fn problem_parts(stmt: &ProblemStmt) -> (&'static str, Vec<Doc>) {
             every_parts(every, &mut parts);
             ("output", parts)
         }
+        ProblemStmt::Spectrum {
+            targets,
+            plane,
+            within,
+            frequencies,
+            every,
+        } => {
+            let mut parts = vec![Doc::text("spectrum "), targets_doc(targets)];
+            parts.extend(plane.iter().flat_map(plane_parts));
+            within_parts(within, &mut parts);
+            parts.extend([Doc::text(" for f = "), operand(frequencies)]);
+            every_parts(every, &mut parts);
+            ("output", parts)
+        }
         ProblemStmt::Steps(steps) => ("steps", steps_parts(steps)),
     }
 }
@@ -148,14 +162,15 @@ fn domain_parts(sizes: &[Expr]) -> Vec<Doc> {
 }
 
 fn slice_parts(targets: &[Target], plane: &Plane) -> Vec<Doc> {
+    let mut parts = vec![Doc::text("slice "), targets_doc(targets)];
+    parts.extend(plane_parts(plane));
+    parts
+}
+
+fn plane_parts(plane: &Plane) -> [Doc; 2] {
     let word = if plane.is_length { " at " } else { " " };
     let axis = Doc::Text(format!("{word}{} = ", plane.axis.node));
-    vec![
-        Doc::text("slice "),
-        targets_doc(targets),
-        axis,
-        operand(&plane.at),
-    ]
+    [axis, operand(&plane.at)]
 }
 
 fn steps_parts(steps: &Steps) -> Vec<Doc> {

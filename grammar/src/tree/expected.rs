@@ -172,6 +172,8 @@ pub(super) fn is_punctuation(rule: Rule) -> bool {
             | kw_output
             | kw_slice
             | kw_volume
+            | kw_spectrum
+            | kw_f
             | kw_steps
             | kw_in
             | kw_as
@@ -213,7 +215,7 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         step_line | where_stmt | update => (2, "an update, `let` or `where`"),
         problem_stmt | use_scheme | domain_stmt | boundary_stmt | problem_coef | init_stmt
         | source_stmt | incident_stmt | total_stmt | probe_stmt | record_stmt | slice_stmt
-        | volume_stmt | steps_stmt => (
+        | volume_stmt | spectrum_stmt | steps_stmt => (
             3,
             "a statement of a problem (`scheme`, `domain`, `boundary`, `region`, `coef`, `const`, `init`, `source`, \
              `incident`, `total`, `probe`, `record`, `output` or `steps`)",
@@ -263,12 +265,13 @@ fn describe(rule: Rule) -> Option<(usize, &'static str)> {
         kw_at | place_at | place_near | plane_near | field_time => (33, "`at`"),
         kw_in | place_in | within | state_in => (34, "`in`"),
         place_where => (35, "`where`"),
-        kw_slice | kw_volume => (36, "`slice` or `volume`"),
+        kw_slice | kw_volume | kw_spectrum => (36, "`slice`, `volume` or `spectrum`"),
         kw_levels | field_levels => (37, "`levels`"),
         kw_as | probe_name => (38, "`as`"),
         kw_every | every => (39, "`every`"),
-        kw_for | schedule_for => (40, "`for`"),
+        kw_for | schedule_for | frequencies => (40, "`for`"),
         kw_from => (47, "`from`"),
+        kw_f => (48, "`f`, the frequencies"),
         parity_word => (45, "`odd` or `even`"),
         kw_until | until => (46, "`until`"),
         lean | kw_lean | word_clause => (41, "`lean`, `height` or the like"),

@@ -196,6 +196,7 @@ impl Builder<'_> {
                     every,
                 }
             }
+            Rule::spectrum_stmt => self.spectrum(head, parts)?,
             _ => {
                 let targets = self.targets(head)?;
                 let (within, every) = self.window(parts)?;
@@ -205,6 +206,31 @@ impl Builder<'_> {
                     every,
                 }
             }
+        })
+    }
+
+    fn spectrum<'i>(
+        &mut self,
+        targets: Pair<'i, Rule>,
+        parts: impl Iterator<Item = Pair<'i, Rule>>,
+    ) -> Option<ProblemStmt> {
+        let targets = self.targets(targets)?;
+        let (mut plane, mut within) = (None, Vec::new());
+        let (mut frequencies, mut every) = (None, None);
+        for part in parts {
+            match part.as_rule() {
+                Rule::within => within = self.within_parts(part)?,
+                Rule::frequencies => frequencies = Some(self.expr(first(part)?)?),
+                Rule::every => every = Some(self.expr(first(part)?)?),
+                _ => plane = Some(self.plane(part)?),
+            }
+        }
+        Some(ProblemStmt::Spectrum {
+            targets,
+            plane,
+            within,
+            frequencies: frequencies?,
+            every,
         })
     }
 

@@ -418,6 +418,27 @@ fn problem_stmt() -> BoxedStrategy<ProblemStmt> {
                 every
             }
         ),
+        (
+            vec(seen(), 1..3),
+            option::of((name(), expr(), any::<bool>())),
+            vec(within(), 0..3),
+            expr(),
+            option::of(expr())
+        )
+            .prop_map(|(targets, plane, within, frequencies, every)| {
+                let plane = plane.map(|(axis, at, is_length)| Plane {
+                    axis,
+                    at,
+                    is_length,
+                });
+                ProblemStmt::Spectrum {
+                    targets,
+                    plane,
+                    within,
+                    frequencies,
+                    every,
+                }
+            }),
         expr().prop_map(|count| ProblemStmt::Steps(Steps::Count(count))),
         expr().prop_map(|time| ProblemStmt::Steps(Steps::Until(time))),
     ]

@@ -468,6 +468,29 @@ fn sources_and_outputs() {
         problem("output slice p x = 1"),
         ProblemStmt::Slice { every: None, .. }
     ));
+    match problem(
+        "output spectrum E.z, psi of H.x at z = 3.05 in x = 0..4 for f = [0.1, 0.2] every 5",
+    ) {
+        ProblemStmt::Spectrum {
+            targets,
+            plane: Some(plane),
+            within,
+            frequencies,
+            every: Some(_),
+        } => {
+            assert_eq!((targets.len(), plane.is_length, within.len()), (2, true, 1));
+            assert!(matches!(frequencies.node, ExprKind::List(list) if list.len() == 2));
+        }
+        other => panic!("{other:#?}"),
+    }
+    assert!(matches!(
+        problem("output spectrum E for f = linspace(f, 2 * f, 3)"),
+        ProblemStmt::Spectrum {
+            plane: None,
+            every: None,
+            ..
+        }
+    ));
     assert!(matches!(
         problem("output volume E.z every 100"),
         ProblemStmt::Volume { every: Some(_), .. }

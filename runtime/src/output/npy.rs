@@ -27,6 +27,21 @@ pub fn write<T: Element>(path: &Path, rows: &(impl Rows<T> + ?Sized)) -> Result<
     file.commit()
 }
 
+/// Writes complex numbers of double precision in C order, as `put` streams them: real and imaginary parts in turns.
+pub fn write_complex(
+    path: &Path,
+    shape: &[usize],
+    numbers: impl Iterator<Item = [f64; 2]>,
+) -> Result<(), FileError> {
+    let mut file = AtomicFile::create(path)?;
+    file.put(&header::print("'<c16'", shape))?;
+    for [re, im] in numbers {
+        file.put(&re.to_le_bytes())?;
+        file.put(&im.to_le_bytes())?;
+    }
+    file.commit()
+}
+
 /// Writes records: one named column per entry of `columns`, `records` bytes as `put` writes them.
 pub(super) fn write_records(
     path: &Path,

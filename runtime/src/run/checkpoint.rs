@@ -1,8 +1,8 @@
 //! Stopping and going on: the state of a calculation in one file, so that a resumed run gives the same bits as one that
 //! was never interrupted.
 
-use super::SeriesRecords;
 use super::fields::{FieldRows, StateRows, shape, shape_of};
+use super::{Records, Spectra};
 use crate::disk::{NOTE, STATE_FILES};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
@@ -63,7 +63,7 @@ impl Checkpoints {
     pub fn write<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
-        series: Option<&SeriesRecords<'_>>,
+        kept: Records<'_>,
     ) -> Result<(), FileError> {
         let scheme = simulation.scheme();
         let fields: Vec<(String, FieldRows<'_, T>)> = scheme
@@ -81,7 +81,7 @@ impl Checkpoints {
         let probes = 0..problem.probes.len();
         let probes = probes.map(|i| (probe_name(i), simulation.probe(i)));
         let mut records: Vec<(String, Vec<f64>)> = probes.collect();
-        records.extend(series_records(problem, series));
+        records.extend(kept_records(problem, kept));
         let probes: Vec<(&String, View<'_, f64>)> = records
             .iter()
             .map(|(name, record)| (name, View::line(record)))
@@ -110,17 +110,19 @@ impl Checkpoints {
 }
 
 /// The records beside probes, by the names of a checkpoint.
-pub fn series_records(
-    problem: &Problem,
-    series: Option<&SeriesRecords<'_>>,
-) -> Vec<(String, Vec<f64>)> {
-    let Some(series) = series else {
-        return Vec::new();
-    };
-    let reduced = (0..problem.series.len()).map(|i| (series_name(i), series.of(i)));
-    let states = 0..problem.state_probes.len();
-    let states = states.map(|i| (state_probe_name(i), series.of_state(i)));
-    reduced.chain(states).collect()
+pub fn kept_records(problem: &Problem, kept: Records<'_>) -> Vec<(String, Vec<f64>)> {
+    let mut records = Vec::new();
+    if let Some(series) = kept.series {
+        let reduced = (0..problem.series.len()).map(|i| (series_name(i), series.of(i)));
+        let states = 0..problem.state_probes.len();
+        let states = states.map(|i| (state_probe_name(i), series.of_state(i)));
+        records.extend(reduced.chain(states));
+    }
+    if let Some(spectra) = kept.spectra {
+        let sums = spectra.kept().into_iter().enumerate();
+        records.extend(sums.map(|(i, sums)| (spectrum_name(i), sums)));
+    }
+    records
 }
 
 fn array_name(scheme: &Scheme, id: ComponentId, age: u8) -> String {
@@ -160,11 +162,15 @@ fn series_name(index: usize) -> String {
     format!("series {index}")
 }
 
+fn spectrum_name(index: usize) -> String {
+    format!("spectrum {index}")
+}
+
 fn state_probe_name(index: usize) -> String {
     format!("state probe {index}")
 }
 
-/// The identity of a calculation, without its number of steps and its outputs: a checkpoint of it can be taken by any
+/// The identity of a calculation, without its number of steps and the outputs that are written: a checkpoint of it can be taken by any
 /// run with the same identity.
 #[inline(never)]
 pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFiles) -> Identity {
@@ -192,6 +198,9 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
     }
     if !incidents.is_empty() {
         text.push_str(&format!(" {incidents:?}"));
+    }
+    for (_, output, _) in problem.spectra() {
+        text.push_str(&format!(" {output:?}"));
     }
     let hash = |text: &str| format!("{:016x}", Xxh64::of(text.as_bytes()));
     Identity {
@@ -264,6 +273,20 @@ impl Earlier {
             records.push(record);
         }
         Ok(records)
+    }
+
+    /// The sums of the spectra of a problem, and the step after which they were written.
+    pub fn spectra(&self, problem: &Problem) -> Result<(u64, Vec<Vec<f64>>), FileError> {
+        let mut checkpoint = self.checkpoint.again()?;
+        let mut spectra = Vec::new();
+        for (index, length) in Spectra::lengths(problem).enumerate() {
+            let mut sums: Vec<f64> = Vec::new();
+            checkpoint.read(&spectrum_name(index), &[length], |_, values| {
+                sums.extend_from_slice(values);
+            })?;
+            spectra.push(sums);
+        }
+        Ok((self.step(), spectra))
     }
 
     /// Takes its state into a calculation.

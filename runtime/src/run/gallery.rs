@@ -5,9 +5,9 @@
 //! can be looked at during a run, frames need no memory, and the pictures of a finished run depend on its values only.
 
 use super::outlines::Outlines;
-use super::pictures::{Measure, Shown, When};
+use super::pictures::{Measure, Rows, Shown};
 use crate::output::npy::NpyReader;
-use crate::output::picture::{Scale, Spread, movie, text_width};
+use crate::output::picture::{Scale, Spread, movie, plain, text_width};
 use crate::output::{Attempt, Cause, FileError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,9 @@ const MOST_LINES: usize = 4096;
 
 /// Values of the frames of a line that are drawn above each other, at the most; of more, frames are left out.
 pub(super) const MOST_IN_DIAGRAM: usize = 1 << 21;
+
+/// Frequencies of a plane's spectrum that have pictures, at the most.
+const MOST_SPECTRAL: usize = 16;
 
 /// How pictures are to be.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +81,7 @@ impl Gallery {
 
     /// Finds the outlines of media.
     pub fn outline(&mut self, scheme: &Scheme, problem: &Problem, files: &dyn Files) {
-        for output in &problem.outputs {
+        for (_, output) in problem.frames() {
             if let Some(shown) = Shown::of_output(scheme, output) {
                 let outlines = Outlines::of(scheme, &problem.media, files, &shown);
                 self.album(&output.name).outlines = outlines;
@@ -154,6 +157,58 @@ impl Gallery {
         Ok(Some(name))
     }
 
+    /// Draws the moduli of a spectrum: of a plane at each of the first frequencies, of a line all above each other where
+    /// they have equal distances. `base`: its files without their endings. Gives the names of the pictures.
+    pub fn show_spectrum(
+        &self,
+        scheme: &Scheme,
+        output: &Output,
+        base: &str,
+        moduli: impl Fn(usize) -> Vec<f64>,
+    ) -> Result<Vec<String>, FileError> {
+        let (Some(shown), Some(spectrum)) = (Shown::of_output(scheme, output), &output.spectrum)
+        else {
+            return Ok(Vec::new());
+        };
+        let shown = Shown {
+            name: format!("|{}|", shown.name),
+            ..shown.pointing(self.how.down)
+        };
+        let none = Outlines::default();
+        let frequencies = &spectrum.frequencies;
+        let most = MOST_IN_DIAGRAM / shown.count().max(1);
+        if let (1, Some(rows)) = (shown.axes.len(), frequency_rows(frequencies))
+            && frequencies.len() <= most
+        {
+            let values: Vec<f64> = (0..frequencies.len()).flat_map(moduli).collect();
+            let scale = Spread::of(values.iter().copied()).map_or(Scale::UNIT, Spread::whole_scale);
+            let Some(diagram) = shown.diagram(scheme, &values, scale, rows, &none) else {
+                return Ok(Vec::new());
+            };
+            let name = format!("{base}.png");
+            diagram.write(&self.folder.join(&name))?;
+            return Ok(vec![name]);
+        }
+        let place = shown.subtitle(scheme, None, &none);
+        let mut names = Vec::new();
+        for (number, frequency) in frequencies.iter().enumerate().take(MOST_SPECTRAL) {
+            let moduli = moduli(number);
+            let spread = Spread::of(moduli.iter().copied());
+            let measure = match (shown.axes.len(), spread) {
+                (1, spread) => Measure::Line(spread.map_or([0.0, 1.0], Spread::whole)),
+                (_, spread) => Measure::Plane(spread.map_or(Scale::UNIT, Spread::whole_scale)),
+            };
+            let parts = [format!("frequency {}", plain(*frequency)), place.clone()];
+            let parts = parts.into_iter().filter(|part| !part.is_empty());
+            let subtitle = parts.collect::<Vec<_>>().join(", ");
+            let name = format!("{base}-{number:04}.png");
+            let picture = shown.draw(scheme, &moduli, measure, subtitle, &none, 0);
+            picture.write(&self.folder.join(&name))?;
+            names.push(name);
+        }
+        Ok(names)
+    }
+
     /// Draws the frames of an output again that have another range than all together; then the frames of a line above
     /// each other, and the animation. `frames` are all frames in the folder, `base` is the name of files of the whole
     /// series. Gives the names of all pictures.
@@ -209,14 +264,14 @@ impl Gallery {
                 _ => album.spread.map(Spread::inner_scale),
             };
             let when = |frame: &Frame<'_>| Shown::when(scheme, output, frame.step);
-            let start = when(first);
-            let step = (when(second).time - start.time) * stride as f64;
-            let next = When {
-                time: start.time + step,
-                ..start
+            let start = when(first).time;
+            let rows = Rows {
+                over: "time",
+                start,
+                spacing: (when(second).time - start) * stride as f64,
             };
             let scale = scale.unwrap_or(Scale::UNIT);
-            let diagram = shown.diagram(scheme, &values, scale, [start, next], &album.outlines);
+            let diagram = shown.diagram(scheme, &values, scale, rows, &album.outlines);
             if let Some(diagram) = diagram {
                 let name = format!("{base}.png");
                 diagram.write(&folder.join(&name))?;
@@ -254,6 +309,21 @@ impl Album {
             (None, _) => Measure::Plane(Scale::UNIT),
         }
     }
+}
+
+/// Frequencies at equal distances, upward.
+fn frequency_rows(frequencies: &[f64]) -> Option<Rows> {
+    let [first, second, ..] = frequencies else {
+        return None;
+    };
+    let spacing = second - first;
+    let mut distances = frequencies.windows(2).map(|pair| pair[1] - pair[0]);
+    let equal = distances.all(|distance| (distance - spacing).abs() <= 1e-6 * spacing);
+    (spacing > 0.0 && equal).then_some(Rows {
+        over: "frequency",
+        start: *first,
+        spacing,
+    })
 }
 
 /// The values of a frame.

@@ -6,7 +6,7 @@
 use super::gallery::MOST_IN_DIAGRAM;
 use super::outputs::VolumeFormat;
 use super::pictures::Shown;
-use super::{WAITING_PICTURES, picture_bytes_per_step};
+use super::{Spectra, WAITING_PICTURES, picture_bytes_per_step};
 use crate::host::injection::MOST_TABLED_STEPS;
 use crate::host::receivers::slice_shape;
 use torre_compiler::incident::Sizes;
@@ -69,7 +69,9 @@ impl Needs {
             sources: sources(scheme, problem, cells)
                 .saturating_add(corrections(&Sizes::new(scheme, problem)))
                 .saturating_mul(manner.tabulated),
-            probes: probes(scheme, problem, manner).saturating_add(series(problem)),
+            probes: probes(scheme, problem, manner)
+                .saturating_add(series(problem))
+                .saturating_add(spectra(problem, manner)),
             pictures: pictures(scheme, problem, manner)
                 .saturating_add(drawn(scheme, problem, manner)),
             files: files(scheme, problem, manner),
@@ -170,7 +172,7 @@ fn drawn(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
         return 0;
     }
     let shown = |o: &&Output| Shown::of_output(scheme, o).is_some();
-    let frames = problem.outputs.iter().filter(shown);
+    let frames = problem.frames().map(|(_, output)| output).filter(shown);
     let largest = frames.map(|o| o.region.volume()).max();
     largest.map_or(0, |values| {
         values
@@ -189,6 +191,18 @@ fn series(problem: &Problem) -> u64 {
     let values = values.fold(0, u64::saturating_add);
     let table = rows.saturating_mul(16 + 16 * columns);
     values.saturating_mul(48).saturating_add(table)
+}
+
+/// Sums of spectra, the values of the largest one as they are added, and a copy of the sums for checkpoints.
+fn spectra(problem: &Problem, manner: Manner) -> u64 {
+    let largest = problem.spectra().map(|(_, o, _)| o.region.volume()).max();
+    let copies = match manner.checkpoints || manner.resumed {
+        true => 2,
+        false => 1,
+    };
+    Spectra::bytes(problem)
+        .saturating_mul(copies)
+        .saturating_add(largest.unwrap_or(0).saturating_mul(16))
 }
 
 /// Pictures of slices that wait for the next pause, as many as are taken before it comes.
@@ -229,7 +243,8 @@ fn files(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     let largest =
         |ids: &mut dyn Iterator<Item = ComponentId>| ids.map(component).max().unwrap_or(0);
     let volume = |output: &&Output| matches!(output.kind, OutputKind::Volume);
-    let mut volumes = problem.outputs.iter().filter(volume).map(|o| o.component);
+    let frames = problem.frames().map(|(_, output)| output);
+    let mut volumes = frames.filter(volume).map(|o| o.component);
     let volume = largest(&mut volumes);
     let all = largest(&mut scheme.component_ids());
     let written = match manner.save_final {

@@ -25,6 +25,7 @@ mod places;
 pub mod record;
 pub mod series;
 mod setup;
+pub mod spectra;
 pub mod verify;
 
 pub use crate::simulation::{
@@ -39,6 +40,7 @@ pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
 pub use series::SeriesRecords;
 pub use setup::setup;
+pub use spectra::Spectra;
 
 use crate::host::Progress;
 use crate::host::receivers::slice_shape;
@@ -55,10 +57,24 @@ pub(crate) const WAITING_PICTURES: u64 = 256 << 20;
 pub struct Company<'a> {
     pub outputs: Option<&'a Outputs>,
     pub checkpoints: Option<&'a Checkpoints>,
-    /// Where reductions over time go; `None` if they are not wanted.
-    pub series: Option<&'a SeriesRecords<'a>>,
+    pub records: Records<'a>,
     /// Threads that count values at the end.
     pub threads: usize,
+}
+
+/// Where results go that are made of values of many steps; `None` if they are not wanted.
+#[derive(Clone, Copy, Default)]
+pub struct Records<'a> {
+    /// Of reductions over time and of states.
+    pub series: Option<&'a SeriesRecords<'a>>,
+    pub spectra: Option<&'a Spectra>,
+}
+
+impl Company<'_> {
+    /// Whether anything takes the values of outputs.
+    fn takes_outputs(&self) -> bool {
+        self.outputs.is_some() || self.records.spectra.is_some()
+    }
 }
 
 /// How a run went.
@@ -127,7 +143,7 @@ pub fn execute<T: Value>(
             stretches += 1;
             let ran = timed(&mut times.stepping, || simulation.run(until, &watch.run));
             if let (Err(RunError::BlowUp(found)), Some(outputs)) = (&ran, company.outputs) {
-                outputs.end_early(simulation, company.series, found)?;
+                outputs.end_early(simulation, company.records.series, found)?;
             }
             ran?;
         }
@@ -155,17 +171,22 @@ pub fn execute<T: Value>(
                 let checked = check.take_pictures();
                 let compared = verify::compare(simulation, *check)
                     .and_then(|()| verify::compare_pictures(simulation, &pictures, &checked));
-                // Runs whose slices nothing writes do not pause for them.
-                let compared = compared.and_then(|()| match company.outputs {
-                    Some(_) => verify::find_missing_pictures(simulation, &pictures, &checked),
-                    None => Ok(()),
+                // Runs whose slices nothing takes do not pause for them.
+                let compared = compared.and_then(|()| match company.takes_outputs() {
+                    true => verify::find_missing_pictures(simulation, &pictures, &checked),
+                    false => Ok(()),
                 });
                 compared.map_err(RunError::Difference)
             })?;
         }
-        if let Some(series) = company.series {
+        if let Some(series) = company.records.series {
             timed(&mut times.writing, || {
                 series.take(simulation, company.threads)
+            });
+        }
+        if let Some(spectra) = company.records.spectra {
+            timed(&mut times.writing, || {
+                spectra.take(simulation, &pictures, company.threads)
             });
         }
         if let Some(outputs) = company.outputs {
@@ -180,13 +201,13 @@ pub fn execute<T: Value>(
             && checkpoints.due(simulation.steps(), steps)
         {
             timed(&mut times.checkpoints, || {
-                checkpoints.write(simulation, company.series)
+                checkpoints.write(simulation, company.records)
             })?;
         }
         timed(&mut times.checkpoints, || settle(simulation, &company))?;
         if ended && let Some(outputs) = company.outputs {
             timed(&mut times.writing, || {
-                outputs.finish(simulation, company.series)
+                outputs.finish(simulation, company.records)
             })?;
         }
         if ended {
@@ -208,7 +229,7 @@ fn settle<T: Value>(
     if !simulation.keeps_states() {
         return Ok(());
     }
-    let records = checkpoint::series_records(simulation.problem(), company.series);
+    let records = checkpoint::kept_records(simulation.problem(), company.records);
     simulation.settle(&records)
 }
 
@@ -219,25 +240,25 @@ fn values_due<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) -
     if checkpoint.is_some_and(|c| c.due(step, problem.steps)) {
         return Values::All;
     }
-    let recorded = match company.series {
+    let recorded = match company.records.series {
         Some(_) => series::values_due(simulation.scheme(), problem, step),
         None => Values::nothing(),
     };
-    match company.outputs {
-        Some(_) => recorded.and(Values::Parts(outputs::parts_due(problem, step))),
-        None => recorded,
+    match company.takes_outputs() {
+        true => recorded.and(Values::Parts(outputs::parts_due(problem, step))),
+        false => recorded,
     }
 }
 
 /// The step at which the run has to pause next.
 fn next_stop<T: Value>(simulation: &dyn Simulation<T>, company: &Company<'_>) -> u64 {
     let done = simulation.steps();
-    let mut stop = match company.outputs {
-        Some(_) => simulation.next_pause(),
-        None => simulation.problem().steps,
+    let mut stop = match company.takes_outputs() {
+        true => simulation.next_pause(),
+        false => simulation.problem().steps,
     };
     stop = stop.min(simulation.next_state());
-    if company.series.is_some() {
+    if company.records.series.is_some() {
         stop = stop.min(series::next(simulation.problem(), done));
     }
     if let Some(checkpoints) = company.checkpoints {

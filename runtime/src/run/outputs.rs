@@ -7,6 +7,7 @@
 //! | `volumes/NAME-STEP.png` | its picture where its values lie in a plane or on a line, beside an `.npy` |
 //! | `slices/NAME.png`, `volumes/NAME.png` | the frames of a line over time |
 //! | `slices/NAME.apng`, `volumes/NAME.apng` | the frames as an animation |
+//! | `spectra/NAME.npy` | the spectrum of a plane or a box: complex numbers, one frequency after the other |
 //! | `volumes.zarr` | all volumes over time in one store; `.npy` until the run ends, with checkpoints then, too |
 //! | `fields/NAME.npy`, `.vti`, `fields.zarr` | the components at the end |
 //! | `probes.csv`, `.npy`, `.png` | all probes, one record per step |
@@ -15,11 +16,13 @@
 //!
 //! STEP has 8 digits or more, so that files sort by their steps.
 
+mod spectra;
 mod stores;
 mod tables;
 
 mod missing;
 
+use super::Records;
 use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
@@ -103,7 +106,7 @@ impl Outputs {
             written: RefCell::default(),
             gallery: RefCell::new(Gallery::new(folder, pictures)),
         };
-        for part in ["", "slices", "volumes", "fields"] {
+        for part in ["", "slices", "volumes", "fields", "spectra"] {
             remove_leftovers(&outputs.folder.join(part));
         }
         Ok(outputs)
@@ -188,7 +191,7 @@ impl Outputs {
             return Ok(());
         }
         simulation.fetch()?;
-        let outputs = simulation.problem().outputs.iter().enumerate();
+        let outputs = simulation.problem().frames();
         let pictures: Vec<Picture> = outputs
             .filter_map(|(number, output)| start_picture(simulation, number, output))
             .collect();
@@ -206,7 +209,7 @@ impl Outputs {
             self.slice(simulation, picture)?;
         }
         let step = simulation.steps();
-        for output in &simulation.problem().outputs {
+        for (_, output) in simulation.problem().frames() {
             if !output.needs_values() || !step.is_multiple_of(output.every) {
                 continue;
             }
@@ -232,6 +235,9 @@ impl Outputs {
     ) -> Result<(), FileError> {
         let scheme = simulation.scheme();
         let output = &simulation.problem().outputs[picture.output];
+        if output.spectrum.is_some() {
+            return Ok(());
+        }
         let values = part_of(scheme, output, picture);
         let shape = plane_shape(scheme, output.kind, output.region);
         let stem = stem(output, picture.step);
@@ -278,7 +284,7 @@ impl Outputs {
         problem: &Problem,
         steps: u64,
     ) -> Result<(), FileError> {
-        for output in &problem.outputs {
+        for (_, output) in problem.frames() {
             let stems: Vec<(u64, String)> = self
                 .frame_steps(output, steps)
                 .map(|step| (step, stem(output, step)))
@@ -452,11 +458,14 @@ impl Outputs {
     pub fn finish<T: Value>(
         &self,
         simulation: &dyn Simulation<T>,
-        series: Option<&SeriesRecords<'_>>,
+        Records { series, spectra }: Records<'_>,
     ) -> Result<(), FileError> {
         self.probes(simulation, series, simulation.steps())?;
         if let Some(series) = series {
             self.series(simulation, series)?;
+        }
+        if let Some(spectra) = spectra {
+            self.spectra(simulation, spectra)?;
         }
         if self.save_final {
             self.fields(simulation)?;

@@ -40,6 +40,16 @@ pub enum Measure {
     Line([f64; 2]),
 }
 
+/// The vertical axis of rows above each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rows {
+    /// Its quantity, such as time.
+    pub over: &'static str,
+    /// Of the first row.
+    pub start: f64,
+    pub spacing: f64,
+}
+
 /// A frame of an output: its step, and the time of its values in units of the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct When {
@@ -200,13 +210,13 @@ impl Shown {
         panel.map_or_else(|| Canvas::new(1, 1), |panel| panel.canvas)
     }
 
-    /// Draws the frames of a line above each other, time upward: `values` has the first frame, then the next ones.
+    /// Draws rows of values on a line above each other: `values` has the first row, then the next ones.
     pub fn diagram(
         &self,
         scheme: &Scheme,
         values: &[f64],
         scale: Scale,
-        [first, second]: [When; 2],
+        rows: Rows,
         outlines: &Outlines,
     ) -> Option<Canvas> {
         let across = self.picture_axis(scheme, *self.axes.first()?);
@@ -224,14 +234,14 @@ impl Shown {
             }
         };
         let picture = SlicePicture {
-            title: format!("{} over time", self.name),
+            title: format!("{} over {}", self.name, rows.over),
             subtitle: self.subtitle(scheme, None, outlines),
             edges: outlines.marks.iter().map(edge).collect(),
             across,
             up: PictureAxis {
-                text: AxisText::of("time"),
-                start: first.time,
-                spacing: second.time - first.time,
+                text: AxisText::of(rows.over),
+                start: rows.start,
+                spacing: rows.spacing,
             },
             downward: false,
             true_shape: false,

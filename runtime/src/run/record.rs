@@ -29,7 +29,7 @@ const FILES: [&str; 7] = [
 ];
 
 /// Folders of results.
-const FOLDERS: [&str; 3] = ["slices", "volumes", "fields"];
+const FOLDERS: [&str; 4] = ["slices", "volumes", "fields", "spectra"];
 
 /// Stores, and the file that makes a folder one.
 const STORES: [&str; 2] = [VOLUMES_STORE, "fields.zarr"];
@@ -98,7 +98,7 @@ impl Record {
         let Problem {
             outputs, statics, ..
         } = problem;
-        let shown = outputs.iter().map(|output| {
+        let shown = problem.frames().map(|(_, output)| {
             let of = (output.component, output.state, output.kind, output.region);
             (output.name.clone(), hash(&format!("{of:?}")))
         });

@@ -26,7 +26,7 @@ use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
-    Checkpoints, Company, Compiled, Literal, Outputs, Pictures, RunError, SeriesRecords,
+    Checkpoints, Company, Compiled, Literal, Outputs, Pictures, Records, RunError, SeriesRecords,
     Simulation, Values, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
@@ -89,6 +89,7 @@ fn add_states(scheme: &Scheme, problem: &mut Problem, every: &[u64]) {
                 kind,
                 region,
                 every: every[0],
+                spectrum: None,
             });
         }
         problem.state_probes.push(StateProbe {
@@ -304,7 +305,10 @@ impl Case {
         let series = SeriesRecords::new(problem, &NoFiles, before);
         let checkpoints = Checkpoints::new(&state, self.checkpoints, identity);
         let company = Company {
-            series: Some(&series),
+            records: Records {
+                series: Some(&series),
+                spectra: None,
+            },
             outputs: Some(&outputs),
             checkpoints: Some(&checkpoints),
             threads: 2,

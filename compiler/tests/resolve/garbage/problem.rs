@@ -21,7 +21,7 @@ impl Bytes<'_> {
                 _ => Steps::Count(self.expr(0)),
             }),
         ];
-        kinds.extend(self.many(5, |b| match b.pick(12) {
+        kinds.extend(self.many(5, |b| match b.pick(13) {
             10 => ProblemStmt::Incident {
                 name: b.named(&["w", "v"]),
                 lines: b.incident(),
@@ -77,6 +77,17 @@ impl Bytes<'_> {
                     is_length: b.pick(2) == 0,
                 },
                 within: b.within(),
+                every: b.maybe(|b| b.expr(0)),
+            },
+            12 => ProblemStmt::Spectrum {
+                targets: b.many(2, |b| b.shown()),
+                plane: b.maybe(|b| Plane {
+                    axis: b.named(&["x", "y", "z"]),
+                    at: b.expr(0),
+                    is_length: b.pick(2) == 0,
+                }),
+                within: b.within(),
+                frequencies: b.coef_value(),
                 every: b.maybe(|b| b.expr(0)),
             },
             6 => ProblemStmt::Volume {

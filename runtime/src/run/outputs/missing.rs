@@ -46,7 +46,8 @@ impl Outputs {
         counts: impl Fn(&Output) -> bool,
     ) -> Vec<Missing> {
         let there = self.frames_there();
-        let outputs = problem.outputs.iter().filter(|output| counts(output));
+        let frames = problem.frames().map(|(_, output)| output);
+        let outputs = frames.filter(|output| counts(output));
         let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
         missing.collect()
     }
@@ -96,8 +97,7 @@ impl Outputs {
     /// Takes the frames of the first steps that are there into the list of files of results.
     pub(super) fn note_frames(&self, problem: &Problem, steps: u64) {
         let there = self.frames_there();
-        let outputs = problem.outputs.iter();
-        let names = outputs.flat_map(|output| {
+        let names = problem.frames().flat_map(|(_, output)| {
             let frames = self.frame_steps(output, steps);
             frames.flat_map(|step| self.frame_names(output, step))
         });
