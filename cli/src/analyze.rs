@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
 use crate::stability::{
-    Subject, cell, factor, name_pace, name_trial, name_wave, significant, sizes,
+    Subject, cell, factor, name_own_growth, name_pace, name_trial, name_wave, significant, sizes,
 };
 use crate::write;
 use serde_json::{Value, json};
@@ -185,9 +185,10 @@ impl Page<'_> {
         };
         // A medium of one cell's coefficients tells nothing where values do not grow with the real ones.
         let refuted = trial.filter(|t| t.grows() == Some(false));
-        let verdict = match (stability.is_stable(), refuted) {
-            (true, _) => "this step is stable".to_owned(),
-            (false, found) => format!(
+        let verdict = match (stability.is_stable(), self.found.of_equations, refuted) {
+            (true, ..) => "this step is stable".to_owned(),
+            (false, Some(rate), _) => name_own_growth(scheme, &stability.worst, rate),
+            (false, None, found) => format!(
                 "{}: {} grow by {}{place}",
                 match found {
                     Some(_) => "stability is not known",
@@ -214,7 +215,9 @@ impl Page<'_> {
             );
         }
         match limit {
-            Some(limit) if refuted.is_some() && limit.is_none_stable() => {}
+            Some(limit)
+                if (refuted.is_some() || self.found.of_equations.is_some())
+                    && limit.is_none_stable() => {}
             Some(limit) => {
                 let of = match refuted {
                     Some(_) => "in a uniform medium: ",
@@ -392,6 +395,7 @@ impl Page<'_> {
                 "grows": t.grows(),
             })),
             "own_growth_per_step": found.stability.own.exp(),
+            "growth_rate_of_equations": found.of_equations,
             "pace": found.pace.map(|p| json!({
                 "kind": if p.moves { "Courant number" } else { "diffusion number" },
                 "number": p.number,

@@ -6,8 +6,9 @@ use crate::render::Voice;
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use torre_compiler::analysis::{
-    Cell, Effort, Growth, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
-    largest_step, limit_is_quick, places, stability, summary, trial, trial_of_interfaces,
+    Cell, Effort, Growth, Lattice, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
+    growth_of_equations, largest_step, limit_is_quick, places, stability, summary, trial,
+    trial_of_interfaces,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::resolve::{Options, Program, Resolved};
@@ -127,6 +128,14 @@ impl<'a> Subject<'a> {
             ));
             return Ok(None);
         }
+        if is_none_stable && let Some(rate) = self.growth_of_equations(found) {
+            voice.note(format_args!(
+                "{}: {}",
+                self.resolved.problem.name,
+                name_own_growth(scheme, &found.worst, rate)
+            ));
+            return Ok(None);
+        }
         let place = match found.settings {
             0 | 1 => String::new(),
             _ => format!(" with the coefficients of {}", cell(scheme, found.at)),
@@ -145,9 +154,13 @@ impl<'a> Subject<'a> {
                 weak: false,
                 ..
             }) => format!(
-                "the {} stable `dt` is {}, and this is {}; ",
+                "the {} stable `dt` is {}{}, and this is {}; ",
                 side.name(),
                 significant(dt, 6),
+                match found.settings {
+                    0 | 1 => "",
+                    _ => " in a medium with these coefficients alone",
+                },
                 significant(scheme.grid.dt, 6)
             ),
             _ if tried.is_some_and(|t| t.rate.is_none()) => {
@@ -156,13 +169,16 @@ impl<'a> Subject<'a> {
                     .to_owned()
             }
             _ if tried.is_some() => match self.shorter(found) {
-                Some(dt) => format!("with `dt` = {} nothing grows there; ", significant(dt, 6)),
+                Some(dt) => format!(
+                    "with `dt` = {} nothing grew there in a trial; ",
+                    significant(dt, 6)
+                ),
                 None => String::new(),
             },
             _ if is_none_stable && self.is_without_step(found) => {
                 "the updates do not depend on `dt`: is it missing from them? ".to_owned()
             }
-            _ if is_none_stable => "no `dt` is stable: the scheme itself is not; ".to_owned(),
+            _ if is_none_stable => "no `dt` that was tried is stable; ".to_owned(),
             _ => String::new(),
         };
         let more = "`torre analyze` says more, `--allow-unstable` runs it all the same";
@@ -173,6 +189,13 @@ impl<'a> Subject<'a> {
         diagnostic.severity = Severity::Warning;
         diagnostic.hint = None;
         Ok(Some(diagnostic))
+    }
+
+    /// The rate at which waves grow, if that is the rate of the equations.
+    fn growth_of_equations(&self, found: &Stability) -> Option<f64> {
+        let variable = self.variable()?;
+        let mut resolve = |lattice: &Lattice| variable.sized(lattice);
+        growth_of_equations(found, &self.resolved.scheme, self.files, &mut resolve)
     }
 
     /// A part of the step with which values do not grow with the coefficients that the cells have.
@@ -306,6 +329,16 @@ pub fn name_pace(pace: &Pace) -> String {
         false => "diffusion number",
     };
     format!("{name} {}", significant(pace.number, 4))
+}
+
+/// `waves of 8 cells along x grow at the rate 0.67, as those of the equations do: ...`
+pub fn name_own_growth(scheme: &Scheme, wave: &Growth, rate: f64) -> String {
+    format!(
+        "{} grow at the rate {} per unit of time, as those of the equations do: shorter steps and smaller cells keep \
+         that rate",
+        name_wave(scheme, wave),
+        significant(rate, 3)
+    )
 }
 
 /// `waves of 2 cells along x and y`

@@ -51,7 +51,7 @@ fn growth_in_a_uniform_medium_is_tried_with_the_real_one() {
     // A step that is too long there is refused, with one that is not.
     let error = fail(1, &format!("run {file} --set dt=0.1"), &[]);
     assert!(
-        error.contains("E0815") && error.contains("with `dt` = 0.05 nothing grows there"),
+        error.contains("E0815") && error.contains("with `dt` = 0.05 nothing grew there in a trial"),
         "{error}"
     );
 }
@@ -84,7 +84,7 @@ fn growth_at_an_interface_is_tried() {
     );
     let error = fail(1, &format!("run {file} --set dt=0.02"), &[]);
     assert!(
-        error.contains("E0815") && error.contains("the largest stable `dt` is 0.01,"),
+        error.contains("E0815") && error.contains("the largest stable `dt` is 0.01 in a medium"),
         "{error}"
     );
     let shown = succeed(&format!("analyze {file} --set dt=0.0195"), &[]);
@@ -157,7 +157,8 @@ problem ring {{
         for dt in [0.05, 0.02] {
             let error = fail(1, &format!("check {file} --set dt={dt}"), &[]);
             assert!(
-                error.contains("E0815") && error.contains("the largest stable `dt` is 0.01,"),
+                error.contains("E0815")
+                    && error.contains("the largest stable `dt` is 0.01 in a medium"),
                 "{error}"
             );
         }
@@ -245,4 +246,100 @@ problem crystal {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     assert!(stderr.contains("Courant number 0.3536"), "{stderr}");
+}
+
+/// Growth that the equations have is no instability of a step; growth of a method, or without a bound for small cells,
+/// is one.
+#[test]
+fn growth_of_the_equations_is_told_from_growth_of_the_step() {
+    let one_axis = |fields: &str, step: &str| {
+        format!(
+            "scheme s {{
+               axes x
+               param h = 0.5
+               param dt = 0.002
+               allow W0301
+               {fields}
+               step {{
+                 {step}
+               }}
+             }}
+             problem p {{ scheme s; domain 100; boundary x: periodic; steps 10 }}"
+        )
+    };
+    let u = "field u : scalar on nodes";
+    let shear = "
+        scheme s {
+          axes x, y
+          param h = 0.5
+          param dt = 0.05
+          coef rise = 0.4
+          allow W0301
+          field p : scalar on nodes
+          field u : scalar on nodes
+          field v : scalar on nodes
+          step {
+            p -= dt * (dc(u, x) + dc(v, y))
+            u -= dt * (dc(p, x) + rise * v)
+            v -= dt * dc(p, y)
+          }
+        }
+        problem p { scheme s; domain 40 x 40; boundary all: periodic; steps 10 }";
+    // A line that amplifies, as growth that oscillates.
+    let laser = "
+        use std::maxwell::maxwell_1d
+        scheme laser : maxwell_1d {
+          param h = 0.05
+          param dt = 0.02
+          coef inv = 0.4
+          field J : scalar on nodes at 1/2
+          field P : scalar on nodes
+          step {
+            J = ((1 - 0.3*dt/2) * J - dt * (inv * Ez + 36*P)) / (1 + 0.3*dt/2)
+            P += dt * J
+            Ez += dt * (d(Hy, x) - J)
+          }
+        }
+        problem p { scheme laser; domain 400; boundary x: periodic; steps 10 }";
+    let pattern = one_axis(u, "u += dt * (-0.8 * u - 2*d2(u, x) - d2(d2(u, x), x))");
+    let grows = [
+        ("pattern", pattern.as_str(), 0.2),
+        ("laser", laser, 0.25),
+        ("shear", shear, 0.2),
+    ];
+    for (name, text, rate) in grows {
+        let (_folder, source) = written(text);
+        let output = run("check {0}", &[std::path::Path::new(&source)]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{name}: {said}");
+        let said = unwrapped(&said);
+        let found = said.split("grow at the rate ").nth(1);
+        let found = found.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+        let found = found.unwrap_or_else(|| panic!("{name}: {said}"));
+        assert!((found / rate - 1.0).abs() < 0.1, "{name}: {found}, {said}");
+        let report = succeed(
+            "analyze {0} --report json",
+            &[std::path::Path::new(&source)],
+        );
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let reported = report["growth_rate_of_equations"].as_f64().unwrap();
+        assert!((reported / rate - 1.0).abs() < 0.1, "{name}: {reported}");
+    }
+    let advection = one_axis(u, "u -= dt * dc(u, x)");
+    let downwind = one_axis(u, "u -= dt / h * (u[1] - u)");
+    let backward = one_axis(u, "u -= dt * d2(u, x)");
+    let elliptic = one_axis(
+        "field u : scalar on nodes\nfield v : scalar on cells",
+        "v -= dt * d(u, x)\nu += dt * d(v, x)",
+    );
+    for (name, text) in [
+        ("advection", advection),
+        ("downwind", downwind),
+        ("backward", backward),
+        ("elliptic", elliptic),
+    ] {
+        let (_folder, source) = written(&text);
+        let error = fail(1, "check {0}", &[std::path::Path::new(&source)]);
+        assert!(error.contains("E0815"), "{name}: {error}");
+    }
 }

@@ -7,6 +7,7 @@
 //! G             --zone----> the waves that grow most     --stability, limit--> stable or not, the largest step
 //! cells         --trial---> growth of a piece of the lattice, where no step is stable in a uniform medium, and at
 //!               --interfaces  interfaces between media
+//!               --equation-> growth that shorter steps and smaller cells keep, as the equations have it
 //!               --still---> the share of a drive that makes no wave
 //!               --waves---> frequencies of waves         --pace, dispersion--> Courant number, errors of velocity
 //! ```
@@ -19,6 +20,7 @@
 mod cost;
 mod dispersion;
 mod draw;
+mod equation;
 mod interfaces;
 mod limit;
 mod linear;
@@ -38,6 +40,7 @@ pub use dispersion::{
     AROUND, Direction, Dispersion, Kind, Lattice, POINTS, Reference, Resolve, Sample, dispersion,
 };
 pub use draw::draw;
+pub use equation::growth_of_equations;
 pub use interfaces::trial_of_interfaces;
 pub use limit::{Limit, Side, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
@@ -109,6 +112,8 @@ pub struct Analysis {
     /// Steps with the coefficients that the cells really have, where waves grow with every step in a medium of one
     /// cell's, or at interfaces only.
     pub trial: Option<Trial>,
+    /// The rate per unit of time at which waves grow, where that is the rate of the equations.
+    pub of_equations: Option<f64>,
     /// The degree of the polynomial by which uniform values, and others, may grow.
     pub drift: [u32; 2],
     /// Axes with a mirror boundary that the scheme is not symmetric about: the neighbourhood of such ends is not part
@@ -146,6 +151,11 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         (false, true) => trial(scheme, files, stability.at, stability.worst.rate),
         (false, false) => trial_of_interfaces(scheme, files, &stability),
     };
+    let grows = !stability.is_stable() && trial.is_none_or(|t| t.grows() != Some(false));
+    let of_equations = match grows && without_edge {
+        true => growth_of_equations(&stability, scheme, files, sizes.resolve),
+        false => None,
+    };
     let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;
     let is_left_out = |axis: Axis| {
         let mut sides = scheme.grid.boundary[axis].iter();
@@ -159,6 +169,7 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         limit,
         safe_limit,
         trial,
+        of_equations,
         drift,
         unmirrored,
         dispersion: dispersion(scheme, files, stability.at, sizes.resolve),
