@@ -146,6 +146,8 @@ impl<T: Value> Run<'_, T> {
         begun["steps"] = self.problem.steps.into();
         begun["precision"] = self.scheme.precision.to_string().into();
         let mut record = None;
+        // A window over files has one, too.
+        let leaves_state = args.checkpoint.is_some() || args.holding.folder().is_some();
         let outputs = match &args.out {
             Some(folder) => {
                 self.spare_inputs(folder, files)?;
@@ -153,13 +155,13 @@ impl<T: Value> Run<'_, T> {
                     format: args.format.into(),
                     save_initial: args.save_initial,
                     save_final: args.save_final,
-                    keep_volumes: args.checkpoint.is_some() || args.resume.is_some(),
+                    keep_volumes: leaves_state || args.resume.is_some(),
                     pictures: plot::pictures(&args.pictures, self.scheme, self.problem)?,
                 };
                 let outputs = Outputs::create(folder, wanted)?;
                 let own = outputs.record(identity, self.problem);
                 outputs.check(&own, resumed, self.others())?;
-                self.spare_store(&outputs, &own, resumed)?;
+                self.spare_store(&outputs, resumed)?;
                 let own = own.beside(folder, Begun::of(resumed));
                 begun["identity"] = own.json();
                 record = Some(own);
@@ -223,22 +225,20 @@ impl<T: Value> Run<'_, T> {
     }
 
     /// Refuses a store that would lack frames of the one that it replaces.
-    fn spare_store(
-        &self,
-        outputs: &Outputs,
-        own: &Record,
-        resumed: Option<u64>,
-    ) -> Result<(), Failure> {
+    fn spare_store(&self, outputs: &Outputs, resumed: Option<u64>) -> Result<(), Failure> {
         if self.others() == Others::Removed {
             return Ok(());
         }
-        let Some(lost) = outputs.would_lose(own, self.problem, resumed) else {
+        let Some(lost) = outputs.would_lose(self.problem, resumed) else {
             return Ok(());
         };
         let folder = outputs.folder().display();
+        let number = match lost.frames {
+            1 => "a frame".to_owned(),
+            n => format!("{n} frames"),
+        };
         let message = format!(
-            "`{folder}/volumes.zarr` would lose {} of `{}`, which `{folder}/volumes` lacks",
-            frames(&lost),
+            "`{folder}/volumes.zarr` would lose {number} of `{}` before the checkpoint, which `{folder}/volumes` lacks",
             lost.output
         );
         let hint = "name another folder with `--out`, move the store away, or say `--overwrite`";

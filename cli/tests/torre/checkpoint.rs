@@ -107,7 +107,7 @@ fn a_checkpoint_of_another_calculation_is_refused() {
         &[&source, &state],
     );
     assert!(
-        error.contains("E0803") && error.contains("another scheme, other parameters"),
+        error.contains("E0803") && error.contains("another scheme, another domain"),
         "{error}"
     );
     let error = fail(
@@ -296,13 +296,61 @@ fn a_store_does_not_lose_the_frames_of_an_earlier_end() {
     std::fs::remove_dir_all(out.join("volumes")).unwrap();
     let before = files(&out);
     let resume = format!("{common} --resume {{2}}");
+    // Other results beside the store change nothing about its frames.
+    for more in [
+        "",
+        "--save-final",
+        "--save-initial",
+        "--set steps=13 --save-final",
+    ] {
+        let error = fail(
+            1,
+            &format!("{resume} {more}"),
+            &[&source, &out, &checkpoint],
+        );
+        let said = "volumes.zarr` would lose a frame of `u`";
+        assert!(unwrapped(&error).contains(said), "{more}: {error}");
+        assert_same_files(&files(&out), &before, more);
+    }
+    let text = std::fs::read_to_string(&source).unwrap();
+    let renamed = text.replace(
+        "output   volume u every 8",
+        "output   volume u every 8\n  output   volume u in x = 2..9 every 8",
+    );
+    assert_ne!(text, renamed);
+    std::fs::write(&source, renamed).unwrap();
     let error = fail(1, &resume, &[&source, &out, &checkpoint]);
-    assert!(error.contains("volumes.zarr` would lose"), "{error}");
-    assert_same_files(&files(&out), &before, "refused");
+    assert!(
+        unwrapped(&error).contains("would lose a frame of `u`"),
+        "{error}"
+    );
+    std::fs::write(&source, text).unwrap();
     succeed(
         &format!("{resume} --overwrite"),
         &[&source, &out, &checkpoint],
     );
+}
+
+/// The end of a run over files is a state from which the same command goes on, so its frames stay beside the store.
+#[test]
+fn frames_of_a_run_over_files_stay_beside_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    let path = |name: &str| folder.path().join(name);
+    let (out, state, whole) = (path("out"), path("state"), path("whole"));
+    let common = "run {0} --quiet --threads 1 --backend cranelift --format zarr --out {1}";
+    let window = format!("{common} --window {{2}}");
+    succeed(
+        &format!("{window} --set steps=13"),
+        &[&source, &out, &state],
+    );
+    succeed(
+        &format!("{window} --resume {{2}}"),
+        &[&source, &out, &state],
+    );
+    succeed(common, &[&source, &whole]);
+    let store = |folder: &std::path::Path| files(&folder.join("volumes.zarr"));
+    assert_same_files(&store(&out), &store(&whole), "store");
 }
 
 /// Frames before a checkpoint are those of the same output, or the run is refused.

@@ -6,7 +6,8 @@
 //! uncompressed, little endian, in chunks of at most 16 MiB; values of a chunk beyond the array are NaN.
 //! Format: Zarr core specification version 3.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::array::{self, Element, ElementType, Rows};
 use super::atomic::AtomicFolder;
 use super::error::{Attempt, Cause, FileError};
+use super::open::open;
 
 /// Bytes of a chunk, at most.
 const CHUNK: usize = 1 << 24;
@@ -25,6 +27,10 @@ const LONGEST: usize = 199;
 const KEY: &str = "c";
 /// The file that makes a folder a Zarr store.
 const METADATA: &str = "zarr.json";
+/// The name of the axis of series.
+pub const TIME: &str = "time";
+/// Longer metadata are not read.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Attributes of a store or an array, such as `units`.
 pub type Attributes = Map<String, Value>;
@@ -88,6 +94,29 @@ struct Series {
     frames: usize,
     /// The frames of an incomplete chunk.
     pending: Vec<u8>,
+}
+
+/// The number of frames of each series in a store, by the names that the series were given; none where there is no
+/// store, or none that can be read.
+pub fn series_of(store: &Path) -> BTreeMap<String, u64> {
+    let mut text = String::new();
+    let read =
+        open(&store.join(METADATA)).and_then(|f| f.take(MAX_BYTES).read_to_string(&mut text));
+    let group: Option<Value> = read.ok().and_then(|_| serde_json::from_str(&text).ok());
+    let arrays = group
+        .as_ref()
+        .map(|g| &g["consolidated_metadata"]["metadata"]);
+    let arrays = arrays.and_then(Value::as_object).into_iter().flatten();
+    let series = arrays.filter_map(|(name, array)| {
+        let axis = array["dimension_names"][0].as_str()?;
+        if axis == name || !axis.starts_with(TIME) {
+            return None;
+        }
+        let long = array["attributes"]["long_name"].as_str();
+        let frames = array["shape"][0].as_u64()?;
+        Some((long.unwrap_or(name).to_owned(), frames))
+    });
+    series.collect()
 }
 
 impl ZarrStore {

@@ -1,6 +1,7 @@
 //! Frames of outputs that a folder lacks when a run goes on.
 
 use super::{Outputs, VolumeFormat};
+use crate::output::zarr::series_of;
 use crate::run::record::{Found, Record, VOLUMES_STORE};
 use std::collections::BTreeSet;
 use torre_compiler::problem::{Output, OutputKind, Problem};
@@ -15,27 +16,48 @@ pub struct Missing {
     pub steps: [u64; 2],
 }
 
+/// Frames of a series that a store would lose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The series' name.
+    pub output: String,
+    pub frames: u64,
+}
+
 impl Outputs {
-    /// The first volumes that the store of an earlier run with the same outputs has, and that a store of this one would
-    /// lack: it is made of the volumes in the folder.
-    pub fn would_lose(
-        &self,
-        record: &Record,
-        problem: &Problem,
-        resumed: Option<u64>,
-    ) -> Option<Missing> {
+    /// The first series of the store of an earlier run that would lose frames of steps before this one goes on: the store
+    /// is made anew of the volumes in the folder.
+    pub fn would_lose(&self, problem: &Problem, resumed: Option<u64>) -> Option<Lost> {
         let steps = resumed.filter(|steps| *steps > 0)?;
-        let has_store = self.folder.join(VOLUMES_STORE).exists();
-        let is_same = match Record::find(&self.folder) {
-            Found::Results(other) => other.outputs == record.outputs,
-            Found::Nothing | Found::Unknown => false,
-        };
-        if self.format != VolumeFormat::Zarr || !has_store || !is_same {
+        if self.format != VolumeFormat::Zarr {
             return None;
         }
-        let is_volume = |output: &Output| !matches!(output.kind, OutputKind::Slice { .. });
-        let missing = self.missing_frames(problem, steps, is_volume);
-        missing.into_iter().next()
+        let earlier = match Record::find(&self.folder) {
+            Found::Results(other) => other.steps,
+            Found::Nothing | Found::Unknown => 0,
+        };
+        let there = self.frames_there();
+        let lost = |(name, frames): (String, u64)| {
+            let mut volumes = problem.frames().map(|(_, output)| output);
+            let own = volumes.find(|o| o.name == name && matches!(o.kind, OutputKind::Volume));
+            let Some(own) = own else {
+                return Some(Lost {
+                    output: name,
+                    frames,
+                });
+            };
+            let first = u64::from(frames > earlier / own.every);
+            let before = frames.min(steps / own.every + first);
+            let kept = self.frame_steps(own, steps);
+            let kept = kept.filter(|step| there.contains(&self.frame_names(own, *step)[0]));
+            let lost = before.saturating_sub(kept.count() as u64);
+            (lost > 0).then_some(Lost {
+                output: name,
+                frames: lost,
+            })
+        };
+        let store = self.folder.join(VOLUMES_STORE);
+        series_of(&store).into_iter().find_map(lost)
     }
 
     /// The frames of the first steps that the folder lacks.

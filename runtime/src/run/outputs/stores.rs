@@ -2,7 +2,7 @@
 
 use super::{Outputs, Quantity, VolumeFormat, file_name, image};
 use crate::output::npy::{self, NpyReader};
-use crate::output::zarr::ZarrStore;
+use crate::output::zarr::{TIME, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, vtk};
 use crate::run::fields::{FieldRows, shape_of, shaped};
 use crate::run::places::{attributes, dimensions, staggering};
@@ -44,7 +44,7 @@ impl Outputs {
             }
             VolumeFormat::Zarr => {
                 let path = self.folder.join("fields.zarr");
-                let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
+                let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
                 for id in scheme.component_ids() {
                     let rows = FieldRows::new(simulation, id, 0);
                     let component = scheme.component(id);
@@ -104,7 +104,7 @@ impl Outputs {
         }
         let scheme = simulation.scheme();
         let path = self.folder.join("volumes.zarr");
-        let mut store = ZarrStore::create(&path, "time", None, attributes(scheme))?;
+        let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
         let mut spent = Vec::new();
         for output in volumes(simulation) {
             let shape = shape_of(scheme, output.region);
