@@ -124,7 +124,7 @@ fn plan_sweep(
     threads: usize,
 ) -> Result<(), Failure> {
     sweep::check_options(&args.holding, &args.schedule)?;
-    let plan = sweep::plan(&args.holding, resolved)?;
+    let plan = sweep::plan(&args.holding, resolved, None)?;
     let rates = Rates::modelled();
     let in_memory = schedule::plan(sweep::SCHEDULE, source, resolved, threads, &rates)?;
     let rate = in_memory.expected.modelled;

@@ -27,7 +27,7 @@ use crate::render::Voice;
 use crate::report::{self, Report};
 use crate::schedule::{self, Other};
 use crate::stability::{Subject, Unstable};
-use crate::sweep;
+use crate::sweep::{self, PlannedSweep};
 use crate::target::OnGpu;
 use crate::window::{self, Held};
 use crate::write;
@@ -55,8 +55,7 @@ use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetCh
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{
     Company, Compiled, Literal, Outcome, Record, Records, RunError, SeriesRecords, Simulation,
-    Spectra, SweepPlan, Tuned, TuningResult, Value, Watch, cell_stages_per_step, checkpoint,
-    execute,
+    Spectra, Tuned, TuningResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -108,7 +107,7 @@ struct Run<'a, T> {
     /// Plans that tuning compares with it.
     others: Vec<Other>,
     /// Passes over files, if the processor does that.
-    sweep: Option<SweepPlan>,
+    sweep: Option<PlannedSweep>,
     rates: Rates,
     /// The expectation where there is a schedule, and the computer on which it is to be measured.
     expected: Option<(Expected, Option<Computer>)>,
@@ -199,8 +198,8 @@ impl<'a, T: Value> Run<'a, T> {
                 compiled.backend
             ));
         }
-        if let Some(plan) = self.sweep {
-            return self.run_sweep(prepared, &compiled, plan);
+        if let Some(sweep) = self.sweep {
+            return self.run_sweep(prepared, &compiled, sweep.plan);
         }
         let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;

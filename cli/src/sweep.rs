@@ -39,8 +39,26 @@ pub fn check_options(holding: &Holding, schedule: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The passes of a run.
-pub fn plan(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure> {
+/// A run over files.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedSweep {
+    pub plan: SweepPlan,
+    /// Passes of the whole run.
+    passes: u64,
+}
+
+/// The passes of a run with checkpoints after multiples of `every` steps.
+pub fn plan(
+    holding: &Holding,
+    resolved: &Resolved,
+    every: Option<u64>,
+) -> Result<PlannedSweep, Failure> {
+    let plan = sweep(holding, resolved)?;
+    let passes = plan.passes(&resolved.problem, every.unwrap_or(0));
+    Ok(PlannedSweep { plan, passes })
+}
+
+fn sweep(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure> {
     let Resolved {
         scheme, problem, ..
     } = resolved;
@@ -83,61 +101,64 @@ pub fn plan(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure
 }
 
 /// Cell-steps per second that passes allow over a disk.
-fn rate(plan: &SweepPlan, resolved: &Resolved) -> f64 {
-    let cells: f64 = resolved
-        .scheme
-        .grid
-        .cells
-        .0
-        .iter()
-        .map(|&n| n as f64)
-        .product();
-    let moved = 2.0 * plan.array as f64;
-    plan.steps as f64 * cells * crate::window::DISK / moved
+fn rate(sweep: &PlannedSweep, resolved: &Resolved) -> f64 {
+    let cells = resolved.scheme.grid.cells.0;
+    let cells: f64 = cells.iter().map(|&n| n as f64).product();
+    let steps = resolved.problem.steps as f64 / sweep.passes.max(1) as f64;
+    let moved = 2.0 * sweep.plan.array as f64;
+    steps * cells * crate::window::DISK / moved
 }
 
 /// Cell-steps per second that are expected, where the processor reaches some rate in memory.
-pub fn expected_rate(plan: &SweepPlan, resolved: &Resolved, in_memory: f64) -> f64 {
-    rate(plan, resolved).min(in_memory)
+pub fn expected_rate(sweep: &PlannedSweep, resolved: &Resolved, in_memory: f64) -> f64 {
+    rate(sweep, resolved).min(in_memory)
 }
 
 /// How the files are gone over, in a sentence.
-pub fn note(plan: &SweepPlan, resolved: &Resolved, holding: &Holding) -> String {
+pub fn note(sweep: &PlannedSweep, resolved: &Resolved, holding: &Holding) -> String {
+    let PlannedSweep { plan, passes } = sweep;
     let steps = resolved.problem.steps;
     let folder = holding.folder().unwrap_or(std::path::Path::new("."));
+    let shorter = match *passes > steps.div_ceil(plan.steps) {
+        true => format!(", in {passes} passes, as results and checkpoints end one"),
+        false => String::new(),
+    };
     format!(
-        "the processor sweeps over the planes of files, {} steps at a time; {} are written to `{}`, and as many are \
-         read",
+        "the processor sweeps over the planes of files, {} steps at a time{shorter}; {} are written to `{}`, and as \
+         many are read",
         plan.steps.min(steps),
-        bytes(plan.written(steps)),
+        bytes(plan.written(*passes)),
         folder.display()
     )
 }
 
 /// A plan, line by line; the processor reaches some rate in memory.
-pub fn text(plan: &SweepPlan, resolved: &Resolved, in_memory: f64) -> String {
+pub fn text(sweep: &PlannedSweep, resolved: &Resolved, in_memory: f64) -> String {
+    let PlannedSweep { plan, passes } = sweep;
     let layout = Layout::for_files(&resolved.scheme);
     let files = layout.map_or(0, |layout| disk::needed(&layout));
-    let allowed = rate(plan, resolved);
     format!(
-        "sweeps over files\n  passes    {:>8} steps each; {} of memory\n  files     {:>8} on the disk; {} written in \
-         a run, and as much read\n  expected  {:>8} Gcells/s; the disk allows {}\n",
+        "sweeps over files\n  passes    {:>8} of {} steps at most; {} of memory\n  files     {:>8} on the disk; {} \
+         written in a run, and as much read\n  expected  {:>8} Gcells/s; the disk allows {}\n",
+        passes,
         plan.steps,
         bytes(plan.bytes),
         bytes(files),
-        bytes(plan.written(resolved.problem.steps)),
-        gcells(expected_rate(plan, resolved, in_memory)),
-        gcells(allowed),
+        bytes(plan.written(*passes)),
+        gcells(expected_rate(sweep, resolved, in_memory)),
+        gcells(rate(sweep, resolved)),
     )
 }
 
 /// The same for reports.
-pub fn json(plan: &SweepPlan, resolved: &Resolved) -> serde_json::Value {
+pub fn json(sweep: &PlannedSweep, resolved: &Resolved) -> serde_json::Value {
+    let PlannedSweep { plan, passes } = sweep;
     serde_json::json!({
         "steps_of_a_pass": plan.steps,
+        "passes": passes,
         "memory_bytes": plan.bytes,
         "bytes_of_an_array": plan.array,
-        "written_bytes": plan.written(resolved.problem.steps),
-        "transfers_allow_gcells_per_s": rate(plan, resolved) * 1e-9,
+        "written_bytes": plan.written(*passes),
+        "transfers_allow_gcells_per_s": rate(sweep, resolved) * 1e-9,
     })
 }

@@ -37,7 +37,7 @@ impl<T: Value> Run<'_, T> {
                 let again = plan.again as u64 * plan.plane_bytes;
                 pieces.saturating_add(again.saturating_mul(plan.devices as u64))
             }
-            _ => self.sweep.map_or(0, |plan| plan.bytes),
+            _ => self.sweep.map_or(0, |sweep| sweep.plan.bytes),
         }
     }
 

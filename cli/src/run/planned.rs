@@ -8,14 +8,14 @@ use crate::input::Input;
 use crate::rates::{Expected, Rates};
 use crate::render::Voice;
 use crate::schedule::{self, Planned};
-use crate::sweep;
+use crate::sweep::{self, PlannedSweep};
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use torre_compiler::resolve::Resolved;
 use torre_runtime::host::threads;
 use torre_runtime::plan::Plan;
 use torre_runtime::rates::Computer;
-use torre_runtime::run::{SweepPlan, Tuned, Value, verify};
+use torre_runtime::run::{Tuned, Value, verify};
 
 /// The plan of the processor, where it computes by a schedule.
 struct Chosen {
@@ -29,7 +29,7 @@ impl Chosen {
     fn new(
         gpu: Option<&OnGpu>,
         planned: Option<Planned>,
-        sweep: Option<&SweepPlan>,
+        sweep: Option<&PlannedSweep>,
         resolved: &Resolved,
     ) -> Chosen {
         if let Some(gpu) = gpu {
@@ -193,7 +193,7 @@ impl<'a, T: Value> Run<'a, T> {
         args: &args::Run,
         voice: &Voice,
         resolved: &Resolved,
-    ) -> Result<Option<SweepPlan>, Failure> {
+    ) -> Result<Option<PlannedSweep>, Failure> {
         let holding = &args.holding;
         let reference = args.how.backend == BackendArg::Reference;
         if !holding.is_window_in_files() || reference {
@@ -203,7 +203,7 @@ impl<'a, T: Value> Run<'a, T> {
             };
         }
         sweep::check_options(holding, &args.schedule)?;
-        let plan = sweep::plan(holding, resolved)?;
+        let plan = sweep::plan(holding, resolved, args.every)?;
         voice.note(sweep::note(&plan, resolved, holding));
         Ok(Some(plan))
     }

@@ -2,7 +2,8 @@
 //! was never interrupted.
 
 use super::fields::{FieldRows, StateRows, shape, shape_of};
-use super::{Records, Spectra};
+use super::records::Records;
+use super::spectra::Spectra;
 use crate::disk::{NOTE, STATE_FILES};
 use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;

@@ -1,10 +1,11 @@
 //! A calculation whose array is in files, advanced by the processor: each pass sweeps over the planes of one file,
 //! which come to memory and leave it again, and writes the planes of another one.
 
+use super::sweep_plan::{Planes, SLACK, SweepPlan};
 use crate::disk::{ArrayFile, RowGhosts, StateFolder};
 use crate::host::memory::Memory;
 use crate::host::receivers::Picture;
-use crate::host::sweep::{PlanesOnDemand, Sweep, SweepOver};
+use crate::host::sweep::{PlanesOnDemand, SweepOver};
 use crate::host::threads::EndsTogether;
 use crate::host::{Calculation, NoThreads, Progress, SetupError};
 use crate::output::{FileError, checkpoint::probe_name};
@@ -13,127 +14,9 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use torre_compiler::kernel::{Code, KernelSet};
-use torre_compiler::lattice::{Axis, PerAxis};
-use torre_compiler::layout::Layout;
+use torre_compiler::lattice::PerAxis;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
-
-/// Bytes of a file that are read or written at a time.
-pub const PIECE: u64 = 16 << 20;
-
-/// Pieces that are read ahead, and as many that wait to be written, at most.
-const SLACK: u64 = 4;
-
-/// A slab takes no more than this part of memory.
-const PARTS: u64 = 8;
-
-/// Where planes are in an array, in bytes.
-#[derive(Clone, Copy, Debug)]
-struct Planes {
-    /// Of the first one.
-    start: u64,
-    each: u64,
-    /// Ghost planes below plane 0.
-    ghosts: i64,
-    /// Planes without ghosts.
-    count: i64,
-    /// After the last one.
-    end: u64,
-    /// Of the array.
-    all: u64,
-}
-
-impl Planes {
-    fn new(layout: &Layout) -> Planes {
-        let element = layout.element_bytes as u64;
-        let held = layout.visible(Axis::OUTER);
-        let start = layout.first_plane() as u64 * element;
-        let each = layout.stride[Axis::OUTER] as u64 * element;
-        Planes {
-            start,
-            each,
-            ghosts: -held.lo,
-            count: layout.extent[Axis::OUTER],
-            end: start + held.len() as u64 * each,
-            all: layout.bytes(),
-        }
-    }
-
-    /// Where planes below one end; with all of them go the ghosts above.
-    fn below(&self, plane: i64) -> u64 {
-        match plane >= self.count {
-            true => self.end,
-            false => {
-                let planes = (plane + self.ghosts).max(0) as u64;
-                self.start + planes * self.each
-            }
-        }
-    }
-
-    /// Bytes that stay in memory for a whole pass: the data behind planes.
-    fn resident(&self) -> u64 {
-        self.all.saturating_sub(self.end)
-    }
-}
-
-/// How a calculation in files is advanced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SweepPlan {
-    pub sweep: Sweep,
-    /// Steps of a pass, at most.
-    pub steps: u64,
-    /// Bytes of memory.
-    pub bytes: u64,
-    /// Bytes of an array.
-    pub array: u64,
-    pub piece: u64,
-}
-
-impl SweepPlan {
-    /// As many steps in a pass as some memory has room for; `Err`: the bytes that one step takes.
-    pub fn new(
-        scheme: &Scheme,
-        layout: &Layout,
-        steps: u64,
-        available: u64,
-        piece: u64,
-    ) -> Result<SweepPlan, u64> {
-        let (mut sweep, planes) = (Sweep::new(scheme), Planes::new(layout));
-        let part = available / PARTS / planes.each.max(1);
-        sweep.slab = sweep.slab.min(part.min(1 << 30) as i64).max(1);
-        let bytes = |steps: u64| {
-            let window = (sweep.planes(steps) as u64).min(planes.count as u64);
-            let window = window.saturating_mul(planes.each);
-            // Pieces at both ends of the window are there as a whole.
-            window
-                .saturating_add((2 * SLACK + 2) * piece)
-                .saturating_add(planes.resident())
-        };
-        if bytes(1) > available {
-            return Err(bytes(1));
-        }
-        let (mut fits, mut over) = (1, steps.max(1) + 1);
-        while over - fits > 1 {
-            let middle = fits + (over - fits) / 2;
-            match bytes(middle) <= available {
-                true => fits = middle,
-                false => over = middle,
-            }
-        }
-        Ok(SweepPlan {
-            sweep,
-            steps: fits,
-            bytes: bytes(fits),
-            array: layout.bytes(),
-            piece,
-        })
-    }
-
-    /// Bytes that a run of `steps` steps writes.
-    pub fn written(&self, steps: u64) -> u64 {
-        steps.div_ceil(self.steps).saturating_mul(self.array)
-    }
-}
 
 /// How far threads are, in bytes of the array.
 #[derive(Debug, Default)]

@@ -6,7 +6,8 @@
 use super::gallery::MOST_IN_DIAGRAM;
 use super::outputs::VolumeFormat;
 use super::pictures::Shown;
-use super::{Spectra, WAITING_PICTURES, picture_bytes_per_step};
+use super::spectra::Spectra;
+use super::{WAITING_PICTURES, picture_bytes_per_step};
 use crate::host::injection::MOST_TABLED_STEPS;
 use crate::host::receivers::slice_shape;
 use torre_compiler::incident::Sizes;

@@ -23,9 +23,11 @@ pub mod outputs;
 mod pictures;
 mod places;
 pub mod record;
+mod records;
 pub mod series;
 mod setup;
 pub mod spectra;
+mod sweep_plan;
 pub mod verify;
 
 pub use crate::simulation::{
@@ -35,12 +37,14 @@ pub use crate::simulation::{
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
 pub use gallery::{Pictures, Range};
-pub use in_files::{InFiles, PIECE as SWEEP_PIECE, SweepPlan};
+pub use in_files::InFiles;
 pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
+pub use records::Records;
 pub use series::SeriesRecords;
 pub use setup::setup;
 pub use spectra::Spectra;
+pub use sweep_plan::{PIECE as SWEEP_PIECE, SweepPlan};
 
 use crate::host::Progress;
 use crate::host::receivers::slice_shape;
@@ -60,14 +64,6 @@ pub struct Company<'a> {
     pub records: Records<'a>,
     /// Threads that count values at the end.
     pub threads: usize,
-}
-
-/// Where results go that are made of values of many steps; `None` if they are not wanted.
-#[derive(Clone, Copy, Default)]
-pub struct Records<'a> {
-    /// Of reductions over time and of states.
-    pub series: Option<&'a SeriesRecords<'a>>,
-    pub spectra: Option<&'a Spectra>,
 }
 
 impl Company<'_> {

@@ -22,12 +22,12 @@ mod tables;
 
 mod missing;
 
-use super::Records;
 use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
 use super::record::{self, Begun, Others, REPORT, Record};
+use super::records::Records;
 use super::series::SeriesRecords;
 use crate::host::BlowUp;
 use crate::host::receivers::Picture;

@@ -203,7 +203,10 @@ impl Record {
         let mut differences = Vec::new();
         let (own, found) = (&self.identity, &other.identity);
         if own.scheme != found.scheme {
-            differences.push("of another scheme, or with other parameters".to_owned());
+            differences.push(
+                "of another scheme or domain, or with other parameters or values of files"
+                    .to_owned(),
+            );
         }
         if own.problem != found.problem {
             differences.push("with other start values, sources or probes".to_owned());

@@ -267,10 +267,8 @@ impl DevicePlanner<'_> {
         let link = self.model.link_rate();
         Rates {
             cells: wanted.cells,
-            // A pass of each device goes through while files are read and written once.
-            link: wanted.disk.map_or(link, |disk| {
-                link.min(disk / 2.0 * wanted.devices.max(1) as f64)
-            }),
+            // The passes of a chain move together, each as fast as the files are read and written.
+            link: wanted.disk.map_or(link, |disk| link.min(disk / 2.0)),
             copies: self.model.copy_rate,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Outputs, file_name};
 use crate::output::{FileError, npy};
-use crate::run::Spectra;
+use crate::run::spectra::Spectra;
 use crate::simulation::{Simulation, Value};
 
 impl Outputs {

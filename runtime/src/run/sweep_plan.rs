@@ -1,0 +1,194 @@
+//! Passes over the planes of files: how many steps one has, and how much they read and write.
+
+use crate::host::sweep::Sweep;
+use torre_compiler::lattice::Axis;
+use torre_compiler::layout::Layout;
+use torre_compiler::problem::Problem;
+use torre_compiler::scheme::Scheme;
+
+/// Bytes of a file that are read or written at a time.
+pub const PIECE: u64 = 16 << 20;
+
+/// Pieces that are read ahead, and as many that wait to be written, at most.
+pub(super) const SLACK: u64 = 4;
+
+/// Pauses of a run that are counted one by one.
+const MOST_PAUSES: u64 = 1 << 16;
+
+/// A slab takes no more than this part of memory.
+const PARTS: u64 = 8;
+
+/// Where planes are in an array, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planes {
+    /// Of the first one.
+    pub start: u64,
+    pub each: u64,
+    /// Ghost planes below plane 0.
+    pub ghosts: i64,
+    /// Planes without ghosts.
+    pub count: i64,
+    /// After the last one.
+    pub end: u64,
+    /// Of the array.
+    pub all: u64,
+}
+
+impl Planes {
+    pub fn new(layout: &Layout) -> Planes {
+        let element = layout.element_bytes as u64;
+        let held = layout.visible(Axis::OUTER);
+        let start = layout.first_plane() as u64 * element;
+        let each = layout.stride[Axis::OUTER] as u64 * element;
+        Planes {
+            start,
+            each,
+            ghosts: -held.lo,
+            count: layout.extent[Axis::OUTER],
+            end: start + held.len() as u64 * each,
+            all: layout.bytes(),
+        }
+    }
+
+    /// Where planes below one end; with all of them go the ghosts above.
+    pub fn below(&self, plane: i64) -> u64 {
+        match plane >= self.count {
+            true => self.end,
+            false => {
+                let planes = (plane + self.ghosts).max(0) as u64;
+                self.start + planes * self.each
+            }
+        }
+    }
+
+    /// Bytes that stay in memory for a whole pass: the data behind planes.
+    pub fn resident(&self) -> u64 {
+        self.all.saturating_sub(self.end)
+    }
+}
+
+/// How a calculation in files is advanced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepPlan {
+    pub sweep: Sweep,
+    /// Steps of a pass, at most.
+    pub steps: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+    /// Bytes of an array.
+    pub array: u64,
+    pub piece: u64,
+}
+
+impl SweepPlan {
+    /// As many steps in a pass as some memory has room for; `Err`: the bytes that one step takes.
+    pub fn new(
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+        available: u64,
+        piece: u64,
+    ) -> Result<SweepPlan, u64> {
+        let (mut sweep, planes) = (Sweep::new(scheme), Planes::new(layout));
+        let part = available / PARTS / planes.each.max(1);
+        sweep.slab = sweep.slab.min(part.min(1 << 30) as i64).max(1);
+        let bytes = |steps: u64| {
+            let window = (sweep.planes(steps) as u64).min(planes.count as u64);
+            let window = window.saturating_mul(planes.each);
+            // Pieces at both ends of the window are there as a whole.
+            window
+                .saturating_add((2 * SLACK + 2) * piece)
+                .saturating_add(planes.resident())
+        };
+        if bytes(1) > available {
+            return Err(bytes(1));
+        }
+        let (mut fits, mut over) = (1, steps.max(1) + 1);
+        while over - fits > 1 {
+            let middle = fits + (over - fits) / 2;
+            match bytes(middle) <= available {
+                true => fits = middle,
+                false => over = middle,
+            }
+        }
+        Ok(SweepPlan {
+            sweep,
+            steps: fits,
+            bytes: bytes(fits),
+            array: layout.bytes(),
+            piece,
+        })
+    }
+
+    /// Passes of a run of a problem, with checkpoints after multiples of `every` steps (0: at the end): each ends with
+    /// its steps, or where the run pauses for results.
+    pub fn passes(&self, problem: &Problem, every: u64) -> u64 {
+        let outputs = problem.outputs.iter().filter(|o| o.needs_values());
+        let series = problem.series.iter().map(|series| series.every);
+        let states = problem.state_probes.iter().map(|probe| probe.every);
+        let pauses = outputs.map(|o| o.every).chain(series).chain(states);
+        let pauses: Vec<u64> = pauses.chain((every > 0).then_some(every)).collect();
+        let (mut passes, mut done) = (0u64, 0u64);
+        for _ in 0..MOST_PAUSES {
+            if done >= problem.steps {
+                return passes;
+            }
+            let next = |every: &u64| (done / every + 1).saturating_mul(*every);
+            let pause = pauses.iter().map(next).fold(problem.steps, u64::min);
+            passes += (pause - done).div_ceil(self.steps);
+            done = pause;
+        }
+        // The rest of a long run is like its first part.
+        (passes as f64 / done as f64 * problem.steps as f64) as u64
+    }
+
+    /// Bytes that a run writes in some passes.
+    pub fn written(&self, passes: u64) -> u64 {
+        passes.saturating_mul(self.array)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use torre_compiler::lattice::PerAxis;
+    use torre_compiler::problem::StateProbe;
+    use torre_compiler::scheme::StateId;
+
+    #[test]
+    fn results_and_checkpoints_end_passes() {
+        let plan = SweepPlan {
+            sweep: Sweep {
+                lag: 1,
+                slab: 1,
+                stages: 1,
+            },
+            steps: 8,
+            bytes: 0,
+            array: 10,
+            piece: 4096,
+        };
+        let passes = |steps: u64, probes: &[u64], every: u64| {
+            let probe = |every: &u64| StateProbe {
+                name: String::new(),
+                state: StateId(0),
+                at: PerAxis::splat(0),
+                every: *every,
+            };
+            let problem = Problem {
+                steps,
+                state_probes: probes.iter().map(probe).collect(),
+                ..Problem::default()
+            };
+            plan.passes(&problem, every)
+        };
+        assert_eq!(passes(100, &[], 0), 13);
+        assert_eq!(passes(100, &[1], 0), 100);
+        // 10 = 8 + 2; 12 and 24 end passes, 20 does, too.
+        assert_eq!(passes(24, &[10, 12], 0), 2 + 1 + 1 + 1);
+        assert_eq!(passes(24, &[12], 10), 2 + 1 + 1 + 1);
+        let long = passes(1 << 40, &[1], 0);
+        assert_eq!(long, 1 << 40);
+        assert_eq!(plan.written(13), 130);
+    }
+}
