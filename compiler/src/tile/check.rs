@@ -28,7 +28,7 @@ pub use pyramids::{PyramidReport, check_pyramids};
 pub use report::{LevelReport, TileReport};
 
 use super::sheets::{Joint, SheetSet, members};
-use super::strips::{Strips, TIME_BLOCKS_AT_ONCE, Waits};
+use super::strips::{Strips, Waits, time_blocks_at_once};
 use super::{Class, PlaneCut, Segment, Shapes, Tile, TileProgram, Work, verify};
 use crate::cone::Kind;
 use crate::lattice::{Axis, Interval, PerAxis};
@@ -74,7 +74,7 @@ fn check_with(
     order: &Order<'_>,
 ) -> Result<TileReport, Box<TileFault>> {
     let mut run = Run::new(scheme, program, steps)?;
-    let group = program.height.saturating_mul(TIME_BLOCKS_AT_ONCE);
+    let group = program.height.saturating_mul(time_blocks_at_once(program));
     let mut start = 0;
     while start < steps {
         let end = steps.min(start.saturating_add(group));

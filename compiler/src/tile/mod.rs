@@ -34,7 +34,7 @@ pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Cut, Part, Shape, Shapes};
 pub use sheets::{Joint, SheetSet, members};
 pub use stage_blocks::{Block, row_region, stage_blocks};
-pub use strips::{Outermost, Strips, TIME_BLOCKS_AT_ONCE, TimeBlock, Waits};
+pub use strips::{Outermost, Strips, TimeBlock, Waits, time_blocks_at_once};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};
 

@@ -306,7 +306,8 @@ fn each(
     call: impl Fn(i64) -> Result<(), SetupError> + Sync,
 ) -> Result<(), SetupError> {
     let next = AtomicI64::new(0);
-    let failure = Mutex::new(None);
+    // The one of the least number: all lower ones have been taken before it, and run to their ends.
+    let failure: Mutex<Option<(i64, SetupError)>> = Mutex::new(None);
     threads::run(threads, |_| {
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -314,15 +315,17 @@ fn each(
                 return;
             }
             if let Err(error) = call(i) {
-                if let Ok(mut failure) = failure.lock() {
-                    failure.get_or_insert(error);
+                if let Ok(mut failure) = failure.lock()
+                    && failure.as_ref().is_none_or(|(number, _)| i < *number)
+                {
+                    *failure = Some((i, error));
                 }
                 next.store(count, Ordering::Relaxed);
             }
         }
     })?;
     match failure.into_inner() {
-        Ok(Some(error)) => Err(error),
+        Ok(Some((_, error))) => Err(error),
         _ => Ok(()),
     }
 }

@@ -19,8 +19,8 @@ use torre_compiler::lattice::{Axis, Group, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::ZoneSet;
 use torre_compiler::tile::{
-    Checked, ClassSet, Cut, Part, Segment, Shape, Shapes, Strips, TIME_BLOCKS_AT_ONCE, TileProgram,
-    Work,
+    Checked, ClassSet, Cut, Part, Segment, Shape, Shapes, Strips, TileProgram, Work,
+    time_blocks_at_once,
 };
 
 /// The batches of each stage of a tile.
@@ -144,10 +144,10 @@ impl<T: Real> Engine<'_, T> {
         from: u64,
         until: u64,
     ) -> Result<(), NoThreads> {
+        let at_once = program.height.saturating_mul(time_blocks_at_once(program));
         let mut start = from;
         while start < until {
-            let end =
-                until.min(start.saturating_add(program.height.saturating_mul(TIME_BLOCKS_AT_ONCE)));
+            let end = until.min(start.saturating_add(at_once));
             // SAFETY: passed on.
             unsafe { self.run_time_blocks(program, threads, start, end) }?;
             if self.progress.guard.tripped() {

@@ -15,7 +15,7 @@ pub struct TileReport {
     /// Outermost first; at least one.
     pub levels: Vec<LevelReport>,
     pub time_blocks: u64,
-    /// All threads wait for each other after every [`super::super::TIME_BLOCKS_AT_ONCE`] time blocks, and at the end.
+    /// All threads wait for each other after every [`super::super::time_blocks_at_once`] time blocks, and at the end.
     pub barriers: u64,
     pub strips: u64,
     /// Times that a strip looks whether another has passed a place.
