@@ -11,6 +11,12 @@ use std::io::{IsTerminal, Write};
 use torre_grammar::diag::{Diagnostic, Diagnostics, Label, Severity};
 use torre_grammar::source::Source;
 
+/// Lines between two labels that are shown together, at the most.
+const MOST_BETWEEN: usize = 6;
+
+/// The words of miette before a related report, which is no advice here.
+const RELATED: &str = "\nAdvice: \n";
+
 /// Lines with more bytes are not drawn: they are hard to read, and a column from 65,535 on cannot be drawn at all.
 const LONGEST_LINE: usize = 1000;
 
@@ -66,10 +72,12 @@ impl Voice {
                 text.push_str(&in_a_line(diagnostic));
                 continue;
             }
+            let mut own = String::new();
             // Writing to a string cannot fail.
             let _ = self
                 .handler
-                .render_report(&mut text, &Shown::new(diagnostic));
+                .render_report(&mut own, &Shown::new(diagnostic));
+            text.push_str(&own.replace(RELATED, "\n"));
             if !text.ends_with("\n\n") {
                 text.push('\n');
             }
@@ -132,7 +140,7 @@ fn terminal_width() -> usize {
     }
 }
 
-/// A diagnostic in miette's terms. Labels in other sources than the first follow as related reports.
+/// A diagnostic in miette's terms. Labels in other sources than the first, and far from it, follow as related reports.
 #[derive(Debug)]
 struct Shown {
     severity: Severity,
@@ -149,15 +157,11 @@ impl Shown {
         if diagnostic.labels.iter().any(is_in_long_line) {
             return Self::told(diagnostic);
         }
-        let first = diagnostic.labels.first().map(|label| &label.source);
-        let here = diagnostic
-            .labels
-            .iter()
-            .filter(|l| Some(&l.source) == first);
-        let elsewhere = diagnostic
-            .labels
-            .iter()
-            .filter(|l| Some(&l.source) != first);
+        let first = diagnostic.labels.first();
+        let is_near = |l: &&Label| first.is_some_and(|first| is_beside(first, l));
+        let here = diagnostic.labels.iter().filter(is_near);
+        let elsewhere = diagnostic.labels.iter().filter(|l| !is_near(l));
+        let first = first.map(|label| &label.source);
         Self {
             severity: diagnostic.severity,
             code: diagnostic.code.0.to_owned(),
@@ -187,7 +191,7 @@ impl Shown {
         }
     }
 
-    /// A place in another source.
+    /// A place in another source, or far away.
     fn place(label: &Label) -> Self {
         Self {
             severity: Severity::Warning,
@@ -221,6 +225,18 @@ fn ends(label: &Label) -> [usize; 2] {
     let length = label.source.text().len();
     let start = (label.span.start as usize).min(length);
     [start, (label.span.end as usize).clamp(start, length)]
+}
+
+/// Whether two labels stand in one source, with few lines between them: all of these are shown.
+fn is_beside(first: &Label, other: &Label) -> bool {
+    let ([from, to], [start, end]) = (ends(first), ends(other));
+    let between = match to <= start {
+        true => to..start,
+        false => end..from.max(end),
+    };
+    let text = first.source.text().as_bytes();
+    let lines = text[between].iter().filter(|b| **b == b'\n').count();
+    first.source == other.source && lines <= MOST_BETWEEN
 }
 
 /// Whether a label, or a line beside it that would be drawn with it, is in a line that is too long.

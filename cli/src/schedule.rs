@@ -167,7 +167,10 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
             "overlapped tiles cannot run a scheme with layers or states: they compute values twice, which states do \
              not allow",
         )
-        .hint("use tiles without overlap, such as `torre` or `layerwise`"),
+        .hint(match planner.scheme.grid.present().count() {
+            3 => "use tiles without overlap, such as `torre` or `layerwise`",
+            _ => "use tiles without overlap, such as `diamond`, `skewed` or `layerwise`",
+        }),
         Illegal::Endless => Diagnostic::error(
             codes::SLOPE,
             "a time block of this schedule has far more tiles than updates: nearly all are empty",

@@ -76,6 +76,14 @@ impl Table {
             let Some(index) = index else {
                 return Err(Fault("it does not begin with names of columns".to_string()));
             };
+            // A record that is not due at a time of others.
+            if fields
+                .get(index)
+                .is_some_and(|f| f.eq_ignore_ascii_case("nan"))
+                && index > 0
+            {
+                continue;
+            }
             let point = Point {
                 at: field(&fields, 0, number)?,
                 value: field(&fields, index, number)?,
@@ -342,6 +350,9 @@ mod tests {
         assert_eq!(a.value(f64::INFINITY), 0.0);
         let blanks = read("0 1\n1\t  2", Column::Number(2), None).expect("a table");
         assert_eq!(blanks.value(0.5), 1.5);
+        let gaps = "t,a,b\n0,1,nan\n1,2,5\n2,3,NaN\n3,4,7\n";
+        let gaps = read(gaps, Column::Named("b".to_string()), None).expect("a table");
+        assert_eq!([1.0, 2.0, 3.0].map(|x| gaps.value(x)), [5.0, 6.0, 7.0]);
         let semicolons = read("0;5\n1;6", Column::Number(2), None).expect("a table");
         assert_eq!(semicolons.value(1.0), 6.0);
     }

@@ -112,15 +112,39 @@ impl Resolver<'_> {
                     b.place.span,
                     format!("at {}", self.frame.show(q)),
                 );
-                // A name is more likely to be a medium, to be averaged, than a difference is.
-                let (from, to, place) = match is_name(a.place) && !is_name(b.place) {
-                    true => (p, q, a.place),
-                    false => (q, p, b.place),
+                // Media are averaged; a name is more likely to be one than a difference is.
+                let is_medium =
+                    |of: &Located<'_>| of.node.is_some_and(|n| !self.graph.is_dynamic(n));
+                let first = match (is_medium(&a), is_medium(&b)) {
+                    (true, false) => true,
+                    (false, true) => false,
+                    _ => is_name(a.place) && !is_name(b.place),
                 };
-                d.hint = Some(self.move_hint(from, to, place));
+                let (from, to, moved) = match first {
+                    true => (p, q, a),
+                    false => (q, p, b),
+                };
+                d.hint = Some(match is_medium(&moved) && !is_name(moved.place) {
+                    true => self.medium_hint(from, to, moved.place),
+                    false => self.move_hint(from, to, moved.place),
+                });
                 self.fail(d)
             }
         }
+    }
+
+    /// How an expression of coefficients at `from` gets to `to`.
+    fn medium_hint(&self, from: Position, to: Position, place: &Place) -> String {
+        let axes = self.frame.axes.iter().filter(|(_, a)| from[*a] != to[*a]);
+        let axes: Vec<&str> = axes.map(|(name, _)| name.as_str()).collect();
+        let mean = axes.iter().fold("k".to_owned(), |inner, axis| {
+            format!("avg({inner}, {axis})")
+        });
+        format!(
+            "take the mean of a coefficient in `{}` along {}: `{mean}` for `k`",
+            place.text().unwrap_or("..."),
+            axes.join(" and "),
+        )
     }
 
     /// How a value at `from` gets to `to`.
@@ -359,6 +383,7 @@ impl Resolver<'_> {
             let sides = self.unify(x.located(&then.place), y.located(&otherwise.place))?;
             let sides = Located {
                 position: sides,
+                node: None,
                 place: &then.place,
             };
             let position = self.unify(sides, c.located(&at))?;

@@ -139,6 +139,8 @@ pub fn common_names(a: Names, b: Names) -> Names {
 pub struct Located<'a> {
     /// `None`: it is evaluated where it is used.
     pub position: Option<Position>,
+    /// The value, if it is one.
+    pub node: Option<NodeId>,
     pub place: &'a Place,
 }
 
@@ -146,6 +148,7 @@ impl Typed {
     pub fn located(self, place: &Place) -> Located<'_> {
         Located {
             position: self.position,
+            node: Some(self.node),
             place,
         }
     }

@@ -185,8 +185,10 @@ impl Resolver<'_> {
                 "let the value enter it as a term or with a factor",
             ),
             Misplaced::Elsewhere => (
-                "a value that is another one in a layer or region is taken at another place than the update's own",
-                "give the value a field of its own, which the next update reads",
+                "a difference in a layer (such as `boundary x: cpml(10)`), or a definition with states, is averaged, \
+                 shifted or differenced once more",
+                "take the mean first, `d(avg(f, x), x)` for `avg(d(f, x), x)`; or give the value a field of its own, \
+                 which the next update reads",
             ),
             Misplaced::Nested => (
                 "a definition with states calls another one with states, or takes its value",

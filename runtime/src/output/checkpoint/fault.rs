@@ -95,7 +95,9 @@ impl fmt::Display for CheckpointFault {
                 found,
             } => {
                 let what = match *what {
-                    "scheme" => "scheme, other parameters or another domain",
+                    "scheme" => {
+                        "scheme, another domain, or other parameters, media or values of files"
+                    }
                     "problem" => "problem, with other start values, sources, probes or records",
                     what => what,
                 };

@@ -139,10 +139,15 @@ pub fn print(descr: &str, shape: &[usize]) -> Vec<u8> {
 
 /// Reads a header and nothing behind it.
 pub fn parse(source: &mut impl Read) -> Result<NpyHeader, NpyError> {
-    let mut start = [0u8; 8];
-    fill(source, &mut start)?;
-    if &start[..6] != MAGIC {
+    let mut start = Vec::new();
+    let read = source.by_ref().take(8).read_to_end(&mut start);
+    read.map_err(NpyError::Io)?;
+    let is_cut_short = start.len() < MAGIC.len() && MAGIC.starts_with(&start);
+    if !start.starts_with(MAGIC) && !is_cut_short {
         return Err(NpyFault::Magic.into());
+    }
+    if start.len() < 8 {
+        return Err(NpyFault::HeaderEnds.into());
     }
     let (length, fixed) = match (start[6], start[7]) {
         (1, 0) => {
