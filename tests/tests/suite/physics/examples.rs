@@ -23,7 +23,7 @@ fn settings(name: &str) -> Vec<(&'static str, &'static str)> {
         "12-elastic3d" => "6",
         "01-wave1d" | "04-maxwell1d" | "14-kerr" | "16-burgers" => "200",
         // The wave comes in after some steps.
-        "17-scattering" => "40",
+        "17-scattering" | "19-grating" => "40",
         _ => "8",
     };
     domain
