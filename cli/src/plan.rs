@@ -124,7 +124,14 @@ fn plan_sweep(
     threads: usize,
 ) -> Result<(), Failure> {
     sweep::check_options(&args.holding, &args.schedule)?;
-    let plan = sweep::plan(&args.holding, resolved, None)?;
+    let plan = sweep::plan(
+        &args.holding,
+        resolved,
+        sweep::Pauses {
+            every: None,
+            frames: true,
+        },
+    )?;
     let rates = Rates::modelled();
     let in_memory = schedule::plan(sweep::SCHEDULE, source, resolved, threads, &rates)?;
     let rate = in_memory.expected.modelled;

@@ -229,6 +229,9 @@ fn ends(label: &Label) -> [usize; 2] {
 
 /// Whether two labels stand in one source, with few lines between them: all of these are shown.
 fn is_beside(first: &Label, other: &Label) -> bool {
+    if first.source != other.source {
+        return false;
+    }
     let ([from, to], [start, end]) = (ends(first), ends(other));
     let between = match to <= start {
         true => to..start,
@@ -236,7 +239,7 @@ fn is_beside(first: &Label, other: &Label) -> bool {
     };
     let text = first.source.text().as_bytes();
     let lines = text[between].iter().filter(|b| **b == b'\n').count();
-    first.source == other.source && lines <= MOST_BETWEEN
+    lines <= MOST_BETWEEN
 }
 
 /// Whether a label, or a line beside it that would be drawn with it, is in a line that is too long.

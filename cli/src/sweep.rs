@@ -47,14 +47,24 @@ pub struct PlannedSweep {
     passes: u64,
 }
 
-/// The passes of a run with checkpoints after multiples of `every` steps.
+/// The results of a run, as far as passes end for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Pauses {
+    /// Steps between checkpoints.
+    pub every: Option<u64>,
+    /// Whether outputs are written.
+    pub frames: bool,
+}
+
+/// The passes of a run.
 pub fn plan(
     holding: &Holding,
     resolved: &Resolved,
-    every: Option<u64>,
+    pauses: Pauses,
 ) -> Result<PlannedSweep, Failure> {
     let plan = sweep(holding, resolved)?;
-    let passes = plan.passes(&resolved.problem, every.unwrap_or(0));
+    let every = pauses.every.unwrap_or(0);
+    let passes = plan.passes(&resolved.problem, every, pauses.frames);
     Ok(PlannedSweep { plan, passes })
 }
 
@@ -127,7 +137,7 @@ pub fn note(sweep: &PlannedSweep, resolved: &Resolved, holding: &Holding) -> Str
         "the processor sweeps over the planes of files, {} steps at a time{shorter}; {} are written to `{}`, and as \
          many are read",
         plan.steps.min(steps),
-        bytes(plan.written(*passes)),
+        bytes(plan.written(&resolved.problem, *passes)),
         folder.display()
     )
 }
@@ -144,7 +154,7 @@ pub fn text(sweep: &PlannedSweep, resolved: &Resolved, in_memory: f64) -> String
         plan.steps,
         bytes(plan.bytes),
         bytes(files),
-        bytes(plan.written(*passes)),
+        bytes(plan.written(&resolved.problem, *passes)),
         gcells(expected_rate(sweep, resolved, in_memory)),
         gcells(rate(sweep, resolved)),
     )
@@ -158,7 +168,7 @@ pub fn json(sweep: &PlannedSweep, resolved: &Resolved) -> serde_json::Value {
         "passes": passes,
         "memory_bytes": plan.bytes,
         "bytes_of_an_array": plan.array,
-        "written_bytes": plan.written(*passes),
+        "written_bytes": plan.written(&resolved.problem, *passes),
         "transfers_allow_gcells_per_s": rate(sweep, resolved) * 1e-9,
     })
 }

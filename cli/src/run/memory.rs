@@ -102,7 +102,7 @@ impl<T: Value> Run<'_, T> {
             recorded: 1 + u64::from(self.check.is_some()),
             results: self.args.out.as_ref().map(|_| self.args.format.into()),
             save_final: self.args.save_final,
-            checkpoints: self.args.checkpoint.is_some(),
+            checkpoints: self.args.checkpoint.is_some() || self.args.holding.folder().is_some(),
             resumed: self.args.resume.is_some(),
         };
         let needs = Needs::of(self.scheme, self.problem, manner, cells);
@@ -113,6 +113,11 @@ impl<T: Value> Run<'_, T> {
                 needs.probes,
                 "the records of probes and reductions",
                 "a value is kept for each probe and step, and for each recorded reduction: have fewer of them",
+            ),
+            part(
+                needs.spectra,
+                "the sums of spectra",
+                "16 bytes are kept for each value and frequency: have fewer of them",
             ),
             part(
                 needs.pictures,

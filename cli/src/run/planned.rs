@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::rates::{Expected, Rates};
 use crate::render::Voice;
 use crate::schedule::{self, Planned};
-use crate::sweep::{self, PlannedSweep};
+use crate::sweep::{self, Pauses, PlannedSweep};
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use torre_compiler::resolve::Resolved;
@@ -203,7 +203,14 @@ impl<'a, T: Value> Run<'a, T> {
             };
         }
         sweep::check_options(holding, &args.schedule)?;
-        let plan = sweep::plan(holding, resolved, args.every)?;
+        let plan = sweep::plan(
+            holding,
+            resolved,
+            Pauses {
+                every: args.every,
+                frames: args.out.is_some(),
+            },
+        )?;
         voice.note(sweep::note(&plan, resolved, holding));
         Ok(Some(plan))
     }

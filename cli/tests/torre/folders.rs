@@ -198,7 +198,10 @@ fn results_of_another_run_are_not_mixed_with() {
     assert_same_files(&first, &results(&out), "the same");
     for (more, expected) in [
         ("--set steps=17", "of 40 steps"),
-        ("--set dt=0.3", "another scheme, or with other parameters"),
+        (
+            "--set dt=0.3",
+            "another scheme or domain, or with other parameters",
+        ),
         ("--precision f64", "in f32"),
         ("--save-final", "with other outputs"),
         ("--format zarr", "with other outputs"),

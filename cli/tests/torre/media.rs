@@ -332,7 +332,22 @@ fn growth_of_the_equations_is_told_from_growth_of_the_step() {
         "field u : scalar on nodes\nfield v : scalar on cells",
         "v -= dt * d(u, x)\nu += dt * d(v, x)",
     );
+    // A parasite: every second value grows as the equation decays.
+    let parasite = one_axis(
+        "field u : scalar on nodes levels 2",
+        "u@next = u@prev - 2*dt * (dc(u, x) + 0.3*u)",
+    );
+    // Smoothing with the wrong sign, without a factor of the cell.
+    let filter = one_axis(u, "u -= dt * 0.1 * (u[-1] - 2*u + u[1])");
+    // A medium with gain, beside one in which the step is not centred.
+    let beside = one_axis(
+        "coef gain = if x < 25 then 0.05 else 0\ncoef a = if x < 25 then 0 else 8\nfield u : scalar on nodes",
+        "u += dt * (gain * u - a * dc(u, x))",
+    );
     for (name, text) in [
+        ("parasite", parasite),
+        ("filter", filter),
+        ("beside", beside),
         ("advection", advection),
         ("downwind", downwind),
         ("backward", backward),

@@ -7,6 +7,7 @@ use super::zone::{Effort, Growth, Phase, TOLERANCE, Waves};
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::scheme::{ComponentId, Scheme};
 use crate::statics::Files;
+use num_complex::Complex64;
 use std::collections::BTreeSet;
 
 /// ln of the growth per step above which a step does not resolve it.
@@ -157,6 +158,19 @@ impl Media {
             }
         }
         worst
+    }
+
+    /// The largest eigenvalue of a wave, for each cell and each part of a step's state.
+    pub fn largest_eigenvalues(&self, phase: Phase) -> Vec<Complex64> {
+        let parts = self.list.iter();
+        let parts = parts.flat_map(|(_, step, blocks)| blocks.iter().map(move |b| (step, b)));
+        let largest = parts.map(|(step, block)| {
+            let values = step.amplification(block, phase).eigenvalues();
+            let values = values.unwrap_or_default().into_iter();
+            let largest = values.max_by(|a, b| a.norm().total_cmp(&b.norm()));
+            largest.unwrap_or_default()
+        });
+        largest.collect()
     }
 
     /// The waves that grow most, or come nearest to it, with the coefficients of the first cell.

@@ -18,17 +18,16 @@ use super::{PlaneCut, Tile, TileProgram};
 use crate::lattice::Interval;
 use std::ops::ControlFlow;
 
-/// Time blocks that run between two barriers, at the most and at the least.
+/// Time blocks that run between two barriers, at the most.
 const MOST_AT_ONCE: u64 = 256;
-const LEAST_AT_ONCE: u64 = 2;
-/// Strips of these time blocks, by sheet, if more than the fewest have as many: each has a counter in a cache line of its own.
+/// Counters of all strips of these time blocks, at the most where there are several of them: each counter has 128 bytes.
 const COUNTERS: u64 = 1 << 20;
 
 /// Time blocks that run between two barriers; bounds the memory for counters.
 pub fn time_blocks_at_once(program: &TileProgram) -> u64 {
     let strips = Strips::new(program, program.height.max(1)).len() as u64;
     let counters = strips.saturating_mul(program.sheets() as u64);
-    (COUNTERS / counters.max(1)).clamp(LEAST_AT_ONCE, MOST_AT_ONCE)
+    (COUNTERS / counters.max(1)).clamp(1, MOST_AT_ONCE)
 }
 
 /// A time block's strips.

@@ -270,7 +270,7 @@ impl StateFolder {
 
     /// Records in the folder that the current file has the state after `step` steps, with the records up to then. An
     /// error if that file or the lock was removed or replaced: the folder may be gone, or that of another run.
-    pub fn commit(&mut self, step: u64, records: &[(String, Vec<f64>)]) -> Result<(), FileError> {
+    pub fn commit(&mut self, step: u64, records: &[&(String, Vec<f64>)]) -> Result<(), FileError> {
         self.file.check_place()?;
         if let Some(lock) = &self.lock {
             lock.check()?;

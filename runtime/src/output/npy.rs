@@ -27,7 +27,7 @@ pub fn write<T: Element>(path: &Path, rows: &(impl Rows<T> + ?Sized)) -> Result<
     file.commit()
 }
 
-/// Writes complex numbers of double precision in C order, as `put` streams them: real and imaginary parts in turns.
+/// Writes complex numbers of double precision in C order, each as its real and its imaginary part.
 pub fn write_complex(
     path: &Path,
     shape: &[usize],

@@ -248,7 +248,8 @@ impl<T: Value> InFiles<'_, T> {
         let problem = self.calculation.problem;
         let probes = 0..problem.probes.len();
         let probes = probes.map(|n| (probe_name(n), self.calculation.probe(n)));
-        let all: Vec<(String, Vec<f64>)> = probes.chain(self.records.iter().cloned()).collect();
+        let probes: Vec<(String, Vec<f64>)> = probes.collect();
+        let all: Vec<&(String, Vec<f64>)> = probes.iter().chain(&self.records).collect();
         Ok(self.folder.commit(self.calculation.steps(), &all)?)
     }
 
@@ -348,8 +349,8 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
     }
 
     #[inline(never)]
-    fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
-        self.records = records.to_vec();
+    fn settle(&mut self, records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
+        self.records = records;
         self.commit()
     }
 

@@ -54,6 +54,7 @@ pub struct Manner {
 pub struct Needs {
     pub sources: u64,
     pub probes: u64,
+    pub spectra: u64,
     pub pictures: u64,
     pub files: u64,
 }
@@ -70,9 +71,8 @@ impl Needs {
             sources: sources(scheme, problem, cells)
                 .saturating_add(corrections(&Sizes::new(scheme, problem)))
                 .saturating_mul(manner.tabulated),
-            probes: probes(scheme, problem, manner)
-                .saturating_add(series(problem))
-                .saturating_add(spectra(problem, manner)),
+            probes: probes(scheme, problem, manner).saturating_add(series(problem)),
+            spectra: spectra(problem, manner),
             pictures: pictures(scheme, problem, manner)
                 .saturating_add(drawn(scheme, problem, manner)),
             files: files(scheme, problem, manner),
@@ -80,7 +80,14 @@ impl Needs {
     }
 
     pub fn total(&self) -> u64 {
-        [self.sources, self.probes, self.pictures, self.files]
+        let Needs {
+            sources,
+            probes,
+            spectra,
+            pictures,
+            files,
+        } = *self;
+        [sources, probes, spectra, pictures, files]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -194,16 +201,15 @@ fn series(problem: &Problem) -> u64 {
     values.saturating_mul(48).saturating_add(table)
 }
 
-/// Sums of spectra, the values of the largest one as they are added, and a copy of the sums for checkpoints.
+/// Sums of spectra, a copy of them for checkpoints, and the values that are added together.
 fn spectra(problem: &Problem, manner: Manner) -> u64 {
-    let largest = problem.spectra().map(|(_, o, _)| o.region.volume()).max();
     let copies = match manner.checkpoints || manner.resumed {
         true => 2,
         false => 1,
     };
     Spectra::bytes(problem)
         .saturating_mul(copies)
-        .saturating_add(largest.unwrap_or(0).saturating_mul(16))
+        .saturating_add(Spectra::bytes_of_samples(problem))
 }
 
 /// Pictures of slices that wait for the next pause, as many as are taken before it comes.

@@ -226,7 +226,7 @@ fn settle<T: Value>(
         return Ok(());
     }
     let records = checkpoint::kept_records(simulation.problem(), company.records);
-    simulation.settle(&records)
+    simulation.settle(records)
 }
 
 /// The values from which results are made after the current step, which is not the last one.

@@ -20,8 +20,10 @@ use torre_compiler::statics::physical_time;
 
 /// Places whose sums stay in a core's cache while all samples are added.
 const BLOCK: usize = 1024;
-/// Products for which another thread is worth its start.
-const LEAST_OF_A_THREAD: usize = 1 << 17;
+/// Samples that are added together.
+const AT_ONCE: usize = 32;
+/// Sums for which another thread is worth its start.
+const LEAST_OF_A_THREAD: usize = 1 << 14;
 
 /// The spectra of a run.
 #[derive(Debug)]
@@ -42,11 +44,12 @@ struct Sums {
     rows: Vec<f64>,
 }
 
-/// The values of an output after one step.
-struct Sample {
-    /// Cosine and sine for each frequency.
-    phases: Vec<f64>,
-    values: Vec<f64>,
+/// The values of an output after some steps.
+#[derive(Default)]
+struct Samples {
+    steps: Vec<u64>,
+    /// One list for each step.
+    values: Vec<Vec<f64>>,
 }
 
 /// Sums of one output, for its file.
@@ -62,6 +65,16 @@ impl Spectra {
     /// Whether a problem has any.
     pub fn has(problem: &Problem) -> bool {
         problem.spectra().next().is_some()
+    }
+
+    /// Bytes of the samples that are added together, and of their phases, at the most.
+    pub fn bytes_of_samples(problem: &Problem) -> u64 {
+        let sizes = problem.spectra().map(|(_, output, spectrum)| {
+            let values = output.region.volume();
+            let numbers = values.saturating_add(2 * spectrum.frequencies.len() as u64);
+            numbers.saturating_mul(8 * AT_ONCE as u64)
+        });
+        sizes.max().unwrap_or(0)
     }
 
     /// Bytes of all sums.
@@ -117,23 +130,26 @@ impl Spectra {
         let (scheme, step) = (simulation.scheme(), simulation.steps());
         let problem = simulation.problem();
         for sums in self.sums.borrow_mut().iter_mut() {
-            let output = &problem.outputs[sums.output];
-            let mut samples: Vec<Sample> = Vec::new();
-            let mut add = |step: u64, values: Vec<f64>| {
-                // After a pause for something else it may be there.
-                if step / output.every > sums.samples {
-                    sums.samples += 1;
-                    let phases = phases(scheme, output, step);
-                    samples.push(Sample { phases, values });
-                }
-            };
+            let number = sums.output;
+            let output = &problem.outputs[number];
+            let mut samples = Samples::default();
+            // After a pause for something else it may be there.
+            let is_new = |sums: &Sums, step: u64| step / output.every > sums.samples;
             if !output.needs_values() {
-                let own = pictures.iter().filter(|p| p.output == sums.output);
-                own.for_each(|picture| add(picture.step, part_of(scheme, output, picture)));
-            } else if step > 0 && step.is_multiple_of(output.every) {
-                add(step, values(simulation, output));
+                for picture in pictures.iter().filter(|p| p.output == number) {
+                    if is_new(sums, picture.step) {
+                        samples.push(picture.step, part_of(scheme, output, picture));
+                        sums.samples += 1;
+                    }
+                    if samples.steps.len() == AT_ONCE {
+                        sums.add(scheme, output, &mut samples, threads);
+                    }
+                }
+            } else if step > 0 && step.is_multiple_of(output.every) && is_new(sums, step) {
+                samples.push(step, values(simulation, output));
+                sums.samples += 1;
             }
-            sums.add(&samples, threads);
+            sums.add(scheme, output, &mut samples, threads);
         }
     }
 
@@ -153,7 +169,7 @@ impl Spectra {
 }
 
 impl Spectrum<'_> {
-    /// Its values at the frequency of a number, real and imaginary parts in turns.
+    /// Its values at the frequency of a number, each with its real and its imaginary part.
     pub fn at(&self, frequency: usize) -> impl Iterator<Item = [f64; 2]> + '_ {
         let places = self.sums.len() / (2 * self.shape[0]);
         let rows = &self.sums[2 * frequency * places..][..2 * places];
@@ -164,47 +180,82 @@ impl Spectrum<'_> {
     }
 }
 
+impl Samples {
+    fn push(&mut self, step: u64, values: Vec<f64>) {
+        self.steps.push(step);
+        self.values.push(values);
+    }
+}
+
 impl Sums {
-    /// Adds samples in their order; threads take rows.
-    fn add(&mut self, samples: &[Sample], threads: usize) {
-        let places = self.places;
-        if samples.is_empty() || self.rows.is_empty() {
+    /// Adds samples in their order, and leaves none.
+    fn add(&mut self, scheme: &Scheme, output: &Output, samples: &mut Samples, threads: usize) {
+        let Samples { steps, values } = std::mem::take(samples);
+        let Some(spectrum) = output.spectrum.as_ref().filter(|_| !steps.is_empty()) else {
             return;
-        }
-        let products = self.rows.len().saturating_mul(samples.len());
-        let threads = threads.min(products / LEAST_OF_A_THREAD).max(1);
-        let each = (self.rows.len() / places).div_ceil(threads);
-        let parts = Mutex::new(self.rows.chunks_mut(each * places).enumerate());
-        let work = || {
-            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-            while let Some((part, rows)) = next() {
-                add_to(rows, part * each, samples, places);
-            }
         };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                // Threads that cannot be started leave their rows to the others.
-                let _ = Builder::new().spawn_scoped(scope, work);
+        let times = steps.iter().map(|step| *step as i64);
+        let times: Vec<f64> = times
+            .map(|step| physical_time(scheme, output.component, step))
+            .collect();
+        let (places, count) = (self.places, times.len());
+        // For each frequency the cosines of all samples, and then the sines.
+        let mut phases = vec![0.0; 2 * spectrum.frequencies.len() * count];
+        share(&mut phases, 2 * count, threads, |first, phases| {
+            let frequencies = &spectrum.frequencies[first..];
+            for (phases, frequency) in phases.chunks_mut(2 * count).zip(frequencies) {
+                let (cosines, sines) = phases.split_at_mut(count);
+                for (i, time) in times.iter().enumerate() {
+                    (sines[i], cosines[i]) = angle(*frequency, *time).sin_cos();
+                }
             }
-            work();
+        });
+        share(&mut self.rows, places, threads, |first, rows| {
+            for start in (0..places).step_by(BLOCK) {
+                let block = start..(start + BLOCK).min(places);
+                for (number, row) in rows.chunks_mut(places).enumerate() {
+                    let sums = &mut row[block.clone()];
+                    let phases = &phases[(first + number) * count..][..count];
+                    for (values, phase) in values.iter().zip(phases) {
+                        for (sum, value) in sums.iter_mut().zip(&values[block.clone()]) {
+                            *sum += value * phase;
+                        }
+                    }
+                }
+            }
         });
     }
 }
 
-/// Adds samples to rows of sums, of which the first one has the number `first`.
-fn add_to(rows: &mut [f64], first: usize, samples: &[Sample], places: usize) {
-    for start in (0..places).step_by(BLOCK) {
-        let block = start..(start + BLOCK).min(places);
-        for (number, row) in rows.chunks_mut(places).enumerate() {
-            let sums = &mut row[block.clone()];
-            for sample in samples {
-                let phase = sample.phases[first + number];
-                for (sum, value) in sums.iter_mut().zip(&sample.values[block.clone()]) {
-                    *sum += value * phase;
-                }
-            }
-        }
+/// Gives threads parts of a list, in groups of `each` elements; the work gets the number of its first group.
+fn share(list: &mut [f64], each: usize, threads: usize, work: impl Fn(usize, &mut [f64]) + Sync) {
+    if list.is_empty() {
+        return;
     }
+    let groups = list.len() / each;
+    let threads = threads.min(list.len() / LEAST_OF_A_THREAD).max(1);
+    let of_a_thread = groups.div_ceil(threads);
+    let parts = Mutex::new(list.chunks_mut(of_a_thread * each).enumerate());
+    let one = || {
+        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some((part, list)) = next() {
+            work(part * of_a_thread, list);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // Threads that cannot be started leave their parts to the others.
+            let _ = Builder::new().spawn_scoped(scope, one);
+        }
+        one();
+    });
+}
+
+/// The phase of a frequency at a time. Whole cycles are left out, so that late phases lose no more than the rounding of
+/// their cycles, 1e-16 of them.
+fn angle(frequency: f64, time: f64) -> f64 {
+    let cycles = frequency * time;
+    TAU * (cycles - cycles.round())
 }
 
 /// The values of an output after the current step.
@@ -217,16 +268,4 @@ fn values<T: Value>(simulation: &dyn Simulation<T>, output: &Output) -> Vec<f64>
         }
     };
     values.into_iter().map(Real::to_f64).collect()
-}
-
-/// Cosine and sine for each frequency of an output after a step.
-fn phases(scheme: &Scheme, output: &Output, step: u64) -> Vec<f64> {
-    let time = physical_time(scheme, output.component, step as i64);
-    let frequencies = output.spectrum.iter().flat_map(|s| &s.frequencies);
-    let phases = frequencies.flat_map(|frequency| {
-        let cycles = frequency * time;
-        let (sine, cosine) = (TAU * (cycles - cycles.round())).sin_cos();
-        [cosine, sine]
-    });
-    phases.collect()
 }

@@ -1,9 +1,10 @@
 //! Passes over the planes of files: how many steps one has, and how much they read and write.
 
+use super::spectra::Spectra;
 use crate::host::sweep::Sweep;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
-use torre_compiler::problem::Problem;
+use torre_compiler::problem::{Output, Problem};
 use torre_compiler::scheme::Scheme;
 
 /// Bytes of a file that are read or written at a time.
@@ -121,9 +122,10 @@ impl SweepPlan {
     }
 
     /// Passes of a run of a problem, with checkpoints after multiples of `every` steps (0: at the end): each ends with
-    /// its steps, or where the run pauses for results.
-    pub fn passes(&self, problem: &Problem, every: u64) -> u64 {
-        let outputs = problem.outputs.iter().filter(|o| o.needs_values());
+    /// its steps, or where the run pauses for results. `frames`: whether outputs are written.
+    pub fn passes(&self, problem: &Problem, every: u64, frames: bool) -> u64 {
+        let taken = |o: &&Output| o.needs_values() && (frames || o.spectrum.is_some());
+        let outputs = problem.outputs.iter().filter(taken);
         let series = problem.series.iter().map(|series| series.every);
         let states = problem.state_probes.iter().map(|probe| probe.every);
         let pauses = outputs.map(|o| o.every).chain(series).chain(states);
@@ -142,9 +144,9 @@ impl SweepPlan {
         (passes as f64 / done as f64 * problem.steps as f64) as u64
     }
 
-    /// Bytes that a run writes in some passes.
-    pub fn written(&self, passes: u64) -> u64 {
-        passes.saturating_mul(self.array)
+    /// Bytes that a run of a problem writes in some passes: after each one the array and the sums of spectra.
+    pub fn written(&self, problem: &Problem, passes: u64) -> u64 {
+        passes.saturating_mul(self.array.saturating_add(Spectra::bytes(problem)))
     }
 }
 
@@ -180,7 +182,7 @@ mod tests {
                 state_probes: probes.iter().map(probe).collect(),
                 ..Problem::default()
             };
-            plan.passes(&problem, every)
+            plan.passes(&problem, every, true)
         };
         assert_eq!(passes(100, &[], 0), 13);
         assert_eq!(passes(100, &[1], 0), 100);
@@ -189,6 +191,6 @@ mod tests {
         assert_eq!(passes(24, &[12], 10), 2 + 1 + 1 + 1);
         let long = passes(1 << 40, &[1], 0);
         assert_eq!(long, 1 << 40);
-        assert_eq!(plan.written(13), 130);
+        assert_eq!(plan.written(&Problem::default(), 13), 130);
     }
 }

@@ -86,7 +86,7 @@ pub trait Simulation<T>: Sync {
     }
     /// All results up to the current step are written, and `records` was recorded beside probes, by the names of a
     /// checkpoint: a state that a calculation keeps itself counts from now on.
-    fn settle(&mut self, _records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
+    fn settle(&mut self, _records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
         Ok(())
     }
     /// How long steps went on outside of [`Simulation::run`].

@@ -333,22 +333,25 @@ impl<'a, T: Value> Pipelined<'a, T> {
             };
             return Err(error.into());
         }
-        let mut records: Vec<(String, Vec<f64>)> = self
+        let probes: Vec<(String, Vec<f64>)> = self
             .probes
             .iter()
             .enumerate()
             .map(|(n, record)| (probe_name(n), record.clone()))
             .collect();
-        records.extend(over.records.iter().cloned());
+        let records: Vec<&(String, Vec<f64>)> = probes.iter().chain(&over.records).collect();
         over.folder.commit(self.steps, &records)?;
         over.pending = false;
         Ok(())
     }
 
     /// All results up to now are written, and `records` is recorded beside probes.
-    pub(super) fn settle_files(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
+    pub(super) fn settle_files(
+        &mut self,
+        records: Vec<(String, Vec<f64>)>,
+    ) -> Result<(), RunError> {
         if let Some(over) = &mut self.over {
-            over.records = records.to_vec();
+            over.records = records;
         }
         self.commit()
     }

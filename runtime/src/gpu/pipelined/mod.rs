@@ -547,7 +547,7 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
     }
 
     #[inline(never)]
-    fn settle(&mut self, records: &[(String, Vec<f64>)]) -> Result<(), RunError> {
+    fn settle(&mut self, records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
         self.settle_files(records)
     }
 
