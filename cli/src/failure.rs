@@ -102,8 +102,8 @@ impl From<FileError> for Failure {
                 "go on with it in memory, or name another folder for the files: `--window OTHER --resume DIR`",
             ),
             (codes::CHECKPOINT, _) => Some(
-                "continue with the same scheme, parameters, precision, sources, probes and records as the run that \
-                 wrote it",
+                "continue with the same scheme, parameters, precision, sources, probes, records and spectra as the run \
+                 that wrote it",
             ),
             (codes::IN_USE, _) => Some("wait for its end, or choose another folder"),
             (codes::OTHER_RESULTS, _) => {

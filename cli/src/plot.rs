@@ -31,7 +31,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
     let folder = args.out.as_path();
     let nothing = || {
         let message = format!(
-            "`{}` has no arrays of outputs that could be drawn",
+            "`{}` has no arrays of slices or volumes that could be drawn",
             folder.display()
         );
         Failure::new(Exit::Program, Diagnostic::error(codes::UNREADABLE, message))
@@ -149,7 +149,7 @@ fn range(text: &str, names: &[String]) -> Result<Range, Failure> {
     };
     if !names.iter().any(|name| name == of) {
         let known = match names {
-            [] => "the problem has no outputs".to_owned(),
+            [] => "the problem has no slices or volumes, whose pictures have ranges".to_owned(),
             _ => format!("there are {}", names.join(", ")),
         };
         return wrong(format!("no output is called `{of}` or shows it"), known);

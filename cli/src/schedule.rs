@@ -169,7 +169,7 @@ pub fn refused(error: PlanError, planner: &Planner<'_>) -> Failure {
         )
         .hint(match planner.scheme.grid.present().count() {
             3 => "use tiles without overlap, such as `torre` or `layerwise`",
-            _ => "use tiles without overlap, such as `diamond`, `skewed` or `layerwise`",
+            _ => "use tiles without overlap, such as `diamond` or `layerwise`",
         }),
         Illegal::Endless => Diagnostic::error(
             codes::SLOPE,

@@ -82,7 +82,8 @@ const PROBLEM_FORMS: [(&str, &str); 15] = [
     ("record", "`record energy = sum(0.5 * u^2) every 10`"),
     (
         "output",
-        "`output slice u z = 128 every 20`, or `output volume u every 100`",
+        "`output slice u z = 128 every 20`, `output volume u every 100`, or \
+         `output spectrum u z = 128 for f = 0.02 every 5`",
     ),
     ("steps", "`steps 1000`, or `steps until 2.5`"),
     ("allow", "`allow W0301`"),

@@ -229,7 +229,7 @@ impl<T: Value> Run<'_, T> {
         if self.others() == Others::Removed {
             return Ok(());
         }
-        let Some(lost) = outputs.would_lose(self.problem, resumed) else {
+        let Some(lost) = outputs.would_lose(self.scheme, self.problem, resumed) else {
             return Ok(());
         };
         let folder = outputs.folder().display();

@@ -329,6 +329,12 @@ fn a_store_does_not_lose_the_frames_of_an_earlier_end() {
         &format!("{resume} --overwrite"),
         &[&source, &out, &checkpoint],
     );
+    // A run that goes on elsewhere has a store of the later frames alone, which the same command makes anew.
+    let (elsewhere, first) = (path("elsewhere"), files(&checkpoint));
+    let again = &[source.as_path(), &elsewhere, &checkpoint];
+    succeed(&resume, again);
+    succeed(&resume, again);
+    assert_same_files(&files(&checkpoint), &first, "the checkpoint");
 }
 
 /// The end of a run over files is a state from which the same command goes on, so its frames stay beside the store.

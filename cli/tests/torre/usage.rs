@@ -356,3 +356,33 @@ fn checking_takes_time_in_proportion_to_problems() {
     let [few, more] = [50, 200].map(|count| seconds_to_check(&many(folder.path(), count)));
     assert!(more < 8.0 * few, "{few} s, {more} s");
 }
+
+/// Places in other sources, and places far from each other in one, are shown by themselves.
+#[test]
+fn places_of_messages_are_shown_by_themselves() {
+    let problem = "problem p { scheme wave_2d; domain 40 x 40; boundary all: cpml(8); steps 5 }";
+    let (_folder, source) = written(&format!("use std::wave::wave_2d\n{problem}"));
+    let error = fail(1, "check {0}", &[Path::new(&source)]);
+    assert!(
+        error.contains("E0517") && error.contains("in `std::wave`"),
+        "{error}"
+    );
+    assert!(!error.contains("Advice"), "{error}");
+    let filler = "// a line between\n".repeat(30);
+    let text = format!(
+        "def rate(u) = u + d(u, x)\n{filler}scheme s {{
+           axes x
+           param h = 1
+           field u : scalar on nodes
+           step {{ u += rate(u) }}
+         }}
+         problem p {{ scheme s; domain 40; steps 5 }}"
+    );
+    let (_folder, source) = written(&text);
+    let error = fail(1, "check {0}", &[Path::new(&source)]);
+    assert!(
+        error.contains("E0201") && error.contains("rate(u)"),
+        "{error}"
+    );
+    assert!(error.matches("a line between").count() < 6, "{error}");
+}

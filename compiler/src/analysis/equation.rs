@@ -1,13 +1,13 @@
 //! Growth that the equations have themselves: of a laser's medium, of waves in a shear flow, of patterns.
 //!
 //! Von Neumann's condition for convergence is |G| <= 1 + C dt with one C for all small steps and cells (P. D. Lax and
-//! R. D. Richtmyer, Comm. Pure Appl. Math. 9 (1956) 267-293). So growth is that of the equations if its rate per unit of
-//! time, ln|G| / dt,
-//! - keeps its value with a quarter of the step, for each wave that grows: the growth of a step that is too long ends with
-//!   shorter ones, and that of a method that is not centred in time falls with them;
+//! R. D. Richtmyer, Comm. Pure Appl. Math. 9 (1956) 267-293). So growth is that of the equations if its rate per unit
+//! of time, ln|G| / dt,
+//! - keeps its value with a quarter of the step, for each wave that grows: the growth of a step that is too long ends
+//!   with shorter ones, and that of a method that is not centred in time falls with them;
 //! - belongs to a wave that is resolved in time, as parasites of methods with several time levels never are;
-//! - does not rise with cells of half the size: differences that do not fit, and equations without a solution that depends
-//!   on their start values, have no bound;
+//! - does not rise with cells of half the size: differences that do not fit, and equations without a solution that
+//!   depends on their start values, have no bound;
 //! - is that of long waves: growth of the shortest waves alone is that of the cells.
 //!
 //! All waves are looked at, each in each medium, so that growth of one does not hide another's.

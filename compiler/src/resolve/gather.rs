@@ -313,7 +313,9 @@ impl Resolver<'_> {
                         format!("the boundary holds `{name}` at 0 here"),
                     )
                     .at(&place.source, place.span, "this source has no effect")
-                    .hint("move it one cell into the domain; or drive an end with another kind of side, such as `zero`"),
+                    .hint(
+                        "move it one cell into the domain; or drive an end with another kind of side, such as `zero`",
+                    ),
                 );
                 continue;
             }

@@ -350,7 +350,10 @@ impl Resolver<'_> {
         let message = format!("`{name}` along `{axis}` has no form in the layers at its sides");
         let d = Diagnostic::error(codes::LAYER, message)
             .at(&place.source, place.span, "taken here")
-            .hint("write the equation with first differences `d`, as two updates, like those of `std::acoustics`; or use a boundary without a layer");
+            .hint(
+                "write the equation with first differences `d`, as two updates, like those of `std::acoustics`; or use \
+                 a boundary without a layer",
+            );
         self.fail(d)
     }
 }

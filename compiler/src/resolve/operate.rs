@@ -137,11 +137,12 @@ impl Resolver<'_> {
     fn medium_hint(&self, from: Position, to: Position, place: &Place) -> String {
         let axes = self.frame.axes.iter().filter(|(_, a)| from[*a] != to[*a]);
         let axes: Vec<&str> = axes.map(|(name, _)| name.as_str()).collect();
-        let mean = axes.iter().fold("k".to_owned(), |inner, axis| {
-            format!("avg({inner}, {axis})")
-        });
+        let first = "...".to_owned();
+        let mean = axes
+            .iter()
+            .fold(first, |inner, axis| format!("avg({inner}, {axis})"));
         format!(
-            "take the mean of a coefficient in `{}` along {}: `{mean}` for `k`",
+            "move the coefficients in `{}`: their means along {} are `{mean}`",
             place.text().unwrap_or("..."),
             axes.join(" and "),
         )

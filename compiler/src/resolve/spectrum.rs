@@ -87,7 +87,7 @@ impl Resolver<'_> {
         let place = recorded.scope.place(e.span);
         let message = match f.is_finite() {
             true => format!(
-                "values at intervals of {} tell no frequencies above {} apart",
+                "values at intervals of {} cannot tell frequencies above {} from lower ones",
                 short(interval),
                 short(highest)
             ),

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 
 /// Time blocks that run between two barriers, at the most.
 const MOST_AT_ONCE: u64 = 256;
-/// Counters of all strips of these time blocks, at the most where there are several of them: each counter has 128 bytes.
+/// Counters of all strips of these time blocks, of 128 bytes each, at the most; one time block may have more.
 const COUNTERS: u64 = 1 << 20;
 
 /// Time blocks that run between two barriers; bounds the memory for counters.

@@ -96,13 +96,16 @@ struct Series {
     pending: Vec<u8>,
 }
 
-/// The number of frames of each series in a store, by the names that the series were given; none where there is no
+/// The times of the frames of each series in a store, by the names that the series were given; none where there is no
 /// store, or none that can be read.
-pub fn series_of(store: &Path) -> BTreeMap<String, u64> {
-    let mut text = String::new();
-    let read =
-        open(&store.join(METADATA)).and_then(|f| f.take(MAX_BYTES).read_to_string(&mut text));
-    let group: Option<Value> = read.ok().and_then(|_| serde_json::from_str(&text).ok());
+pub fn series_of(store: &Path) -> BTreeMap<String, Vec<f64>> {
+    let read = |name: &str| {
+        let mut bytes = Vec::new();
+        let file = open(&store.join(name)).ok()?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    let group = read(METADATA).and_then(|text| serde_json::from_slice::<Value>(&text).ok());
     let arrays = group
         .as_ref()
         .map(|g| &g["consolidated_metadata"]["metadata"]);
@@ -113,8 +116,10 @@ pub fn series_of(store: &Path) -> BTreeMap<String, u64> {
             return None;
         }
         let long = array["attributes"]["long_name"].as_str();
-        let frames = array["shape"][0].as_u64()?;
-        Some((long.unwrap_or(name).to_owned(), frames))
+        let times = read(&chunk_name(axis, None, &[0])).unwrap_or_default();
+        let times = times.as_chunks::<8>().0.iter();
+        let times = times.map(|bytes| f64::from_le_bytes(*bytes));
+        Some((long.unwrap_or(name).to_owned(), times.collect()))
     });
     series.collect()
 }

@@ -171,8 +171,8 @@ fn state_probe_name(index: usize) -> String {
     format!("state probe {index}")
 }
 
-/// The identity of a calculation, without its number of steps and the outputs that are written: a checkpoint of it can be taken by any
-/// run with the same identity.
+/// The identity of a calculation, without its number of steps and the outputs that are written: a checkpoint of it can
+/// be taken by any run with the same identity.
 #[inline(never)]
 pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFiles) -> Identity {
     let mut statics = Xxh64::default();

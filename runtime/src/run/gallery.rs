@@ -157,8 +157,8 @@ impl Gallery {
         Ok(Some(name))
     }
 
-    /// Draws the moduli of a spectrum: of a plane at each of the first frequencies, of a line all above each other where
-    /// they have equal distances. `base`: its files without their endings. Gives the names of the pictures.
+    /// Draws the moduli of a spectrum: of a plane at each of the first frequencies, of a line all above each other
+    /// where they have equal distances. `base`: its files without their endings. Gives the names of the pictures.
     pub fn show_spectrum(
         &self,
         scheme: &Scheme,

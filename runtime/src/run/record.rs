@@ -209,7 +209,8 @@ impl Record {
             );
         }
         if own.problem != found.problem {
-            differences.push("with other start values, sources or probes".to_owned());
+            differences
+                .push("with other start values, sources, probes, records or spectra".to_owned());
         }
         if own.precision != found.precision {
             differences.push(format!("in {}", found.precision));

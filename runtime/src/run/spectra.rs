@@ -1,8 +1,8 @@
 //! Spectra: sums of `value * exp(2 pi i f t)` over time, for each value of an output and each frequency.
 //!
-//! A value is in its sums in the order of its steps, in double precision, so sums have the same bits for every schedule,
-//! back end and number of threads, and after a checkpoint. The time is that of the value: components half a step later
-//! have phases of their own. Phases are those of the fraction of `f t`, so late ones are as exact as early ones.
+//! A value is in its sums in the order of its steps, in double precision, so sums have the same bits for every
+//! schedule, back end and number of threads, and after a checkpoint. The time is that of the value: components half a
+//! step later have phases of their own.
 
 use super::fields::{FieldRows, StateRows};
 use super::pictures::{part_of, plane_shape};

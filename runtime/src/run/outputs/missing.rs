@@ -1,10 +1,11 @@
 //! Frames of outputs that a folder lacks when a run goes on.
 
-use super::{Outputs, VolumeFormat};
+use super::{Outputs, VolumeFormat, frame_name};
 use crate::output::zarr::series_of;
-use crate::run::record::{Found, Record, VOLUMES_STORE};
+use crate::run::record::VOLUMES_STORE;
 use std::collections::BTreeSet;
 use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::scheme::Scheme;
 
 /// Frames of an output that a folder lacks, as they were written before a checkpoint, elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,35 +26,39 @@ pub struct Lost {
 }
 
 impl Outputs {
-    /// The first series of the store of an earlier run that would lose frames of steps before this one goes on: the store
-    /// is made anew of the volumes in the folder.
-    pub fn would_lose(&self, problem: &Problem, resumed: Option<u64>) -> Option<Lost> {
-        let steps = resumed.filter(|steps| *steps > 0)?;
+    /// The first series of the store of an earlier run that would lose frames of steps before this one goes on: the
+    /// store is made anew of the volumes in the folder.
+    pub fn would_lose(
+        &self,
+        scheme: &Scheme,
+        problem: &Problem,
+        resumed: Option<u64>,
+    ) -> Option<Lost> {
+        let done = resumed.filter(|steps| *steps > 0)?;
         if self.format != VolumeFormat::Zarr {
             return None;
         }
-        let earlier = match Record::find(&self.folder) {
-            Found::Results(other) => other.steps,
-            Found::Nothing | Found::Unknown => 0,
-        };
         let there = self.frames_there();
-        let lost = |(name, frames): (String, u64)| {
+        let lost = |(name, times): (String, Vec<f64>)| {
             let mut volumes = problem.frames().map(|(_, output)| output);
             let own = volumes.find(|o| o.name == name && matches!(o.kind, OutputKind::Volume));
-            let Some(own) = own else {
-                return Some(Lost {
-                    output: name,
-                    frames,
-                });
+            // How much earlier than its step a value is, in steps; both are possible for an output that was removed.
+            let earlier = match own {
+                Some(own) => vec![scheme.component(own.component).time.as_f64()],
+                None => vec![0.0, 0.5],
             };
-            let first = u64::from(frames > earlier / own.every);
-            let before = frames.min(steps / own.every + first);
-            let kept = self.frame_steps(own, steps);
-            let kept = kept.filter(|step| there.contains(&self.frame_names(own, *step)[0]));
-            let lost = before.saturating_sub(kept.count() as u64);
-            (lost > 0).then_some(Lost {
+            let is_lost = |time: &&f64| {
+                let steps = earlier
+                    .iter()
+                    .map(|e| (**time / scheme.grid.dt + e).round());
+                let mut steps = steps.map(|step| step.max(0.0) as u64);
+                let file = |step| format!("volumes/{}.npy", frame_name(&name, step));
+                steps.all(|step| step <= done && !there.contains(&file(step)))
+            };
+            let frames = times.iter().filter(is_lost).count() as u64;
+            (frames > 0).then_some(Lost {
                 output: name,
-                frames: lost,
+                frames,
             })
         };
         let store = self.folder.join(VOLUMES_STORE);
