@@ -11,7 +11,7 @@ use torre_compiler::lattice::{Axis, Interval, Offset, PerAxis};
 use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::{
-    Output, OutputKind, Problem, Reduction, Series, SeriesTerm, StateProbe,
+    Output, OutputKind, Problem, Reduction, Series, SeriesTerm, Spectrum, StateProbe,
 };
 use torre_compiler::schedule::{Frame, notation};
 use torre_compiler::scheme::{Body, Op, Precision, Read, Scheme, StateId, Value, ZoneSet};
@@ -27,7 +27,7 @@ use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
     Checkpoints, Company, Compiled, Literal, Outputs, Pictures, Records, RunError, SeriesRecords,
-    Simulation, Values, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
+    Simulation, Spectra, Values, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
 };
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
@@ -101,6 +101,22 @@ fn add_states(scheme: &Scheme, problem: &mut Problem, every: &[u64]) {
     }
 }
 
+/// The spectra of the first slice and of the first volume.
+fn add_spectra(problem: &mut Problem) {
+    let is_volume = |o: &&Output| matches!(o.kind, OutputKind::Volume);
+    let slice = problem.outputs.iter().find(|o| !is_volume(o));
+    let both = [slice, problem.outputs.iter().find(is_volume)];
+    let spectra = both.into_iter().flatten().map(|output| Output {
+        name: format!("spectrum of {}", output.name),
+        spectrum: Some(Spectrum {
+            frequencies: vec![0.04, -0.01, 0.0],
+        }),
+        ..output.clone()
+    });
+    let spectra: Vec<Output> = spectra.collect();
+    problem.outputs.extend(spectra);
+}
+
 /// A run, and its towers, if it has any.
 struct Case {
     scheme: Scheme,
@@ -135,6 +151,7 @@ impl Case {
         }
         problem.series = vec![squares(&scheme, every.iter().copied().max().unwrap_or(1))];
         add_states(&scheme, &mut problem, every);
+        add_spectra(&mut problem);
         if schedule.is_some() {
             for source in &mut problem.sources {
                 for axis in [Axis::OUTER, Axis::MIDDLE] {
@@ -298,16 +315,19 @@ impl Case {
         let outputs = Outputs::create(&results, wanted)?;
         let state = folder.join("state");
         std::fs::create_dir_all(&state).expect("a folder");
-        let before = match state.join("state.checkpoint").is_file() {
-            true => Some(Earlier::open(&state, &identity)?.series(problem)?),
+        let earlier = match state.join("state.checkpoint").is_file() {
+            true => Some(Earlier::open(&state, &identity)?),
             false => None,
         };
-        let series = SeriesRecords::new(problem, &NoFiles, before);
+        let before = earlier.as_ref().map(|earlier| earlier.series(problem));
+        let series = SeriesRecords::new(problem, &NoFiles, before.transpose()?);
+        let before = earlier.as_ref().map(|earlier| earlier.spectra(problem));
+        let spectra = Spectra::new(problem, before.transpose()?);
         let checkpoints = Checkpoints::new(&state, self.checkpoints, identity);
         let company = Company {
             records: Records {
                 series: Some(&series),
-                spectra: None,
+                spectra: Some(&spectra),
             },
             outputs: Some(&outputs),
             checkpoints: Some(&checkpoints),

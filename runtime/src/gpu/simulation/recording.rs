@@ -3,7 +3,7 @@
 use super::OnDevice;
 use crate::gpu::code::blocks;
 use crate::gpu::device::{Address, DeviceError, Threads};
-use crate::gpu::gather::{PlaneGather, numbers};
+use crate::gpu::gather::{PlaneGather, numbers, numbers_of_each};
 use crate::gpu::records::Batch;
 use crate::gpu::step_tables::slice_place;
 use crate::host::receivers::{Picture, slice_shape};
@@ -139,10 +139,14 @@ impl<T: Value> OnDevice<'_, T> {
     fn keep_planes(&mut self, back: Option<Batch<Waiting>>) {
         let Some(batch) = back else { return };
         let mut rest = &batch.bytes[..];
-        for waiting in batch.records {
+        let own = batch.records.iter().map(|waiting| {
             let bytes = waiting.values as usize * T::PRECISION.bytes();
             let (own, after) = rest.split_at(bytes.min(rest.len()));
             rest = after;
+            own
+        });
+        let own: Vec<&[u8]> = own.collect();
+        for (waiting, values) in batch.records.iter().zip(numbers_of_each::<T>(&own)) {
             let output = &self.problem().outputs[waiting.output];
             let OutputKind::Slice { axis, .. } = output.kind else {
                 continue;
@@ -151,7 +155,7 @@ impl<T: Value> OnDevice<'_, T> {
                 output: waiting.output,
                 step: waiting.step,
                 shape: slice_shape(self.scheme(), output.component, axis),
-                values: numbers::<T>(own),
+                values,
             });
         }
     }
