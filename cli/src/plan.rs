@@ -37,7 +37,7 @@ use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{self, DevicePlan};
 use torre_runtime::program::{LoadedFiles, TargetChoice};
 use torre_runtime::rates::Computer;
-use torre_runtime::run::memory;
+use torre_runtime::run::{Pauses, memory};
 
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.subject.file)?;
@@ -127,7 +127,7 @@ fn plan_sweep(
     let plan = sweep::plan(
         &args.holding,
         resolved,
-        sweep::Pauses {
+        Pauses {
             every: None,
             frames: true,
         },

@@ -12,7 +12,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::disk;
 use torre_runtime::host::SetupError;
-use torre_runtime::run::{SWEEP_PIECE, SweepPlan};
+use torre_runtime::run::{Pauses, SWEEP_PIECE, SweepPlan};
 
 /// The share of free memory that is taken where nothing is said.
 const SHARE: f64 = 0.75;
@@ -47,15 +47,6 @@ pub struct PlannedSweep {
     passes: u64,
 }
 
-/// The results of a run, as far as passes end for them.
-#[derive(Clone, Copy, Debug)]
-pub struct Pauses {
-    /// Steps between checkpoints.
-    pub every: Option<u64>,
-    /// Whether outputs are written.
-    pub frames: bool,
-}
-
 /// The passes of a run.
 pub fn plan(
     holding: &Holding,
@@ -63,8 +54,7 @@ pub fn plan(
     pauses: Pauses,
 ) -> Result<PlannedSweep, Failure> {
     let plan = sweep(holding, resolved)?;
-    let every = pauses.every.unwrap_or(0);
-    let passes = plan.passes(&resolved.problem, every, pauses.frames);
+    let passes = plan.passes(&resolved.problem, pauses);
     Ok(PlannedSweep { plan, passes })
 }
 

@@ -8,14 +8,14 @@ use crate::input::Input;
 use crate::rates::{Expected, Rates};
 use crate::render::Voice;
 use crate::schedule::{self, Planned};
-use crate::sweep::{self, Pauses, PlannedSweep};
+use crate::sweep::{self, PlannedSweep};
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use torre_compiler::resolve::Resolved;
 use torre_runtime::host::threads;
 use torre_runtime::plan::Plan;
 use torre_runtime::rates::Computer;
-use torre_runtime::run::{Tuned, Value, verify};
+use torre_runtime::run::{Pauses, Tuned, Value, verify};
 
 /// The plan of the processor, where it computes by a schedule.
 struct Chosen {

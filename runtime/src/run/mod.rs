@@ -44,7 +44,7 @@ pub use records::Records;
 pub use series::SeriesRecords;
 pub use setup::setup;
 pub use spectra::Spectra;
-pub use sweep_plan::{PIECE as SWEEP_PIECE, SweepPlan};
+pub use sweep_plan::{PIECE as SWEEP_PIECE, Pauses, SweepPlan};
 
 use crate::host::Progress;
 use crate::host::receivers::slice_shape;

@@ -68,6 +68,15 @@ impl Planes {
     }
 }
 
+/// The results for which a run pauses, beside reductions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// Steps between checkpoints.
+    pub every: Option<u64>,
+    /// Whether outputs are written.
+    pub frames: bool,
+}
+
 /// How a calculation in files is advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepPlan {
@@ -121,15 +130,14 @@ impl SweepPlan {
         })
     }
 
-    /// Passes of a run of a problem, with checkpoints after multiples of `every` steps (0: at the end): each ends with
-    /// its steps, or where the run pauses for results. `frames`: whether outputs are written.
-    pub fn passes(&self, problem: &Problem, every: u64, frames: bool) -> u64 {
+    /// Passes of a run of a problem: each ends with its steps, or where the run pauses for results.
+    pub fn passes(&self, problem: &Problem, Pauses { every, frames }: Pauses) -> u64 {
         let taken = |o: &&Output| o.needs_values() && (frames || o.spectrum.is_some());
         let outputs = problem.outputs.iter().filter(taken);
         let series = problem.series.iter().map(|series| series.every);
         let states = problem.state_probes.iter().map(|probe| probe.every);
         let pauses = outputs.map(|o| o.every).chain(series).chain(states);
-        let pauses: Vec<u64> = pauses.chain((every > 0).then_some(every)).collect();
+        let pauses: Vec<u64> = pauses.chain(every).collect();
         let (mut passes, mut done) = (0u64, 0u64);
         for _ in 0..MOST_PAUSES {
             if done >= problem.steps {
@@ -182,7 +190,11 @@ mod tests {
                 state_probes: probes.iter().map(probe).collect(),
                 ..Problem::default()
             };
-            plan.passes(&problem, every, true)
+            let pauses = Pauses {
+                every: Some(every).filter(|every| *every > 0),
+                frames: true,
+            };
+            plan.passes(&problem, pauses)
         };
         assert_eq!(passes(100, &[], 0), 13);
         assert_eq!(passes(100, &[1], 0), 100);
