@@ -104,17 +104,18 @@ fn add_states(scheme: &Scheme, problem: &mut Problem, every: &[u64]) {
 /// The spectra of the first slice and of the first volume.
 fn add_spectra(problem: &mut Problem) {
     let is_volume = |o: &&Output| matches!(o.kind, OutputKind::Volume);
-    let slice = problem.outputs.iter().find(|o| !is_volume(o));
-    let both = [slice, problem.outputs.iter().find(is_volume)];
-    let spectra = both.into_iter().flatten().map(|output| Output {
-        name: format!("spectrum of {}", output.name),
-        spectrum: Some(Spectrum {
-            frequencies: vec![0.04, -0.01, 0.0],
-        }),
-        ..output.clone()
+    let outputs = || problem.outputs.iter();
+    let both = [outputs().find(|o| !is_volume(o)), outputs().find(is_volume)];
+    let spectra = both.into_iter().flatten().cloned().map(|mut own| {
+        if let OutputKind::Slice { axis, index } = own.kind {
+            own.region[axis] = Interval::new(index, index + 1);
+        }
+        let frequencies = vec![0.04, -0.01, 0.0];
+        own.spectrum = Some(Spectrum { frequencies });
+        own.name = format!("spectrum of {}", own.name);
+        own
     });
-    let spectra: Vec<Output> = spectra.collect();
-    problem.outputs.extend(spectra);
+    problem.outputs.extend(spectra.collect::<Vec<Output>>());
 }
 
 /// A run, and its towers, if it has any.
