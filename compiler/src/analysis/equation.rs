@@ -72,14 +72,14 @@ pub fn growth_of_equations(
     let rates = |scheme: &Scheme, dt: f64, phases: &[Phase]| -> Option<Vec<Vec<Rate>>> {
         let media = Media::new(scheme, files, &cells).ok()?;
         let of = |phase: &Phase| {
-            let rates = media.largest_eigenvalues(*phase).into_iter();
+            let values = media.largest_eigenvalues(*phase)?;
             let rate = |value: Complex64| Rate {
                 rate: value.norm().ln() / dt,
                 angle: value.arg().abs(),
             };
-            rates.map(rate).collect()
+            Some(values.into_iter().map(rate).collect())
         };
-        Some(phases.iter().map(of).collect())
+        phases.iter().map(of).collect()
     };
     let mut phases = waves(scheme);
     phases.push(found.worst.phase);

@@ -160,15 +160,15 @@ impl Media {
         worst
     }
 
-    /// The largest eigenvalue of a wave, for each cell and each part of a step's state.
-    pub fn largest_eigenvalues(&self, phase: Phase) -> Vec<Complex64> {
+    /// The largest eigenvalue of a wave, for each cell and each part of a step's state; `None` where one is not known.
+    pub fn largest_eigenvalues(&self, phase: Phase) -> Option<Vec<Complex64>> {
         let parts = self.list.iter();
         let parts = parts.flat_map(|(_, step, blocks)| blocks.iter().map(move |b| (step, b)));
         let largest = parts.map(|(step, block)| {
-            let values = step.amplification(block, phase).eigenvalues();
-            let values = values.unwrap_or_default().into_iter();
-            let largest = values.max_by(|a, b| a.norm().total_cmp(&b.norm()));
-            largest.unwrap_or_default()
+            let values = step.amplification(block, phase).eigenvalues()?;
+            values
+                .into_iter()
+                .max_by(|a, b| a.norm().total_cmp(&b.norm()))
         });
         largest.collect()
     }

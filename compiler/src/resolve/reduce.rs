@@ -172,7 +172,8 @@ impl Resolver<'_> {
             false => Ok(()),
             true => {
                 let message = "only newest values can be recorded";
-                let d = self.error(codes::LEVEL_OF, message, place);
+                let hint = "keep the earlier value in a field, `old = u` at the head of the step, and record that";
+                let d = self.error(codes::LEVEL_OF, message, place).hint(hint);
                 self.fail(d)
             }
         }
