@@ -102,7 +102,8 @@ impl<T: Value> Run<'_, T> {
             recorded: 1 + u64::from(self.check.is_some()),
             results: self.args.out.as_ref().map(|_| self.args.format.into()),
             save_final: self.args.save_final,
-            checkpoints: self.args.checkpoint.is_some() || self.args.holding.folder().is_some(),
+            checkpoints: self.args.checkpoint.is_some(),
+            in_files: self.args.holding.folder().is_some(),
             resumed: self.args.resume.is_some(),
         };
         let needs = Needs::of(self.scheme, self.problem, manner, cells);

@@ -337,6 +337,13 @@ fn growth_of_the_equations_is_told_from_growth_of_the_step() {
         "field u : scalar on nodes levels 2",
         "u@next = u@prev - 2*dt * (dc(u, x) + 0.3*u)",
     );
+    // The same behind faster growth of the equations, with which it is coupled.
+    let hidden = one_axis(
+        "field u : scalar on nodes levels 2\nfield v : scalar on nodes levels 2\nfield w : scalar on nodes levels 2",
+        "u@next = u@prev - 2*dt * (dc(u, x) - 0.3*u - 0.5*v - 0.01*w)\n\
+         v@next = v@prev - 2*dt * (dc(v, x) - 0.3*v + 0.5*u)\n\
+         w@next = w@prev - 2*dt * (dc(w, x) + 0.2*w - 0.01*u)",
+    );
     // Smoothing with the wrong sign, without a factor of the cell.
     let filter = one_axis(u, "u -= dt * 0.1 * (u[-1] - 2*u + u[1])");
     // A medium with gain, beside one in which the step is not centred.
@@ -346,6 +353,7 @@ fn growth_of_the_equations_is_told_from_growth_of_the_step() {
     );
     for (name, text) in [
         ("parasite", parasite),
+        ("hidden", hidden),
         ("filter", filter),
         ("beside", beside),
         ("advection", advection),

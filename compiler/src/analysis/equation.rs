@@ -3,14 +3,15 @@
 //! Von Neumann's condition for convergence is |G| <= 1 + C dt with one C for all small steps and cells (P. D. Lax and
 //! R. D. Richtmyer, Comm. Pure Appl. Math. 9 (1956) 267-293). So growth is that of the equations if its rate per unit
 //! of time, ln|G| / dt,
-//! - keeps its value with a quarter of the step, for each wave that grows: the growth of a step that is too long ends
+//! - does not fall with a quarter of the step, for each wave that grows: the growth of a step that is too long ends
 //!   with shorter ones, and that of a method that is not centred in time falls with them;
 //! - belongs to a wave that is resolved in time, as parasites of methods with several time levels never are;
 //! - does not rise with cells of half the size: differences that do not fit, and equations without a solution that
 //!   depends on their start values, have no bound;
 //! - is that of long waves: growth of the shortest waves alone is that of the cells.
 //!
-//! All waves are looked at, each in each medium, so that growth of one does not hide another's.
+//! All kinds of waves of a grid of lengths and directions are looked at, in up to eight media, so that growth of one does
+//! not hide another's.
 
 use super::cost::Patience;
 use super::dispersion::{Lattice, Resolve};
@@ -21,11 +22,11 @@ use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;
 use num_complex::Complex64;
-use std::f64::consts::{FRAC_PI_3, PI};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_3, PI};
 
 /// ln of the growth per step up to which a step resolves it.
 const RESOLVED: f64 = 0.2;
-/// The greatest relative difference of the rate to that of a step of a quarter: methods of first order have this much.
+/// By how much growth may be faster than with a step of a quarter: methods of first order have this much.
 const OF_STEPS: f64 = 0.25;
 /// By how much growth may rise with cells of half the size, and be faster in short waves than in long ones: growth like
 /// the root of the wave number rises by 0.41.
@@ -41,7 +42,7 @@ const MOST_MEDIA: usize = 8;
 /// Waves between 0 and pi along each axis, by the number of axes.
 const WAVES: [i32; 3] = [64, 12, 4];
 
-/// The growth of a wave in a medium: ln|G| per unit of time, and the angle of G.
+/// An eigenvalue of G for a wave in a medium: ln of its size per unit of time, and its angle.
 #[derive(Clone, Copy)]
 struct Rate {
     rate: f64,
@@ -69,21 +70,24 @@ pub fn growth_of_equations(
     };
     let (quarter, finer) = (at(4.0, 1.0)?, at(SHORTER, 2.0)?);
     let cells = media(found, scheme, files)?;
-    let rates = |scheme: &Scheme, dt: f64, phases: &[Phase]| -> Option<Vec<Vec<Rate>>> {
+    let rates = |scheme: &Scheme, dt: f64, phases: &[Phase]| -> Option<Vec<Rates>> {
         let media = Media::new(scheme, files, &cells).ok()?;
         let of = |phase: &Phase| {
-            let values = media.largest_eigenvalues(*phase)?;
-            let rate = |value: Complex64| Rate {
-                rate: value.norm().ln() / dt,
-                angle: value.arg().abs(),
-            };
-            Some(values.into_iter().map(rate).collect())
+            let parts = media.eigenvalues(*phase)?.into_iter();
+            Some(parts.map(|values| ranked(values, dt)).collect())
         };
         phases.iter().map(of).collect()
     };
     let mut phases = waves(scheme);
     phases.push(found.worst.phase);
-    let long: Vec<Phase> = phases.iter().map(|p| p.map(|phase| phase / 4.0)).collect();
+    let mut long: Vec<Phase> = phases.iter().map(|p| p.map(|phase| phase / 4.0)).collect();
+    let is_long = Axis::ALL
+        .iter()
+        .all(|a| found.worst.phase[*a].abs() <= FRAC_PI_2);
+    if is_long {
+        // A narrow band may lie between the others.
+        long.push(found.worst.phase.map(|phase| phase / 2.0));
+    }
     let present = rates(scheme, grid.dt, &phases)?;
     let quarter = rates(&quarter, grid.dt / 4.0, &phases)?;
     let all_on_finer = rates(&finer, grid.dt / SHORTER, &phases)?;
@@ -95,19 +99,39 @@ pub fn growth_of_equations(
         finer <= (1.0 + OF_CELLS) * own.max(0.0) + small
             && own <= (1.0 + OF_CELLS) * long.max(0.0) + small
     });
-    let mut waves = present.iter().flatten().zip(quarter.iter().flatten());
-    let are_own = waves.all(|(present, quarter)| {
-        let keeps = (present.rate - quarter.rate).abs() <= OF_STEPS * quarter.rate + small;
-        present.rate * grid.dt <= TOLERANCE || keeps && quarter.angle <= ANGLE
+    let grows = |value: &Rate| value.rate * grid.dt > TOLERANCE;
+    let mut parts = present.iter().flatten().zip(quarter.iter().flatten());
+    let are_own = parts.all(|(present, quarter)| {
+        let mut both = present.iter().zip(quarter);
+        let keep = both.all(|(present, quarter)| {
+            // A method may damp waves with the present step.
+            !grows(present) || present.rate <= (1.0 + OF_STEPS) * quarter.rate + small
+        });
+        keep && quarter
+            .iter()
+            .all(|value| !grows(value) || value.angle <= ANGLE)
     });
     (is_bounded && are_own).then_some(fastest)
 }
 
+/// For each medium and part of the state the eigenvalues of a wave, the fastest growth first.
+type Rates = Vec<Vec<Rate>>;
+
+fn ranked(values: Vec<Complex64>, dt: f64) -> Vec<Rate> {
+    let rate = |value: Complex64| Rate {
+        rate: value.norm().ln() / dt,
+        angle: value.arg().abs(),
+    };
+    let mut rates: Vec<Rate> = values.into_iter().map(rate).collect();
+    rates.sort_by(|a, b| b.rate.total_cmp(&a.rate));
+    rates
+}
+
 /// For each medium and part of the state the fastest growth of all waves.
-fn largest(rates: &[Vec<Rate>]) -> impl Iterator<Item = f64> + '_ {
+fn largest(rates: &[Rates]) -> impl Iterator<Item = f64> + '_ {
     let parts = rates.first().map_or(0, Vec::len);
     (0..parts).map(|n| {
-        let own = rates.iter().filter_map(move |all| all.get(n));
+        let own = rates.iter().filter_map(move |all| all.get(n)?.first());
         own.map(|r| r.rate).fold(f64::NEG_INFINITY, f64::max)
     })
 }

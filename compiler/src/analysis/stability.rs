@@ -160,17 +160,12 @@ impl Media {
         worst
     }
 
-    /// The largest eigenvalue of a wave, for each cell and each part of a step's state; `None` where one is not known.
-    pub fn largest_eigenvalues(&self, phase: Phase) -> Option<Vec<Complex64>> {
+    /// The eigenvalues of a wave, for each cell and each part of a step's state; `None` where they are not known.
+    pub fn eigenvalues(&self, phase: Phase) -> Option<Vec<Vec<Complex64>>> {
         let parts = self.list.iter();
         let parts = parts.flat_map(|(_, step, blocks)| blocks.iter().map(move |b| (step, b)));
-        let largest = parts.map(|(step, block)| {
-            let values = step.amplification(block, phase).eigenvalues()?;
-            values
-                .into_iter()
-                .max_by(|a, b| a.norm().total_cmp(&b.norm()))
-        });
-        largest.collect()
+        let values = parts.map(|(step, block)| step.amplification(block, phase).eigenvalues());
+        values.collect()
     }
 
     /// The waves that grow most, or come nearest to it, with the coefficients of the first cell.

@@ -45,6 +45,8 @@ pub struct Manner {
     pub save_final: bool,
     /// Whether checkpoints are written.
     pub checkpoints: bool,
+    /// Whether the fields are in files, with a state after each pass.
+    pub in_files: bool,
     /// Whether it goes on from a checkpoint.
     pub resumed: bool,
 }
@@ -203,13 +205,15 @@ fn series(problem: &Problem) -> u64 {
 
 /// Sums of spectra, a copy of them for checkpoints, and the values that are added together.
 fn spectra(problem: &Problem, manner: Manner) -> u64 {
-    let copies = match manner.checkpoints || manner.resumed {
-        true => 2,
-        false => 1,
+    // A state in files has them until it has the next ones.
+    let copies = match (manner.in_files, manner.checkpoints || manner.resumed) {
+        (true, _) => 3,
+        (false, true) => 2,
+        (false, false) => 1,
     };
     Spectra::bytes(problem)
         .saturating_mul(copies)
-        .saturating_add(Spectra::bytes_of_samples(problem))
+        .saturating_add(Spectra::bytes_of_samples(problem, WAITING_PICTURES))
 }
 
 /// Pictures of slices that wait for the next pause, as many as are taken before it comes.
@@ -295,6 +299,7 @@ mod tests {
         results: None,
         save_final: false,
         checkpoints: false,
+        in_files: false,
         resumed: false,
     };
 

@@ -67,12 +67,21 @@ impl Spectra {
         problem.spectra().next().is_some()
     }
 
-    /// Bytes of the samples that are added together, and of their phases, at the most.
-    pub fn bytes_of_samples(problem: &Problem) -> u64 {
+    /// Bytes of the samples that are added together, and of their phases, at the most; `waiting`: of the pictures that
+    /// wait for a pause.
+    pub fn bytes_of_samples(problem: &Problem, waiting: u64) -> u64 {
         let sizes = problem.spectra().map(|(_, output, spectrum)| {
-            let values = output.region.volume();
-            let numbers = values.saturating_add(2 * spectrum.frequencies.len() as u64);
-            numbers.saturating_mul(8 * AT_ONCE as u64)
+            let values = output.region.volume().saturating_mul(8);
+            // A box is taken at a pause, in the precision of the fields at first.
+            let (most, each) = match output.needs_values() {
+                true => (1, values.saturating_mul(2)),
+                false => (waiting / values.max(1) + 1, values),
+            };
+            let samples = most
+                .min(AT_ONCE as u64)
+                .min(problem.steps / output.every + 1);
+            let phases = 16 * spectrum.frequencies.len() as u64;
+            samples.saturating_mul(each.saturating_add(phases))
         });
         sizes.max().unwrap_or(0)
     }
