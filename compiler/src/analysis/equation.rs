@@ -10,8 +10,8 @@
 //!   depends on their start values, have no bound;
 //! - is that of long waves: growth of the shortest waves alone is that of the cells.
 //!
-//! All kinds of waves of a grid of lengths and directions are looked at, in up to eight media, so that growth of one does
-//! not hide another's.
+//! All kinds of waves of a grid of lengths and directions are looked at, in up to eight media, so that growth of one
+//! does not hide another's.
 
 use super::cost::Patience;
 use super::dispersion::{Lattice, Resolve};
