@@ -110,7 +110,7 @@ pub fn downward(name: Option<&str>, scheme: &Scheme) -> Result<Option<Axis>, Fai
 /// The names for which ranges can be given: outputs, and the fields that they show.
 fn names(scheme: &Scheme, problem: &Problem) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (_, output) in problem.frames() {
+    for output in problem.frames() {
         names.push(output.quantity(scheme).to_owned());
         names.push(output.name.clone());
     }

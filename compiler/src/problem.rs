@@ -229,10 +229,10 @@ impl Problem {
         }
     }
 
-    /// The outputs whose values are written, each with its number.
-    pub fn frames(&self) -> impl Iterator<Item = (usize, &Output)> {
-        let outputs = self.outputs.iter().enumerate();
-        outputs.filter(|(_, output)| output.spectrum.is_none())
+    /// The outputs whose values are written.
+    pub fn frames(&self) -> impl Iterator<Item = &Output> {
+        let outputs = self.outputs.iter();
+        outputs.filter(|output| output.spectrum.is_none())
     }
 
     /// The outputs that are spectra, each with its number and its frequencies.

@@ -25,6 +25,7 @@ mod results;
 mod soak;
 mod spectra;
 mod states;
+mod stores;
 mod support;
 mod tutorial;
 mod usage;

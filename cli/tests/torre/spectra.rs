@@ -259,7 +259,7 @@ fn transmission_and_reflection_of_the_grating_are_the_incident_flux() {
     let mut least = 1f64;
     for f in 0..36 {
         let whole = incident[f];
-        assert!(scattered[f].abs() < 1e-9 * whole, "{f}: {}", scattered[f]);
+        assert!(scattered[f].abs() < 1e-12 * whole, "{f}: {}", scattered[f]);
         let sum = (transmitted[f] - reflected[f]) / whole;
         assert!((sum - 1.0).abs() < 1e-3, "{f}: {sum}");
         least = least.min(transmitted[f] / whole);

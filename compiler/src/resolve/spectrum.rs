@@ -8,7 +8,7 @@ use crate::problem::Spectrum;
 use torre_grammar::ast::{Arg, Expr, ExprKind};
 
 /// Frequencies of one spectrum.
-const FREQUENCIES: usize = 4_096;
+const FREQUENCIES: i64 = 4_096;
 /// The word for frequencies at equal distances.
 const EQUAL_DISTANCES: &str = "linspace";
 
@@ -26,13 +26,19 @@ impl Resolver<'_> {
             }
             _ => vec![self.frequency(recorded, frequencies)?],
         };
-        if list.is_empty() || list.len() > FREQUENCIES {
-            let message = format!("a spectrum has from 1 to {FREQUENCIES} frequencies");
-            let mut d = self.error(codes::SPECTRUM, message, &scope.place(frequencies.span));
-            d.labels[0].text = format!("these are {}", list.len());
-            return self.fail(d);
-        }
+        self.check_number(list.len() as i64, &scope.place(frequencies.span))?;
         Ok(Spectrum { frequencies: list })
+    }
+
+    /// Refuses a number of frequencies that a spectrum cannot have.
+    fn check_number(&mut self, number: i64, place: &Place) -> Outcome<()> {
+        if (1..=FREQUENCIES).contains(&number) {
+            return Ok(());
+        }
+        let message = format!("a spectrum has from 1 to {FREQUENCIES} frequencies");
+        let mut d = self.error(codes::SPECTRUM, message, place);
+        d.labels[0].text = format!("this makes {number}");
+        self.fail(d)
     }
 
     /// `linspace(from, to, number)`: both ends are among them.
@@ -61,12 +67,7 @@ impl Resolver<'_> {
         let place = recorded.scope.place(number.value.span);
         let number = self.integer(recorded.scope, &number.value)?;
         let (from, to) = (from?, to?);
-        if !(1..=FREQUENCIES as i64).contains(&number) {
-            let message = format!("a spectrum has from 1 to {FREQUENCIES} frequencies");
-            let mut d = self.error(codes::SPECTRUM, message, &place);
-            d.labels[0].text = format!("this is {number}");
-            return self.fail(d);
-        }
+        self.check_number(number, &place)?;
         let step = (to - from) / (number - 1) as f64;
         let one = |n: i64| match n {
             0 => from,
@@ -76,7 +77,7 @@ impl Resolver<'_> {
         Ok((0..number).map(one).collect())
     }
 
-    /// A frequency, which values that are taken every so many steps can tell from lower ones.
+    /// A frequency: at most half of the rate at which values are taken.
     fn frequency(&mut self, recorded: &Recorded<'_>, e: &Expr) -> Outcome<f64> {
         let f = self.number(recorded.scope, e)?;
         let interval = recorded.every as f64 * self.frame.dt;

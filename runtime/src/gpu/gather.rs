@@ -3,9 +3,8 @@
 use super::code::blocks;
 use super::device::{Address, DeviceError, Threads};
 use super::step_tables::PlanePlace;
-use crate::host::threads::available;
+use crate::host::threads;
 use crate::simulation::Value;
-use std::thread::Builder;
 use torre_compiler::backend::gpu::abi::{Argument, GatherPlane};
 use torre_compiler::backend::gpu::service;
 use torre_compiler::real::Real;
@@ -33,29 +32,14 @@ pub(super) fn numbers<T: Value>(bytes: &[u8]) -> Vec<f64> {
 /// The values of several records, on several threads if there are many of them.
 pub(super) fn numbers_of_each<T: Value>(records: &[&[u8]]) -> Vec<Vec<f64>> {
     let bytes: usize = records.iter().map(|record| record.len()).sum();
-    let threads = (bytes / LEAST_OF_A_THREAD).clamp(1, available().min(MOST_THREADS));
-    let share = |records: &[&[u8]]| -> Vec<Vec<f64>> {
+    let threads = (bytes / LEAST_OF_A_THREAD).clamp(1, threads::available().min(MOST_THREADS));
+    let parts: Vec<&[&[u8]]> = records
+        .chunks(records.len().div_ceil(threads).max(1))
+        .collect();
+    let share = |records: &&[&[u8]]| -> Vec<Vec<f64>> {
         records.iter().map(|record| numbers::<T>(record)).collect()
     };
-    let mut parts = records.chunks(records.len().div_ceil(threads).max(1));
-    let Some(first) = parts.next() else {
-        return Vec::new();
-    };
-    std::thread::scope(|scope| {
-        let share = &share;
-        let start = |part| {
-            let started = Builder::new().spawn_scoped(scope, move || share(part));
-            (part, started.ok())
-        };
-        let others: Vec<_> = parts.map(start).collect();
-        let first = share(first);
-        // Threads that cannot be started leave their records to this one.
-        let others = others.into_iter().flat_map(|(part, thread)| {
-            let done = thread.and_then(|thread| thread.join().ok());
-            done.unwrap_or_else(|| share(part))
-        });
-        first.into_iter().chain(others).collect()
-    })
+    threads::map(&parts, share).into_iter().flatten().collect()
 }
 
 /// The most blocks along the second axis of a launch.

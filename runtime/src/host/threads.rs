@@ -80,6 +80,28 @@ impl Drop for EndsTogether {
     }
 }
 
+/// The results of some work for each part, in their order: the first part on this thread, each other one on a thread of
+/// its own. Threads that cannot be started leave their parts to this one.
+pub fn map<P: Sync, R: Send>(parts: &[P], work: impl Fn(&P) -> R + Sync) -> Vec<R> {
+    let Some((first, others)) = parts.split_first() else {
+        return Vec::new();
+    };
+    std::thread::scope(|scope| {
+        let work = &work;
+        let start = |part| {
+            let started = Builder::new().spawn_scoped(scope, move || work(part));
+            (part, started.ok())
+        };
+        let others: Vec<_> = others.iter().map(start).collect();
+        let first = work(first);
+        let others = others.into_iter().map(|(part, thread)| {
+            let done = thread.and_then(|thread| thread.join().ok());
+            done.unwrap_or_else(|| work(part))
+        });
+        std::iter::once(first).chain(others).collect()
+    })
+}
+
 /// How many cores this process may use.
 pub fn available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

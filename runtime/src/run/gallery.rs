@@ -81,7 +81,7 @@ impl Gallery {
 
     /// Finds the outlines of media.
     pub fn outline(&mut self, scheme: &Scheme, problem: &Problem, files: &dyn Files) {
-        for (_, output) in problem.frames() {
+        for output in problem.frames() {
             if let Some(shown) = Shown::of_output(scheme, output) {
                 let outlines = Outlines::of(scheme, &problem.media, files, &shown);
                 self.album(&output.name).outlines = outlines;

@@ -182,7 +182,7 @@ fn drawn(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
         return 0;
     }
     let shown = |o: &&Output| Shown::of_output(scheme, o).is_some();
-    let frames = problem.frames().map(|(_, output)| output).filter(shown);
+    let frames = problem.frames().filter(shown);
     let largest = frames.map(|o| o.region.volume()).max();
     largest.map_or(0, |values| {
         values
@@ -254,7 +254,7 @@ fn files(scheme: &Scheme, problem: &Problem, manner: Manner) -> u64 {
     let largest =
         |ids: &mut dyn Iterator<Item = ComponentId>| ids.map(component).max().unwrap_or(0);
     let volume = |output: &&Output| matches!(output.kind, OutputKind::Volume);
-    let frames = problem.frames().map(|(_, output)| output);
+    let frames = problem.frames();
     let mut volumes = frames.filter(volume).map(|o| o.component);
     let volume = largest(&mut volumes);
     let all = largest(&mut scheme.component_ids());

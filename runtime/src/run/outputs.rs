@@ -156,7 +156,7 @@ impl Outputs {
             return Ok(Vec::new());
         };
         self.note_frames(problem, steps);
-        Ok(self.missing_frames(problem, steps, |_| true))
+        Ok(self.missing_frames(problem, steps))
     }
 
     /// Writes the report, with the list of all files of results in it.
@@ -191,8 +191,9 @@ impl Outputs {
             return Ok(());
         }
         simulation.fetch()?;
-        let outputs = simulation.problem().frames();
-        let pictures: Vec<Picture> = outputs
+        let outputs = simulation.problem().outputs.iter().enumerate();
+        let frames = outputs.filter(|(_, output)| output.spectrum.is_none());
+        let pictures: Vec<Picture> = frames
             .filter_map(|(number, output)| start_picture(simulation, number, output))
             .collect();
         Ok(self.write(simulation, &pictures)?)
@@ -209,7 +210,7 @@ impl Outputs {
             self.slice(simulation, picture)?;
         }
         let step = simulation.steps();
-        for (_, output) in simulation.problem().frames() {
+        for output in simulation.problem().frames() {
             if !output.needs_values() || !step.is_multiple_of(output.every) {
                 continue;
             }
@@ -284,7 +285,7 @@ impl Outputs {
         problem: &Problem,
         steps: u64,
     ) -> Result<(), FileError> {
-        for (_, output) in problem.frames() {
+        for output in problem.frames() {
             let stems: Vec<(u64, String)> = self
                 .frame_steps(output, steps)
                 .map(|step| (step, stem(output, step)))

@@ -98,7 +98,7 @@ impl Record {
         let Problem {
             outputs, statics, ..
         } = problem;
-        let shown = problem.frames().map(|(_, output)| {
+        let shown = problem.frames().map(|output| {
             let of = (output.component, output.state, output.kind, output.region);
             (output.name.clone(), hash(&format!("{of:?}")))
         });

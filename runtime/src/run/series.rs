@@ -4,6 +4,7 @@
 //! are read to the host.
 
 use super::fields::state_value;
+use crate::host::threads;
 use crate::simulation::{Part, PartOf, Simulation, Value, Values};
 use std::cell::RefCell;
 use torre_compiler::lattice::{Interval, PerAxis};
@@ -146,27 +147,14 @@ fn reduce<T: Value>(
     let (scheme, step) = (simulation.scheme(), simulation.steps());
     let range = planes(series);
     let count = range.len().max(0);
-    let threads = (threads.max(1) as i64).min(count.max(1));
-    let share = |n: i64| {
-        let [from, to] = [n, n + 1].map(|n| range.lo + count * n / threads);
+    let number = (threads.max(1) as i64).min(count.max(1));
+    let shares: Vec<[i64; 2]> = (0..number)
+        .map(|n| [n, n + 1].map(|n| range.lo + count * n / number))
+        .collect();
+    let parts = threads::map(&shares, |[from, to]| {
         let rows = Rows(simulation);
         let one = |x| plane(scheme, files, series, &rows, step, x);
-        (from..to).map(one).collect::<Vec<Partial>>()
-    };
-    let parts: Vec<Vec<Partial>> = std::thread::scope(|scope| {
-        let share = &share;
-        let start = |n| {
-            let started = std::thread::Builder::new().spawn_scoped(scope, move || share(n));
-            (n, started.ok())
-        };
-        let others: Vec<_> = (1..threads).map(start).collect();
-        let first = share(0);
-        // Threads that cannot be started leave their planes to this one.
-        let others = others.into_iter().map(|(n, thread)| {
-            let done = thread.and_then(|thread| thread.join().ok());
-            done.unwrap_or_else(|| share(n))
-        });
-        std::iter::once(first).chain(others).collect()
+        (*from..*to).map(one).collect::<Vec<Partial>>()
     });
     total(series, parts.into_iter().flatten())
 }

@@ -99,14 +99,15 @@ impl Spectra {
     pub fn new(problem: &Problem, before: Option<(u64, Vec<Vec<f64>>)>) -> Self {
         let (step, rows) = before.map_or((0, None), |(step, rows)| (step, Some(rows)));
         let mut rows = rows.map(Vec::into_iter);
-        let sums = problem.spectra().map(|(number, output, spectrum)| {
+        let spectra = problem.spectra().zip(Self::lengths(problem));
+        let sums = spectra.map(|((number, output, _), length)| {
             let places = output.region.volume() as usize;
             let before = rows.as_mut().and_then(Iterator::next);
             Sums {
                 output: number,
                 samples: step / output.every,
                 places,
-                rows: before.unwrap_or_else(|| vec![0.0; 2 * spectrum.frequencies.len() * places]),
+                rows: before.unwrap_or_else(|| vec![0.0; length]),
             }
         });
         Self {

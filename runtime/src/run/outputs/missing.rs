@@ -40,7 +40,7 @@ impl Outputs {
         }
         let there = self.frames_there();
         let lost = |(name, times): (String, Vec<f64>)| {
-            let mut volumes = problem.frames().map(|(_, output)| output);
+            let mut volumes = problem.frames();
             let own = volumes.find(|o| o.name == name && matches!(o.kind, OutputKind::Volume));
             // How much earlier than its step a value is, in steps; both are possible for an output that was removed.
             let earlier = match own {
@@ -66,16 +66,11 @@ impl Outputs {
     }
 
     /// The frames of the first steps that the folder lacks.
-    pub(super) fn missing_frames(
-        &self,
-        problem: &Problem,
-        steps: u64,
-        counts: impl Fn(&Output) -> bool,
-    ) -> Vec<Missing> {
+    pub(super) fn missing_frames(&self, problem: &Problem, steps: u64) -> Vec<Missing> {
         let there = self.frames_there();
-        let frames = problem.frames().map(|(_, output)| output);
-        let outputs = frames.filter(|output| counts(output));
-        let missing = outputs.filter_map(|output| self.missing(output, steps, &there));
+        let missing = problem
+            .frames()
+            .filter_map(|output| self.missing(output, steps, &there));
         missing.collect()
     }
 
@@ -124,7 +119,7 @@ impl Outputs {
     /// Takes the frames of the first steps that are there into the list of files of results.
     pub(super) fn note_frames(&self, problem: &Problem, steps: u64) {
         let there = self.frames_there();
-        let names = problem.frames().flat_map(|(_, output)| {
+        let names = problem.frames().flat_map(|output| {
             let frames = self.frame_steps(output, steps);
             frames.flat_map(|step| self.frame_names(output, step))
         });

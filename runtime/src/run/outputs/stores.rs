@@ -149,6 +149,6 @@ impl Outputs {
 }
 
 fn volumes<T>(simulation: &dyn Simulation<T>) -> impl Iterator<Item = &Output> {
-    let outputs = simulation.problem().frames().map(|(_, output)| output);
+    let outputs = simulation.problem().frames();
     outputs.filter(|o| matches!(o.kind, OutputKind::Volume))
 }
