@@ -316,14 +316,14 @@ fn growth_of_the_equations_is_told_from_growth_of_the_step() {
         let found = said.split("grow at the rate ").nth(1);
         let found = found.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
         let found = found.unwrap_or_else(|| panic!("{name}: {said}"));
-        assert!((found / rate - 1.0).abs() < 0.01, "{name}: {found}, {said}");
+        assert!((found / rate - 1.0).abs() < 0.015, "{name}: {found}, {said}");
         let report = succeed(
             "analyze {0} --report json",
             &[std::path::Path::new(&source)],
         );
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
         let reported = report["growth_rate_of_equations"].as_f64().unwrap();
-        assert!((reported / rate - 1.0).abs() < 0.01, "{name}: {reported}");
+        assert!((reported / rate - 1.0).abs() < 0.015, "{name}: {reported}");
     }
     let advection = one_axis(u, "u -= dt * dc(u, x)");
     let downwind = one_axis(u, "u -= dt / h * (u[1] - u)");
