@@ -316,7 +316,10 @@ fn growth_of_the_equations_is_told_from_growth_of_the_step() {
         let found = said.split("grow at the rate ").nth(1);
         let found = found.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
         let found = found.unwrap_or_else(|| panic!("{name}: {said}"));
-        assert!((found / rate - 1.0).abs() < 0.015, "{name}: {found}, {said}");
+        assert!(
+            (found / rate - 1.0).abs() < 0.015,
+            "{name}: {found}, {said}"
+        );
         let report = succeed(
             "analyze {0} --report json",
             &[std::path::Path::new(&source)],
