@@ -229,18 +229,22 @@ impl<T: Value> Run<'_, T> {
         if self.others() == Others::Removed {
             return Ok(());
         }
-        let Some(lost) = outputs.would_lose(self.scheme, self.problem, resumed) else {
-            return Ok(());
-        };
         let folder = outputs.folder().display();
-        let number = match lost.frames {
-            1 => "a frame".to_owned(),
-            n => format!("{n} frames"),
+        let message = match outputs.would_lose(self.scheme, self.problem, resumed) {
+            Ok(None) => return Ok(()),
+            Ok(Some(lost)) => {
+                let number = match lost.frames {
+                    1 => "a frame".to_owned(),
+                    n => format!("{n} frames"),
+                };
+                let output = lost.output;
+                format!(
+                    "`{folder}/volumes.zarr` would lose {number} of `{output}` before the checkpoint, which \
+                     `{folder}/volumes` lacks"
+                )
+            }
+            Err(error) => format!("`{folder}/volumes.zarr` would be replaced unread: {error}"),
         };
-        let message = format!(
-            "`{folder}/volumes.zarr` would lose {number} of `{}` before the checkpoint, which `{folder}/volumes` lacks",
-            lost.output
-        );
         let hint = "name another folder with `--out`, move the store away, or say `--overwrite`";
         Err(Diagnostic::error(codes::OTHER_RESULTS, message)
             .hint(hint)

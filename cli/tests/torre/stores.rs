@@ -45,6 +45,19 @@ fn a_store_does_not_lose_the_frames_of_an_earlier_end() {
         "{error}"
     );
     std::fs::write(&source, text).unwrap();
+    // A store that cannot be read may have such frames.
+    for damaged in ["zarr.json", "time/c/0"] {
+        let file = out.join("volumes.zarr").join(damaged);
+        let whole = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+        let error = fail(1, &resume, &[&source, &out, &checkpoint]);
+        let said = unwrapped(&error);
+        assert!(
+            said.contains("would be replaced unread") && said.contains(damaged),
+            "{error}"
+        );
+        std::fs::write(&file, &whole).unwrap();
+    }
     succeed(
         &format!("{resume} --overwrite"),
         &[&source, &out, &checkpoint],

@@ -540,6 +540,30 @@ impl Resolver<'_> {
         self.report.push(d);
     }
 
+    /// Warns of results that a run of so many steps does not have.
+    pub fn warn_of_late_results(&mut self, scope: &Scope, problem: &ast::Problem, steps: u64) {
+        for stmt in &problem.body {
+            let (ProblemStmt::Probe { every, .. }
+            | ProblemStmt::Record { every, .. }
+            | ProblemStmt::Slice { every, .. }
+            | ProblemStmt::Volume { every, .. }
+            | ProblemStmt::Spectrum { every, .. }) = &stmt.kind.node
+            else {
+                continue;
+            };
+            let first = self.every(scope, every.as_ref());
+            if let Ok(first) = first
+                && (1..first).contains(&steps)
+            {
+                let message = format!("a run of {steps} steps has nothing of this result");
+                let label = format!("due for the first time after step {first}");
+                let d = Diagnostic::warning(codes::LATE, message);
+                self.report
+                    .push(d.at(&scope.source, stmt.kind.span, label.as_str()));
+            }
+        }
+    }
+
     fn every(&mut self, scope: &Scope, every: Option<&Expr>) -> Outcome<u64> {
         every.map_or(Ok(1), |e| self.count_of(scope, e, 1))
     }

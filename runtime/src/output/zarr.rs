@@ -7,7 +7,7 @@
 //! Format: Zarr core specification version 3.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -97,31 +97,50 @@ struct Series {
 }
 
 /// The times of the frames of each series in a store, by the names that the series were given; none where there is no
-/// store, or none that can be read.
-pub fn series_of(store: &Path) -> BTreeMap<String, Vec<f64>> {
-    let read = |name: &str| {
+/// store. A store that cannot be read, or not entirely, is an error.
+pub fn series_of(store: &Path) -> Result<BTreeMap<String, Vec<f64>>, FileError> {
+    let read = |name: &str| -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let file = open(&store.join(name)).ok()?;
-        file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(bytes)
+        open(&store.join(name))?
+            .take(MAX_BYTES)
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
     };
-    let group = read(METADATA).and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-    let arrays = group
-        .as_ref()
-        .map(|g| &g["consolidated_metadata"]["metadata"]);
-    let arrays = arrays.and_then(Value::as_object).into_iter().flatten();
-    let series = arrays.filter_map(|(name, array)| {
-        let axis = array["dimension_names"][0].as_str()?;
-        if axis == name || !axis.starts_with(TIME) {
-            return None;
+    let failed = |name: &str, error| FileError::io(&store.join(name), Attempt::Read)(error);
+    let text = match read(METADATA) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !store.exists() => {
+            return Ok(BTreeMap::new());
+        }
+        text => text.map_err(|error| failed(METADATA, error))?,
+    };
+    let no_store = || {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "it has no list of arrays");
+        failed(METADATA, error)
+    };
+    let group: Value = serde_json::from_slice(&text).map_err(|_| no_store())?;
+    let arrays = &group["consolidated_metadata"]["metadata"];
+    let arrays = arrays.as_object().ok_or_else(no_store)?;
+    let mut series = BTreeMap::new();
+    for (name, array) in arrays {
+        let axis = array["dimension_names"][0].as_str();
+        let Some(axis) = axis.filter(|axis| *axis != name && axis.starts_with(TIME)) else {
+            continue;
+        };
+        let frames = array["shape"][0].as_u64().ok_or_else(no_store)?;
+        let mut times = Vec::new();
+        if frames > 0 {
+            let chunk = chunk_name(axis, None, &[0]);
+            let bytes = read(&chunk).map_err(|error| failed(&chunk, error))?;
+            let values = bytes.as_chunks::<8>().0.iter();
+            times.extend(values.map(|bytes| f64::from_le_bytes(*bytes)));
+            if (times.len() as u64) < frames {
+                return Err(failed(&chunk, io::ErrorKind::UnexpectedEof.into()));
+            }
         }
         let long = array["attributes"]["long_name"].as_str();
-        let times = read(&chunk_name(axis, None, &[0])).unwrap_or_default();
-        let times = times.as_chunks::<8>().0.iter();
-        let times = times.map(|bytes| f64::from_le_bytes(*bytes));
-        Some((long.unwrap_or(name).to_owned(), times.collect()))
-    });
-    series.collect()
+        series.insert(long.unwrap_or(name).to_owned(), times);
+    }
+    Ok(series)
 }
 
 impl ZarrStore {

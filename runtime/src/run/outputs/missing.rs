@@ -1,6 +1,7 @@
 //! Frames of outputs that a folder lacks when a run goes on.
 
 use super::{Outputs, VolumeFormat, frame_name};
+use crate::output::error::FileError;
 use crate::output::zarr::series_of;
 use crate::run::record::VOLUMES_STORE;
 use std::collections::BTreeSet;
@@ -27,17 +28,17 @@ pub struct Lost {
 
 impl Outputs {
     /// The first series of the store of an earlier run that would lose frames of steps before this one goes on: the
-    /// store is made anew of the volumes in the folder.
+    /// store is made anew of the volumes in the folder. An error where the store cannot be read.
     pub fn would_lose(
         &self,
         scheme: &Scheme,
         problem: &Problem,
         resumed: Option<u64>,
-    ) -> Option<Lost> {
-        let done = resumed.filter(|steps| *steps > 0)?;
-        if self.format != VolumeFormat::Zarr {
-            return None;
-        }
+    ) -> Result<Option<Lost>, FileError> {
+        let resumed = resumed.filter(|steps| *steps > 0);
+        let (Some(done), VolumeFormat::Zarr) = (resumed, self.format) else {
+            return Ok(None);
+        };
         let there = self.frames_there();
         let lost = |(name, times): (String, Vec<f64>)| {
             let mut volumes = problem.frames();
@@ -62,7 +63,7 @@ impl Outputs {
             })
         };
         let store = self.folder.join(VOLUMES_STORE);
-        series_of(&store).into_iter().find_map(lost)
+        Ok(series_of(&store)?.into_iter().find_map(lost))
     }
 
     /// The frames of the first steps that the folder lacks.
