@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 use torre_compiler::analysis::{
-    Analysis, Dispersion, Growth, Lattice, Limit, Side, Sizes, analyze as run, draw,
+    Analysis, Cell, Dispersion, Growth, Lattice, Limit, Side, Sizes, analyze as run, draw,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::scheme::Scheme;
@@ -176,11 +176,11 @@ impl Page<'_> {
         let scheme = self.scheme;
         // Writing to a string cannot fail.
         let _ = writeln!(out, "\nstability");
-        let place = match stability.settings {
+        let place = |at| match stability.settings {
             0 | 1 => String::new(),
             n => format!(
                 ", with the coefficients of {} ({n} sets were looked at)",
-                cell(scheme, stability.at)
+                cell(scheme, at)
             ),
         };
         // A medium of one cell's coefficients tells nothing where values do not grow with the real ones.
@@ -189,13 +189,14 @@ impl Page<'_> {
             (true, ..) => "this step is stable".to_owned(),
             (false, Some(rate), _) => name_own_growth(scheme, &stability.worst, rate),
             (false, None, found) => format!(
-                "{}: {} grow by {}{place}",
+                "{}: {} grow by {}{}",
                 match found {
                     Some(_) => "stability is not known",
                     None => "this step is unstable",
                 },
                 name_wave(scheme, &stability.worst),
-                factor(stability.worst.rate)
+                factor(stability.worst.rate),
+                place(stability.at)
             ),
         };
         let _ = writeln!(out, "  {verdict}");
@@ -223,7 +224,11 @@ impl Page<'_> {
                     Some(_) => "in a uniform medium: ",
                     None => "",
                 };
-                let _ = writeln!(out, "  {of}{}{place}", self.limit(limit));
+                let at = match limit {
+                    Limit::Step { at, .. } => place(*at),
+                    Limit::None | Limit::Unstable => String::new(),
+                };
+                let _ = writeln!(out, "  {of}{}{at}", self.limit(limit));
             }
             None => {
                 let _ = writeln!(
@@ -319,6 +324,7 @@ impl Page<'_> {
                 side,
                 wave,
                 weak,
+                at: _,
             } => {
                 let used = match self.start / dt {
                     part if (part - 1.0).abs() < 1e-6 => {
@@ -361,16 +367,19 @@ impl Page<'_> {
                 "growth_per_step": g.rate.exp(),
             })
         };
+        let of_cell = |at: Cell| present().map(|a| at.index[a]).collect::<Vec<i64>>();
         let limit_of = |limit: &Limit| match limit {
             Limit::Step {
                 dt,
                 side,
                 wave: w,
+                at,
                 weak,
             } => json!({
                 "value": dt,
                 "kind": side.name(),
                 "wave": wave(w),
+                "at_cell": of_cell(*at),
                 "weakly_unstable_below": weak,
             }),
             Limit::None => json!("none"),
@@ -386,7 +395,7 @@ impl Page<'_> {
             "stable": found.stability.is_stable(),
             "stable_with_all_extremes": found.stability.is_stable_in_any_case(),
             "worst_wave": wave(&found.stability.worst),
-            "at_cell": present().map(|a| found.stability.at.index[a]).collect::<Vec<i64>>(),
+            "at_cell": of_cell(found.stability.at),
             "sets_of_coefficients": found.stability.settings,
             "with_all_coefficients": found.trial.map(|t| json!({
                 "cells": t.cells,

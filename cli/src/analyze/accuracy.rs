@@ -33,6 +33,9 @@ pub(super) fn text(out: &mut String, scheme: &Scheme, found: &Dispersion) {
         Reference::LongWaves => {
             "long waves of the same scheme, as its cells or steps are no parameters"
         }
+        Reference::Unpaired => {
+            "long waves of the same scheme, as none of smaller cells and steps could be told to be the same waves"
+        }
     };
     let _ = writeln!(out, "  compared with {reference}");
     for (n, text) in [
@@ -194,7 +197,7 @@ pub(super) fn json(found: &Dispersion) -> Value {
         "order_in_both_together": found.higher_together().map(order),
         "compared_with": match found.reference {
             Reference::Refined => "refined lattices",
-            Reference::LongWaves => "long waves",
+            Reference::LongWaves | Reference::Unpaired => "long waves",
         },
         "wavelengths_in_cells_of": found.cell,
         "standing_kinds": found.still,

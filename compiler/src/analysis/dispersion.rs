@@ -66,6 +66,8 @@ pub enum Reference {
     Refined,
     /// Long waves on the same lattice.
     LongWaves,
+    /// The same, as waves of smaller cells and steps belong to none of its own.
+    Unpaired,
 }
 
 /// One wave against that of the equations.
@@ -359,7 +361,10 @@ impl Compare<'_> {
         (found.spurious, found.unresolved) = (*spurious, own.fast - spurious);
         found.kinds = own.list.iter().map(Kind::new).collect();
         if rays.iter().any(|(_, pair, _)| !pair.is_refined) {
-            found.reference = Reference::LongWaves;
+            found.reference = match self.fine {
+                Some(_) => Reference::Unpaired,
+                None => Reference::LongWaves,
+            };
         }
         let mut changes = vec![false; found.kinds.len()];
         for (direction, pair, numbers) in rays {

@@ -33,6 +33,8 @@ pub enum Limit {
         side: Side,
         /// The wave that grows just beyond.
         wave: Growth,
+        /// The cell with whose coefficients it grows.
+        at: Cell,
         /// Every step lets waves grow, but on the stable side of `dt` by less than a factor of e in ten million steps.
         weak: bool,
     },
@@ -141,8 +143,8 @@ struct Search<'a> {
 struct Edge {
     stable: f64,
     unstable: f64,
-    /// The wave that grows beyond.
-    wave: Growth,
+    /// The wave that grows beyond, and the cell with whose coefficients it does.
+    wave: (Cell, Growth),
 }
 
 impl Edge {
@@ -163,11 +165,11 @@ impl Search<'_> {
         }
     }
 
-    /// The fastest of the watched waves, if it grows.
-    fn growing(&mut self, dt: f64) -> Option<Option<Growth>> {
+    /// The fastest of the watched waves, if it grows, and the cell with whose coefficients it does.
+    fn growing(&mut self, dt: f64) -> Option<Option<(Cell, Growth)>> {
         let media = self.media(dt)?;
-        let worst = media.worst(&self.watched).map(|(_, g)| g);
-        Some(worst.filter(|g| g.rate > self.allowed(dt)))
+        let worst = media.worst(&self.watched);
+        Some(worst.filter(|(_, g)| g.rate > self.allowed(dt)))
     }
 
     /// ln of the growth per step that is no instability.
@@ -206,7 +208,8 @@ impl Search<'_> {
         Some(Limit::Step {
             dt: edge.stable,
             side: edge.side(),
-            wave: edge.wave,
+            wave: edge.wave.1,
+            at: edge.wave.0,
             weak,
         })
     }
@@ -230,7 +233,7 @@ impl Search<'_> {
     fn change(
         &mut self,
         start: f64,
-        first: Option<Growth>,
+        first: Option<(Cell, Growth)>,
         factor: f64,
         count: i32,
     ) -> Option<Edge> {
@@ -276,7 +279,7 @@ impl Search<'_> {
             let side = edge.side();
             let beyond = side.beyond(edge.stable, 1.0 + excess);
             let media = self.media(beyond)?;
-            let from = self.growing(beyond)?.unwrap_or(edge.wave);
+            let (_, from) = self.growing(beyond)?.unwrap_or(edge.wave);
             let found = media.climb(from.phase, excess.sqrt(), 200);
             self.watch(found);
             if let Some(wave) = self.growing(edge.stable)? {
@@ -304,13 +307,12 @@ impl Search<'_> {
             let dt = side.within(edge.stable, 1.0 / part);
             let found = self.media(dt)?.scan(&Effort::THOROUGH);
             let limit = self.allowed(dt);
-            let growing: Vec<Growth> = found.into_iter().filter(|g| g.rate > limit).collect();
-            let fastest = growing
-                .iter()
-                .copied()
-                .max_by(|a, b| a.rate.total_cmp(&b.rate));
+            let mut growing = found.into_iter().filter(|g| g.rate > limit).peekable();
+            if growing.peek().is_none() {
+                continue;
+            }
             self.watch(growing);
-            if let Some(wave) = fastest {
+            if let Some(wave) = self.growing(dt)? {
                 let mut within = dt;
                 for _ in 0..FARTHEST {
                     within = side.within(within, 2.0);

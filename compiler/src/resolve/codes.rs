@@ -108,7 +108,7 @@ codes! {
     STILL_DRIVE = "W0505", "a drive that stands still in part";
     RAW_DIFFERENCE = "W0506", "a difference that a layer does not change";
     CHANGED_LATER = "W0507", "a source whose values a later statement changes";
-    LATE = "W0508", "a result that is due after the last step";
+    NO_VALUES = "W0508", "a spectrum without values";
 }
 
 #[cfg(test)]

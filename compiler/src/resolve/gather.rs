@@ -540,24 +540,19 @@ impl Resolver<'_> {
         self.report.push(d);
     }
 
-    /// Warns of results that a run of so many steps does not have.
-    pub fn warn_of_late_results(&mut self, scope: &Scope, problem: &ast::Problem, steps: u64) {
+    /// Warns of spectra that a run of so many steps has no values for.
+    pub fn warn_of_empty_spectra(&mut self, scope: &Scope, problem: &ast::Problem, steps: u64) {
         for stmt in &problem.body {
-            let (ProblemStmt::Probe { every, .. }
-            | ProblemStmt::Record { every, .. }
-            | ProblemStmt::Slice { every, .. }
-            | ProblemStmt::Volume { every, .. }
-            | ProblemStmt::Spectrum { every, .. }) = &stmt.kind.node
-            else {
+            let ProblemStmt::Spectrum { every, .. } = &stmt.kind.node else {
                 continue;
             };
             let first = self.every(scope, every.as_ref());
             if let Ok(first) = first
-                && (1..first).contains(&steps)
+                && first > steps
             {
-                let message = format!("a run of {steps} steps has nothing of this result");
-                let label = format!("due for the first time after step {first}");
-                let d = Diagnostic::warning(codes::LATE, message);
+                let message = format!("a run of {steps} steps has no value of this spectrum");
+                let label = format!("the first one would be of step {first}");
+                let d = Diagnostic::warning(codes::NO_VALUES, message);
                 self.report
                     .push(d.at(&scope.source, stmt.kind.span, label.as_str()));
             }

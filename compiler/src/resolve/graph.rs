@@ -154,6 +154,8 @@ pub struct Graph {
     kernels: Vec<Rc<Kernel>>,
     /// Per call its value in its zone.
     insides: HashMap<CallId, NodeId>,
+    /// Per state that has been given one, its next value.
+    next_values: HashMap<StateKey, NodeId>,
     shifted: HashMap<(NodeId, Shift), NodeId>,
     /// The names of nodes for people.
     names: HashMap<NodeId, String>,

@@ -497,7 +497,10 @@ impl Resolver<'_> {
                 format!("the next value of `{name}` depends on a next value that depends on it"),
             );
         }
-        d = d.hint("an explicit scheme computes one value after the other: read an older value in one of these");
+        d = d.hint(match members.len() {
+            1 => "solve the statement for its new value, or read the old one, also where a state gets its next value",
+            _ => "an explicit scheme computes one value after the other: read an older value in one of these",
+        });
         self.fail(d)
     }
 

@@ -241,7 +241,7 @@ impl Resolver<'_> {
         revised?;
         let (mut scheme, mut results, steps) = (scheme?, results?, steps?);
         self.warn_of_unused_regions(&scope, problem);
-        self.warn_of_late_results(&scope, problem, steps);
+        self.warn_of_empty_spectra(&scope, problem, steps);
         self.attach_sources(&scheme, &statements, &mut results)?;
         scheme.files = self.graph.files.clone();
         if let Some(plain) = &mut self.frame.without_phases {

@@ -126,6 +126,7 @@ impl Resolver<'_> {
         self.not_timed(item.node, "the next value of a state", &at)?;
         let facts = &mut self.zoned.states[key.0 as usize];
         facts.position = item.position;
+        self.graph.advance_state(key, item.node);
         if facts.next.replace(item.node).is_some() {
             let message = format!("`{}` gets its next value twice", name.node);
             let d = self.error(codes::STATE, message, &place);

@@ -1,6 +1,6 @@
 //! Walks over a graph: its nodes in order, the calls in it, the same graph with other nodes in places.
 
-use super::{Graph, HostBinary, Node, NodeId};
+use super::{Graph, HostBinary, Node, NodeId, StateKey};
 use crate::resolve::graph::CallId;
 use std::collections::HashMap;
 
@@ -97,7 +97,12 @@ impl Graph {
         }
     }
 
-    /// Calls `f` with every node under `root`, each once.
+    /// Gives a state its next value.
+    pub fn advance_state(&mut self, key: StateKey, value: NodeId) {
+        self.next_values.insert(key, value);
+    }
+
+    /// Calls `f` with every node under `root`, each once, in zones and next values of states, too.
     pub fn visit(&mut self, root: NodeId, f: &mut impl FnMut(Node)) {
         let mut seen = std::collections::HashSet::new();
         let mut open = vec![root];
@@ -107,8 +112,10 @@ impl Graph {
             }
             let node = self.node(id);
             f(node);
-            if let Node::Zoned(call, _) = node {
-                open.extend(self.insides.get(&call));
+            match node {
+                Node::Zoned(call, _) => open.extend(self.insides.get(&call)),
+                Node::State(key) => open.extend(self.next_values.get(&key)),
+                _ => {}
             }
             let (parts, count) = self.parts(id);
             open.extend(&parts[..count]);
