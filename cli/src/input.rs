@@ -34,25 +34,57 @@ pub fn options(subject: &Subject, memory: Option<u64>) -> Options {
 
 /// Refuses a result in the place of the program, or of a module, an array or a table that it reads.
 pub fn spare(written: &Path, subject: &Subject) -> Result<(), Failure> {
-    write::spare(written, &subject.file)?;
+    let spare = |read: &Path| {
+        write::spare(written, read)?;
+        write::spare(&real(written), &real(read))
+    };
+    spare(&subject.file)?;
     // A file that is not there is not read.
     if !written.exists() {
         return Ok(());
     }
     let world = FileWorld::beside(&subject.file);
-    let loaded = source(&subject.file)
-        .and_then(|source| Ok(driver::load(&world, &source, &options(subject, None))?));
     // The command itself says what is wrong with a program.
-    let Ok(resolved) = loaded else {
+    let Ok(source) = source(&subject.file) else {
         return Ok(());
     };
+    let Ok(program) = driver::program(&world, &source) else {
+        return Ok(());
+    };
+    let problems = match &subject.problem {
+        Some(problem) => vec![problem.clone()],
+        None => program.problems(),
+    };
+    let is_text = written.extension().is_some_and(|ending| ending == "torre");
+    if problems.is_empty() && is_text {
+        return Err(write::may_be_read(written));
+    }
+    for problem in problems {
+        let options = Options {
+            problem: Some(problem),
+            ..options(subject, None)
+        };
+        match program.resolve(&options) {
+            Ok(resolved) => spare_read(&resolved, &world, spare)?,
+            // Which modules it reads is not known.
+            Err(_) if is_text => return Err(write::may_be_read(written)),
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Calls `spare` with each file that a problem reads.
+fn spare_read(
+    resolved: &Resolved,
+    world: &FileWorld,
+    spare: impl Fn(&Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let modules = resolved.sources.iter().map(|s| PathBuf::from(s.name()));
     let arrays = resolved.scheme.files.iter().map(|f| world.path(&f.path));
     let tables = resolved.tables.iter().map(|t| world.path(t.name()));
-    modules.chain(arrays).chain(tables).try_for_each(|read| {
-        write::spare(written, &read)?;
-        write::spare(&real(written), &real(&read))
-    })
+    let mut read = modules.chain(arrays).chain(tables);
+    read.try_for_each(|read| spare(&read))
 }
 
 /// A program that is to be run, with all that it was read from.

@@ -7,7 +7,7 @@ use crate::render::Voice;
 use crate::shell;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use torre_grammar::diag::Diagnostic;
 
 /// The programs for one, two and three axes, with `NAME` in place of the name.
@@ -22,7 +22,14 @@ const EXTENSION: &str = "torre";
 
 /// Writes a program that runs as it is, but never over a file.
 pub fn new(args: &args::New, voice: &Voice) -> Result<(), Failure> {
-    let path = file(&args.name);
+    let Some(path) = file(&args.name) else {
+        let message = format!("`{}` is no name of a file", args.name.display());
+        let hint =
+            "`torre new NAME` writes NAME.torre; NAME may be in a folder, and has no line breaks";
+        return Err(Diagnostic::error(codes::UNWRITABLE, message)
+            .hint(hint)
+            .into());
+    };
     let text = program(args.dims, &path);
     let shown = path.display();
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
@@ -51,13 +58,19 @@ pub fn new(args: &args::New, voice: &Voice) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file of a name, which may have the ending of programs already.
-fn file(name: &Path) -> PathBuf {
+/// The file of a name, which may have the ending of programs already. The name of a folder is none, nor is one that
+/// ends the comment in which the program has it.
+fn file(name: &Path) -> Option<PathBuf> {
+    let text = name.to_string_lossy();
+    let is_folder = name.is_dir() || text.ends_with(MAIN_SEPARATOR) || name.file_name().is_none();
+    if is_folder || text.chars().any(char::is_control) {
+        return None;
+    }
     let mut name = name.to_owned();
     if name.extension().is_none_or(|e| e != EXTENSION) {
         name.as_mut_os_string().push(format!(".{EXTENSION}"));
     }
-    name
+    Some(name)
 }
 
 /// The program for a number of axes, with its problem named after the file where that is a name.

@@ -85,20 +85,33 @@ impl<T: Value> Run<'_, T> {
         }
     }
 
-    /// Refuses to begin anew in a folder with a state, once it is known that no other run has it.
+    /// Refuses to begin anew in a folder with a state, or with files of unknown origin under the names of one, once it
+    /// is known that no other run has it.
     pub(super) fn spare_fields(&self) -> Result<(), Failure> {
         let args = self.args;
         let Some(folder) = args.holding.folder() else {
             return Ok(());
         };
-        if self.goes_on(folder) || args.overwrite || !StateFolder::has_state(folder) {
+        if self.goes_on(folder) || args.overwrite {
             return Ok(());
         }
+        let foreign = StateFolder::arrays_there(folder);
+        let has_state = StateFolder::has_state(folder);
         let folder = folder.display();
-        let message = format!("`{folder}` has the state of a run");
-        let hint = format!(
-            "`--resume {folder}` goes on with it; remove the folder to begin anew, or say `--overwrite` beside `--out`"
-        );
+        let (message, hint) = match foreign.first() {
+            _ if has_state => (
+                format!("`{folder}` has the state of a run"),
+                format!(
+                    "`--resume {folder}` goes on with it; remove the folder to begin anew, or say `--overwrite` beside \
+                     `--out`"
+                ),
+            ),
+            Some(file) => (
+                format!("`{}` belongs to no state of a run", file.display()),
+                "move it away, name another folder with `--window`, or say `--overwrite` beside `--out`".to_owned(),
+            ),
+            None => return Ok(()),
+        };
         Err(Diagnostic::error(codes::OTHER_RESULTS, message)
             .hint(hint)
             .into())

@@ -118,6 +118,14 @@ impl<T: Value> Run<'_, T> {
         identity: &Identity,
     ) -> Result<Folders, Failure> {
         let args = self.args;
+        for folder in args
+            .holding
+            .folder()
+            .into_iter()
+            .chain(args.checkpoint.as_deref())
+        {
+            self.spare_inputs(folder, files, write::is_state)?;
+        }
         self.spare_fields()?;
         let earlier = match &args.resume {
             Some(folder) => Some(Earlier::open(folder, identity)?),
@@ -150,7 +158,7 @@ impl<T: Value> Run<'_, T> {
         let leaves_state = args.checkpoint.is_some() || args.holding.folder().is_some();
         let outputs = match &args.out {
             Some(folder) => {
-                self.spare_inputs(folder, files)?;
+                self.spare_inputs(folder, files, record::is_place_of_results)?;
                 let wanted = Wanted {
                     format: args.format.into(),
                     save_initial: args.save_initial,
@@ -160,7 +168,7 @@ impl<T: Value> Run<'_, T> {
                 };
                 let outputs = Outputs::create(folder, wanted)?;
                 let own = outputs.record(identity, self.problem);
-                outputs.check(&own, resumed, self.others())?;
+                outputs.check(&own, self.problem, resumed, self.others())?;
                 self.spare_store(&outputs, resumed)?;
                 let own = own.beside(folder, Begun::of(resumed));
                 begun["identity"] = own.json();
@@ -260,8 +268,14 @@ impl<T: Value> Run<'_, T> {
         ));
     }
 
-    /// Refuses results in the place of files that the run reads.
-    fn spare_inputs(&self, folder: &Path, files: &LoadedFiles) -> Result<(), Failure> {
+    /// Refuses results and states in the place of files that the run reads. `is_place`: whether a file of the folder
+    /// could be replaced.
+    fn spare_inputs(
+        &self,
+        folder: &Path,
+        files: &LoadedFiles,
+        is_place: fn(&Path, &Path) -> bool,
+    ) -> Result<(), Failure> {
         let source = self.args.subject.file.as_path();
         let tables = self.input.tables().map(|(path, _)| path);
         let inside = files
@@ -269,18 +283,18 @@ impl<T: Value> Run<'_, T> {
             .chain([source])
             .map(Path::to_owned)
             .chain(tables)
-            .find(|path| record::is_place_of_results(folder, path));
+            .find(|path| is_place(folder, path));
         match inside {
             None => Ok(()),
             Some(path) => Err(Diagnostic::error(
                 codes::OVERWRITES,
                 format!(
-                    "results in `{}` could take the place of `{}`, which is read",
+                    "files of `{}` could take the place of `{}`, which is read",
                     folder.display(),
                     path.display()
                 ),
             )
-            .hint("choose another folder with `--out`, or move the file")
+            .hint("choose another folder, or move the file")
             .into()),
         }
     }

@@ -23,6 +23,7 @@ mod rates;
 mod reports;
 mod results;
 mod soak;
+mod spared;
 mod spectra;
 mod states;
 mod stores;

@@ -22,9 +22,9 @@ use super::shell::{OddAtMirror, Shell};
 use crate::host::HostExpr;
 use crate::lattice::PerAxis;
 use crate::problem::PlaneWave;
-use crate::scheme::{ComponentId, Scheme};
+use crate::scheme::{ComponentId, Grid, Scheme};
 use crate::statics::{Files, GridPoint, physical_time};
-use ends::Ends;
+use ends::{Ends, OwnUpdate};
 use spread::Spread;
 use std::ops::Range;
 
@@ -136,7 +136,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// `depth`: of an absorbing end, in the smallest cell size.
+    /// `depth`: of an absorbing end, in cells along the wave ([`cell_along`]).
     fn new(scheme: &Scheme, m: PerAxis<i64>, shells: &[Shell<'_>], depth: f64) -> Extent {
         let spans = shells.iter().map(|shell| shell.span(m));
         Extent {
@@ -148,16 +148,28 @@ impl Extent {
         }
     }
 
-    /// Points of a line in the direction m in the length of the smallest cell size.
+    /// Points of a line in the direction m in a cell along the wave.
     fn points_per_cell(scheme: &Scheme, m: PerAxis<i64>) -> f64 {
-        let grid = &scheme.grid;
-        let sizes = grid.present().map(|a| grid.spacing[a]);
-        let smallest = sizes.fold(f64::INFINITY, f64::min);
-        let steep = grid
-            .present()
-            .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2));
-        smallest * steep.sum::<f64>().sqrt()
+        cell_along(&scheme.grid, m) / point_distance(&scheme.grid, m)
     }
+}
+
+/// The distance of the points of a line in the direction m.
+fn point_distance(grid: &Grid, m: PerAxis<i64>) -> f64 {
+    let steep = grid
+        .present()
+        .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2));
+    1.0 / steep.sum::<f64>().sqrt()
+}
+
+/// The length of which an absorbing end has some hundred: the smallest cell size, but at least the way in which a wave in
+/// the direction m passes a cell along the axis that it crosses at the most points. Waves that are resolved have several
+/// of these in a wavelength, however unlike cell sizes are.
+pub fn cell_along(grid: &Grid, m: PerAxis<i64>) -> f64 {
+    let sizes = grid.present().map(|a| grid.spacing[a]);
+    let smallest = sizes.fold(f64::INFINITY, f64::min);
+    let most = m.iter().map(|(_, m)| m.abs()).max().unwrap_or(0);
+    smallest.max(most as f64 * point_distance(grid, m))
 }
 
 /// Refuses a line in the direction m that would be too long in any medium.
@@ -375,7 +387,7 @@ impl Line {
                     ends.match_outward(|i| {
                         let point = i as i64 + self.start;
                         let layer = layers.iter().find(|layer| point < layer.until);
-                        layer.map_or(0.0, |layer| self.speed(id, layer))
+                        layer.map(|layer| self.own_update(id, layer))
                     });
                 }
                 ends
@@ -408,13 +420,15 @@ impl Line {
         (scheme.component(id).time_levels == 2 && alone).then_some(&row.layers)
     }
 
-    /// The speed of long waves of a component that makes waves alone, in points per step.
-    fn speed(&self, id: ComponentId, layer: &Layer) -> f64 {
+    /// The update of a component that makes waves alone.
+    fn own_update(&self, id: ComponentId, layer: &Layer) -> OwnUpdate {
         let newest = layer.taps.iter().filter(|tap| tap.slot == self.slot(id, 0));
-        let square: f64 = newest
-            .map(|tap| tap.weight * (tap.shift * tap.shift) as f64)
-            .sum();
-        (square / 2.0).max(0.0).sqrt()
+        let newest: Vec<(i64, f64)> = newest.map(|tap| (tap.shift, tap.weight)).collect();
+        let squares = newest
+            .iter()
+            .map(|(shift, weight)| weight * (shift * shift) as f64);
+        let speed = (squares.sum::<f64>() / 2.0).max(0.0).sqrt();
+        OwnUpdate { newest, speed }
     }
 
     /// The slot of a version: 0 is the newest.

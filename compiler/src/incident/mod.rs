@@ -48,6 +48,7 @@ mod weigh;
 
 pub use fault::{Fault, Refusal};
 pub use field::{Field, When};
+pub use line::cell_along;
 pub use rows::{CorrectedRows, RowPlace};
 pub use shell::{
     CorrectedUpdate, FarRows, MOST_PLACES, Shell, alike_places, corrected_updates, places, shells,

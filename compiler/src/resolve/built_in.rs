@@ -14,6 +14,9 @@ pub const VALUES: [&str; 5] = ["pi", "t", "dimensions", "everywhere", "nowhere"]
 /// The values of a layer at a place that its text sees beside its parameters.
 pub const VALUES_OF_LAYERS: [&str; 4] = ["depth", "f", "a", "order"];
 
+/// The sizes of a cell along a layer's axis and of a step, which its text sees, too.
+pub const SIZES_OF_LAYERS: [&str; 2] = ["h", "dt"];
+
 /// Whether a name is an operator or a value that needs no definition.
 pub fn is_taken(name: &str) -> bool {
     is_built_in(name) || VALUES.contains(&name)

@@ -211,9 +211,8 @@ impl Resolver<'_> {
         }
         self.frame.asks_speed = true;
         let grid = self.frame.grid.as_ref().ok_or(Reported)?;
-        let sizes = grid.present().map(|a| grid.spacing[a]);
-        let smallest = sizes.fold(f64::INFINITY, f64::min);
-        let courant = self.speed.map_or(0.5, |speed| speed * grid.dt / smallest);
+        let cell = incident::cell_along(grid, direction);
+        let courant = self.speed.map_or(0.5, |speed| speed * grid.dt / cell);
         Ok(IncidentField::Plane(PlaneWave {
             direction,
             drives: found,

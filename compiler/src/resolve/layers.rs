@@ -5,7 +5,7 @@
 //! n of an axis, and the plane at its upper end. So the values at integer and at half-integer positions of a cell are
 //! both in a layer or both outside.
 
-use super::built_in::VALUES_OF_LAYERS;
+use super::built_in::{SIZES_OF_LAYERS, VALUES_OF_LAYERS};
 use super::codes;
 use super::graph::NodeId;
 use super::load::{Found, ItemId};
@@ -173,8 +173,8 @@ impl Resolver<'_> {
     fn add_sizes(&mut self, scope: &mut Scope, axis: Axis) {
         let (h, dt) = (self.graph.spacing[axis], self.frame.dt);
         let (h, dt) = (self.scalar(h), self.scalar(dt));
-        scope.locals.push(("h".to_string(), h));
-        scope.locals.push(("dt".to_string(), dt));
+        let names = SIZES_OF_LAYERS.map(str::to_string);
+        scope.locals.extend(names.into_iter().zip([h, dt]));
     }
 
     /// The zones of the layers, once the grid is there.

@@ -133,7 +133,7 @@ impl Library {
             names.insert(key, Some(ItemId { module: id, index }));
         }
         parameters_once(report, source, &ast);
-        parameters_of_layers(report, source, &ast);
+        names_in_layers(report, source, &ast);
         allow::silence(report, source, &ast);
         self.modules.push(Module {
             source: source.clone(),
@@ -379,16 +379,26 @@ pub fn taken(source: &Source, name: &Name) -> Diagnostic {
         .hint("choose another name")
 }
 
-/// Reports parameters of layers that the values of a layer would hide.
-fn parameters_of_layers(report: &mut Report, source: &Source, ast: &Ast) {
+/// Reports names in layers that their built-in values have.
+fn names_in_layers(report: &mut Report, source: &Source, ast: &Ast) {
+    let is_built_in = |name: &&Name| {
+        let mut known = built_in::VALUES_OF_LAYERS
+            .iter()
+            .chain(&built_in::SIZES_OF_LAYERS);
+        known.any(|known| name.node == *known)
+    };
     for item in &ast.items {
         let ItemKind::Layer(Layer { def, .. }) = &item.kind else {
             continue;
         };
-        for param in &def.params {
-            if built_in::VALUES_OF_LAYERS.contains(&param.name.node.as_str()) {
-                report.push(taken(source, &param.name));
-            }
+        let of_lines = def.lines.iter().flat_map(|line| match &line.kind.node {
+            DefLine::State { names, .. } => names.iter().collect(),
+            DefLine::Let(bound) => vec![&bound.name],
+            _ => Vec::new(),
+        });
+        let names = def.params.iter().map(|param| &param.name).chain(of_lines);
+        for name in names.filter(is_built_in) {
+            report.push(taken(source, name));
         }
     }
 }

@@ -221,16 +221,21 @@ problem p {{ scheme s; domain 40; boundary x: fading(8, {parameter} = 2); init u
         )
     };
     resolved(&text("rate"));
-    for name in ["depth", "f", "a", "order"] {
-        let said = show(&refused_with(
-            &TestWorld::default(),
-            &text(name),
-            &Options::default(),
-        ));
-        assert!(
-            said.contains(&format!("`{name}` is built in and cannot be defined")),
-            "{said}"
-        );
+    for name in ["depth", "f", "a", "order", "h", "dt"] {
+        let of_state = text("rate").replace("lost", name);
+        let let_line = format!("layer fading(n, rate = 0.3) : zero {{\n  let {name} = 2 * rate");
+        let of_let = text("rate").replace("layer fading(n, rate = 0.3) : zero {", &let_line);
+        for text in [text(name), of_state, of_let] {
+            let said = show(&refused_with(
+                &TestWorld::default(),
+                &text,
+                &Options::default(),
+            ));
+            assert!(
+                said.contains(&format!("`{name}` is built in and cannot be defined")),
+                "{said}"
+            );
+        }
     }
 }
 

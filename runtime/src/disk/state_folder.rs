@@ -216,6 +216,14 @@ impl StateFolder {
         fs::symlink_metadata(path.join(STATE)).is_ok()
     }
 
+    /// The files in a folder that have the names of arrays.
+    pub fn arrays_there(path: &Path) -> Vec<PathBuf> {
+        let files = FIELDS.iter().map(|name| path.join(name));
+        files
+            .filter(|file| fs::symlink_metadata(file).is_ok())
+            .collect()
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

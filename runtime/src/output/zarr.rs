@@ -26,7 +26,7 @@ const LONGEST: usize = 199;
 /// The first part of the keys of chunks.
 const KEY: &str = "c";
 /// The file that makes a folder a Zarr store.
-const METADATA: &str = "zarr.json";
+pub const METADATA: &str = "zarr.json";
 /// The name of the axis of series.
 pub const TIME: &str = "time";
 /// Longer metadata are not read.
@@ -144,6 +144,11 @@ pub fn series_of(store: &Path) -> Result<BTreeMap<String, Vec<f64>>, FileError> 
 }
 
 impl ZarrStore {
+    /// Whether a store can be called `path`: nothing is there, or an older store.
+    pub fn check(path: &Path) -> Result<(), FileError> {
+        AtomicFolder::check(path, METADATA)
+    }
+
     /// Starts a store that will be called `path`; an older store of that name is replaced at the end.
     pub fn create(
         path: &Path,

@@ -26,7 +26,7 @@ use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
-use super::record::{self, Begun, Others, REPORT, Record};
+use super::record::{self, Begun, FIELDS_STORE, Others, REPORT, Record, VOLUMES_STORE};
 use super::records::Records;
 use super::series::SeriesRecords;
 use crate::host::BlowUp;
@@ -35,6 +35,7 @@ use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::checksum::Xxh64;
 use crate::output::npy;
+use crate::output::zarr::ZarrStore;
 use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::{Part, PartOf, RunError, Simulation, Value};
 pub use missing::Missing;
@@ -123,17 +124,39 @@ impl Outputs {
         Record::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
     }
 
-    /// Refuses a run beside results of another one unless they are overwritten. `resumed`: as for [`Self::begin`].
+    /// Refuses a run whose stores could not get their names, and one beside results of another run unless they are
+    /// overwritten. `resumed`: as for [`Self::begin`].
     pub fn check(
         &self,
         record: &Record,
+        problem: &Problem,
         resumed: Option<u64>,
         others: Others,
     ) -> Result<(), FileError> {
+        self.check_names(problem)?;
         match others {
             Others::Removed => Ok(()),
             Others::Kept => record.check(&self.folder, Begun::of(resumed)),
         }
+    }
+
+    /// Refuses what lies under the names of files and stores, and would only be noticed when they are written at the end.
+    fn check_names(&self, problem: &Problem) -> Result<(), FileError> {
+        if let Some(path) = record::folder_in_place_of_file(&self.folder) {
+            let error = std::io::ErrorKind::IsADirectory.into();
+            return Err(FileError::io(&path, Attempt::Create)(error));
+        }
+        if self.format != VolumeFormat::Zarr {
+            return Ok(());
+        }
+        let mut frames = problem.frames();
+        let volumes = frames.any(|output| matches!(output.kind, OutputKind::Volume));
+        for (store, written) in [(VOLUMES_STORE, volumes), (FIELDS_STORE, self.save_final)] {
+            if written {
+                ZarrStore::check(&self.folder.join(store))?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes the folder that of this run, which is refused beside results of another one unless they are overwritten.

@@ -3,7 +3,9 @@
 use crate::output::checkpoint::Identity;
 use crate::output::checksum::Xxh64;
 use crate::output::open::open;
+use crate::output::zarr::METADATA;
 use crate::output::{Attempt, Cause, ElementType, FileError};
+use rustix::fs::{Access, access};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,12 +33,14 @@ const FILES: [&str; 7] = [
 /// Folders of results.
 const FOLDERS: [&str; 4] = ["slices", "volumes", "fields", "spectra"];
 
-/// Stores, and the file that makes a folder one.
-const STORES: [&str; 2] = [VOLUMES_STORE, "fields.zarr"];
+const STORES: [&str; 2] = [VOLUMES_STORE, FIELDS_STORE];
 
 /// The store of all volumes.
 pub(super) const VOLUMES_STORE: &str = "volumes.zarr";
-const STORE_MARKER: &str = "zarr.json";
+/// The store of the components at the end.
+pub(super) const FIELDS_STORE: &str = "fields.zarr";
+/// The file that makes a folder a store.
+const STORE_MARKER: &str = METADATA;
 
 /// Files of results lie in the folder itself, in a folder of it, or in a store, whose files are deeper by as many
 /// levels as an array has axes, and two more.
@@ -276,24 +280,32 @@ pub fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// Removes all results from a folder, of any run. Files with other names stay.
+/// Removes all results from a folder, of any run. Files with other names stay. Nothing is removed where something of it
+/// could not be; the report goes last, so that what is left after a failure still belongs to its run.
 pub fn clear(folder: &Path) -> Result<(), FileError> {
-    for name in FILES {
+    let fail = |path: &Path| FileError::io(path, Attempt::Remove);
+    let mut inside = vec![folder.to_owned()];
+    for name in FOLDERS.iter().chain(&STORES) {
         let path = folder.join(name);
-        gone(fs::remove_file(&path)).map_err(FileError::io(&path, Attempt::Remove))?;
+        if own_folder(&path).map_err(fail(&path))? {
+            inside.push(path);
+        }
+    }
+    for path in &inside {
+        let allowed = access(path, Access::WRITE_OK | Access::EXEC_OK);
+        gone(allowed.map_err(io::Error::from)).map_err(fail(path))?;
     }
     for name in FOLDERS {
         let path = folder.join(name);
-        let fail = || FileError::io(&path, Attempt::Remove);
-        let entries = match own_folder(&path).map_err(fail())? {
-            true => fs::read_dir(&path).map_err(fail())?,
+        let entries = match own_folder(&path).map_err(fail(&path))? {
+            true => fs::read_dir(&path).map_err(fail(&path))?,
             false => continue,
         };
         for entry in entries {
-            let entry = entry.map_err(fail())?.path();
+            let entry = entry.map_err(fail(&path))?.path();
             let ending = entry.extension().and_then(|ending| ending.to_str());
             if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && !entry.is_dir() {
-                gone(fs::remove_file(&entry)).map_err(FileError::io(&entry, Attempt::Remove))?;
+                gone(fs::remove_file(&entry)).map_err(fail(&entry))?;
             }
         }
         // Stays where something else lies in it.
@@ -301,12 +313,25 @@ pub fn clear(folder: &Path) -> Result<(), FileError> {
     }
     for name in STORES {
         let path = folder.join(name);
-        let fail = || FileError::io(&path, Attempt::Remove);
-        if own_folder(&path).map_err(fail())? && path.join(STORE_MARKER).is_file() {
-            gone(fs::remove_dir_all(&path)).map_err(fail())?;
+        if own_folder(&path).map_err(fail(&path))? && path.join(STORE_MARKER).is_file() {
+            gone(fs::remove_dir_all(&path)).map_err(fail(&path))?;
         }
     }
+    for name in FILES
+        .iter()
+        .filter(|name| **name != REPORT)
+        .chain([&REPORT])
+    {
+        let path = folder.join(name);
+        gone(fs::remove_file(&path)).map_err(fail(&path))?;
+    }
     Ok(())
+}
+
+/// A folder in the place of a file of results, which could not be written.
+pub fn folder_in_place_of_file(folder: &Path) -> Option<PathBuf> {
+    let files = FILES.iter().map(|name| folder.join(name));
+    files.into_iter().find(|path| path.is_dir())
 }
 
 /// Whether a folder is there, and no link to another one: the target of a link is not removed.

@@ -10,18 +10,37 @@ const SMALLEST: f64 = 1e-200;
 /// Two fields that make waves together and both lose the rate s let waves in without a reflection. A component u that
 /// makes waves alone, from two versions of its own, then has (d/dt + s)^2 u = c^2 u'', which reflects waves as long as
 /// the end: in the two fields there is c s' u beside it for waves that go outwards, and no others are in the end.
-/// Without it a tenth of a wave of 100 cells comes back, with it 2e-5. The operator
-/// -c^2 d^2/dx^2 + s^2 - c s' = (s - c d/dx)(s + c d/dx) has no negative values, so that nothing grows.
+/// Without it a tenth of a wave of 100 cells comes back. The operator
+/// -c^2 d^2/dx^2 + s^2 - c s' = (s - c d/dx)(s + c d/dx) has no negative values, so that nothing grows, and the value 0
+/// for the field A with s A + c A' = 0. On the lattice c s' is the term for which this A stands still, too: with another
+/// one the field behind a pulse grows or fades.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     /// The stage of the last update in a step, after which the ends absorb.
     pub stage: usize,
     /// By point.
     pub left: Vec<f64>,
-    /// c s' dt^2 by point, for a component that makes waves alone.
-    pub outward: Option<Vec<f64>>,
+    /// What is added for outward waves by a component that makes waves alone.
+    pub outward: Option<Outward>,
     /// The points of which all is left.
     pub whole: Range<usize>,
+}
+
+/// The term for outward waves.
+#[derive(Clone, Debug)]
+pub(super) struct Outward {
+    /// Per point the factor of the version before the newest one.
+    parts: Vec<f64>,
+    /// The points where it is 0.
+    none: Range<usize>,
+}
+
+/// How a component that makes waves alone is updated at a point.
+pub(super) struct OwnUpdate {
+    /// Shifts and weights of the newest version.
+    pub newest: Vec<(i64, f64)>,
+    /// The speed of long waves, in points per step.
+    pub speed: f64,
 }
 
 impl Ends {
@@ -37,23 +56,56 @@ impl Ends {
         }
     }
 
-    /// Prepares the term for outward waves of a component that makes waves alone; `speed`: points per step, by point.
-    pub fn match_outward(&mut self, speed: impl Fn(usize) -> f64) {
-        let rate = |i: usize| -self.left[i].ln();
-        let last = self.left.len() - 1;
-        let outward = (0..self.left.len()).map(|i| {
-            let rise = rate((i + 1).min(last)) - rate(i.saturating_sub(1));
-            speed(i) * rise.abs() / 2.0
+    /// Prepares the term for outward waves of a component that makes waves alone. `updates`: by point.
+    pub fn match_outward(&mut self, updates: impl Fn(usize) -> Option<OwnUpdate>) {
+        let count = self.left.len();
+        let updates: Vec<Option<OwnUpdate>> = (0..count).map(updates).collect();
+        let loss = |i: usize| -self.left[i].ln();
+        // ln A, from the middle of the line outwards.
+        let fall = |inner: usize, outer: usize| match &updates[outer] {
+            Some(update) if update.speed > 0.0 => {
+                (loss(inner) + loss(outer)) / (2.0 * update.speed)
+            }
+            _ => 0.0,
+        };
+        let mut log = vec![0.0; count];
+        for i in self.whole.end.max(1)..count {
+            log[i] = log[i - 1] - fall(i - 1, i);
+        }
+        for i in (0..self.whole.start.min(count - 1)).rev() {
+            log[i] = log[i + 1] - fall(i + 1, i);
+        }
+        let mut reach = 0;
+        let parts = updates.iter().enumerate().map(|(i, update)| {
+            let Some(update) = update else { return 0.0 };
+            let mut change = 0.0;
+            for (shift, weight) in &update.newest {
+                reach = reach.max(shift.unsigned_abs() as usize);
+                let Some(there) = i.checked_add_signed(*shift as isize) else {
+                    return 0.0;
+                };
+                let Some(there) = log.get(there) else {
+                    return 0.0;
+                };
+                change += weight * (there - log[i]).exp_m1();
+            }
+            let half = (loss(i) / 2.0).sinh();
+            4.0 * half * half - change
         });
-        self.outward = Some(outward.collect());
+        let parts = parts.collect();
+        let Range { start, end } = self.whole;
+        let none = (start + reach).min(end)..end.saturating_sub(reach).max(start);
+        self.outward = Some(Outward { parts, none });
     }
 
     /// Adds the term for outward waves, from the version before the newest one.
     pub fn let_in(&self, newest: &mut [f64], before: &[f64]) {
-        let Some(outward) = &self.outward else { return };
-        let Range { start, end } = self.whole;
-        for range in [0..start, end..newest.len()] {
-            let parts = outward[range.clone()].iter().zip(&before[range.clone()]);
+        let Some(Outward { parts, none }) = &self.outward else {
+            return;
+        };
+        let last = none.end.max(none.start);
+        for range in [0..none.start, last..newest.len()] {
+            let parts = parts[range.clone()].iter().zip(&before[range.clone()]);
             for (value, (part, old)) in newest[range].iter_mut().zip(parts) {
                 *value += part * old;
             }

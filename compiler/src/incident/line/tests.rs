@@ -206,6 +206,82 @@ fn ends_take_long_waves_of_one_component() {
     }
 }
 
+/// Behind a pulse with a mean waves of one component leave a constant field, which the ends neither raise nor lower.
+#[test]
+fn the_field_behind_a_pulse_stays() {
+    let courant = 0.5;
+    let scheme = waves(courant * courant, 0.0);
+    let ends = PerAxis([[15, 25]; 3]);
+    let of = HostExpr::binary;
+    let late = of(HostBinary::Sub, HostExpr::Time, HostExpr::Number(20.0));
+    let part = of(HostBinary::Mul, late, HostExpr::Number(0.2));
+    let square = of(HostBinary::Mul, part.clone(), part);
+    let gauss = HostExpr::unary(HostUnary::Exp, HostExpr::unary(HostUnary::Neg, square));
+    for direction in [[1, 0, 0], [-1, 0, 2], [0, 1, 1]] {
+        let shell = Shell::new(&scheme, &TotalBox { ends });
+        let wave = PlaneWave {
+            direction: PerAxis(direction),
+            drives: vec![Drive {
+                component: ComponentId(0),
+                wave: gauss.clone(),
+            }],
+            loss: 0.4 * courant,
+        };
+        let mut line = Line::new(&scheme, &wave, &[shell], &NoFiles).expect("a line");
+        let Range { start, end } = line.ends[0].as_ref().expect("an end").whole;
+        let mut values = Vec::new();
+        for step in 0..60_000 {
+            (0..scheme.stages.len()).for_each(|n| line.advance(&scheme, &NoFiles, n, step));
+            if step % 20_000 == 5_000 {
+                values.push(line.values(0)[(start + end) / 2]);
+            }
+        }
+        println!("{direction:?}: {values:?}");
+        let [first, .., last] = values.as_slice() else {
+            panic!("{values:?}");
+        };
+        assert!(first.abs() > 1.0, "{direction:?}: {values:?}");
+        // It fades by 4e-10 in a step, as an end is not infinitely deep.
+        let change = last / first - 1.0;
+        assert!((-5e-5..1e-9).contains(&change), "{direction:?}: {values:?}");
+    }
+}
+
+/// Ends are as deep for waves across long cells as for waves across short ones.
+#[test]
+fn ends_take_waves_across_unlike_cells() {
+    for (spacing, direction) in [
+        ([1.0, 0.02, 0.02], [1, 0, 0]),
+        ([1.0, 0.02, 1.0], [1, 1, 0]),
+        ([0.05, 1.0, 1.0], [0, 2, -1]),
+    ] {
+        let mut scheme = maxwell(2, Precision::F64, [40, 40, 40]);
+        scheme.grid.spacing = PerAxis(spacing);
+        let cell = cell_along(&scheme.grid, PerAxis(direction));
+        let distance = point_distance(&scheme.grid, PerAxis(direction));
+        let most = direction.iter().map(|m: &i64| m.abs()).max().unwrap_or(0);
+        assert!(cell / distance > most as f64 - 1e-9, "{spacing:?}");
+        let shell = Shell::new(
+            &scheme,
+            &TotalBox {
+                ends: PerAxis([[15, 25]; 3]),
+            },
+        );
+        let wave = PlaneWave {
+            direction: PerAxis(direction),
+            drives: vec![Drive {
+                component: ComponentId(2),
+                wave: pulse(),
+            }],
+            loss: 0.4 * scheme.grid.dt / cell,
+        };
+        let line = Line::new(&scheme, &wave, &[shell], &NoFiles).expect("a line");
+        let ends = line.ends[2].as_ref().expect("an end");
+        assert!(ends.whole.start as i64 >= 100 * most, "{spacing:?}");
+        assert!(ends.left.len() - ends.whole.end >= 100 * most as usize);
+    }
+}
+
 /// The displacement u and the velocity v of waves, v += (c dt / h)^2 h^2 u'' and u += v.
 fn displacement_and_velocity(square: f64) -> Scheme {
     let mut scheme = waves(square, 0.0);

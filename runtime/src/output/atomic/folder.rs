@@ -21,10 +21,15 @@ pub struct AtomicFolder {
 }
 
 impl AtomicFolder {
+    /// Refuses what [`Self::create`] would refuse because of a file or folder of that name.
+    pub fn check(target: &Path, marker: &'static str) -> Result<(), FileError> {
+        check_replaceable(target, target, marker, Attempt::Create)
+    }
+
     /// Starts a folder that will be called `target`. A folder of that name is replaced in `commit` only if it is
     /// empty or contains the file `marker`, so that a wrong path never costs a user their data.
     pub fn create(target: &Path, marker: &'static str) -> Result<Self, FileError> {
-        check_replaceable(target, target, marker, Attempt::Create)?;
+        Self::check(target, marker)?;
         let fail = FileError::io(target, Attempt::Create);
         let make = |path: &Path| {
             fs::create_dir(path)?;
@@ -155,6 +160,10 @@ fn check_replaceable(
     marker: &'static str,
     attempt: Attempt,
 ) -> Result<(), FileError> {
+    if path.is_symlink() {
+        let error = io::Error::other("it is a symbolic link, which a folder would replace");
+        return Err(FileError::io(target, attempt)(error));
+    }
     let mut entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -6,6 +6,7 @@ use crate::output::zarr::{TIME, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, vtk};
 use crate::run::fields::{FieldRows, shape_of, shaped};
 use crate::run::places::{attributes, dimensions, staggering};
+use crate::run::record::{FIELDS_STORE, VOLUMES_STORE};
 use crate::simulation::{Simulation, Value};
 use torre_compiler::problem::{Output, OutputKind};
 use torre_compiler::scheme::Scheme;
@@ -43,7 +44,7 @@ impl Outputs {
                 }
             }
             VolumeFormat::Zarr => {
-                let path = self.folder.join("fields.zarr");
+                let path = self.folder.join(FIELDS_STORE);
                 let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
                 for id in scheme.component_ids() {
                     let rows = FieldRows::new(simulation, id, 0);
@@ -55,7 +56,7 @@ impl Outputs {
                     store.write(&component.name, &rows, &dimensions, attributes)?;
                 }
                 store.commit()?;
-                self.note("fields.zarr");
+                self.note(FIELDS_STORE);
             }
         }
         Ok(())
@@ -103,7 +104,7 @@ impl Outputs {
             return Ok(());
         }
         let scheme = simulation.scheme();
-        let path = self.folder.join("volumes.zarr");
+        let path = self.folder.join(VOLUMES_STORE);
         let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
         let mut spent = Vec::new();
         for output in volumes(simulation) {
@@ -133,7 +134,7 @@ impl Outputs {
             }
         }
         store.commit()?;
-        self.note("volumes.zarr");
+        self.note(VOLUMES_STORE);
         if self.keep_volumes {
             return Ok(());
         }
