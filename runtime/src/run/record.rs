@@ -283,29 +283,28 @@ pub fn real(path: &Path) -> PathBuf {
 /// Removes all results from a folder, of any run. Files with other names stay. Nothing is removed where something of it
 /// could not be; the report goes last, so that what is left after a failure still belongs to its run.
 pub fn clear(folder: &Path) -> Result<(), FileError> {
-    let fail = |path: &Path| FileError::io(path, Attempt::Remove);
     let mut inside = vec![folder.to_owned()];
     for name in FOLDERS.iter().chain(&STORES) {
         let path = folder.join(name);
-        if own_folder(&path).map_err(fail(&path))? {
+        if own_folder(&path).map_err(not_removed(&path))? {
             inside.push(path);
         }
     }
     for path in &inside {
         let allowed = access(path, Access::WRITE_OK | Access::EXEC_OK);
-        gone(allowed.map_err(io::Error::from)).map_err(fail(path))?;
+        gone(allowed.map_err(io::Error::from)).map_err(not_removed(path))?;
     }
     for name in FOLDERS {
         let path = folder.join(name);
-        let entries = match own_folder(&path).map_err(fail(&path))? {
-            true => fs::read_dir(&path).map_err(fail(&path))?,
+        let entries = match own_folder(&path).map_err(not_removed(&path))? {
+            true => fs::read_dir(&path).map_err(not_removed(&path))?,
             false => continue,
         };
         for entry in entries {
-            let entry = entry.map_err(fail(&path))?.path();
+            let entry = entry.map_err(not_removed(&path))?.path();
             let ending = entry.extension().and_then(|ending| ending.to_str());
             if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && !entry.is_dir() {
-                gone(fs::remove_file(&entry)).map_err(fail(&entry))?;
+                gone(fs::remove_file(&entry)).map_err(not_removed(&entry))?;
             }
         }
         // Stays where something else lies in it.
@@ -313,8 +312,8 @@ pub fn clear(folder: &Path) -> Result<(), FileError> {
     }
     for name in STORES {
         let path = folder.join(name);
-        if own_folder(&path).map_err(fail(&path))? && path.join(STORE_MARKER).is_file() {
-            gone(fs::remove_dir_all(&path)).map_err(fail(&path))?;
+        if own_folder(&path).map_err(not_removed(&path))? && path.join(STORE_MARKER).is_file() {
+            gone(fs::remove_dir_all(&path)).map_err(not_removed(&path))?;
         }
     }
     for name in FILES
@@ -323,9 +322,14 @@ pub fn clear(folder: &Path) -> Result<(), FileError> {
         .chain([&REPORT])
     {
         let path = folder.join(name);
-        gone(fs::remove_file(&path)).map_err(fail(&path))?;
+        gone(fs::remove_file(&path)).map_err(not_removed(&path))?;
     }
     Ok(())
+}
+
+/// An error of a path that is removed.
+fn not_removed(path: &Path) -> impl FnOnce(io::Error) -> FileError {
+    FileError::io(path, Attempt::Remove)
 }
 
 /// A folder in the place of a file of results, which could not be written.
