@@ -127,7 +127,7 @@ impl Printed<'_> {
                 if variant.faces && !variant.predicated {
                     writeln!(
                         f,
-                        "  near faces: the same, with corrections of whole rows, fetched ahead"
+                        "  near faces: the same, with corrections of whole rows, prefetched"
                     )?;
                 }
                 continue;
@@ -172,12 +172,12 @@ impl Printed<'_> {
             write!(f, "    ")?;
             match op {
                 RowOp::Prefetch { update, rows } => {
-                    writeln!(f, "fetch   sources of {}", self.rows(at, *update, rows))?;
+                    writeln!(f, "prefetch sources of {}", self.rows(at, *update, rows))?;
                 }
                 RowOp::Await => writeln!(f, "await")?,
                 RowOp::Fetch(all) => {
                     let all = all.iter().map(|of| self.amended(at, of));
-                    writeln!(f, "ask     {}", all.collect::<Vec<String>>().join("; "))?;
+                    writeln!(f, "fetch   {}", all.collect::<Vec<String>>().join("; "))?;
                 }
                 RowOp::Amend(all) => {
                     let all = all.iter().map(|amend| self.amend(at, amend));

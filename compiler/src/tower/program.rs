@@ -75,14 +75,14 @@ pub struct StageProgram {
 /// An operation on a row, or on several.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowOp {
-    /// The values that volume sources will add to rows of an update are fetched, so that they are near when they are
-    /// needed.
+    /// The values that volume sources will add to rows of an update are brought to a cache, so that they are near when
+    /// they are needed.
     Prefetch { update: usize, rows: Vec<RowUpdate> },
     /// From here on shared rows hold the loads of the previous stage, with ghosts along the inner axis if towers make
     /// them; slots hold the waves of this stage.
     Await,
-    /// Asks for the states and the coefficients of one axis that amendments of rows need, so that they are there when
-    /// these act.
+    /// Begins to load the states and the coefficients of one axis that amendments of rows need, so that they are there
+    /// when these act.
     Fetch(Vec<Amended>),
     /// Computes the new value of a row into a register.
     Update(Update),

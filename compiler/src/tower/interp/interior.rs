@@ -228,7 +228,7 @@ impl<T: Real> TowerInterp<'_, T> {
                 self.make_shown_ghosts(&copies, lane.shared);
                 lane.tower.waves = self.waves(lane.of, volumes).into_iter().collect();
             }
-            RowOp::Fetch(all) => all.iter().for_each(|of| self.ask(*of, lane)),
+            RowOp::Fetch(all) => all.iter().for_each(|of| self.fetch(*of, lane)),
             RowOp::Update(update) => self.update(update, lane)?,
             RowOp::Amend(all) => {
                 for amend in all {

@@ -1,4 +1,4 @@
-//! Amendments: states stay in memory, where interior periods ask for them ahead.
+//! Amendments: states stay in memory, and interior periods fetch them ahead.
 
 use super::TowerInterp;
 use super::interior::Lane;
@@ -27,8 +27,8 @@ impl<T: Real> TowerInterp<'_, T> {
         Some(element as usize)
     }
 
-    /// Asks for the states of a row.
-    pub(super) fn ask(&self, of: Amended, lane: &mut Lane<'_, '_, T>) {
+    /// Fetches the states of a row.
+    pub(super) fn fetch(&self, of: Amended, lane: &mut Lane<'_, '_, T>) {
         let update = &lane.at.updates(self.scheme)[of.row.update];
         let amendment = &update.amendments[of.amendment];
         let group = lane.origin + of.row.at;

@@ -29,7 +29,7 @@ impl Check<'_> {
             .amendments(stage, of.row.update)
             .contains(&of.amendment);
         if early || !is_own || !state.fetched.insert(of) {
-            let message = format!("{of:?} is asked for too early, or twice");
+            let message = format!("{of:?} is fetched too early, or twice");
             return Err(self.fault(10, number, message));
         }
         Ok(())

@@ -22,7 +22,7 @@ pub(super) struct Acting<'v> {
     pub values: &'v AmendedValues,
     pub acts: Operand,
     /// The values of states and of axis coefficients, by the operations of the body.
-    pub asked: Vec<Option<Operand>>,
+    pub fetched: Vec<Option<Operand>>,
     /// Which coefficients in shared memory its operations are.
     pub near: Vec<Option<usize>>,
     /// Where its states go.
@@ -106,7 +106,7 @@ impl Acting<'_> {
             |_, n| match body.ops[n] {
                 Op::Base => self.values.base,
                 _ => {
-                    let own = self.asked.get(n).copied().flatten();
+                    let own = self.fetched.get(n).copied().flatten();
                     let shared = self.near.get(n).copied().flatten();
                     let own = own.or(shared.map(|number| near[number]));
                     self.values.reads[n].or(own).unwrap_or(poison)

@@ -101,7 +101,7 @@ impl AmendedRow {
             amendment,
             values: &values,
             acts: values.unmasked(k, context, self.acts),
-            asked: self.loaded.clone(),
+            fetched: self.loaded.clone(),
             near: Vec::new(),
             to,
         };

@@ -421,7 +421,7 @@ impl Volume {
         }
     }
 
-    /// Fetches the waves that will be added to some rows.
+    /// Prefetches the waves that will be added to some rows.
     pub fn prefetch_waves(
         &self,
         k: &mut Kernel<'_>,

@@ -12,7 +12,7 @@ use super::task;
 use super::volume::{self, Places, RowPatterns, Rows};
 use super::worker::{Left, Worker};
 use super::z_block::{self, Between};
-use super::zone::{Asking, Zones};
+use super::zone::{Amending, Zones};
 use crate::evaluate::{Elsewhere, range};
 use crate::scheme::{self, Cmp};
 use crate::tower::block::Ends;
@@ -483,8 +483,8 @@ impl Stage<'_, '_> {
         })
     }
 
-    fn asking(&self, of: Amended) -> Asking<'_> {
-        Asking {
+    fn amending(&self, of: Amended) -> Amending<'_> {
+        Amending {
             of,
             update: &self.at.updates(self.worker.context.scheme)[of.row.update],
             active: self.active,
@@ -495,8 +495,8 @@ impl Stage<'_, '_> {
     fn fetch(&mut self, k: &mut Kernel<'_>, all: &[Amended]) {
         let mut zones = self.zones(k);
         let Worker { context, lane, .. } = self.worker;
-        let asking: Vec<Asking<'_>> = all.iter().map(|of| self.asking(*of)).collect();
-        zones.ask(k, context, lane, &asking);
+        let rows: Vec<Amending<'_>> = all.iter().map(|of| self.amending(*of)).collect();
+        zones.fetch(k, context, lane, &rows);
         self.zones = Some(zones);
     }
 
@@ -513,7 +513,9 @@ impl Stage<'_, '_> {
         let mut zones = self.zones(k);
         let Worker { context, lane, .. } = self.worker;
         let rows = rows.into_iter();
-        let rows: Vec<_> = rows.map(|(of, values)| (self.asking(of), values)).collect();
+        let rows: Vec<_> = rows
+            .map(|(of, values)| (self.amending(of), values))
+            .collect();
         let amended = zones.amend(k, context, lane, &rows);
         self.zones = Some(zones);
         let targets = all.iter().map(|op| op.target);

@@ -559,7 +559,8 @@ pub(super) fn add(
     }
 }
 
-/// Fetches the values that sources will add to rows of an interior period, so that they are near when they are needed.
+/// Prefetches the values that sources will add to rows of an interior period, so that they are near when they are
+/// needed.
 pub(super) fn prefetch(k: &mut Kernel<'_>, context: &Context<'_>, lane: &Lane, rows: &Rows<'_>) {
     for number in sources_of(context, rows) {
         let volume = Volume::new(k, context, number);

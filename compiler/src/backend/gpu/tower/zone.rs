@@ -36,7 +36,7 @@ pub(super) struct Zones {
     /// Where coefficients in shared memory lie, by zones and axes.
     near: BTreeMap<(ZoneId, usize), Operand>,
     /// Values that rows have fetched, by the operations of the amendment's body.
-    asked: BTreeMap<Amended, Vec<Option<Operand>>>,
+    fetched: BTreeMap<Amended, Vec<Option<Operand>>>,
 }
 
 /// A zone, as a stage sees it.
@@ -49,7 +49,7 @@ struct StageZone {
 }
 
 /// A row that an amendment may act on.
-pub(super) struct Asking<'u> {
+pub(super) struct Amending<'u> {
     pub of: Amended,
     pub update: &'u Update,
     /// Whether the thread takes part in the stage, where lines are cut into z blocks.
@@ -57,7 +57,7 @@ pub(super) struct Asking<'u> {
     pub predicate: Option<Predicate>,
 }
 
-impl<'u> Asking<'u> {
+impl<'u> Amending<'u> {
     fn amendment(&self) -> &'u Amendment {
         &self.update.amendments[self.of.amendment]
     }
@@ -245,7 +245,7 @@ impl Zones {
             coefs: [None; 2],
             of_lane: BTreeMap::new(),
             near: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            fetched: BTreeMap::new(),
         }
     }
 
@@ -268,13 +268,13 @@ impl Zones {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        asking: &Asking<'_>,
+        amending: &Amending<'_>,
         known: &mut Known,
     ) -> Met {
-        let zone = asking.amendment().zone;
+        let zone = amending.amendment().zone;
         let tests = self.place(k, context, lane, zone).tests;
-        let range = asking.update.region[Axis::INNER];
-        let by = asking.of.row.at.array();
+        let range = amending.update.region[Axis::INNER];
+        let by = amending.of.row.at.array();
         let tested = [0, 1].map(|n| {
             tests
                 .is_none_or(|tests| tests[n].is_some())
@@ -285,13 +285,13 @@ impl Zones {
         let mut met = match found {
             Some((_, met)) => *met,
             None => {
-                let met = self.meets_box(k, context, lane, asking, tests);
+                let met = self.meets_box(k, context, lane, amending, tests);
                 known.push((of, met));
                 met
             }
         };
-        if let Some(predicate) = asking.predicate {
-            let acts = predicate.acts(k, context, asking.update, &asking.of.row);
+        if let Some(predicate) = amending.predicate {
+            let acts = predicate.acts(k, context, amending.update, &amending.of.row);
             met.acts = k.int(IntOp::And, met.acts, acts);
         }
         met
@@ -303,13 +303,13 @@ impl Zones {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        asking: &Asking<'_>,
+        amending: &Amending<'_>,
         tests: Option<[Option<[Operand; 2]>; 2]>,
     ) -> Met {
-        let layout = layout_of(context, asking.amendment().zone);
-        let range = asking.update.region[Axis::INNER];
-        let by = asking.of.row.at.array();
-        let mut all = asking.active;
+        let layout = layout_of(context, amending.amendment().zone);
+        let range = amending.update.region[Axis::INNER];
+        let by = amending.of.row.at.array();
+        let mut all = amending.active;
         let mut moved = None;
         match tests {
             Some(tests) => {
@@ -345,13 +345,13 @@ impl Zones {
         &mut self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
-        asking: &Asking<'_>,
+        amending: &Amending<'_>,
         state: StateId,
         moved: Option<Operand>,
     ) -> Operand {
-        let zone = asking.amendment().zone;
+        let zone = amending.amendment().zone;
         let layout = layout_of(context, zone);
-        let Group { x, y } = asking.of.row.at;
+        let Group { x, y } = amending.of.row.at;
         let row = i64::from(context.layout.state_row(state)) * layout.row_stride;
         let far = context.bytes(x * layout.plane + y * layout.group + row);
         let plane = context.bytes(layout.plane);
@@ -366,20 +366,20 @@ impl Zones {
     }
 
     /// Fetches the values that amendments of rows in the same zone need from memory.
-    pub fn ask(
+    pub fn fetch(
         &mut self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        rows: &[Asking<'_>],
+        rows: &[Amending<'_>],
     ) {
         let mut known = Known::new();
         // Coefficients of an axis, by the index along it and where they are needed.
         let mut coefs: Vec<((CoefId, i64, Operand), Operand)> = Vec::new();
-        for asking in rows {
-            let Met { acts, moved } = self.meets(k, context, lane, asking, &mut known);
-            let amendment = asking.amendment();
-            let at = asking.of.row.at;
+        for amending in rows {
+            let Met { acts, moved } = self.meets(k, context, lane, amending, &mut known);
+            let amendment = amending.amendment();
+            let at = amending.of.row.at;
             let mut found: Vec<(Op, Operand)> = Vec::new();
             let mut values = Vec::with_capacity(amendment.body.ops.len());
             for op in &amendment.body.ops {
@@ -390,7 +390,7 @@ impl Zones {
                     (_, _, Op::Coef(coef)) if is_near(*coef) => None,
                     (Some((_, value)), ..) => Some(*value),
                     (_, Some(Memory::State(state)), _) => {
-                        let from = self.state(k, context, asking, state, moved);
+                        let from = self.state(k, context, amending, state, moved);
                         Some(k.load_if(acts, context.real, from))
                     }
                     (_, Some(Memory::Row(axis)), Op::Coef(coef)) => {
@@ -414,7 +414,7 @@ impl Zones {
                 found.extend(value.map(|value| (*op, value)));
                 values.push(value);
             }
-            self.asked.insert(asking.of, values);
+            self.fetched.insert(amending.of, values);
         }
     }
 
@@ -458,11 +458,11 @@ impl Zones {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        asking: &Asking<'_>,
+        amending: &Amending<'_>,
         all: &mut Vec<Near>,
     ) -> Vec<Option<usize>> {
-        let Asking { of, .. } = asking;
-        let amendment = asking.amendment();
+        let Amending { of, .. } = amending;
+        let amendment = amending.amendment();
         let zone = amendment.zone;
         let ops = amendment.body.ops.iter().map(|op| {
             let Op::Coef(coef) = op else { return None };
@@ -491,24 +491,24 @@ impl Zones {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        rows: &[(Asking<'_>, AmendedValues)],
+        rows: &[(Amending<'_>, AmendedValues)],
     ) -> Vec<Operand> {
         let mut known = Known::new();
         let mut near: Vec<Near> = Vec::new();
         let mut all = Vec::with_capacity(rows.len());
-        for (asking, values) in rows {
-            let Met { acts, moved } = self.meets(k, context, lane, asking, &mut known);
-            let amendment = asking.amendment();
+        for (amending, values) in rows {
+            let Met { acts, moved } = self.meets(k, context, lane, amending, &mut known);
+            let amendment = amending.amendment();
             let advances = amendment.advances.iter();
-            let to = advances.map(|a| self.state(k, context, asking, a.state, moved));
+            let to = advances.map(|a| self.state(k, context, amending, a.state, moved));
             let to: Vec<Operand> = to.collect();
             let acts = values.unmasked(k, context, acts);
             all.push(Acting {
                 amendment,
                 values,
                 acts,
-                near: self.near(k, context, lane, asking, &mut near),
-                asked: self.asked.remove(&asking.of).unwrap_or_default(),
+                near: self.near(k, context, lane, amending, &mut near),
+                fetched: self.fetched.remove(&amending.of).unwrap_or_default(),
                 to,
             });
         }
