@@ -31,7 +31,7 @@ pub struct Towers {
     /// The variants of the code of interior periods.
     pub variants: Variants,
     pub(super) geometry: Geometry,
-    /// See [`Adjacency::span`].
+    /// See [`Dependences::span`].
     span: Option<i64>,
     /// The classes of the tile program, per stage of a step.
     pub(super) classes: Vec<Vec<Class>>,
@@ -93,14 +93,14 @@ impl Towers {
             .map(|start| tracer.trace(start))
             .collect();
         let alignments = alignments?;
-        let adjacency = Adjacency {
+        let dependences = Dependences {
             scheme,
             layout,
             program,
             geometry: &geometry,
             period: steps as i64 * stages,
         };
-        let span = adjacency.span();
+        let span = dependences.span();
         let mut towers = Towers {
             steps,
             advance,
@@ -159,18 +159,18 @@ impl Towers {
         Some(self.geometry.within(start, event))
     }
 
-    /// Whether a tower that is m stages ahead of another one depends on it only if their indices differ by at most m
-    /// along each face, and the other way round. Then it is enough that a tower waits, before each stage, until its
-    /// neighbours with an index one lower along one face or both have done all stages before: they have waited for
-    /// theirs.
-    pub fn are_adjacent(&self) -> bool {
+    /// Whether waits for neighbours reach all towers on which a tower depends: towers of which one is m stages ahead of
+    /// the other depend on each other only if their indices differ by at most m along each face. Then it is enough that
+    /// a tower waits, before each stage, until its neighbours with an index one lower along one face or both have done
+    /// all stages before: they have waited for theirs.
+    pub fn waits_reach_all(&self) -> bool {
         self.span.is_some()
     }
 
-    /// Rows beyond the ends of the grid that count as rows of a tower, so that it goes on, and tells its neighbours how
-    /// far the towers before it are, while these depend on each other across it: between two stages that change a row,
-    /// it may have rows of other components only, whose ends lie half a cell farther in, and whose nearest row is the
-    /// next one. Where towers depend on their neighbours only, and in schemes with one stage, there are none.
+    /// Rows beyond an end of the grid in which a tower still runs. Where a dependence spans two tiles, the tower between
+    /// them passes the wait on, so it has to run until the last row that both may write. Between two stages that change
+    /// a row it may have rows of other components only: their ends lie half a cell farther in, and their nearest row is
+    /// the next one. 0 where dependences span one tile, and in schemes with one stage.
     pub(super) fn margin(&self) -> i64 {
         let across = self.span.is_some_and(|span| span > 1);
         if across && self.classes.len() > 1 {
@@ -236,8 +236,8 @@ impl Towers {
     }
 }
 
-/// See [`Towers::are_adjacent`].
-struct Adjacency<'a> {
+/// The dependences among the towers of a tile program.
+struct Dependences<'a> {
     scheme: &'a Scheme,
     layout: &'a Layout,
     program: &'a TileProgram,
@@ -246,7 +246,7 @@ struct Adjacency<'a> {
     period: i64,
 }
 
-impl Adjacency<'_> {
+impl Dependences<'_> {
     /// The most by which the indices of a tower and one on which it depends differ along a face; `None` where that is
     /// more than the stages between them.
     fn span(&self) -> Option<i64> {

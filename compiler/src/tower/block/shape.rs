@@ -56,7 +56,8 @@ pub enum Misfit {
     Line,
     /// The rows of the periods of all alignments together: more than a list can hold, or rows too far from each other.
     Rows(usize),
-    /// Towers depend on others than their neighbours.
+    /// Towers depend on towers that lie farther away in tiles than in stages, so waits for neighbours do not reach
+    /// them.
     Far,
 }
 
@@ -153,7 +154,7 @@ impl Block {
         allocations: &[Allocation],
         options: Options,
     ) -> Result<Block, Misfit> {
-        if !towers.are_adjacent() {
+        if !towers.waits_reach_all() {
             return Err(Misfit::Far);
         }
         let shared_rows = allocations.iter().map(|a| a.shared_rows).max().unwrap_or(0);

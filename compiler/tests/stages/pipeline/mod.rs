@@ -58,7 +58,7 @@ pub(super) fn towers_along(
     }
     let tiles = lower(scheme, &frame, &tiling).ok()?;
     let towers = Towers::new(scheme, &layout, &tiles).ok()?;
-    towers.are_adjacent().then_some((layout, towers))
+    towers.waits_reach_all().then_some((layout, towers))
 }
 
 /// A scheme with towers in groups, and passes of them.

@@ -231,7 +231,7 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
     }
     let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
     let towers = Towers::new(scheme, &layout, &tiles).ok()?;
-    towers.are_adjacent().then_some((layout, towers))
+    towers.waits_reach_all().then_some((layout, towers))
 }
 
 /// Of all pairs of indices, the pairs of tiles with rows in the grid are listed.

@@ -17,7 +17,8 @@ pub enum Refusal {
     /// There are no tiles.
     Tiles(NoTiles),
     Unfit(Unfit),
-    /// Towers depend on others than their neighbours.
+    /// Towers depend on towers that lie farther away in tiles than in stages, so waits for neighbours do not reach
+    /// them.
     Far,
     /// A line has more values than a block has threads.
     Line {

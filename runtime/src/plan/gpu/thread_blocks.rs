@@ -129,7 +129,7 @@ pub fn candidates(
         block.as_ref().is_ok_and(has)
     };
     let whole = of(Division::Shared(1));
-    if least > u64::from(MOST_REGISTERS) || !towers.are_adjacent() || plenty(&whole) {
+    if least > u64::from(MOST_REGISTERS) || !towers.waits_reach_all() || plenty(&whole) {
         return vec![whole];
     }
     let best = |divisions: &mut dyn Iterator<Item = Division>, tried| {
