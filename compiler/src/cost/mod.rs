@@ -2,8 +2,9 @@
 //!
 //! Time per cell-step is the square root of the sum of the squares of three times, each of which goes on beside the
 //! others but does not hide them wholly:
-//! - a core's own time: its operations, as many multiply-adds of vectors; and the lines that come from its level-2
-//!   cache and go back to it, since a level-1 cache holds little more than the rows around one index,
+//! - a core's own time: its operations, as many multiply-adds of vectors; the lines that come from its level-2 cache
+//!   and go back to it, since a level-1 cache holds little more than the rows around one index; and the hand-over of
+//!   tiles from thread to thread,
 //! - bytes between a core and the shared cache,
 //! - bytes from and to main memory.
 //!
@@ -11,9 +12,9 @@
 //! middle of the grid ([`touched`]): the rows that the first step touches, and the rows that each further step adds at
 //! the tile's front. A tile whose rows fit a cache loads each of them once.
 //!
-//! Four numbers are fitted, [`OPERATION`], [`LINES`] and [`SWEPT`], to 181 measured rates of schedules of five schemes,
-//! on a Zen 4 and a Zen 5 with one and two threads and on Xeons with 1, 2 and 16. [`RUN`], [`PLACED`], [`HANDOVER`] and
-//! [`BEGIN`] are measured on some of them.
+//! Four numbers are fitted, [`OPERATION`], both of [`LINE_BYTE`], and [`SWEPT`], to 181 measured rates of schedules of
+//! five schemes, on a Zen 4 and a Zen 5 with one and two threads and on Xeons with 1, 2 and 16. [`RUN`], [`PLACED`],
+//! [`HANDOVER`] and [`BEGIN`] are measured on some of them.
 
 pub mod machine;
 #[cfg(test)]
@@ -53,7 +54,7 @@ const WORTHWHILE: f64 = 1.05;
 const OPERATION: f64 = 0.5;
 /// The time of a byte between a core and its level-2 cache: a share of the time that it takes in a sweep, which writes
 /// as much as it reads, and seconds that are alike on all processors, whatever rate sweeps reach.
-const LINES: [f64; 2] = [0.65, 4.5e-12];
+const LINE_BYTE: [f64; 2] = [0.65, 4.5e-12];
 /// The cost of the start and the end of a row, in vectors.
 const ROW_ENDS: f64 = 2.5;
 /// Seconds for a run of groups.
@@ -78,7 +79,8 @@ const SWEPT: f64 = 1.5;
 pub struct Prediction {
     /// Cell-steps per second, all threads.
     pub rate: f64,
-    /// Seconds per cell-step of one thread that computes without waiting.
+    /// Seconds per cell-step that a thread spends itself: operations, lines of its level-2 cache, and the hand-over of
+    /// tiles. Not divided by the number of threads.
     pub compute: f64,
     /// Bytes per cell-step between a core and the shared cache.
     pub cache_bytes: f64,
@@ -128,7 +130,7 @@ impl fmt::Display for Prediction {
 /// the run needs.
 fn compute_time(scheme: &Scheme, machine: &Machine, length: f64, runs: f64) -> f64 {
     let bytes = scheme.precision.bytes() as f64;
-    let [share, byte] = LINES;
+    let [share, byte] = LINE_BYTE;
     let line_byte = share / machine.l2_rate + byte;
     let lanes = machine.vector_bytes as f64 / bytes;
     let vectors = (length / lanes).max(1.0);
@@ -277,7 +279,7 @@ struct Bytes {
     /// Of a step of an inner tile.
     own: f64,
     /// That each inner tile loads and stores if it finds nothing in a cache.
-    towers: f64,
+    inner: f64,
     /// That outer tiles load and store, where their rows stay in the shared cache.
     kept: f64,
     /// Of the rows of an outer tile.
@@ -295,7 +297,7 @@ impl Bytes {
         let threads = machine.threads as f64;
         let gone = lost(self.footprint * threads, machine.l3, SHARED);
         let beside = self.kept * (BESIDE + gone * (1.0 - BESIDE));
-        let each = beside + gone * (self.towers - self.kept).max(0.0);
+        let each = beside + gone * (self.inner - self.kept).max(0.0);
         let gone = lost(self.own * threads, machine.l3, SHARED);
         each + gone * (self.layerwise - each).max(0.0)
     }
@@ -316,7 +318,7 @@ fn predict_tiling(
     }
     let height = tiling.height as f64;
     let bytes = scheme.precision.bytes() as f64;
-    let outermost = tiling.levels.len().min(1);
+    let of_outermost = tiling.levels.len().min(1);
     let mut measure = |levels: usize| {
         let height = touched::end(&program, levels).then_some(tiling.height);
         *measured
@@ -324,12 +326,12 @@ fn predict_tiling(
             .entry((cuts(&tiling.levels[..levels]), height))
             .or_insert_with(|| touched(scheme, layout, &program, levels))
     };
-    let [macro_tile, micro_tile] = [outermost, tiling.levels.len()].map(&mut measure);
-    if macro_tile.is_empty() || micro_tile.is_empty() {
+    let [outermost, innermost] = [of_outermost, tiling.levels.len()].map(&mut measure);
+    if outermost.is_empty() || innermost.is_empty() {
         return Prediction::NEVER;
     }
     let threads = machine.threads as f64;
-    let runs = micro_tile.runs() / scheme.stages.len().max(1) as f64;
+    let runs = innermost.runs() / scheme.stages.len().max(1) as f64;
     // On grids with three axes runs are taken many at a time, and few tiles are without any.
     let placed = match program.three_axes {
         true => 0.0,
@@ -338,30 +340,30 @@ fn predict_tiling(
             let cell_steps = grid_cells(scheme) * height;
             let [alone, beside] = HANDOVER;
             let handover = alone + beside * (threads - 1.0).max(0.0);
-            micro_tile.runs() * PLACED + tiles * handover / cell_steps.max(1.0)
+            innermost.runs() * PLACED + tiles * handover / cell_steps.max(1.0)
         }
     };
     let begun = match machine.threads {
         0 | 1 => 0.0,
-        _ => macro_tile.tiles(height) * BEGIN,
+        _ => outermost.tiles(height) * BEGIN,
     };
     let piece = machine.blocking().piece(scheme).unwrap_or(i64::MAX) as f64;
-    let length = micro_tile.length.min(piece);
-    let pieces = micro_tile.length / length.max(1.0);
+    let length = innermost.length.min(piece);
+    let pieces = innermost.length / length.max(1.0);
     let compute = compute_time(scheme, machine, length, runs * pieces) + placed + begun;
-    let footprint = macro_tile.footprint(height) * bytes;
+    let footprint = outermost.footprint(height) * bytes;
     let layerwise = layerwise_elements(scheme) * bytes;
     let lines = line_elements(scheme) * bytes;
     // A core's cache holds the rows of a step of an inner tile, or they come from the shared cache stage by stage.
-    let (own, towers) = (micro_tile.step * bytes, micro_tile.traffic(height) * bytes);
+    let (own, inner) = (innermost.step * bytes, innermost.traffic(height) * bytes);
     let gone = lost(own, machine.l2, OWN);
-    let cache_bytes = towers + gone * (lines - towers).max(0.0);
+    let cache_bytes = inner + gone * (lines - inner).max(0.0);
     let memory_bytes = match (layout.bytes() as f64) < USABLE * machine.l3 as f64 {
         true => 0.0,
         false => Bytes {
             own,
-            towers,
-            kept: macro_tile.traffic(height) * bytes,
+            inner,
+            kept: outermost.traffic(height) * bytes,
             footprint,
             layerwise,
         }
@@ -369,7 +371,7 @@ fn predict_tiling(
     };
     let busy = *measured
         .busy
-        .entry((cuts(&tiling.levels[..outermost]), tiling.height))
+        .entry((cuts(&tiling.levels[..of_outermost]), tiling.height))
         .or_insert_with(|| threads::busy(&program, &machine.speeds()));
     let time = together([
         compute / busy,
