@@ -161,7 +161,7 @@ impl Builder {
         self.passes
     }
 
-    /// The passes that the host waits for before it begins the next one: the passes before this one.
+    /// The first pass that may still run when the next one begins. The host waits for all passes before it.
     pub fn first_active(&self) -> u64 {
         self.window.first_active(self.passes)
     }

@@ -240,7 +240,7 @@ impl Window {
         plane - self.passes_before(pass) as i64 * self.around()
     }
 
-    /// The passes that are over when one begins: the passes before this one.
+    /// The first pass that may still run when `pass` begins. All passes before it are over, as the host waits for them.
     pub fn first_active(&self, pass: u64) -> u64 {
         pass.saturating_sub(2 * self.devices.max(1) as u64 - 1)
     }

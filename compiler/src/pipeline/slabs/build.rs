@@ -92,7 +92,7 @@ impl SlabBuilder {
         self.slabs
     }
 
-    /// The slabs that the host waits for before it begins the next one: the slabs before this one.
+    /// The first slab that may still be in flight when the next one begins. The host waits for all slabs before it.
     pub fn first_active(&self) -> u64 {
         self.window.first_active(self.slabs)
     }
