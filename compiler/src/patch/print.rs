@@ -79,12 +79,12 @@ impl fmt::Display for PatchProgram {
                 write!(f, ", leave r{row}")?;
             }
             if stage.frees {
-                f.write_str(", meet")?;
+                f.write_str(", barrier")?;
             }
             for row in &stage.publish {
                 write!(f, ", publish r{row} in {}", self.slots.of_row(*row).count())?;
             }
-            writeln!(f, "{}", if stage.meets { ", meet" } else { "" })?;
+            writeln!(f, "{}", if stage.barrier { ", barrier" } else { "" })?;
         }
         Ok(())
     }

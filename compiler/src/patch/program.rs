@@ -347,7 +347,7 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
                 updates,
                 leave: Vec::new(),
                 frees: false,
-                meets: false,
+                barrier: false,
             });
         }
     }
@@ -363,8 +363,8 @@ fn stages(scheme: &Scheme, layout: &Layout, held: &[bool]) -> Vec<StagePlan> {
     all
 }
 
-/// Leaves, of the rows that stages publish, the rows that the next stage has alive in slots, and sets where threads
-/// wait for each other.
+/// Leaves, of the rows that stages publish, the rows that the next stage has alive in slots, and sets where barriers
+/// are.
 fn publish_what_is_read(stages: &mut [StagePlan], shape: &Shape, slots: &Slots) {
     let next = |n: usize| (n + 1) % stages.len();
     let is_read = |n: usize, row: &usize| lives(shape, stages, *row)[next(n)];
@@ -378,8 +378,8 @@ fn publish_what_is_read(stages: &mut [StagePlan], shape: &Shape, slots: &Slots) 
         let read = stage.all_reads().filter(|read| shape.is_across(read));
         let read: BTreeSet<usize> = read.map(|read| read.row).collect();
         let mut published = stage.publish.iter();
-        stage.frees = published.any(|row| read.iter().any(|other| slots.meet(*row, *other)));
-        stage.meets = !stage.publish.is_empty() || !read.is_empty();
+        stage.frees = published.any(|row| read.iter().any(|other| slots.share(*row, *other)));
+        stage.barrier = !stage.publish.is_empty() || !read.is_empty();
     }
 }
 

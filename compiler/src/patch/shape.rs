@@ -26,8 +26,8 @@ pub struct Shape {
     /// Cells of a patch along the axes.
     pub patch: [i64; 3],
     pub coefs: CoefPlace,
-    /// Whether rows that are published have slots of rows whose values no thread reads any more. Threads meet once more
-    /// in a stage then, before they publish.
+    /// Whether rows that are published have slots of rows whose values no thread reads any more. A stage has one more
+    /// barrier then, before threads publish.
     pub reuses_slots: bool,
     /// Blocks that a multiprocessor should hold.
     pub blocks: u32,

@@ -156,7 +156,7 @@ impl Slots {
     }
 
     /// Whether two rows have a slot in common.
-    pub fn meet(&self, row: usize, other: usize) -> bool {
+    pub fn share(&self, row: usize, other: usize) -> bool {
         self.of_row(row)
             .any(|(_, slot)| self.of_row(other).any(|(_, of_other)| of_other == slot))
     }

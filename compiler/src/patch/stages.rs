@@ -40,14 +40,14 @@ pub struct StagePlan {
     pub phase: u32,
     pub stage: StageId,
     pub updates: Vec<UpdatePlan>,
-    /// Whether all threads wait for each other before it publishes, into slots of which some still read.
+    /// Whether a barrier comes before it publishes, as threads may still read the slots.
     pub frees: bool,
     /// Rows of which cells are published after it.
     pub publish: Vec<usize>,
     /// Rows that are final in the round and not held beyond it: stored here, if they will be read.
     pub leave: Vec<usize>,
-    /// Whether all threads wait for each other after it.
-    pub meets: bool,
+    /// Whether a barrier ends it.
+    pub barrier: bool,
 }
 
 impl StagePlan {

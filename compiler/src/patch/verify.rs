@@ -8,8 +8,8 @@
 //! 4. A value that a row of threads reads of another one has a slot. The last stage that wrote the row published it, or
 //!    it was published before the first round and no stage has written it yet; and no other row has been published in
 //!    the slot since then.
-//! 5. Between a publication and the reads of it all threads meet, and between these reads and the next publication in
-//!    the same slot.
+//! 5. A barrier lies between a publication and the reads of it, and another one between these reads and the next
+//!    publication in the same slot.
 //! 6. Where tiles stay, a cell that a row needs of a halo is in the row's rim of the tile that has it in its base, and
 //!    so are states of all cells of halos. A tile waits for tiles whose cells it has in its halo, and for tiles that
 //!    have its own cells.
@@ -256,7 +256,7 @@ fn rows(program: &PatchProgram) -> Result<(), Fault> {
 /// The state of a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// All threads have met since a row was published in it.
+    /// A barrier has come since a row was published in it.
     Settled(usize),
     /// The same, but some threads may still have to write it.
     Written(usize),
@@ -272,7 +272,7 @@ struct Published {
 }
 
 impl Published {
-    fn meet(&mut self) {
+    fn barrier(&mut self) {
         self.busy.fill(false);
         for slot in &mut self.slots {
             if let Slot::Written(row) = *slot {
@@ -335,7 +335,7 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
         }
         stage.updates.iter().for_each(|u| all.age(u.target));
         if stage.frees {
-            all.meet();
+            all.barrier();
         }
         for row in &stage.publish {
             for slot in of_row(*row)? {
@@ -345,8 +345,8 @@ fn exchanges(program: &PatchProgram) -> Result<(), Fault> {
                 all.slots[slot] = Slot::Written(*row);
             }
         }
-        if stage.meets {
-            all.meet();
+        if stage.barrier {
+            all.barrier();
         }
     }
     Ok(())

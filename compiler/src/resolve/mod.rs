@@ -8,8 +8,8 @@
 //!                                         expressions become nodes of a graph, with shape and position
 //! order, branches                         statements, in the order in which they run
 //! linearize, emit                         normal form; operations of one update
-//! require               conditions on the parameters of definitions
-//! layers, zoned                           layers at sides; values that are others in a zone
+//! require                                 conditions on the parameters of definitions
+//! layers, zoned                           layers at sides; values that a zone amends
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
 //! times                                   updates that are not centred in time
 //! gather, incoming, record, places, fit   initial values, sources and results; memory

@@ -122,7 +122,7 @@ fn what_is_wrong_with_a_program_is_found() {
             silent.stages[stage].publish.clear();
             found[2] += usize::from(is_wrong(&silent));
             let mut alone = program.clone();
-            alone.stages[stage].meets = false;
+            alone.stages[stage].barrier = false;
             found[3] += usize::from(is_wrong(&alone));
             if program.stages[stage].frees {
                 let mut early = program.clone();

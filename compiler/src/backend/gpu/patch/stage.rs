@@ -169,7 +169,7 @@ impl Context<'_> {
         plan.publish
             .iter()
             .for_each(|row| self.publish(k, patch, *row, values));
-        if plan.meets {
+        if plan.barrier {
             k.barrier();
         }
     }
