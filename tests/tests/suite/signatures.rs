@@ -3,8 +3,8 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
 
-/// Parameters that may be of type `bool`: conditions that are tested, and a flag of the command line.
-const FLAGS: usize = 3;
+/// Parameters that may be of type `bool`: the condition of `rule`, which is tested, and `quiet` of the command line.
+const FLAGS: usize = 2;
 
 /// The findings in signatures, by the names of functions.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use super::DevicePlanner;
 use super::predict::WARPS;
 use super::work::Work;
+use super::zones::Between;
 use torre_compiler::backend::gpu::Feature;
 use torre_compiler::cost::Prediction;
 use torre_compiler::lattice::div_ceil;
@@ -223,7 +224,7 @@ impl DevicePlanner<'_> {
         let tiles = of_axes.iter().product::<i64>() as f64;
         // By how much tiles in zones take longer, and how many of all there are.
         let longer = steps * work.zones.cycles(shape) / clock;
-        let moving = |stays: bool| work.zones.moving(shape, stays);
+        let moving = |between| work.zones.moving(shape, between);
         let in_zones = work.zones.share(shape, base, of_axes);
         // Tiles stay on the chip where all of them run at once.
         let stays = tiles <= processors * f64::from(shape.blocks.max(1));
@@ -239,8 +240,8 @@ impl DevicePlanner<'_> {
         let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
         // A warp alone waits for no others.
         let barrier = if lone { 0.0 } else { fitted.barrier };
-        let meetings = work.stages * if shape.reuses_slots { 2.0 } else { 1.0 };
-        let computing = (together * compute + steps * meetings * barrier) / clock;
+        let barriers = work.stages * if shape.reuses_slots { 2.0 } else { 1.0 };
+        let computing = (together * compute + steps * barriers * barrier) / clock;
         let copying = together * copy;
         let not_hidden = match together > 1.0 {
             true if lone && fine => NOT_HIDDEN_LONE,
@@ -259,7 +260,7 @@ impl DevicePlanner<'_> {
             let tight = self.has_patches() && registers > TIGHT;
             let ends = fitted.ends + if tight { TIGHTER } else { 0.0 };
             let exchange = fitted.exchange + fitted.other * (together - 1.0) + together * own;
-            ends * computing + exchange + longer + moving(true)
+            ends * computing + exchange + longer + moving(Between::Chip)
         } else {
             let rounds = match waves < MANY {
                 true if lone => waves + ENDING,
@@ -282,7 +283,7 @@ impl DevicePlanner<'_> {
             let crammed =
                 self.has_patches() && shared + LEFT > f64::from(model.gpu.shared_per_block);
             let all = if crammed { CRAMMED * all } else { all };
-            all + start + met * (longer + moving(false))
+            all + start + met * (longer + moving(Between::Memory))
         };
         let domain = AXES.iter().map(|axis| layout.extent[*axis] as f64);
         let domain = domain.product::<f64>();

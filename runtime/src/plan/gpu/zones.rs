@@ -14,10 +14,21 @@ const ALONE: f64 = 4.0;
 /// Cycles for which such a warp waits where it amends some cells together.
 const LOADED: f64 = 490.0;
 /// Seconds in which a tile moves the states of a line of its patches between its room and memory, if the tiles of other
-/// blocks run meanwhile, and if all tiles wait for each other.
-const MOVED: [f64; 2] = [0.2e-6, 0.8e-6];
+/// blocks run meanwhile.
+const MOVED_BESIDE: f64 = 0.2e-6;
+/// The same if all tiles stay on the chip, so that they wait for each other.
+const MOVED_STAYING: f64 = 0.8e-6;
 /// Instructions of an amended cell beside its arithmetic, loads and stores: conditions and places.
 const AROUND: f64 = 6.0;
+
+/// Where tiles are between two time blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Between {
+    /// In memory: each time block is a launch.
+    Memory,
+    /// On the chip: all tiles run at once and exchange their rims.
+    Chip,
+}
 
 /// The cost of zones for the pyramids of a scheme.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,11 +98,15 @@ impl InZones {
     }
 
     /// Seconds in which such a tile takes its states and gives them back, once for each time block.
-    pub fn moving(&self, shape: &Shape, stays: bool) -> f64 {
+    pub fn moving(&self, shape: &Shape, between: Between) -> f64 {
         let lines = match self.any() {
             true => 2 * shape.patch[0] * shape.patch[1],
             false => 0,
         };
-        MOVED[usize::from(stays)] * lines as f64
+        let moved = match between {
+            Between::Memory => MOVED_BESIDE,
+            Between::Chip => MOVED_STAYING,
+        };
+        moved * lines as f64
     }
 }
