@@ -1,4 +1,4 @@
-//! Where values lie in memory on a CPU.
+//! Where values lie in memory: on CPUs, on GPUs and in files.
 //!
 //! All values of a calculation form one array of elements. A *group* holds everything that belongs to one (x, y) of the
 //! outer and middle axes: one *row* along the inner axis for every (component, time level) and every coefficient.
@@ -39,7 +39,7 @@ pub const ALIGNMENT: usize = 64;
 /// Bytes of a line of a GPU's caches.
 pub const GPU_ALIGNMENT: usize = 128;
 
-/// The states of a zone lie in planes if the longest of its boxes has this share of the outer axis, or more.
+/// The states of a zone lie in planes if the longest of its boxes has at least 1/`LONG` of the outer axis's planes.
 const LONG: i64 = 8;
 
 /// A row of a group.
@@ -68,7 +68,7 @@ pub struct Layout {
     /// Rows in a group.
     pub rows: u32,
     /// Elements of a row, its pad included.
-    pub pitch: i64,
+    pub row_length: i64,
     /// From a row to the next one of its group.
     pub row_stride: i64,
     /// From an index to the next along each axis.
@@ -392,21 +392,21 @@ impl Layout {
             line,
             in_group: i64::from(numbers.rows.max(1)),
         };
-        let pitch = arranging.pitch(order)?;
+        let row_length = arranging.row_length(order)?;
         let Strides {
             row,
             middle,
             plane,
-            lead,
+            before,
             total,
-        } = arranging.strides(planes, order, pitch)?;
+        } = arranging.strides(planes, order, row_length)?;
         let stride = PerAxis([plane, middle, 1]);
         let origin = total
-            .checked_add(lead)
+            .checked_add(before)
             .and_then(|_| mul(i64::from(reach[Axis::OUTER][0]), plane).ok())
-            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * middle + lead))
+            .and_then(|n| n.checked_add(i64::from(reach[Axis::MIDDLE][0]) * middle + before))
             .ok_or(TooLarge)?;
-        let elements = total.checked_add(lead + 2 * line).ok_or(TooLarge)?;
+        let elements = total.checked_add(before + 2 * line).ok_or(TooLarge)?;
         // Bytes must be addressable with room to spare for displacements.
         if mul(elements, element_bytes as i64)? > i64::MAX / 4 {
             return Err(TooLarge);
@@ -419,7 +419,7 @@ impl Layout {
             reach,
             extent,
             rows: numbers.rows,
-            pitch,
+            row_length,
             row_stride: row,
             stride,
             origin,

@@ -59,14 +59,14 @@ pub(super) struct Strides {
     pub middle: i64,
     pub plane: i64,
     /// Elements before the first row.
-    pub lead: i64,
+    pub before: i64,
     /// Elements of all rows.
     pub total: i64,
 }
 
 impl Arranging {
     /// Elements of a row, its pad included: an odd number of cache lines.
-    pub fn pitch(&self, order: Order) -> Result<i64, TooLarge> {
+    pub fn row_length(&self, order: Order) -> Result<i64, TooLarge> {
         // The visible indices of a row, rounded to pieces on both sides, so that pieces belong to one row.
         let piece = (PIECE / self.element_bytes) as i64;
         let [below, above] = self.reach[Axis::INNER].map(i64::from);
@@ -80,27 +80,32 @@ impl Arranging {
         mul(lines, self.line)
     }
 
-    /// The distances for rows of `pitch` elements.
-    pub fn strides(&self, planes: Planes, order: Order, pitch: i64) -> Result<Strides, TooLarge> {
+    /// The distances for rows of `row_length` elements.
+    pub fn strides(
+        &self,
+        planes: Planes,
+        order: Order,
+        row_length: i64,
+    ) -> Result<Strides, TooLarge> {
         let (line, in_group) = (self.line, self.in_group);
-        let (lines, all) = (pitch / line, self.wide(Axis::MIDDLE)?);
-        let group = mul(pitch, in_group)?;
+        let (lines, all) = (row_length / line, self.wide(Axis::MIDDLE)?);
+        let group = mul(row_length, in_group)?;
         let (row, middle) = match order {
-            Order::ByGroup => (pitch, group),
+            Order::ByGroup => (row_length, group),
             // An odd number of cache lines again, so that rows of a group do not collide in cache sets.
-            Order::ByComponent => (mul(mul(lines, all)? | 1, line)?, pitch),
+            Order::ByComponent => (mul(mul(lines, all)? | 1, line)?, row_length),
             Order::ByRow => {
                 let groups = mul(all, self.wide(Axis::OUTER)?)?;
-                (mul(mul(lines, groups)? | 1, line)?, pitch)
+                (mul(mul(lines, groups)? | 1, line)?, row_length)
             }
         };
         let below = i64::from(self.reach[Axis::INNER][0]);
-        let mut lead = below.div_euclid(line) * line + line;
+        let mut before = below.div_euclid(line) * line + line;
         let mut beyond = 0;
         let plane = match planes {
             Planes::Whole(Order::ByGroup) => mul(group, all)?,
             Planes::Whole(Order::ByComponent) => mul(row, in_group)?,
-            Planes::Whole(Order::ByRow) => mul(pitch, all)?,
+            Planes::Whole(Order::ByRow) => mul(row_length, all)?,
             Planes::Stripe { indices, gap } => {
                 let distance = indices.clamp(1, all).checked_add(gap.max(0));
                 let distance = distance.ok_or(TooLarge)?;
@@ -109,7 +114,7 @@ impl Arranging {
             }
             Planes::Window(more) => {
                 let page = (PAGE / self.element_bytes) as i64;
-                lead += (div_ceil(below, line) * line - lead).rem_euclid(page);
+                before += (div_ceil(below, line) * line - before).rem_euclid(page);
                 // Kernels read up to two lines more than they need, and a plane begins up to a line before its rows.
                 let plane = mul(group, all)?.checked_add(more);
                 let plane = plane.and_then(|plane| plane.checked_add(3 * line));
@@ -124,7 +129,7 @@ impl Arranging {
             row,
             middle,
             plane,
-            lead,
+            before,
             total: total.checked_add(beyond).ok_or(TooLarge)?,
         })
     }

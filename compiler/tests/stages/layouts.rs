@@ -83,9 +83,9 @@ fn on_two_axes_each_row_is_one_piece_of_memory() {
         let layout = Layout::new(&scheme).expect("a small grid");
         let line = (ALIGNMENT / layout.element_bytes) as i64;
         let planes = layout.visible(Axis::OUTER).len();
-        assert_eq!(layout.stride[Axis::OUTER], layout.pitch);
-        assert!((0..2 * line).contains(&(layout.row_stride - planes * layout.pitch)));
-        for stride in [layout.pitch, layout.row_stride] {
+        assert_eq!(layout.stride[Axis::OUTER], layout.row_length);
+        assert!((0..2 * line).contains(&(layout.row_stride - planes * layout.row_length)));
+        for stride in [layout.row_length, layout.row_stride] {
             assert_eq!((stride % line, stride / line % 2), (0, 1));
         }
     }
@@ -96,9 +96,9 @@ fn rows_of_a_component_follow_each_other_on_a_cpu() {
     for scheme in schemes() {
         let layout = Layout::new(&scheme).expect("a small grid");
         let line = (ALIGNMENT / layout.element_bytes) as i64;
-        assert_eq!(layout.stride[Axis::MIDDLE], layout.pitch);
+        assert_eq!(layout.stride[Axis::MIDDLE], layout.row_length);
         // Odd numbers of cache lines: rows of a group, and those of a component, do not collide in cache sets.
-        for stride in [layout.pitch, layout.row_stride] {
+        for stride in [layout.row_length, layout.row_stride] {
             assert_eq!((stride % line, stride / line % 2), (0, 1));
         }
         let plane = i64::from(layout.rows) * layout.row_stride;

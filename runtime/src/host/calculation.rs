@@ -254,7 +254,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             code,
             kernels: KernelTable::new(self.scheme, set, self.blocking),
             chunk: (CHUNK_BYTES
-                / (self.layout.pitch
+                / (self.layout.row_length
                     * i64::from(self.layout.rows.max(1))
                     * self.layout.element_bytes as i64))
                 .max(1),

@@ -94,7 +94,7 @@ fn width(stage: &Stage, layout: &Layout, kept: u64) -> i64 {
         );
     }
     let rows = read.len() as i64 + others;
-    let row = layout.pitch * layout.element_bytes as i64;
+    let row = layout.row_length * layout.element_bytes as i64;
     (kept.min(i64::MAX as u64) as i64 / (rows * row).max(1)).max(LEAST_WIDTH)
 }
 
