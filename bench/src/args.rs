@@ -29,8 +29,8 @@ On a GPU:
   --gpu-file FILE    the problem of a file, on its own grid or on --sizes, instead of cases; may be repeated
   --set NAME=VALUE   a parameter of it; may be repeated
   --towers TEXT      auto: what the model chooses (the default); every: all that it looks at; WIDTH,HEIGHT or
-                     WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS: the pitch of both faces in cells, steps of a
-                     time block, towers of a strip, columns that alternate, stages that neighbours are ahead,
+                     WIDTH,HEIGHT,STRIP,OVERLAP,HEAD_START,PARTITIONS: the pitch of both faces in cells, steps
+                     of a time block, towers of a strip, columns that alternate, stages that neighbours are ahead,
                      parts of the cache that have strips of their own; may be repeated
   --patches TEXT     pyramids: WARPS,LINES,CELLS,BLOCKS,HEIGHT, with `,shared` where coefficients lie in shared memory
                      and `,again` where rows have the same slots one after the other:

@@ -4,9 +4,9 @@ use std::fmt;
 use torre_compiler::patch;
 use torre_compiler::tower::Order;
 
-/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,LEAD,PARTITIONS`; or pyramids:
-/// `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, `,shared` where coefficients lie in shared memory, and `,again` where rows
-/// have the same slots one after the other.
+/// Towers to measure: `auto`, `every`, `WIDTH,HEIGHT` or `WIDTH,HEIGHT,STRIP,OVERLAP,HEAD_START,PARTITIONS`; or
+/// pyramids: `WARPS,LINES,CELLS,BLOCKS,HEIGHT`, `,shared` where coefficients lie in shared memory, and `,again` where
+/// rows have the same slots one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The schedules that the model expects to be fastest.
@@ -79,12 +79,14 @@ impl Asked {
         let (&[width, height], order) = numbers.split_first_chunk()?;
         let order = match *order {
             [] => None,
-            [strip, overlap, lead, partitions] if strip > 0 && partitions > 0 => Some(Order {
-                width: i64::from(strip),
-                overlap: i64::from(overlap),
-                lead,
-                partitions,
-            }),
+            [strip, overlap, head_start, partitions] if strip > 0 && partitions > 0 => {
+                Some(Order {
+                    width: i64::from(strip),
+                    overlap: i64::from(overlap),
+                    head_start,
+                    partitions,
+                })
+            }
             _ => return None,
         };
         (width > 0 && height > 0).then_some(Asked::These {
@@ -132,9 +134,9 @@ impl fmt::Display for Asked {
                     Some(Order {
                         width,
                         overlap,
-                        lead,
+                        head_start,
                         partitions,
-                    }) => write!(f, ",{width},{overlap},{lead},{partitions}"),
+                    }) => write!(f, ",{width},{overlap},{head_start},{partitions}"),
                     None => Ok(()),
                 }
             }

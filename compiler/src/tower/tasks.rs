@@ -10,20 +10,20 @@ use crate::scheme::Scheme;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// An order of towers: tiles are cut into strips along the first face, and in each of them columns, which are tiles
-/// with the same sum of indices, come one after the other. Strips are dealt to the partitions of the cache that all
+/// An order of towers. Tiles are cut into strips along the first face. The columns of a strip, which are tiles with the
+/// same sum of indices, come one after the other. Strips are dealt to the partitions of the cache that all
 /// multiprocessors share: values that a strip's towers store and load again stay in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Tiles of a strip along the first face, at least 1: they run side by side.
     pub width: i64,
-    /// The last columns of a strip that alternate with the first ones of the next strip of the same partition, at least
-    /// 0: where ends of the grid make towers slow, others run beside them.
+    /// How many of a strip's last columns alternate with the first columns of the next strip of the same partition, at
+    /// least 0: where ends of the grid make towers slow, others run beside them.
     pub overlap: i64,
-    /// Stages that the neighbours of a tower are ahead at least when it begins. More of them let towers wait less for
-    /// each other, but fewer values that one tower stores stay in a cache until the next one loads them. On an H200 the
-    /// latter weighs more.
-    pub lead: u32,
+    /// Stages by which the neighbours of a tower are ahead when it begins, at least. With a longer head start towers wait
+    /// less for each other, but fewer values that one tower stores stay in a cache until the next one loads them. On an
+    /// H200 the latter weighs more.
+    pub head_start: u32,
     /// Partitions of the cache, each with multiprocessors that are near it; at least 1.
     pub partitions: u32,
 }
@@ -121,7 +121,7 @@ pub struct Grouping {
     /// Planes of a group.
     planes: i64,
     /// Where groups begin, counted against the way.
-    phase: i64,
+    offset: i64,
 }
 
 impl Grouping {
@@ -133,7 +133,7 @@ impl Grouping {
         Grouping {
             way: towers.way(),
             planes,
-            phase: behind.rem_euclid(planes.max(1)),
+            offset: behind.rem_euclid(planes.max(1)),
         }
     }
 
@@ -145,7 +145,7 @@ impl Grouping {
     /// The number of the group of towers with this origin. Groups are numbered against the way of towers, so that
     /// towers depend on none of later groups.
     pub fn number(&self, origin: i64) -> i64 {
-        (-self.way * origin - self.phase).div_euclid(self.planes)
+        (-self.way * origin - self.offset).div_euclid(self.planes)
     }
 }
 

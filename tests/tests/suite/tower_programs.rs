@@ -163,7 +163,7 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let order = Order {
         width: 3,
         overlap: 1,
-        lead: 2,
+        head_start: 2,
         partitions: 2,
     };
     let list = tasks(scheme, layout, &program.towers, periods, order);
@@ -179,7 +179,7 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut pick = |n: usize| rng.below(n as u64) as usize;
     let records = interp
-        .time_block(&list, steps, order.lead, &injected, 3, &mut pick)
+        .time_block(&list, steps, order.head_start, &injected, 3, &mut pick)
         .unwrap_or_else(|fault| panic!("{name}: {fault}"));
 
     let mut reference = Reference::<T>::new(scheme, problem, &files);

@@ -14,7 +14,7 @@ pub(super) const ALIGNMENTS: [i64; 4] = [GPU_ALIGNMENT as i64, 64, 32, CHUNK];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedRow {
     /// Before index 0.
-    pub lead: i64,
+    pub before: i64,
     pub stride: i64,
     /// The indices that a copy moves: all that some thread reads, without values that are always zero.
     pub copied: Interval,
@@ -46,7 +46,7 @@ impl SharedRow {
         };
         let all = copied.hull(Interval::new(-below, own + above));
         SharedRow {
-            lead: whole(below, alignment),
+            before: whole(below, alignment),
             stride: whole(all.len(), alignment),
             copied,
             length,
@@ -55,6 +55,6 @@ impl SharedRow {
 
     /// The elements of `rows` shared rows, with the values above the end of the last one.
     pub fn elements(&self, rows: usize) -> i64 {
-        rows as i64 * self.stride + self.lead
+        rows as i64 * self.stride + self.before
     }
 }

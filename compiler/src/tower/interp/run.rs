@@ -29,7 +29,7 @@ struct Running<'t> {
     /// Stages that each task has done, from the start of the time block on; `i64::MAX` when it is over.
     progress: Vec<i64>,
     queues: Vec<VecDeque<usize>>,
-    lead: i64,
+    head_start: i64,
 }
 
 impl<T: Real> TowerInterp<'_, T> {
@@ -39,7 +39,7 @@ impl<T: Real> TowerInterp<'_, T> {
         &mut self,
         list: &TaskList,
         steps: u64,
-        lead: u32,
+        head_start: u32,
         injected: &Injected<'_>,
         workers: usize,
         mut pick: impl FnMut(usize) -> usize,
@@ -68,7 +68,7 @@ impl<T: Real> TowerInterp<'_, T> {
                     launch: Launch { z_block },
                     progress,
                     queues: counts.iter().map(queue).collect(),
-                    lead: lead.into(),
+                    head_start: head_start.into(),
                 };
                 progress = self.launch(running, injected, workers, &mut pick, &mut records)?;
             }
@@ -254,7 +254,11 @@ impl Running<'_> {
         let per_period = interp.program.per_period() as i64;
         let first = placement.periods.start as i64 * per_period;
         let last = placement.periods.end as i64 * per_period - 1;
-        let lead = if tower.next == first { self.lead } else { 0 };
-        self.neighbours_have_done(tower.task, (tower.next + lead).min(last))
+        let head_start = if tower.next == first {
+            self.head_start
+        } else {
+            0
+        };
+        self.neighbours_have_done(tower.task, (tower.next + head_start).min(last))
     }
 }

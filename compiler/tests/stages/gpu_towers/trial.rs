@@ -164,7 +164,7 @@ impl<'a> Trial<'a> {
                 order: Order {
                     width: rng.within(1, 4),
                     overlap: rng.within(0, 3),
-                    lead: rng.within(0, 4) as u32,
+                    head_start: rng.within(0, 4) as u32,
                     partitions: rng.within(1, 3) as u32,
                 },
             };

@@ -210,7 +210,7 @@ impl Cut {
         let order = Order {
             width: 1,
             overlap: 0,
-            lead: 0,
+            head_start: 0,
             partitions: 1,
         };
         let towers = &self.program.towers;

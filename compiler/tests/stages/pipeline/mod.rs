@@ -20,7 +20,7 @@ use torre_compiler::tower::{Located, Order, Towers};
 pub(super) const ORDER: Order = Order {
     width: 4,
     overlap: 2,
-    lead: 0,
+    head_start: 0,
     partitions: 1,
 };
 

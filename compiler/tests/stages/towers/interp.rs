@@ -138,7 +138,7 @@ impl Trial<'_> {
             let order = Order {
                 width: rng.within(1, 4),
                 overlap: rng.within(0, 3),
-                lead: rng.within(0, 4) as u32,
+                head_start: rng.within(0, 4) as u32,
                 partitions: rng.within(1, 3) as u32,
             };
             let list = tasks(scheme, &layout, &program.towers, self.periods, order);
@@ -167,7 +167,14 @@ impl Trial<'_> {
             let workers = rng.within(1, 6) as usize;
             let mut pick = |n: usize| rng.below(n as u64) as usize;
             let found = interp
-                .time_block(&list, steps, order.lead, &injected, workers, &mut pick)
+                .time_block(
+                    &list,
+                    steps,
+                    order.head_start,
+                    &injected,
+                    workers,
+                    &mut pick,
+                )
                 .unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
             let mut expected = Vec::new();
             for step in block..block + steps {

@@ -15,7 +15,7 @@ fn every_injection_is_found_once_in_each_step() {
     let order = Order {
         width: 4,
         overlap: 4,
-        lead: 0,
+        head_start: 0,
         partitions: 1,
     };
     let list = tasks(&scheme, &layout, &towers, 8, order)

@@ -307,7 +307,7 @@ fn towers_in_layers_are_counted_as_they_are_listed() {
     let order = Order {
         width: 4,
         overlap: 2,
-        lead: 0,
+        head_start: 0,
         partitions: 2,
     };
     let mut variants = 0;
@@ -416,7 +416,7 @@ fn random_towers(
         let order = Order {
             width: rng.within(1, 4),
             overlap: rng.within(0, 3),
-            lead: 0,
+            head_start: 0,
             partitions: rng.within(1, 3) as u32,
         };
         let other = if rng.once_in(3) {
@@ -472,7 +472,7 @@ fn work_queues_around_rings_end() {
                 let order = Order {
                     width: 1 + n % 8,
                     overlap: n / 8 % 5 * 4,
-                    lead: 0,
+                    head_start: 0,
                     partitions: 1 + n as u32 / 40 % 3,
                 };
                 let list = tasks(&scheme, &layout, &towers, 2, order);

@@ -47,7 +47,7 @@ pub fn usual_order(
         } else {
             cut
         },
-        lead: 0,
+        head_start: 0,
         partitions: facts.partitions().min(most_queues(block, facts)),
     }
 }

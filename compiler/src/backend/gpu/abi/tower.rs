@@ -24,8 +24,8 @@ parameters! {
         SINCE => since: i32,
         /// The progress of a tower that is done.
         OVER => over: i32,
-        /// See [`Order::lead`].
-        LEAD => lead: i32,
+        /// See [`Order::head_start`].
+        HEAD_START => head_start: i32,
         /// The table of points.
         POINTS => points: u64,
         /// The waves of the time block's steps, and where receivers record.
@@ -227,7 +227,7 @@ impl TimeBlock {
             partitions: self.order.partitions as i32,
             since: since as i32,
             over: (since + self.stages + 1) as i32,
-            lead: self.order.lead as i32,
+            head_start: self.order.head_start as i32,
             points: buffers.points,
             waves: buffers.waves,
             records: buffers.records,

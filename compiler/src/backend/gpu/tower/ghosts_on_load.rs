@@ -64,7 +64,7 @@ impl ArrivingGhosts {
                         continue;
                     };
                     let place = |index: i64| {
-                        let from = shape.lead + copy.shared as i64 * shape.stride;
+                        let from = shape.before + copy.shared as i64 * shape.stride;
                         (from + index - reader.first) as u32 * layout.element_bytes as u32
                     };
                     let shown = ghosts.shown[id.index()].iter();

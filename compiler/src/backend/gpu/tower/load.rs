@@ -133,7 +133,7 @@ impl Producer {
         threads: i64,
     ) -> Producer {
         let row = context.block().shared_row;
-        let lead = k.offset(shared, context.bytes(row.lead));
+        let at_zero = k.offset(shared, context.bytes(row.before));
         let copied = row.copied;
         let each = context.bytes(copied.len()) / CHUNK;
         let warps = div_ceil(each, WARP) * WARP;
@@ -149,7 +149,7 @@ impl Producer {
         let first = k.resize(place, Type::I64);
         let by = k.int(IntOp::Mul, first, Operand::i64(CHUNK));
         let by = k.int(IntOp::Add, by, Operand::i64(context.bytes(copied.lo)));
-        let to = k.advance(lead, by, 1);
+        let to = k.advance(at_zero, by, 1);
         let (mut from, mut part) = (by, None);
         if let Some(owned) = Owned::of_block(k, context) {
             let first = k.resize(owned.first, Type::I64);
@@ -163,7 +163,7 @@ impl Producer {
             rounds: div_ceil(each, group_threads),
             threads: group_threads,
             first: place,
-            start: k.offset(lead, context.bytes(copied.lo)),
+            start: k.offset(at_zero, context.bytes(copied.lo)),
             to,
             by: from,
             part,

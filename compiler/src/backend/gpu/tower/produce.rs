@@ -33,7 +33,7 @@ pub(super) fn tower(
         waiting.wait(k, stage);
     };
     let first = k.int(IntOp::Mul, task.first, Operand::i32(stages));
-    let first = k.int(IntOp::Add, first, k.param(TowerParams::LEAD));
+    let first = k.int(IntOp::Add, first, k.param(TowerParams::HEAD_START));
     wait(k, first);
     sync.barrier(k);
     let boundary = |k: &mut Kernel<'_>, from: Operand, until: Operand| {

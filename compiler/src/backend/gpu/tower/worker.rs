@@ -58,7 +58,7 @@ impl Lane {
         let last = Operand::i32(shape.length as i32 - 1);
         let at = k.int(IntOp::Min, seen, last);
         let index = k.resize(at, super::super::ir::Type::I64);
-        let lead = k.offset(rows, context.bytes(shape.lead));
+        let at_zero = k.offset(rows, context.bytes(shape.before));
         let within = match first {
             Some(first) => {
                 let mut within = k.int(IntOp::Sub, at, first);
@@ -79,7 +79,7 @@ impl Lane {
         Lane {
             thread,
             index,
-            own: k.advance(lead, within, context.real.bytes()),
+            own: k.advance(at_zero, within, context.real.bytes()),
             rows,
         }
     }
