@@ -71,8 +71,8 @@ pub(crate) enum Special {
     Lane,
     Warp,
     Warps,
-    Processor,
-    Processors,
+    Multiprocessor,
+    Multiprocessors,
     LaneMask(std::cmp::Ordering, bool),
     DynamicShared,
     /// The block's number in its cluster, along an axis or in all, and the number of blocks.
@@ -120,7 +120,7 @@ impl Content {
                 Special::Thread(_)
                     | Special::Block(_)
                     | Special::Warp
-                    | Special::Processor
+                    | Special::Multiprocessor
                     | Special::Rank
                     | Special::Cluster
             ),

@@ -35,16 +35,16 @@ const SHARE: f64 = 0.25;
 pub fn near(device: &dyn Device) -> Result<Vec<u32>, DeviceError> {
     let blocks = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
     let mut times: Vec<Vec<u32>> = Vec::new();
-    for (processor, own) in measure(device, blocks, LINES)? {
-        let processor = processor as usize;
-        if processor >= blocks as usize {
+    for (multiprocessor, own) in measure(device, blocks, LINES)? {
+        let multiprocessor = multiprocessor as usize;
+        if multiprocessor >= blocks as usize {
             return Ok(Vec::new());
         }
-        if processor >= times.len() {
-            times.resize(processor + 1, Vec::new());
+        if multiprocessor >= times.len() {
+            times.resize(multiprocessor + 1, Vec::new());
         }
-        match times[processor].as_mut_slice() {
-            [] => times[processor] = own,
+        match times[multiprocessor].as_mut_slice() {
+            [] => times[multiprocessor] = own,
             known => known.iter_mut().zip(own).for_each(|(a, b)| *a = b.min(*a)),
         }
     }
@@ -87,7 +87,7 @@ pub fn measure(
     let blocks = words.chunks_exact(lines + 1);
     Ok(blocks
         .filter_map(|block| block.split_first())
-        .map(|(processor, times)| (*processor, times.to_vec()))
+        .map(|(multiprocessor, times)| (*multiprocessor, times.to_vec()))
         .collect())
 }
 

@@ -101,7 +101,7 @@ pub enum Special {
     /// Its number in the warp.
     Lane,
     /// The number of its multiprocessor.
-    Processor,
+    Multiprocessor,
 }
 
 impl Module {
@@ -360,7 +360,7 @@ impl<'m> Kernel<'m> {
             Special::Block(i) => format!("ctaid.{}", axis(i)),
             Special::Blocks(i) => format!("nctaid.{}", axis(i)),
             Special::Lane => "laneid".to_owned(),
-            Special::Processor => "smid".to_owned(),
+            Special::Multiprocessor => "smid".to_owned(),
         };
         let name = format!("llvm.nvvm.read.ptx.sreg.{name}");
         self.value_of(&name, Type::I32, &[])

@@ -15,8 +15,8 @@ pub use ghosts::{GhostPass, InnerGhosts, LineFold, LineFolds, Reader, Shown, Upp
 pub use lines::{Division, Lines};
 pub use roles::{Demand, HELPERS, MOST_REGISTERS, Moved, OTHERS, Roles};
 pub use shape::{
-    ACROSS, Block, CLUSTER_BARRIERS, MOST_THREADS, Misfit, NEIGHBOURS, Options, PIPELINE_BARRIERS,
-    TASK_WORDS, WARP_BYTES, amending_registers, boundary_rows,
+    ACROSS, Abilities, Block, CLUSTER_BARRIERS, MOST_THREADS, Misfit, NEIGHBOURS, Options,
+    PIPELINE_BARRIERS, TASK_WORDS, WARP_BYTES, amending_registers, boundary_rows,
 };
 pub use shared::{CHUNK, SharedRow};
 pub use slabs::{MOST_SLABS, Slabs, WARP};

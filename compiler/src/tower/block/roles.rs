@@ -4,7 +4,7 @@
 //! a *publisher* tells other blocks how far the tower is and takes the next task, and a *poller* looks how far the
 //! neighbours are.
 
-use super::shape::Options;
+use super::shape::Abilities;
 use super::slabs::WARP;
 
 /// Threads of producer warps, at least.
@@ -51,7 +51,7 @@ pub struct Roles {
 
 impl Roles {
     /// `compute`: a multiple of a warp.
-    pub fn new(compute: u32, demand: Demand, options: Options) -> Roles {
+    pub fn new(compute: u32, demand: Demand, abilities: Abilities) -> Roles {
         let whole = compute.div_ceil(WARPGROUP) * WARPGROUP;
         let threads = whole + HELPERS;
         let each = (REGISTERS / threads / 8 * 8).min(MOST_REGISTERS);
@@ -64,7 +64,7 @@ impl Roles {
         // A multiprocessor has four parts, each with a quarter of the registers, on which warps are spread evenly.
         let spread = (compute + HELPERS).next_multiple_of(WARPGROUP);
         let alone = (REGISTERS / spread / 8 * 8).min(MOST_REGISTERS);
-        let moves = options.moves_registers && demand.needed > alone && more > alone;
+        let moves = abilities.moves_registers && demand.needed > alone && more > alone;
         let moved = Moved {
             computing: more,
             others: left(whole, more, HELPERS).min(each),

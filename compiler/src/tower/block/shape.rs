@@ -19,10 +19,25 @@ use crate::tower::zone_coefs::ZoneCoefs;
 use crate::tower::zones::Variants;
 use std::fmt;
 
-/// The abilities of a processor that towers use, and the wanted division of lines. None of them changes results.
+/// The wanted division of lines, and the abilities of the GPU. Results depend on neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub division: Division,
+    pub abilities: Abilities,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            division: Division::Shared(1),
+            abilities: Abilities::default(),
+        }
+    }
+}
+
+/// The abilities of a GPU that towers use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abilities {
     /// Rows are copied to shared memory while threads compute.
     pub asynchronous: bool,
     /// Threads that only copy give registers to compute threads, if the latter need more.
@@ -36,10 +51,9 @@ pub struct Options {
     pub working_registers: u32,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            division: Division::Shared(1),
+impl Default for Abilities {
+    fn default() -> Abilities {
+        Abilities {
             asynchronous: true,
             moves_registers: false,
             suspends: false,
@@ -134,8 +148,8 @@ pub struct Block {
     pub slots: Option<WaveSlots>,
     /// Coefficients of zones that it keeps.
     pub coefs: ZoneCoefs,
-    /// The abilities of the processor.
-    pub options: Options,
+    /// The abilities of the GPU.
+    pub abilities: Abilities,
 }
 
 /// How lines lie in the shared memory of blocks.
@@ -158,6 +172,7 @@ impl Block {
             return Err(Misfit::Far);
         }
         let shared_rows = allocations.iter().map(|a| a.shared_rows).max().unwrap_or(0);
+        let abilities = options.abilities;
         let shape = shape(scheme, layout, shared_rows, options).ok_or(Misfit::Line)?;
         let LineShape {
             lines,
@@ -188,8 +203,8 @@ impl Block {
         Ok(Block {
             roles: Roles::new(
                 threads as u32,
-                demand(scheme, &towers.variants, &lines, allocations, options),
-                options,
+                demand(scheme, &towers.variants, &lines, allocations, abilities),
+                abilities,
             ),
             lines,
             chain,
@@ -201,7 +216,7 @@ impl Block {
             shared_bytes: u32::try_from(bytes).map_err(|_| Misfit::Line)?,
             slots: None,
             coefs: ZoneCoefs::default(),
-            options,
+            abilities,
         })
     }
 
@@ -210,7 +225,7 @@ impl Block {
         let first = self.shared_bytes.next_multiple_of(WAVE);
         let bytes = coefs.values() * layout.element_bytes as i64;
         let all = u32::try_from(bytes).ok().and_then(|n| n.checked_add(first));
-        let fits = |all: u32| all.saturating_add(self.named_bytes()) <= self.options.shared_bytes;
+        let fits = |all: u32| all.saturating_add(self.named_bytes()) <= self.abilities.shared_bytes;
         if let Some(all) = all.filter(|all| bytes > 0 && fits(*all)) {
             self.shared_bytes = all;
             self.coefs = coefs.at(first);
@@ -222,7 +237,7 @@ impl Block {
     pub fn with_slots(mut self, slots: WaveSlots) -> Block {
         let first = self.shared_bytes.next_multiple_of(WAVE);
         let all = first.saturating_add(slots.bytes());
-        if all.saturating_add(self.named_bytes()) <= self.options.shared_bytes {
+        if all.saturating_add(self.named_bytes()) <= self.abilities.shared_bytes {
             self.shared_bytes = all;
             self.slots = Some(slots);
         }
@@ -288,11 +303,11 @@ fn demand(
     variants: &Variants,
     lines: &Lines,
     allocations: &[Allocation],
-    options: Options,
+    abilities: Abilities,
 ) -> Demand {
     let kept = allocations.iter().map(|a| a.carried.len()).max();
     let kept = kept.unwrap_or(0) * scheme.precision.bytes() / 4;
-    let registers = kept as u32 + options.working_registers;
+    let registers = kept as u32 + abilities.working_registers;
     let across = if lines.slabs().is_some() { ACROSS } else { 0 };
     let amending = |has: bool| if has { amending_registers(scheme) } else { 0 };
     let demand = Demand {
@@ -314,10 +329,13 @@ fn demand(
 fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Option<LineShape> {
     let of = |unit| {
         let lines = Lines::new(scheme, layout, options.division, unit)?;
-        let chain = options.asynchronous.then(|| match options.division {
-            Division::ZBlocks(warps) => Some(WarpChain::of_z_block(warps)),
-            Division::Shared(_) => WarpChain::new(scheme, layout, lines.slabs()),
-        });
+        let chain = options
+            .abilities
+            .asynchronous
+            .then(|| match options.division {
+                Division::ZBlocks(warps) => Some(WarpChain::of_z_block(warps)),
+                Division::Shared(_) => WarpChain::new(scheme, layout, lines.slabs()),
+            });
         let chain = chain.flatten();
         (lines.slabs().is_none() || chain.is_some()).then_some((lines, chain))
     };
@@ -346,7 +364,7 @@ fn shape(scheme: &Scheme, layout: &Layout, rows: usize, options: Options) -> Opt
     });
     let fits = |shape: &LineShape| {
         let bytes = shape.shared_row.elements(rows) * layout.element_bytes as i64;
-        bytes + NAMED <= i64::from(options.shared_bytes)
+        bytes + NAMED <= i64::from(options.abilities.shared_bytes)
     };
     let mut closest: Option<LineShape> = None;
     for shape in shapes {

@@ -50,9 +50,11 @@ fn layers_give_the_bits_of_rows() {
         let scheme = layered(scheme, layers);
         let options = Options {
             division,
-            moves_registers: true,
-            asynchronous: number != 1,
-            ..Options::default()
+            abilities: Abilities {
+                moves_registers: true,
+                asynchronous: number != 1,
+                ..Abilities::default()
+            },
         };
         let report = Trial {
             options,

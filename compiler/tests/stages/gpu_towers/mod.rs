@@ -13,7 +13,7 @@ use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Boundary, Precision, Scheme};
 use torre_compiler::testing::{Effort, bounded, elasticity, maxwell};
 use torre_compiler::tower::TowerProgram;
-use torre_compiler::tower::block::{Division, Options};
+use torre_compiler::tower::block::{Abilities, Division, Options};
 use trial::Trial;
 
 /// `None`, with a word about it, where there is no LLVM.
@@ -51,19 +51,19 @@ fn towers_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
     Effort::Full.choose();
     let (f32, f64) = (Precision::F32, Precision::F64);
-    let usual = Options {
+    let usual = Abilities {
         moves_registers: true,
-        ..Options::default()
+        ..Abilities::default()
     };
-    let plain = Options {
+    let plain = Abilities {
         asynchronous: false,
         ..usual
     };
-    let hungry = Options {
+    let hungry = Abilities {
         working_registers: 200,
         ..usual
     };
-    for (number, (scheme, pitch, periods, options)) in [
+    for (number, (scheme, pitch, periods, abilities)) in [
         (fdtd(4, f32, [23, 25, 37], ZERO), 6, 4, usual),
         (fdtd(4, f32, [13, 16, 32], WALLS), 3, 3, usual),
         (fdtd(4, f64, [13, 14, 20], RING), 3, 2, usual),
@@ -84,7 +84,10 @@ fn towers_give_the_bits_of_rows() {
     .enumerate()
     {
         let report = Trial {
-            options,
+            options: Options {
+                abilities,
+                ..Options::default()
+            },
             seed: number as u64,
             ..Trial::new(library, &scheme, pitch, periods)
         }
@@ -118,9 +121,11 @@ fn towers_go_around_periodic_axes() {
     .enumerate()
     {
         let options = Options {
-            moves_registers: number % 2 == 0,
             division: Division::Shared(slabs),
-            ..Options::default()
+            abilities: Abilities {
+                moves_registers: number % 2 == 0,
+                ..Abilities::default()
+            },
         };
         let report = Trial {
             options,

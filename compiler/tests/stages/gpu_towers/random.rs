@@ -50,12 +50,14 @@ fn run(seeds: impl Iterator<Item = u64>) {
             _ => [tower_pitch(&mut rng); 2],
         };
         let options = Options {
-            asynchronous: rng.once_in(2) || longer > 0,
-            moves_registers: true,
-            suspends: seed % 4 < 2,
+            abilities: Abilities {
+                asynchronous: rng.once_in(2) || longer > 0,
+                moves_registers: true,
+                suspends: seed % 4 < 2,
+                shared_bytes: if seed % 5 < 2 { 0 } else { u32::MAX },
+                ..Abilities::default()
+            },
             division: Division::Shared(if longer > 0 { 2 } else { 1 }),
-            shared_bytes: if seed % 5 < 2 { 0 } else { u32::MAX },
-            ..Options::default()
         };
         let trial = Trial {
             pitches,

@@ -27,11 +27,13 @@ fn blocks_that_share_lines_give_the_bits_of_rows() {
     .enumerate()
     {
         let options = Options {
-            moves_registers: number % 2 == 0,
-            working_registers: if number == 12 { 200 } else { 48 },
             division: Division::Shared(slabs),
-            shared_bytes: if number < 8 { u32::MAX } else { 0 },
-            ..Options::default()
+            abilities: Abilities {
+                moves_registers: number % 2 == 0,
+                working_registers: if number == 12 { 200 } else { 48 },
+                shared_bytes: if number < 8 { u32::MAX } else { 0 },
+                ..Abilities::default()
+            },
         };
         let report = Trial {
             options,

@@ -109,10 +109,9 @@ impl<'a> Trial<'a> {
         // Z blocks need nothing of later GPUs.
         let Options {
             division,
-            moves_registers,
-            ..
+            abilities,
         } = self.options;
-        let is_plain = matches!(division, Division::ZBlocks(_)) && !moves_registers;
+        let is_plain = matches!(division, Division::ZBlocks(_)) && !abilities.moves_registers;
         let gpu = Gpu::named(if is_plain { "sm_80" } else { "sm_90a" }).expect("a known name");
         let lines = module.text().lines().count();
         if lines > self.most_lines {

@@ -49,8 +49,11 @@ fn z_blocks_give_the_bits_of_rows() {
     .enumerate()
     {
         let options = Options {
-            moves_registers: number % 2 == 0 || number == 5,
-            working_registers: if number == 5 { 200 } else { 48 },
+            abilities: Abilities {
+                moves_registers: number % 2 == 0 || number == 5,
+                working_registers: if number == 5 { 200 } else { 48 },
+                ..Abilities::default()
+            },
             ..cut(warps)
         };
         let report = Trial {
@@ -144,10 +147,13 @@ fn z_blocks_of_random_schemes_give_the_bits_of_rows() {
         assert_eq!(torre_compiler::scheme::verify(&scheme), Ok(()));
         let pitch = Rational::new(rng.within(4, 12), 2).unwrap_or(Rational::ONE);
         let options = Options {
-            asynchronous: !rng.once_in(4),
-            moves_registers: rng.once_in(2),
-            suspends: seed % 4 < 2,
-            shared_bytes: if seed % 5 < 2 { 0 } else { u32::MAX },
+            abilities: Abilities {
+                asynchronous: !rng.once_in(4),
+                moves_registers: rng.once_in(2),
+                suspends: seed % 4 < 2,
+                shared_bytes: if seed % 5 < 2 { 0 } else { u32::MAX },
+                ..Abilities::default()
+            },
             ..cut(warps as u32)
         };
         let trial = Trial {

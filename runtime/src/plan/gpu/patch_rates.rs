@@ -218,8 +218,8 @@ impl DevicePlanner<'_> {
         // Values that tiles load of each other come from the cache.
         let halo = fitted.halo * (cells - stored) * loaded * element;
         let bytes = stored * ((loaded + work.held) * element + work.zones.bytes) + halo;
-        let processors = f64::from(model.facts.multiprocessors.max(1));
-        let copy = bytes / (model.copy_rate / processors);
+        let multiprocessors = f64::from(model.facts.multiprocessors.max(1));
+        let copy = bytes / (model.copy_rate / multiprocessors);
         let of_axes = [0, 1, 2].map(|n| div_ceil(layout.extent[AXES[n]], base[n].max(1)));
         let tiles = of_axes.iter().product::<i64>() as f64;
         // By how much tiles in zones take longer, and how many of all there are.
@@ -227,13 +227,13 @@ impl DevicePlanner<'_> {
         let moving = |between| work.zones.moving(shape, between);
         let in_zones = work.zones.share(shape, base, of_axes);
         // Tiles stay on the chip where all of them run at once.
-        let stays = tiles <= processors * f64::from(shape.blocks.max(1));
+        let stays = tiles <= multiprocessors * f64::from(shape.blocks.max(1));
         let blocks = match stays {
             true => f64::from(shape.blocks.max(1)),
             false => self.resident_blocks(work, shape),
         };
-        let waves = (tiles / (processors * blocks)).max(1.0);
-        let together = (tiles / processors).min(blocks).max(1.0).ceil();
+        let rounds = (tiles / (multiprocessors * blocks)).max(1.0);
+        let together = (tiles / multiprocessors).min(blocks).max(1.0).ceil();
         let issue = fitted
             .issue
             .min(fitted.each * shape.warps() as f64 * together);
@@ -246,7 +246,7 @@ impl DevicePlanner<'_> {
         let not_hidden = match together > 1.0 {
             true if lone && fine => NOT_HIDDEN_LONE,
             true => fitted.not_hidden,
-            false if waves < FEW => fitted.not_hidden_few[usize::from(fine)],
+            false if rounds < FEW => fitted.not_hidden_few[usize::from(fine)],
             false => fitted.not_hidden_alone[usize::from(fine)],
         };
         let time = if stays {
@@ -262,19 +262,19 @@ impl DevicePlanner<'_> {
             let exchange = fitted.exchange + fitted.other * (together - 1.0) + together * own;
             ends * computing + exchange + longer + moving(Between::Chip)
         } else {
-            let rounds = match waves < MANY {
-                true if lone => waves + ENDING,
-                true => waves.ceil(),
-                false => waves,
+            let counted = match rounds < MANY {
+                true if lone => rounds + ENDING,
+                true => rounds.ceil(),
+                false => rounds,
             };
             // Few tiles of a last round copy faster, where each is alone.
-            let copied = if together > 1.0 { rounds } else { waves };
-            let (computing, copying) = (rounds * computing, copied * copying);
+            let copied = if together > 1.0 { counted } else { rounds };
+            let (computing, copying) = (counted * computing, copied * copying);
             let all = computing.max(copying) + not_hidden * computing.min(copying);
             // Others run beside the tiles in zones where there are many.
-            let many = (waves - BESIDE_ZONES[0]) / (BESIDE_ZONES[1] - BESIDE_ZONES[0]);
+            let many = (rounds - BESIDE_ZONES[0]) / (BESIDE_ZONES[1] - BESIDE_ZONES[0]);
             let many = many.clamp(0.0, 1.0);
-            let met = 1.0 - many + many * waves * in_zones;
+            let met = 1.0 - many + many * rounds * in_zones;
             let start = match model.gpu.has(Feature::EarlyLaunch) {
                 true => fitted.start,
                 false => fitted.start + EARLY,

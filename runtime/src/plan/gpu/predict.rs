@@ -223,7 +223,7 @@ struct TowerTimes<'p> {
     /// Blocks of a cluster. The multiprocessors that run them are like one that does more at once.
     together: f64,
     /// Such multiprocessors.
-    processors: f64,
+    multiprocessors: f64,
     clock: f64,
     /// Bytes per cell-step that a tower moves, and that a column does.
     own: f64,
@@ -274,7 +274,8 @@ impl<'p> TowerTimes<'p> {
         let together = f64::from(block.lines.cluster());
         let used = GROUPS.map(|n| (n / together).floor() * together);
         let whole_clusters = used.iter().sum::<f64>() / GROUPS.iter().sum::<f64>();
-        let processors = f64::from(model.facts.multiprocessors.max(1)) * whole_clusters / together;
+        let multiprocessors =
+            f64::from(model.facts.multiprocessors.max(1)) * whole_clusters / together;
         let order = usual_order(scheme, towers, block, height, &model.facts);
         let most = cells[Axis::MIDDLE.index()] / (2.0 * towers.cells()).sqrt();
         TowerTimes {
@@ -291,7 +292,7 @@ impl<'p> TowerTimes<'p> {
             part,
             blocks,
             together,
-            processors: processors.floor().max(1.0),
+            multiprocessors: multiprocessors.floor().max(1.0),
             clock: model.facts.clock.max(1) as f64,
             own,
             column,
@@ -365,7 +366,7 @@ impl<'p> TowerTimes<'p> {
         let cache = FLOW * f64::from(facts.multiprocessors.max(1)) * self.clock;
         let near = (1.0 - lost) * self.own * pieces / cache;
         let far = (lost * self.column / SHARE + added.bytes) / self.model.copy_rate;
-        self.stage * self.part * (near + far) * self.processors
+        self.stage * self.part * (near + far) * self.multiprocessors
     }
 
     /// Seconds of a stage of one tower, where a multiprocessor runs several: while one waits, others work. In the first
@@ -464,11 +465,11 @@ impl<'p> TowerTimes<'p> {
     fn of_time_block(&self, time: f64) -> f64 {
         let (steps, stages, blocks) = (self.steps, self.stages, self.blocks);
         let partitions = f64::from(self.order.partitions);
-        let lag = steps * stages * self.width * partitions / (self.processors * blocks);
+        let lag = steps * stages * self.width * partitions / (self.multiprocessors * blocks);
         let running = self.running();
         let [stages_ahead, enough] = WAIT;
         let ahead = stages_ahead.min(enough / (time * blocks));
-        let busy = (running / (self.processors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);
+        let busy = (running / (self.multiprocessors * blocks)).min(1.0) / 1f64.hypot(ahead / lag);
         let tower = steps * stages * time + BEGIN / blocks;
         let starts = if self.fit.allocated.towers.rings.seam.is_some() {
             2.0
@@ -476,7 +477,7 @@ impl<'p> TowerTimes<'p> {
             1.0
         };
         let time_block = starts * (START + tower * blocks)
-            + tower * running / (self.processors * busy)
+            + tower * running / (self.multiprocessors * busy)
             + self.waits();
         let times = [self.launches * time_block, self.through_memory()];
         times.map(|t| t.powi(3)).iter().sum::<f64>().cbrt()

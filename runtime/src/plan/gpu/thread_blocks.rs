@@ -6,12 +6,12 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::tower::block::{
-    Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
+    Abilities, Block, Division, MOST_REGISTERS, MOST_SLABS, MOST_THREADS, Misfit, Options, WARP,
     amending_registers,
 };
 use torre_compiler::tower::{AllocatedTowers, Towers};
 
-/// Registers of a thread for all but the values that it keeps, at least. It takes [`Options::working_registers`] where
+/// Registers of a thread for all but the values that it keeps, at least. It takes [`Abilities::working_registers`] where
 /// there are more.
 const WORKING: u64 = 24;
 
@@ -93,13 +93,16 @@ pub fn registers(scheme: &Scheme, towers: &Towers, block: &Block) -> u64 {
 
 /// The options of a GPU for towers whose lines are divided in some way.
 pub fn options(gpu: Gpu, division: Division) -> Options {
-    Options {
-        division,
+    let abilities = Abilities {
         asynchronous: gpu.has(Feature::AsyncCopy),
         moves_registers: gpu.has(Feature::RegisterShift),
         suspends: gpu.has(Feature::Cluster),
         shared_bytes: gpu.shared_per_block,
-        ..Options::default()
+        ..Abilities::default()
+    };
+    Options {
+        division,
+        abilities,
     }
 }
 

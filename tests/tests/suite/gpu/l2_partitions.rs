@@ -8,9 +8,9 @@ fn each_block_measures_all_lines() {
     let device = Interpreted::new();
     let blocks = measure(&device, 3, 5).expect("no fault");
     assert_eq!(blocks.len(), 3);
-    for (block, (processor, times)) in blocks.iter().enumerate() {
+    for (block, (multiprocessor, times)) in blocks.iter().enumerate() {
         // A block of the interpreter has a multiprocessor for itself.
-        assert_eq!(*processor, block as u32);
+        assert_eq!(*multiprocessor, block as u32);
         assert_eq!(times.len(), 5);
         assert!(times.iter().all(|t| (1..10_000).contains(t)), "{times:?}");
     }

@@ -14,7 +14,7 @@ pub struct QueueHeader;
 
 impl QueueHeader {
     pub const ARRIVED: i64 = 0;
-    pub const PROCESSORS: i64 = 4;
+    pub const MULTIPROCESSORS: i64 = 4;
 }
 
 /// Bytes of the words in the line of a queue.
@@ -35,7 +35,7 @@ pub fn queues(list: &TaskList, launch: usize, near: &[u32]) -> Option<Vec<i32>> 
     let line = (QUEUE_BYTES / 4) as usize;
     let word = |byte: i64| byte as usize / 4;
     let mut words = vec![0; line * (1 + counts.len())];
-    words[word(QueueHeader::PROCESSORS)] = i32::try_from(near.len()).ok()?;
+    words[word(QueueHeader::MULTIPROCESSORS)] = i32::try_from(near.len()).ok()?;
     for (queue, count) in words.chunks_mut(line).skip(1).zip(counts) {
         queue[word(QueueLine::FIRST)] = i32::try_from(first).ok()?;
         queue[word(QueueLine::COUNT)] = i32::try_from(*count).ok()?;

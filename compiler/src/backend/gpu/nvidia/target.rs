@@ -44,7 +44,7 @@ fn since(feature: Feature) -> (u32, PtxVersion) {
     (capability, PtxVersion(version))
 }
 
-/// Whether a feature is only there in code for one processor and its family.
+/// Whether a feature is only there in code for one GPU and its family.
 fn is_specific(feature: Feature) -> bool {
     feature == Feature::RegisterShift
 }
@@ -56,7 +56,7 @@ pub struct Gpu {
     pub name: &'static str,
     /// Major * 10 + minor.
     pub capability: u32,
-    /// Whether code for it uses features of this very processor, and so runs on no other.
+    /// Whether code for it uses features of this very GPU, and so runs on no other.
     pub specific: bool,
     pub ptx: PtxVersion,
     /// The oldest version of PTX that knows it.
@@ -89,8 +89,8 @@ const fn gpu(
     }
 }
 
-/// Ascending; where a processor is listed twice, its specific form comes second. The version of PTX leaves room below
-/// the newest driver and has all that Torre uses on that processor.
+/// Ascending; where a GPU is listed twice, its specific form comes second. The version of PTX leaves room below the
+/// newest driver and has all that Torre uses on that GPU.
 const GPUS: [Gpu; 13] = [
     gpu("sm_70", 70, 80, 60, 96, 2048),
     gpu("sm_72", 72, 80, 61, 96, 2048),
@@ -124,7 +124,7 @@ impl Gpu {
         let driver = PtxVersion::of_driver(cuda);
         let gpu = Self::all()
             .filter(|gpu| gpu.capability <= capability && gpu.oldest_ptx <= driver)
-            // Specific code runs on its own processor only.
+            // Specific code runs on its own GPU only.
             .rfind(|gpu| !gpu.specific || gpu.capability == capability)?;
         Some(Gpu {
             ptx: gpu.ptx.min(driver),
@@ -132,7 +132,7 @@ impl Gpu {
         })
     }
 
-    /// The same processor without its specific features: later processors run such code, too.
+    /// The same GPU without its specific features: later GPUs run such code, too.
     pub fn portable(self) -> Gpu {
         Self::all()
             .find(|gpu| gpu.capability == self.capability && !gpu.specific)
@@ -189,7 +189,7 @@ mod tests {
         };
         assert_eq!(found(90, 13000), Some(("sm_90a", 86)));
         assert_eq!(found(90, 12040), Some(("sm_90a", 84)));
-        // A driver that does not know the processor yet, and a processor that this table does not know.
+        // A driver that does not know the GPU yet, and a GPU that this table does not know.
         assert_eq!(found(100, 12040), Some(("sm_90", 84)));
         assert_eq!(found(121, 13000), Some(("sm_120", 87)));
         assert_eq!(found(103, 12080), Some(("sm_100", 86)));

@@ -277,7 +277,7 @@ fn copy_wave(
     condition: Operand,
     [from, to]: [Operand; 2],
 ) {
-    if context.block().options.asynchronous {
+    if context.block().abilities.asynchronous {
         k.copy_wave_if(condition, from, to);
         return;
     }

@@ -78,7 +78,7 @@ pub(super) fn write(module: &mut Module, codes: &[Code<'_>], shared: Operand, ro
     let params = context.params().types();
     let mut kernel = module.kernel(SYMBOL, &params, launch);
     let k = &mut kernel;
-    if block.options.asynchronous {
+    if block.abilities.asynchronous {
         k.need(Feature::AsyncCopy);
     }
     let thread = k.special(Special::Thread(0));
@@ -160,7 +160,7 @@ fn synchronisation<'a>(
         // Threads that compute in f64 have none to spare if others of their group are there.
         lane: roles.completing_produce() && context.real.bytes() == 8,
     };
-    let pipeline = Pipeline::new(k, named.pipeline, block.options, scarce);
+    let pipeline = Pipeline::new(k, named.pipeline, block.abilities, scarce);
     let neighbours = block.chain.map(|chain| {
         Neighbours::new(
             named.neighbours,

@@ -345,7 +345,7 @@ impl Share<'_, '_> {
             let there = self.is_in_memory(k, copy);
             for &(by, has) in &rounds {
                 let (from, to) = self.places(k, copy, [self.period.chunk, first], by);
-                match self.context.block().options.asynchronous {
+                match self.context.block().abilities.asynchronous {
                     true => k.copy_if(has, from, to, there),
                     false => k.when(has, |k| copy_chunk(k, self.context, from, to, there)),
                 }
@@ -420,7 +420,7 @@ fn copy_chunk(
     to: Operand,
     there: Option<Operand>,
 ) {
-    if context.block().options.asynchronous {
+    if context.block().abilities.asynchronous {
         match there {
             None => k.call("llvm.nvvm.cp.async.cg.shared.global.16", &[to, from]),
             Some(there) => {
@@ -453,7 +453,7 @@ fn copy_chunk(
 
 /// All copies of the thread have arrived.
 pub(super) fn wait_for_copies(k: &mut Kernel<'_>, context: &Context<'_>) {
-    if context.block().options.asynchronous {
+    if context.block().abilities.asynchronous {
         k.call("llvm.nvvm.cp.async.wait.all", &[]);
     }
 }

@@ -12,7 +12,7 @@
 
 use super::super::ir::{Module, Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel, Special, Variable, Wait};
-use crate::tower::block::{Options, PIPELINE_BARRIERS};
+use crate::tower::block::{Abilities, PIPELINE_BARRIERS};
 
 /// Stages in flight: barrier objects of each kind.
 pub(super) const DEPTH: i32 = 2;
@@ -78,13 +78,13 @@ impl Pipeline {
     pub fn new(
         k: &mut Kernel<'_>,
         barriers: Operand,
-        options: Options,
+        abilities: Abilities,
         scarce: Scarce,
     ) -> Pipeline {
         Pipeline {
             barriers,
             stage: k.variable_of(Operand::i32(0)),
-            suspends: options.suspends,
+            suspends: abilities.suspends,
             scarce,
         }
     }

@@ -41,9 +41,9 @@ impl Queues {
             let arrived = k.offset(header, QueueHeader::ARRIVED);
             let number = add_one(k, arrived);
             queues.reset_after(k, arrived, number);
-            let processors = word(k, header, QueueHeader::PROCESSORS);
-            let last = k.int(IntOp::Sub, processors, Operand::i32(1));
-            let own = k.special(Special::Processor);
+            let multiprocessors = word(k, header, QueueHeader::MULTIPROCESSORS);
+            let last = k.int(IntOp::Sub, multiprocessors, Operand::i32(1));
+            let own = k.special(Special::Multiprocessor);
             let own = k.int(IntOp::Min, own, last);
             let partitions = k.param(TowerParams::PARTITIONS);
             let all = k.int(IntOp::Add, partitions, Operand::i32(1));
