@@ -74,7 +74,7 @@ pub fn fill<T: Value>(calculation: &mut Calculation<'_, T>, coefs: Option<[f64; 
         table::<T>(length, coefs.unwrap_or_default()),
     ];
     let bytes = layout.element_bytes;
-    if Ghosts::new(scheme, &layout).any() {
+    if Ghosts::new(scheme, &layout).has_any() {
         // Ghosts have to follow. That takes longer, and is for small grids.
         let noise = table_values::<T>(length, [-0.5, 0.5]);
         let restored = calculation.restore(0, |id, age, x, y, row| {

@@ -161,7 +161,8 @@ impl<T: Real> Engine<'_, T> {
         };
         // The work that follows a kernel finds its rows in the cache if few rows lie between; within a stage the order
         // is free.
-        let most = match self.effects.active(stage, step, &rows) || self.ghosts.near_ends(rows) {
+        let most = match self.effects.active(stage, step, &rows) || self.ghosts.rows_may_have(rows)
+        {
             true => self.chunk,
             false => i64::MAX,
         };
@@ -257,10 +258,10 @@ impl<T: Real> Engine<'_, T> {
             lo = hi;
         }
         let active = self.effects.active(stage, step, &bounds);
-        if active || self.ghosts.near_ends(bounds) {
+        if active || self.ghosts.rows_may_have(bounds) {
             for run in 0..batch.runs.len() {
                 let rows = batch.rows(run, self.kernels.run_axis, range, origin);
-                if active || self.ghosts.near_ends(rows) {
+                if active || self.ghosts.rows_may_have(rows) {
                     // SAFETY: passed on.
                     unsafe { self.finish(stage, step, updates, rows) }
                 }
@@ -347,7 +348,7 @@ impl<T: Real> Engine<'_, T> {
     /// As for [`Engine::advance`].
     unsafe fn finish(&self, stage: StageId, step: u64, updates: UpdateSet, rows: Region) {
         let active = self.effects.active(stage, step, &rows);
-        let edges = self.ghosts.near_ends(rows);
+        let edges = self.ghosts.rows_may_have(rows);
         if !active && !edges {
             return;
         }
@@ -377,7 +378,7 @@ impl<T: Real> Engine<'_, T> {
             for y in middle.lo..middle.hi {
                 let group = Group { x, y };
                 let injects = active && self.effects.injects(stage, group);
-                if injects || edges && self.ghosts.any_of(group) {
+                if injects || edges && self.ghosts.group_may_have(group) {
                     for advanced in rows_of(group) {
                         let AdvancedRow { component, row, .. } = advanced;
                         // SAFETY: the caller excludes other threads from these rows and their ghosts.

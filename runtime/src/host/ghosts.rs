@@ -9,12 +9,13 @@ use torre_compiler::scheme::{ComponentId, Scheme};
 
 /// For each component, where its values near an end appear again.
 pub struct Ghosts {
-    components: Vec<ComponentGhosts>,
-    /// Rows at indices of the outer and middle axes within have no ghosts along these axes.
-    inner: [Interval; 2],
+    components: Vec<HostGhosts>,
+    /// Rows whose outer and middle index lie in these intervals have no ghosts along these axes.
+    far_from_ends: [Interval; 2],
 }
 
-struct ComponentGhosts {
+/// The ghosts of a component.
+struct HostGhosts {
     /// Along the inner axis: (source, ghost), sources ascending.
     row: Vec<(i64, Ghost)>,
     /// Per index along the outer and middle axes, the ghosts of the whole row; most are empty.
@@ -28,9 +29,9 @@ struct ComponentGhosts {
 
 impl Ghosts {
     pub fn new(scheme: &Scheme, layout: &Layout) -> Ghosts {
-        let components: Vec<ComponentGhosts> = scheme
+        let components: Vec<HostGhosts> = scheme
             .component_ids()
-            .map(|id| ComponentGhosts::new(scheme, layout, id))
+            .map(|id| HostGhosts::new(scheme, layout, id))
             .collect();
         let without = |axis: Axis| {
             let all = Interval::new(i64::MIN, i64::MAX);
@@ -38,38 +39,38 @@ impl Ghosts {
             own.fold(all, Interval::intersect)
         };
         Ghosts {
-            inner: [without(Axis::OUTER), without(Axis::MIDDLE)],
+            far_from_ends: [without(Axis::OUTER), without(Axis::MIDDLE)],
             components,
         }
     }
 
     /// Whether some of these rows may have ghosts along the outer or middle axis.
     #[inline]
-    pub fn near_ends(&self, rows: Region) -> bool {
+    pub fn rows_may_have(&self, rows: Region) -> bool {
         let [outer, middle, _] = rows.0;
-        let [x, y] = self.inner;
+        let [x, y] = self.far_from_ends;
         outer.lo < x.lo || outer.hi > x.hi || middle.lo < y.lo || middle.hi > y.hi
     }
 
     /// Whether there are any ghosts.
-    pub fn any(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         let mut components = self.components.iter();
         components.any(|c| c.any_rows || c.zero_plane || !c.row.is_empty())
     }
 
-    /// Whether a row may have ghosts along the outer or middle axis.
-    pub fn any_of(&self, Group { x, y }: Group) -> bool {
-        let [outer, middle] = self.inner;
+    /// Whether the rows of a group may have ghosts along the outer or middle axis.
+    pub fn group_may_have(&self, Group { x, y }: Group) -> bool {
+        let [outer, middle] = self.far_from_ends;
         !(outer.contains(x) && middle.contains(y))
     }
 
-    /// Whether a component has ghosts along the outer or middle axis.
-    pub fn concern_any(&self, id: ComponentId) -> bool {
+    /// Whether some rows of a component have ghosts along the outer or middle axis.
+    pub fn component_has_row_ghosts(&self, id: ComponentId) -> bool {
         self.components[id.index()].any_rows
     }
 
-    /// Whether the ghosts along the inner axis need work after any row of this component.
-    pub fn concern_every_row(&self, id: ComponentId) -> bool {
+    /// Whether the rows of a component have ghosts along the inner axis, or zeros to write there.
+    pub fn component_has_inner_ghosts(&self, id: ComponentId) -> bool {
         let c = &self.components[id.index()];
         c.zero_plane || !c.row.is_empty()
     }
@@ -148,7 +149,7 @@ impl Ghosts {
     }
 }
 
-impl ComponentGhosts {
+impl HostGhosts {
     /// The ghosts along the inner axis of the range of a row that starts at an element.
     ///
     /// # Safety
@@ -230,7 +231,7 @@ mod tests {
                         rows[a].hi = rows[a].lo + 1;
                     }
                     rows[axis] = Interval::new(i, i + 1);
-                    ghosts.near_ends(rows)
+                    ghosts.rows_may_have(rows)
                 };
                 let far = Axis::ALL
                     .iter()

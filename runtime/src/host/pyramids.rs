@@ -441,8 +441,8 @@ impl<T: Real> Work<'_, '_, T> {
         recorded: Option<Region>,
     ) {
         let ghosts = &self.own_ghosts;
-        let ghosted = ghosts.concern_every_row(target)
-            || ghosts.concern_any(target) && ghosts.near_ends(rows);
+        let ghosted = ghosts.component_has_inner_ghosts(target)
+            || ghosts.component_has_row_ghosts(target) && ghosts.rows_may_have(rows);
         if !ghosted && !self.effects().has(stage) {
             return;
         }
