@@ -1,9 +1,10 @@
 //! Differences and means along an axis.
 
+use super::central;
 use super::codes;
+use super::fraction::{Fraction, small_integer};
 use super::graph::{Coefficient, Graph, Kernel, LevelKey, Node, NodeId, Shift, StateKey};
 use super::layers::LayeredDifference;
-use super::rational::{self, Rational, small_integer};
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Operand, Scope, Typed, Value};
@@ -345,10 +346,10 @@ impl Resolver<'_> {
         place: Option<&Place>,
     ) -> Outcome<Vec<Coefficient>> {
         let list = match operator {
-            Operator::Staggered => rational::staggered_first(order),
-            Operator::Centred => rational::centred_first(order),
-            Operator::Second => rational::centred_second(order),
-            Operator::Mean => rational::staggered_mean(order),
+            Operator::Staggered => central::staggered_first(order),
+            Operator::Centred => central::centred_first(order),
+            Operator::Second => central::centred_second(order),
+            Operator::Mean => central::staggered_mean(order),
         };
         match list {
             Some(list) => Ok(list.into_iter().map(Coefficient::Exact).collect()),
@@ -395,7 +396,7 @@ impl Resolver<'_> {
         Ok(numbers
             .into_iter()
             .map(|n| match small_integer(n) {
-                Some(i) => Coefficient::Exact(Rational::integer(i)),
+                Some(i) => Coefficient::Exact(Fraction::integer(i)),
                 None => Coefficient::Real(n),
             })
             .collect())

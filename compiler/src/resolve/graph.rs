@@ -6,7 +6,7 @@
 
 mod walk;
 
-use super::rational::Rational;
+use super::fraction::Fraction;
 use crate::host::{HostBinary, HostExpr, HostUnary};
 use crate::lattice::{Axis, HalfIndex, PerAxis, Position};
 use crate::scheme::{ComponentId, FileId, StaticFile};
@@ -120,7 +120,7 @@ pub struct Kernel {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coefficient {
-    Exact(Rational),
+    Exact(Fraction),
     Real(f64),
 }
 

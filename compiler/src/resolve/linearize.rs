@@ -4,8 +4,8 @@
 //! `1 / eps`), each tap with a weight in which all numbers are folded (`dt / h` times the exact coefficient of the
 //! difference).
 
+use super::fraction::{Fraction, small_integer};
 use super::graph::{Coefficient, Graph, KernelId, LevelKey, Node, NodeId, Shift};
-use super::rational::{Rational, small_integer};
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::{HalfIndex, PerAxis, Position};
 use crate::scheme::ComponentId;
@@ -26,20 +26,20 @@ const FACTORS: usize = 16;
 struct Scale {
     num: f64,
     den: f64,
-    exact: Rational,
+    exact: Fraction,
 }
 
 impl Scale {
     const ONE: Scale = Scale {
         num: 1.0,
         den: 1.0,
-        exact: Rational::ONE,
+        exact: Fraction::ONE,
     };
 
     fn number(n: f64) -> Self {
         match small_integer(n) {
             Some(i) => Self {
-                exact: Rational::integer(i),
+                exact: Fraction::integer(i),
                 ..Self::ONE
             },
             None => Self {
@@ -50,7 +50,7 @@ impl Scale {
     }
 
     fn inverse_of(n: f64) -> Self {
-        let exact = small_integer(n).and_then(|i| Rational::new(1, i128::from(i)));
+        let exact = small_integer(n).and_then(|i| Fraction::new(1, i128::from(i)));
         match exact {
             Some(exact) => Self { exact, ..Self::ONE },
             None => Self {
@@ -67,7 +67,7 @@ impl Scale {
             None => Self {
                 num: num * self.exact.as_f64() * other.exact.as_f64(),
                 den,
-                exact: Rational::ONE,
+                exact: Fraction::ONE,
             },
         }
     }
@@ -77,7 +77,7 @@ impl Scale {
             return 0.0;
         }
         let quotient = self.num / self.den;
-        if self.exact == Rational::ONE {
+        if self.exact == Fraction::ONE {
             quotient
         } else {
             quotient * self.exact.as_f64()
@@ -513,7 +513,7 @@ impl Split {
     }
 
     fn inverse(self) -> Split {
-        let exact = Rational::ONE.div(self.scale.exact);
+        let exact = Fraction::ONE.div(self.scale.exact);
         let scale = match exact {
             Some(exact) => Scale {
                 num: self.scale.den,
@@ -524,7 +524,7 @@ impl Split {
             None => Scale {
                 num: self.scale.den,
                 den: 0.0,
-                exact: Rational::ONE,
+                exact: Fraction::ONE,
             },
         };
         Split {

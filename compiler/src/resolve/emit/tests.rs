@@ -1,7 +1,7 @@
 //! Bodies and weights of small updates.
 
+use super::super::central;
 use super::super::graph::{Coefficient, Kernel};
-use super::super::rational;
 use super::*;
 use crate::host::At;
 use crate::lattice::{Axis, HalfIndex};
@@ -104,7 +104,7 @@ fn build(graph: &mut Graph, choices: &[u8]) -> NodeId {
                 graph.shift(top, by)
             }
             _ => {
-                let c = rational::centred_second(2 + 2 * u32::from(n % 3)).expect("exists");
+                let c = central::centred_second(2 + 2 * u32::from(n % 3)).expect("exists");
                 let mut taps: Vec<(HalfIndex, Coefficient)> = Vec::new();
                 for (k, c) in c.into_iter().enumerate() {
                     taps.push((HalfIndex::cells(k as i64), Coefficient::Exact(c)));
