@@ -18,7 +18,7 @@ pub use service::{
 };
 pub use task::{PROGRESS_BYTES, TaskWord, boundary_words, task_words};
 pub use tower::{Launch, ParamsOf, TimeBlock, TowerBuffers, TowerParams, Volumes, ZBlockParams};
-pub use volume::{CorrectionTable, VolumeBox, VolumeParams};
+pub use volume::{CorrectionParams, CorrectionTable, VolumeBox, VolumeParams};
 
 use super::ir::Type;
 

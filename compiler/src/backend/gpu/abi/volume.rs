@@ -37,6 +37,7 @@ pub struct VolumeBox {
 pub struct CorrectionTable {
     pub words: Vec<i32>,
     pub region: Region,
+    /// The inside of the box along the inner axis, in which rows far from faces have no corrections.
     pub hole: Interval,
     /// By which the waves of a row move with its index along the outer and the middle axis.
     shift: [i32; 2],
@@ -183,25 +184,29 @@ impl CorrectionTable {
     /// The parameters of the volume source that it is for, with a table at a place.
     pub fn params(&self, table: u64) -> Option<VolumeParams> {
         let hole = i32::try_from(self.hole.lo).ok()?;
-        let [by_x, by_y] = self.shift;
+        let length = i32::try_from(self.hole.len()).ok()?;
         let volume = VolumeBox {
             region: self.region,
-            stride: PerAxis([by_x, by_y, hole]),
+            stride: PerAxis::splat(0),
             wave: 0,
         };
         let mut params = VolumeParams::new(table, &volume)?;
-        params.words[VolumeParams::WAVE - 1] = i32::try_from(self.hole.len()).ok()?;
+        let mut set = |number: usize, word: i32| params.words[number - 1] = word;
+        for (axis, by) in self.shift.into_iter().enumerate() {
+            set(CorrectionParams::shift(axis), by);
+        }
+        set(CorrectionParams::HOLE, hole);
+        set(CorrectionParams::HOLE_LENGTH, length);
         Some(params)
     }
 }
 
-/// The parameters of a volume source: where its profiles lie, for each axis three words, and one for the wave.
-///
-/// Of corrections there is a [`CorrectionTable`] instead; the strides of the first two axes are by how much waves move
-/// with a row's indices, that of the inner axis is where the hole begins, and the word of the wave how long it is.
+/// The parameters of a volume source: where its profiles lie, for each axis three words, and one for the wave. Those of
+/// corrections have other meanings ([`CorrectionParams`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeParams {
-    pub profiles: u64,
+    /// Where the profiles lie, or the table of corrections.
+    pub data: u64,
     words: [i32; VolumeParams::WORDS],
 }
 
@@ -227,7 +232,7 @@ impl VolumeParams {
     }
 
     /// `None` where indices are too large.
-    pub fn new(profiles: u64, volume: &VolumeBox) -> Option<VolumeParams> {
+    pub fn new(data: u64, volume: &VolumeBox) -> Option<VolumeParams> {
         let mut words = [0; VolumeParams::WORDS];
         for (n, axis) in Axis::ALL.into_iter().enumerate() {
             let range = volume.region[axis];
@@ -236,7 +241,7 @@ impl VolumeParams {
             words[VolumeParams::stride(n) - 1] = volume.stride[axis];
         }
         words[VolumeParams::WAVE - 1] = i32::try_from(volume.wave).ok()?.checked_mul(8)?;
-        Some(VolumeParams { profiles, words })
+        Some(VolumeParams { data, words })
     }
 
     pub fn types() -> impl Iterator<Item = Type> {
@@ -244,8 +249,24 @@ impl VolumeParams {
     }
 
     pub fn arguments(&self) -> impl Iterator<Item = Argument> + use<> {
-        let profiles = std::iter::once(Argument::Place(self.profiles));
-        profiles.chain(self.words.map(Argument::Word))
+        let data = std::iter::once(Argument::Place(self.data));
+        data.chain(self.words.map(Argument::Word))
+    }
+}
+
+/// The numbers of the parameters of corrections, besides the indices and lengths of [`VolumeParams`].
+pub struct CorrectionParams;
+
+impl CorrectionParams {
+    /// The [`CorrectionTable`].
+    pub const TABLE: usize = VolumeParams::PROFILES;
+    /// Where the hole begins, along the inner axis.
+    pub const HOLE: usize = VolumeParams::stride(2);
+    pub const HOLE_LENGTH: usize = VolumeParams::WAVE;
+
+    /// By how much the numbers of waves move with a row's index along the outer or the middle axis.
+    pub const fn shift(axis: usize) -> usize {
+        VolumeParams::stride(axis)
     }
 }
 

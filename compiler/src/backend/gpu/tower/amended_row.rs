@@ -4,7 +4,7 @@ use super::super::ir::Operand;
 use super::super::kernel::{IntOp, Kernel};
 use super::amended::{Acting, AmendedValues, amend};
 use super::context::{Context, Lane};
-use super::volume::RowPlace;
+use super::source_box::RowPlace;
 use super::zone::{OfLane, base, lane_coef, layout_of, pointer, some_box};
 use crate::lattice::Axis;
 use crate::layout::ZoneLayout;

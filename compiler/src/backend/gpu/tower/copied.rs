@@ -9,8 +9,10 @@ use super::super::abi::{CorrectionTable, TowerParams};
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
 use super::context::{Context, Lane, word};
+use super::correction_words::Correction;
+use super::source_box::origin;
 use super::task;
-use super::volume::{Volume, origin};
+use crate::incident::FarRows;
 use crate::lattice::div_ceil;
 use crate::scheme::Precision;
 use crate::tower::block::WARP;
@@ -83,15 +85,15 @@ pub(super) fn prepare(
     };
     let count = word(i64::from(slots.slots.places + BESIDE));
     for (n, source) in sources(context).into_iter().enumerate() {
-        let volume = Volume::new(k, context, source);
-        let places = volume.word(k, Operand::i32(CorrectionTable::PLACES));
+        let correction = Correction::new(k, source, FarRows::Alike);
+        let places = correction.word(k, Operand::i32(CorrectionTable::PLACES));
         k.repeat(thread, count, word(threads.into()), Some(1), |k, number| {
             let of_place = k.compare(IntCmp::Ge, number, word(BESIDE.into()));
             let from = k.choose(of_place, places, Operand::i32(CorrectionTable::BELOW));
             let less = k.choose(of_place, word(BESIDE.into()), Operand::i32(0));
             let by = k.int(IntOp::Sub, number, less);
             let from = k.int(IntOp::Add, from, by);
-            let value = volume.word(k, from);
+            let value = correction.word(k, from);
             let to = slots.word(k, n, number);
             k.store(value, to, 4, Access::Plain);
         });
@@ -151,17 +153,17 @@ pub(super) fn learn(
     let sources = sources(context);
     let mut any = Operand::int(Type::I1, 0);
     for source in &sources {
-        let volume = Volume::new(k, context, *source);
-        let near = volume.is_near_ends(k, thread);
+        let correction = Correction::new(k, *source, FarRows::Alike);
+        let near = correction.is_near_ends(k, thread);
         any = k.int(IntOp::Or, any, near);
     }
     k.when(any, |k| {
         let at = origin(k, context, period, words);
         let (mut place, mut bits) = (Operand::i32(0), Operand::i32(0));
         for (n, source) in sources.iter().enumerate() {
-            let volume = Volume::new(k, context, *source);
-            let near = volume.is_near_ends(k, thread);
-            let above = volume.is_above(k, thread);
+            let correction = Correction::new(k, *source, FarRows::Alike);
+            let near = correction.is_near_ends(k, thread);
+            let above = correction.is_above(k, thread);
             let side = k.choose(above, Operand::i32(1), Operand::i32(0));
             let from = slots.word(k, n, side);
             let less = k.load(Type::I32, from, 4, Access::Plain);
@@ -171,7 +173,9 @@ pub(super) fn learn(
             let from = slots.word(k, n, number);
             let of_place = k.load(Type::I32, from, 4, Access::Plain);
             let some = k.compare(IntCmp::Ne, of_place, Operand::i32(CorrectionTable::NONE));
-            let around = volume.is_around(k, at, &rows_of(context, *source));
+            let around = correction
+                .source_box
+                .is_around(k, at, &rows_of(context, *source));
             let has = k.int(IntOp::And, near, some);
             let has = k.int(IntOp::And, has, around);
             let bit = k.choose(has, Operand::i32(1 << n), Operand::i32(0));
@@ -218,16 +222,18 @@ impl Copier {
             }
             let mine = k.compare(IntCmp::Eq, warp, word(n as i64 % warps));
             k.when(mine, |k| {
-                let volume = Volume::new(k, context, source);
+                let correction = Correction::new(k, source, FarRows::Alike);
                 let at = origin(k, context, period, words);
-                let mut there = volume.is_around(k, at, &rows_of(context, source));
+                let mut there = correction
+                    .source_box
+                    .is_around(k, at, &rows_of(context, source));
                 if context.towers().variants.any_faces() {
                     let near = task::is_near(k, words, period);
                     let far = k.int(IntOp::Xor, near, Operand::int(Type::I1, 1));
                     there = k.int(IntOp::And, there, far);
                 }
                 let first = self.first_wave(k, context, period, stage);
-                let shift = volume.shift(k, at);
+                let shift = correction.shift(k, at);
                 for lanes in 0..div_ceil(slots.slots.places.into(), WARP) {
                     let place = k.int(IntOp::Add, lane, word(lanes * WARP));
                     let inside = k.compare(IntCmp::Below, place, word(slots.slots.places.into()));
@@ -241,7 +247,7 @@ impl Copier {
                     let own = k.int(IntOp::Add, own, shift);
                     for (copy, slot) in &copies {
                         let by = copy.row.at.array().map(word);
-                        let by = volume.shift(k, by);
+                        let by = correction.shift(k, by);
                         let number = k.int(IntOp::Add, own, by);
                         let number = k.resize(number, Type::I64);
                         let from = k.advance(first, number, WAVE);

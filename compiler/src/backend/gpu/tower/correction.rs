@@ -11,10 +11,12 @@ use super::super::abi::{CorrectionTable, TowerParams};
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::context::Context;
-use super::volume::{Faces, Places, RowPlace, Rows, Volume, Within, any_is_there, origin};
+use super::correction_words::Correction;
+use super::source_box::{Range, RowPlace, SourceBox, Within, origin};
+use super::source_rows::{Faces, Places, Rows, any_is_there};
 use crate::incident::FarRows;
 use crate::scheme::Precision;
-use crate::tower::{Adds, Group, RowUpdate};
+use crate::tower::{Group, RowUpdate};
 
 /// More than words of a table.
 const FAR_AWAY: i32 = 1 << 30;
@@ -50,31 +52,15 @@ impl Along {
     }
 }
 
-impl Volume {
+impl Correction {
     /// Whether the rows of a period are far from faces across the first two axes, and have the same pattern if they are
     /// in the region.
     pub fn are_alike(&self, context: &Context<'_>, rows: &Rows<'_>) -> bool {
-        self.adds == Adds::Correction(FarRows::Alike)
-            && Faces::of(context, rows.places) == Faces::Far
-    }
-
-    /// Where the hole begins, and how long it is.
-    fn hole(&self) -> [Operand; 2] {
-        let [.., along] = self.ranges;
-        [along.stride, self.wave]
-    }
-
-    /// Whether a thread does not lie in the hole, if `there`.
-    pub fn is_beside(&self, k: &mut Kernel<'_>, thread: Operand, there: Operand) -> Operand {
-        let [lo, len] = self.hole();
-        let from = k.int(IntOp::Sub, thread, lo);
-        let within = k.compare(IntCmp::Below, from, len);
-        let beside = k.int(IntOp::Xor, within, Operand::int(Type::I1, 1));
-        k.int(IntOp::And, there, beside)
+        self.far_rows == FarRows::Alike && Faces::of(context, rows.places) == Faces::Far
     }
 
     fn place_along(&self, k: &mut Kernel<'_>, z: Operand) -> Along {
-        let ([.., along], [lo, len]) = (self.ranges, self.hole());
+        let (along, Range { lo, len }) = (self.source_box.inner(), self.hole);
         let thread = k.int(IntOp::Add, z, along.lo);
         let from = k.int(IntOp::Sub, thread, lo);
         let within = k.compare(IntCmp::Below, from, len);
@@ -85,37 +71,6 @@ impl Volume {
             within,
             words: [z, word],
         }
-    }
-
-    /// Whether a thread is at an index at which rows far from faces across the first two axes may be corrected.
-    pub fn is_near_ends(&self, k: &mut Kernel<'_>, thread: Operand) -> Operand {
-        let [.., along] = self.ranges;
-        let z = k.int(IntOp::Sub, thread, along.lo);
-        let there = k.compare(IntCmp::Below, z, along.len);
-        self.is_beside(k, thread, there)
-    }
-
-    /// Whether a thread is above where the hole begins.
-    pub fn is_above(&self, k: &mut Kernel<'_>, thread: Operand) -> Operand {
-        let [lo, _] = self.hole();
-        k.compare(IntCmp::Le, lo, thread)
-    }
-
-    /// By how much the numbers of waves move with `by` rows along the outer and the middle axis.
-    pub fn shift(&self, k: &mut Kernel<'_>, by: [Operand; 2]) -> Operand {
-        let mut sum = Operand::i32(0);
-        for (by, range) in by.into_iter().zip(self.ranges) {
-            let by = k.int(IntOp::Mul, by, range.stride);
-            sum = k.int(IntOp::Add, sum, by);
-        }
-        sum
-    }
-
-    /// Loads a word of the table.
-    pub fn word(&self, k: &mut Kernel<'_>, number: Operand) -> Operand {
-        let number = k.resize(number, Type::I64);
-        let from = k.advance(self.profiles, number, 4);
-        k.load(Type::I32, from, 4, Access::ReadOnly)
     }
 
     /// Finds the waves of the thread in some rows, and calls `body` with them if there may be some.
@@ -154,8 +109,7 @@ impl Volume {
     /// Whether the threads of a warp find the patterns of rows together: in interior periods that may be near faces.
     pub fn finds_by_lanes(&self, context: &Context<'_>, rows: &Rows<'_>) -> bool {
         let interior = matches!(rows.places, Places::Interior { .. });
-        let corrects = matches!(self.adds, Adds::Correction(_));
-        interior && corrects && !self.are_alike(context, rows)
+        interior && !self.are_alike(context, rows)
     }
 
     /// The pattern of one of some rows of an interior period, as many as a warp has lanes at most: a row for each lane.
@@ -197,7 +151,7 @@ impl Volume {
 
     /// The number of a thread's word by the pattern of each row, negative where it has none.
     fn numbers_by(&self, k: &mut Kernel<'_>, z: Operand, patterns: Vec<Operand>) -> Vec<Operand> {
-        let ([.., along], [lo, len]) = (self.ranges, self.hole());
+        let (along, Range { lo, len }) = (self.source_box.inner(), self.hole);
         let (zero, one) = (Operand::i32(0), Operand::i32(1));
         let thread = k.int(IntOp::Add, z, along.lo);
         let from = k.int(IntOp::Sub, thread, lo);
@@ -250,7 +204,7 @@ impl Volume {
             let known = known.collect();
             let origin = origin(k, context, at.period, words);
             // There are no registers to keep numbers of rows in.
-            let strides = [0, 1].map(|n| k.again(self.ranges[n].stride));
+            let strides = self.shifts.map(|stride| k.again(stride));
             let shift = self.shift(k, origin);
             let base = self.word(k, Operand::i32(CorrectionTable::BASE));
             let first = k.int(IntOp::Add, shift, base);
@@ -297,7 +251,7 @@ impl Volume {
         shifts: Vec<Operand>,
         words: Vec<(Operand, Operand)>,
     ) -> Vec<Found> {
-        let step = self.step(k, context, rows, at);
+        let step = rows.step(k, context, at);
         let step = k.resize(step, Type::I64);
         let bytes = k.resize(k.param(TowerParams::WAVE_BYTES), Type::I64);
         let by = k.int(IntOp::Mul, step, bytes);
@@ -321,12 +275,13 @@ impl Volume {
     /// there.
     fn patterns(&self, k: &mut Kernel<'_>, places: &[RowPlace]) -> Vec<(Operand, Operand)> {
         let (zero, head) = (Operand::i32(0), Operand::i32(CorrectionTable::HEAD));
-        let [xs, ..] = self.ranges;
+        let SourceBox(ranges) = self.source_box;
+        let [xs, ..] = ranges;
         let middle = k.int(IntOp::Add, head, xs.len);
         let of_rows = places.iter().map(|place| {
-            let inside = self.has(k, *place);
+            let inside = self.source_box.has(k, *place);
             let mut classes = zero;
-            for ((at, range), begin) in place.at.into_iter().zip(self.ranges).zip([head, middle]) {
+            for ((at, range), begin) in place.at.into_iter().zip(ranges).zip([head, middle]) {
                 let last = k.int(IntOp::Sub, range.len, Operand::i32(1));
                 let from = k.int(IntOp::Sub, at, range.lo);
                 let from = k.int(IntOp::Max, from, zero);
