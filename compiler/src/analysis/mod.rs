@@ -66,9 +66,9 @@ pub struct Summary {
     pub pace: Option<Pace>,
 }
 
-/// Whether the step of a scheme is stable, and how far waves get in it. Takes milliseconds for schemes with a few values
-/// per cell; an analysis that takes longer than about a second is left out. `without_phases` is the scheme with periodic
-/// sides in the place of sides with a phase.
+/// Whether the step of a scheme is stable, and how far waves get in it. Takes milliseconds for schemes with a few
+/// values per cell; an analysis that takes longer than about a second is left out. `without_phases` is the scheme with
+/// periodic sides in the place of sides with a phase.
 pub fn summary(
     scheme: &Scheme,
     without_phases: Option<&Scheme>,

@@ -142,8 +142,8 @@ impl Order<'_> {
         let stage = StageAt::new(scheme, number as i64);
         let mut ops = Vec::new();
         let count = stage.updates(scheme).len();
-        // Sources whose waves have to be looked up are prefetched at the start of a stage. Sources with copied waves, or
-        // none, far from faces are looked up near faces only.
+        // Sources whose waves have to be looked up are prefetched at the start of a stage. Sources with copied waves,
+        // or none, far from faces are looked up near faces only.
         let copies = self.context.copies;
         let fetched = |source: &VolumeSource| match source.adds {
             Adds::Correction(FarRows::Alike) => self.faces && !copies,

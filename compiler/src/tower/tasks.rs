@@ -20,9 +20,9 @@ pub struct Order {
     /// How many of a strip's last columns alternate with the first columns of the next strip of the same partition, at
     /// least 0: where ends of the grid make towers slow, others run beside them.
     pub overlap: i64,
-    /// Stages by which the neighbours of a tower are ahead when it begins, at least. With a longer head start towers wait
-    /// less for each other, but fewer values that one tower stores stay in a cache until the next one loads them. On an
-    /// H200 the latter weighs more.
+    /// Stages by which the neighbours of a tower are ahead when it begins, at least. With a longer head start towers
+    /// wait less for each other, but fewer values that one tower stores stay in a cache until the next one loads them.
+    /// On an H200 the latter weighs more.
     pub head_start: u32,
     /// Partitions of the cache, each with multiprocessors that are near it; at least 1.
     pub partitions: u32,

@@ -167,10 +167,10 @@ impl Towers {
         self.span.is_some()
     }
 
-    /// Rows beyond an end of the grid in which a tower still runs. Where a dependence spans two tiles, the tower between
-    /// them passes the wait on, so it has to run until the last row that both may write. Between two stages that change
-    /// a row it may have rows of other components only: their ends lie half a cell farther in, and their nearest row is
-    /// the next one. 0 where dependences span one tile, and in schemes with one stage.
+    /// Rows beyond an end of the grid in which a tower still runs. Where a dependence spans two tiles, the tower
+    /// between them passes the wait on, so it has to run until the last row that both may write. Between two stages
+    /// that change a row it may have rows of other components only: their ends lie half a cell farther in, and their
+    /// nearest row is the next one. 0 where dependences span one tile, and in schemes with one stage.
     pub(super) fn margin(&self) -> i64 {
         let across = self.span.is_some_and(|span| span > 1);
         if across && self.classes.len() > 1 {

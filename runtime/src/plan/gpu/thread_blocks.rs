@@ -11,8 +11,8 @@ use torre_compiler::tower::block::{
 };
 use torre_compiler::tower::{AllocatedTowers, Towers};
 
-/// Registers of a thread for all but the values that it keeps, at least. It takes [`Abilities::working_registers`] where
-/// there are more.
+/// Registers of a thread for all but the values that it keeps, at least. It takes [`Abilities::working_registers`]
+/// where there are more.
 const WORKING: u64 = 24;
 
 /// Registers beside them for threads of z blocks that may be at an end where ghosts are made: with fewer, they keep

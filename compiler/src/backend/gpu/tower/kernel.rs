@@ -9,8 +9,8 @@
 //! for the two beside it ([`super::neighbours`]); stages of boundary periods end with a barrier.
 //!
 //! A tower reads rows of its neighbours one index lower along one face or both. That nothing else needs to be waited
-//! for follows from the pitches: [`Towers::waits_reach_all`](crate::tower::Towers::waits_reach_all). Running towers never
-//! wait for ever for a tower that has no block.
+//! for follows from the pitches: [`Towers::waits_reach_all`](crate::tower::Towers::waits_reach_all). Running towers
+//! never wait for ever for a tower that has no block.
 
 use super::super::abi::{TaskWord, TowerParams};
 use super::super::feature::Feature;
