@@ -17,12 +17,11 @@ use torre_compiler::real::Real;
 use torre_compiler::resolve::{Options, Resolved, resolve};
 use torre_compiler::scheme::{ComponentId, Precision, Scheme, ZoneSet};
 use torre_compiler::statics::NoFiles;
-use torre_compiler::tile::stage_blocks;
+use torre_compiler::tile::{layerwise_kernels, stage_blocks};
 use torre_compiler::world::{ArrayInfo, World};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
 use torre_runtime::host::{Calculation, Order, Progress, measure};
-use torre_runtime::program::layerwise_kernels;
 
 include!("../../stdlib/index.rs");
 
@@ -98,7 +97,8 @@ impl Kernels {
                 set,
             })
         };
-        let layerwise = layerwise_kernels(scheme).map_err(|_| TOO_LARGE.to_string())?;
+        let layout = Layout::new(scheme).map_err(|_| TOO_LARGE.to_string())?;
+        let layerwise = layerwise_kernels(scheme, layout);
         Ok(Kernels {
             layerwise: compiled(layerwise)?,
             tiles: compiled(kernels(scheme, tilings)?)?,

@@ -21,8 +21,8 @@ use torre_compiler::analysis::{
 use torre_compiler::driver::Variable;
 use torre_compiler::scheme::Scheme;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::output::picture::{AxisText, LinePlot, Series};
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::world::FileWorld;
 
 pub fn analyze(args: &args::Analyze, voice: &Voice) -> Result<(), Failure> {

@@ -13,8 +13,8 @@ use torre_compiler::driver;
 use torre_compiler::resolve::{Options, Program, Resolved};
 use torre_grammar::diag::{Diagnostic, Diagnostics, Severity};
 use torre_grammar::source::Source;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::output::atomic::remove_leftovers_of;
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::setup;
 use torre_runtime::world::FileWorld;
 

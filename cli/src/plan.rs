@@ -31,11 +31,12 @@ use torre_compiler::problem::Problem;
 use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
 use torre_runtime::budget;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, resident_bytes};
 use torre_runtime::host::SetupError;
 use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{self, DevicePlan};
-use torre_runtime::program::{LoadedFiles, TargetChoice};
+use torre_runtime::program::TargetChoice;
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{Pauses, memory};
 

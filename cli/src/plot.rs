@@ -10,9 +10,9 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::output::picture::Scale;
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::record::{Begun, Found, Record};
 use torre_runtime::run::{Outputs, Pictures, Range, Value, VolumeFormat, Wanted, checkpoint};
 

@@ -43,15 +43,17 @@ use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
 use torre_compiler::resolve::codes::VANISHED;
 use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::tile::layerwise_kernels;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::Device;
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, TinyCoef, contention};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::plan::{Plan, Planner};
-use torre_runtime::program::{self, Backend, BackendChoice, LoadedFiles, TargetChoice};
+use torre_runtime::program::{self, Backend, BackendChoice, TargetChoice};
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{
     Company, Compiled, Literal, Outcome, Record, Records, RunError, SeriesRecords, Simulation,
@@ -146,14 +148,14 @@ impl<'a, T: Value> Run<'a, T> {
         let set = match (&self.sweep, &self.plan, &self.gpu) {
             (Some(_), ..) => {
                 let layout = Layout::for_files(self.scheme).map_err(SetupError::from)?;
-                program::layerwise_kernels_for(self.scheme, layout)
+                layerwise_kernels(self.scheme, layout)
             }
             (None, Some(plan), _) => {
                 let others = self.others.iter().map(|other| &other.plan.kernels);
                 others.fold(plan.kernels.clone(), KernelSet::and)
             }
             (None, None, Some(gpu)) => gpu.plan.kernels.clone(),
-            _ => program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
+            _ => layerwise_kernels(self.scheme, self.whole_layout()?),
         };
         self.check_memory()?;
         self.check_files(&set.layout)?;
@@ -240,9 +242,10 @@ impl<'a, T: Value> Run<'a, T> {
             Some(Check::Processor) => BackendChoice::Auto,
         };
         // Pyramids and files have kernels for other layouts.
-        let set = match set.layout == Layout::new(self.scheme).map_err(SetupError::from)? {
+        let layout = self.whole_layout()?;
+        let set = match set.layout == layout {
             true => set,
-            false => &program::layerwise_kernels(self.scheme).map_err(SetupError::from)?,
+            false => &layerwise_kernels(self.scheme, layout),
         };
         let code = program::compile(
             self.scheme,
@@ -254,6 +257,11 @@ impl<'a, T: Value> Run<'a, T> {
         let mut check = self.compiled(set, &*code.code, files, Order::Layerwise)?;
         prepared.folders.resume(&mut check.calculation)?;
         self.execute(simulation, prepared, Some(&mut check), made)
+    }
+
+    /// Where values lie that the processor has in memory, all of them.
+    fn whole_layout(&self) -> Result<Layout, SetupError> {
+        Layout::new(self.scheme).map_err(SetupError::from)
     }
 
     /// Warns of a coefficient that the precision of the scheme does not have.

@@ -102,8 +102,7 @@ fn sweep(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure> {
 
 /// Cell-steps per second that passes allow over a disk.
 fn rate(sweep: &PlannedSweep, resolved: &Resolved) -> f64 {
-    let cells = resolved.scheme.grid.cells.0;
-    let cells: f64 = cells.iter().map(|&n| n as f64).product();
+    let cells = resolved.scheme.grid.cell_count();
     let steps = resolved.problem.steps as f64 / sweep.passes.max(1) as f64;
     let moved = 2.0 * sweep.plan.array as f64;
     steps * cells * crate::window::DISK / moved

@@ -214,7 +214,7 @@ impl Asked<'_> {
     /// Cell-steps of the run.
     fn work(&self) -> f64 {
         let scheme = &self.resolved.scheme;
-        let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+        let cells = scheme.grid.cell_count();
         cells * self.resolved.problem.steps as f64
     }
 

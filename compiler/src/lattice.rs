@@ -4,7 +4,7 @@
 //! `i + 1/2`. Positions are integers on the doubled lattice ([`HalfIndex`]), so no position is ever a float.
 
 use std::fmt;
-use std::ops::{Add, Index, IndexMut, Mul, Neg, Sub};
+use std::ops::{Add, Index, IndexMut, Mul, Neg, Rem, Sub};
 
 /// A role of an axis. Schemes with fewer axes use fewer roles: two axes are `OUTER` and `INNER`, one is `INNER`.
 /// An absent axis has one cell, position 0 and no reach, so that later stages need not know the dimension.
@@ -256,6 +256,14 @@ pub fn div_floor(a: i64, b: i64) -> i64 {
 #[inline]
 pub fn div_ceil(a: i64, b: i64) -> i64 {
     -(-a).div_euclid(b)
+}
+
+/// The greatest common divisor of numbers that are not negative; that of 0 and a number is the number.
+pub fn gcd<N: Copy + Default + PartialEq + Rem<Output = N>>(mut a: N, mut b: N) -> N {
+    while b != N::default() {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Indices, or a displacement, along the outer and the middle axis: where a group of rows lies.

@@ -11,13 +11,14 @@ use std::path::Path;
 use std::time::Instant;
 use torre_compiler::backend::gpu::{Gpu, Ptx};
 use torre_compiler::backend::llvm::library::Library;
+use torre_compiler::cost::layerwise_bytes;
 use torre_compiler::driver::load;
 use torre_compiler::layerwise::{MOST_BLOCKS, Shape};
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::Precision;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::{Calculation, Progress, threads};
-use torre_runtime::program::{LoadedFiles, layerwise_bytes_per_cell_step};
 use torre_runtime::run::{Simulation, Value};
 use torre_runtime::world::{FileWorld, read_source};
 
@@ -109,8 +110,8 @@ fn run<T: Value>(
         scheme, problem, ..
     } = resolved;
     let set = code::kernels(scheme).map_err(|_| "too large")?;
-    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
-    let bytes = layerwise_bytes_per_cell_step(scheme);
+    let cells = scheme.grid.cell_count();
+    let bytes = layerwise_bytes(scheme);
     let found = CudaDevice::open(0)?;
     println!(
         "{}, copies at {:.0} GB/s, {} of {:?} cells, {bytes:.1} bytes per cell-step",

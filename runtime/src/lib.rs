@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod cache;
 pub mod disk;
+pub mod files;
 pub mod gpu;
 pub mod host;
 pub mod instances;

@@ -12,7 +12,7 @@ use torre_compiler::driver::load;
 use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::Precision;
 use torre_grammar::source::Source;
-use torre_runtime::program::LoadedFiles;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::world::{FileWorld, read_source};
 
 /// A problem on some grids.

@@ -17,13 +17,13 @@ use torre_compiler::schedule::{Cut, Frame, Level, Pyramid, Schedule, Template, T
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::tower::Order;
 use torre_compiler::tower::block::Division;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{
     CompiledBlocks, CompiledPatches, CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice,
     code,
 };
 use torre_runtime::host::{Calculation, Progress, threads};
 use torre_runtime::plan::gpu::{DevicePlanner, PatchPlan, Refusal, TowerPlan};
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::{Simulation, Value};
 
 /// A problem, without its probes and outputs, and without its sources unless they are measured, with its

@@ -16,12 +16,13 @@ use torre_compiler::layerwise::Shape;
 use torre_compiler::problem::Problem;
 use torre_compiler::schedule::Template;
 use torre_compiler::scheme::{Precision, Scheme};
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{
     CompiledBlocks, CudaDevice, Device, DeviceProgram, OnDevice, TimeBlocks, code,
 };
 use torre_runtime::host::{Calculation, Progress, SetupError, threads};
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
-use torre_runtime::program::{CompileError, LoadedFiles};
+use torre_runtime::program::CompileError;
 use torre_runtime::run::{Simulation, Value as Number, verify};
 
 /// No measurement reaches this number of steps.

@@ -22,6 +22,7 @@ use torre_compiler::kernel::record_width;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{CoefId, Scheme, StateId};
+use torre_compiler::tile::layerwise_kernels;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::host::SetupError;
 use torre_runtime::program::{self, CompileError, TargetChoice};
@@ -52,7 +53,8 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         input::spare(written, &args.subject)?;
         write::spare_results(written)?;
     }
-    let set = program::layerwise_kernels(scheme).map_err(SetupError::from)?;
+    let layout = Layout::new(scheme).map_err(SetupError::from)?;
+    let set = layerwise_kernels(scheme, layout);
     let library = Library::open().map_err(CompileError::from)?;
     let (cpu, _) = program::target(library, &args.target)?;
     let target = match &args.target {

@@ -10,8 +10,8 @@ use torre_compiler::problem::Source;
 use torre_compiler::scheme::Precision;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget::{self, Bound};
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::host::SetupError;
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::memory::{Manner, Needs, acting, anywhere, in_boxes};
 use torre_runtime::run::{Literal, Value};
 

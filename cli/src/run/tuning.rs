@@ -30,14 +30,7 @@ pub(super) fn wished() -> Result<Option<Tuned>, Failure> {
 
 /// Whether a run is long enough for tuning.
 pub(super) fn is_long(resolved: &Resolved, expected: &Expected) -> bool {
-    let cells: f64 = resolved
-        .scheme
-        .grid
-        .cells
-        .0
-        .iter()
-        .map(|&n| n as f64)
-        .product();
+    let cells = resolved.scheme.grid.cell_count();
     let seconds = cells * resolved.problem.steps as f64 / expected.rate();
     seconds >= Tuning::shortest_run()
 }

@@ -1,5 +1,6 @@
 //! Exact fractions for slopes and pitches.
 
+use crate::lattice::gcd;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
@@ -72,12 +73,6 @@ impl Rational {
 
 /// `num / den` in lowest terms; `den` is not 0.
 pub(super) fn reduce(num: i128, den: i128) -> Rational {
-    let gcd = |mut a: u128, mut b: u128| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a.max(1)
-    };
     let by = gcd(num.unsigned_abs(), den.unsigned_abs()) as i128 * den.signum();
     let (num, den) = (num / by, den / by);
     match (i64::try_from(num), i64::try_from(den)) {

@@ -158,9 +158,10 @@ fn lost(bytes: f64, capacity: u64, [kept, gone]: [f64; 2]) -> f64 {
     ((bytes / capacity as f64 - kept) / (gone - kept)).clamp(0.0, 1.0)
 }
 
-/// Predicts layerwise execution.
-pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) -> Prediction {
-    let cells = grid_cells(scheme);
+/// The bytes that a layerwise run moves between memory and the processor per cell and step, where nothing stays in a
+/// cache from one stage to the next: each stage reads all rows that it needs and writes all that it computes.
+pub fn layerwise_bytes(scheme: &Scheme) -> f64 {
+    let cells = scheme.grid.cell_count();
     let mut elements = 0.0;
     for stage in scheme.stage_ids() {
         for block in stage_blocks(scheme, stage) {
@@ -168,14 +169,18 @@ pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) ->
             elements += rows * block.region.volume() as f64 / cells;
         }
     }
-    let bytes = elements * scheme.precision.bytes() as f64;
+    elements * scheme.precision.bytes() as f64
+}
+
+/// Predicts layerwise execution.
+pub fn predict_layerwise(scheme: &Scheme, layout: &Layout, machine: &Machine) -> Prediction {
     let length = scheme.grid.cells[Axis::INNER] as f64;
     let compute = compute_time(scheme, machine, length, 0.0);
     let threads = machine.threads as f64;
     let whole = layout.bytes() as f64;
     let memory_bytes = match whole < USABLE * machine.l3 as f64 {
         true => 0.0,
-        false => bytes,
+        false => layerwise_bytes(scheme),
     };
     // Planes are larger than a core's cache, unless it holds a thread's part of the grid.
     let cache_bytes = line_elements(scheme)
@@ -253,10 +258,6 @@ fn rows_of(scheme: &Scheme, stage: StageId, updates: UpdateSet) -> f64 {
     let read = distinct(own().flat_map(|u| u.body.reads().map(|r| (r.component, r.age))));
     let coefs = distinct(own().flat_map(|u| u.body.coefs().chain(u.mask)));
     (read.len() + coefs.len() + updates.iter().count()) as f64
-}
-
-fn grid_cells(scheme: &Scheme) -> f64 {
-    scheme.grid.cells.0.iter().map(|&n| n as f64).product()
 }
 
 /// Elements that tiles touch, by the cuts that make them, and by heights where they count; and threads that tiles keep
@@ -337,7 +338,7 @@ fn predict_tiling(
         true => 0.0,
         false => {
             let tiles = Strips::new(&program, tiling.height).most_tiles() as f64;
-            let cell_steps = grid_cells(scheme) * height;
+            let cell_steps = scheme.grid.cell_count() * height;
             let [alone, beside] = HANDOVER;
             let handover = alone + beside * (threads - 1.0).max(0.0);
             innermost.runs() * PLACED + tiles * handover / cell_steps.max(1.0)

@@ -4,7 +4,7 @@
 //! fewer bytes and the more work. A box moves as many bytes as a sweep; only its rows may be shorter.
 
 use super::{
-    Machine, OWN, Prediction, SHARED, USABLE, compute_time, grid_cells, layerwise_elements, lost,
+    Machine, OWN, Prediction, SHARED, USABLE, compute_time, layerwise_elements, lost,
     predict_layerwise, together, with_computing,
 };
 use crate::kernel::run_axis;
@@ -110,9 +110,9 @@ pub(super) fn predict_boxes(
             .iter()
             .map(|&a| level[a].unwrap_or(cells[a]).min(cells[a]) as f64)
             .product(),
-        None => grid_cells(scheme),
+        None => scheme.grid.cell_count(),
     };
-    let count = (grid_cells(scheme) / largest.max(1.0)).max(1.0);
+    let count = (scheme.grid.cell_count() / largest.max(1.0)).max(1.0);
     // A thread that is free takes the next box.
     let busy = (machine.threads as f64).min(count) * machine.mean_speed();
     with_computing(

@@ -1,5 +1,6 @@
 //! Exact fractions of coefficients, whose operations fail where a part leaves its range.
 
+use crate::lattice::gcd;
 use std::cmp::Ordering;
 
 /// A fraction in lowest terms with a positive denominator.
@@ -70,13 +71,6 @@ impl Fraction {
     pub fn as_f64(self) -> f64 {
         self.num as f64 / self.den as f64
     }
-}
-
-fn gcd(mut a: u128, mut b: u128) -> u128 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A double that is a whole number and can be treated as one exactly.

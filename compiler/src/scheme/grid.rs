@@ -91,6 +91,11 @@ impl Grid {
         self.axes.0.iter().flatten().count()
     }
 
+    /// The cells of the grid, as models count with them.
+    pub fn cell_count(&self) -> f64 {
+        self.cells.0.iter().map(|&n| n as f64).product()
+    }
+
     /// The axes that exist, in the user's order.
     pub fn present(&self) -> impl Iterator<Item = Axis> + '_ {
         Axis::ALL.into_iter().filter(|&a| self.axes[a].is_some())

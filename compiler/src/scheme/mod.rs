@@ -44,7 +44,7 @@ pub use zone::{
 };
 
 use crate::host::HostExpr;
-use crate::lattice::{Axis, Interval, Offset, PerAxis, Position, Region};
+use crate::lattice::{Axis, Interval, Offset, PerAxis, Position, Region, gcd};
 use std::fmt;
 
 /// The floating-point format of all values.
@@ -250,12 +250,6 @@ impl Scheme {
 
     /// The number of steps after which the time levels of all components repeat: code is specialised for each of them.
     pub fn phases(&self) -> u32 {
-        let gcd = |mut a: u32, mut b: u32| {
-            while b != 0 {
-                (a, b) = (b, a % b);
-            }
-            a
-        };
         self.component_ids().fold(1, |n, id| {
             let time_levels = u32::from(self.component(id).time_levels).max(1);
             let own = time_levels / gcd(time_levels, self.updates_per_step(id) % time_levels);

@@ -4,7 +4,7 @@ use super::stage_blocks::row_region;
 use super::{Class, Plane, PlaneCut, TileProgram};
 use crate::cone::{Rational, axis_form};
 use crate::kernel::UpdateSet;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, gcd};
 use crate::schedule::{Cut, Frame, Tiling};
 use crate::scheme::Scheme;
 
@@ -124,11 +124,5 @@ fn scale(frame: &Frame, cut: &Cut) -> Scaled {
 }
 
 fn lcm(a: i64, b: i64) -> i64 {
-    let gcd = |mut a: i64, mut b: i64| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a.max(1)
-    };
-    (a / gcd(a, b)).saturating_mul(b)
+    (a / gcd(a, b).max(1)).saturating_mul(b)
 }

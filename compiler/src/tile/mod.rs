@@ -33,7 +33,7 @@ pub(crate) use lower::in_integers;
 pub use pyramid::{PyramidProgram, Slab};
 pub use shape::{Cut, Part, Shape, Shapes};
 pub use sheets::{Joint, SheetSet, members};
-pub use stage_blocks::{Block, row_region, stage_blocks};
+pub use stage_blocks::{Block, layerwise_kernels, row_region, stage_blocks};
 pub use strips::{Outermost, Strips, TimeBlock, Waits, time_blocks_at_once};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};

@@ -1,15 +1,36 @@
-//! Boxes of cell indices in which a stage runs one set of updates: no conditions inside.
+//! Boxes of cell indices in which a stage runs one set of updates, with no conditions inside, and the kernels of a
+//! layerwise run, which advance such boxes.
 
 use crate::distinct::distinct;
-use crate::kernel::UpdateSet;
+use crate::kernel::{KernelSet, RowKernel, UpdateSet};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
-use crate::scheme::{Scheme, StageId, Update};
+use crate::layout::Layout;
+use crate::scheme::{Scheme, StageId, Update, ZoneSet};
+use std::collections::BTreeSet;
 
 /// A box in which exactly these updates of a stage run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     pub updates: UpdateSet,
     pub region: Region,
+}
+
+/// The kernels that a layerwise run needs: one for each set of updates that runs together somewhere, in each phase.
+pub fn layerwise_kernels(scheme: &Scheme, layout: Layout) -> KernelSet {
+    let mut kernels = BTreeSet::new();
+    for stage in scheme.stage_ids() {
+        for block in stage_blocks(scheme, stage) {
+            for phase in 0..scheme.phases() {
+                kernels.insert(RowKernel {
+                    stage,
+                    phase,
+                    updates: block.updates,
+                    zones: ZoneSet::default(),
+                });
+            }
+        }
+    }
+    KernelSet::new(scheme, layout, kernels)
 }
 
 /// The region of an update as kernels run it. Where only the plane at inner index 0 is left out because its values are

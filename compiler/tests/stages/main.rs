@@ -10,6 +10,7 @@ mod gpu_towers;
 mod incident;
 mod kernels;
 mod kernels_in_zones;
+mod layerwise;
 mod layouts;
 mod patches;
 mod pipeline;

@@ -2,7 +2,6 @@
 
 use super::device::{Address, Device, DeviceError, Function, Threads};
 use super::step_tables::{corrected_rows, probe_places, row_copies, source_groups};
-use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::abi::{
     AddSources, Argument, CellGhost, CopyRows, CorrectRows, CorrectedRow, CorrectionTable, RowCopy,
     RowGhost, SourceCell,
@@ -17,11 +16,11 @@ use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
-use torre_compiler::tile::stage_blocks;
+use torre_compiler::tile::{layerwise_kernels, stage_blocks};
 
 /// The kernels that a layerwise run on a device needs, for values as [`Layout::for_gpu`] arranges them.
 pub fn kernels(scheme: &Scheme) -> Result<KernelSet, TooLarge> {
-    Ok(layerwise_kernels_for(scheme, Layout::for_gpu(scheme)?))
+    Ok(layerwise_kernels(scheme, Layout::for_gpu(scheme)?))
 }
 
 /// The kernels of a layerwise run as IR, with the kernels for the work around them.

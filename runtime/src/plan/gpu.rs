@@ -163,8 +163,7 @@ impl<'a> DevicePlanner<'a> {
     fn with_waves(&self, prediction: Prediction) -> Prediction {
         let scheme = self.planner.scheme;
         let waves = self.host_waves();
-        let cells = scheme.grid.cells.iter().map(|(_, n)| *n as f64).product();
-        waves.with(prediction, cells)
+        waves.with(prediction, scheme.grid.cell_count())
     }
 
     /// The same with predictions of the device alone.

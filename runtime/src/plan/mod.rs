@@ -3,7 +3,6 @@
 pub mod gpu;
 
 use crate::host::Order;
-use crate::program::layerwise_kernels;
 use std::fmt;
 use torre_compiler::cone::{Cones, cones};
 use torre_compiler::cost::{Choice, Machine, candidates};
@@ -11,7 +10,9 @@ use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::{Boxes, Frame, Illegal, Schedule, Template};
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::{Checked, NoTiles, PyramidProgram, TileProgram, lower};
+use torre_compiler::tile::{
+    Checked, NoTiles, PyramidProgram, TileProgram, layerwise_kernels, lower,
+};
 
 /// A schedule that was chosen, ready to compile.
 #[derive(Clone, Debug)]
@@ -108,7 +109,7 @@ impl<'a> Planner<'a> {
 
     /// The program that a run of a schedule executes, and its kernels.
     pub fn lowered(&self, schedule: &Schedule) -> Result<(Program, KernelSet), PlanError> {
-        let mut kernels = layerwise_kernels(self.scheme)?;
+        let mut kernels = layerwise_kernels(self.scheme, Layout::new(self.scheme)?);
         let program = match schedule {
             Schedule::Layerwise => Program::Layerwise,
             Schedule::Boxes(boxes) => Program::Boxes(boxes.clone()),

@@ -32,7 +32,7 @@ impl Family {
             sum(&|body| body.coefs().count()),
             scheme.states.len(),
         );
-        let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+        let cells = scheme.grid.cell_count();
         let volumes = problem.sources.iter().map(|s| s.region.volume() as f64);
         if volumes.sum::<f64>() > MANY * cells {
             text += ", volume sources";
@@ -162,7 +162,7 @@ pub struct Subject {
 impl Subject {
     /// The subject of a scheme and its problem.
     pub fn of(scheme: &Scheme, problem: &Problem) -> Self {
-        let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+        let cells = scheme.grid.cell_count();
         Self {
             family: Family::of(scheme, problem),
             class: cells.max(1.0).log2().round() as u32,

@@ -10,7 +10,7 @@ use torre_compiler::series::{RowValues, reduce};
 use torre_compiler::statics::coordinate;
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
-use torre_runtime::program::LoadedFiles;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::world::{FileWorld, read_source};
 
 /// A scheme and problem with the values of the files that they name.

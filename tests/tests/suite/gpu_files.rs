@@ -21,10 +21,10 @@ use torre_compiler::testing::{Effort, Rng, add_layers, maxwell, random_tiling};
 use torre_compiler::tile::lower;
 use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, code};
 use torre_runtime::host::{Calculation, Order, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
     Checkpoints, Company, Compiled, Literal, Outputs, Pictures, Records, RunError, SeriesRecords,

@@ -11,12 +11,13 @@ use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, add_poles, add_random_zones, lengthen, random_scheme};
+use torre_compiler::tile::layerwise_kernels;
 use torre_grammar::source::Source;
 use torre_runtime::disk::{BLOCK, RowGhosts, StateFolder};
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::host::memory::Memory;
 use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::output::checkpoint as file;
-use torre_runtime::program::{LoadedFiles, layerwise_kernels_for};
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
     Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
@@ -34,7 +35,7 @@ fn with_run<T: Value, R>(
     then: impl FnOnce(&mut InFiles<'_, T>, bool) -> R,
 ) -> Result<R, String> {
     let layout = Layout::for_files(scheme).expect("a size that can be addressed");
-    let set = layerwise_kernels_for(scheme, layout);
+    let set = layerwise_kernels(scheme, layout);
     let code = Interp::new(scheme, &set);
     let layout = set.layout.clone();
     let own = checkpoint::identity::<T>(scheme, problem, &LoadedFiles::default());

@@ -5,7 +5,6 @@ use crate::gpu::{
     CompiledBlocks, CompiledPatches, CompiledTowers, DeviceModel, TimeBlockError, TimeBlockOrder,
     code, patches, towers,
 };
-use crate::program::layerwise_kernels_for;
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::Rational;
@@ -15,6 +14,7 @@ use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::Tiling;
 use torre_compiler::scheme::Scheme;
+use torre_compiler::tile::layerwise_kernels;
 use torre_compiler::tower::TowerProgram;
 
 /// A schedule that was chosen for a GPU.
@@ -53,13 +53,13 @@ impl DevicePlan {
 
     /// Has values arranged for a calculation window.
     pub fn arrange_for_window(&mut self, scheme: &Scheme) -> Result<(), TooLarge> {
-        self.kernels = layerwise_kernels_for(scheme, Layout::for_window(scheme)?);
+        self.kernels = layerwise_kernels(scheme, Layout::for_window(scheme)?);
         Ok(())
     }
 
     /// Has planes lie `gap` groups farther apart than they have to, where the device holds all values.
     pub fn arrange_with_gap(&mut self, scheme: &Scheme, gap: i64) -> Result<(), TooLarge> {
-        self.kernels = layerwise_kernels_for(scheme, Layout::for_gpu_with_gap(scheme, gap)?);
+        self.kernels = layerwise_kernels(scheme, Layout::for_gpu_with_gap(scheme, gap)?);
         Ok(())
     }
 

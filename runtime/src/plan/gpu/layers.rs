@@ -88,7 +88,7 @@ fn amendments_of(scheme: &Scheme, stage: StageId) -> impl Iterator<Item = (&Upda
 
 /// Cells in which an amendment acts, as a share of the cells of the grid.
 pub(super) fn share_of(scheme: &Scheme, update: &Update, amendment: &Amendment) -> f64 {
-    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+    let cells = scheme.grid.cell_count();
     let boxes = scheme.zone(amendment.zone).boxes.iter();
     let own = boxes.map(|b| b.intersect(update.region).volume() as f64);
     own.sum::<f64>() / cells

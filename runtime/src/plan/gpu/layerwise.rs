@@ -6,9 +6,8 @@
 
 use super::layers;
 use crate::gpu::DeviceModel;
-use crate::program::layerwise_bytes_per_cell_step;
 use std::collections::{BTreeMap, BTreeSet};
-use torre_compiler::cost::{Choice, Prediction};
+use torre_compiler::cost::{Choice, Prediction, layerwise_bytes};
 use torre_compiler::ghost::{AxisGhosts, Ghost};
 use torre_compiler::lattice::{Axis, PerAxis, Region};
 use torre_compiler::layerwise::{Covering, Shape};
@@ -73,8 +72,8 @@ pub fn layerwise(scheme: &Scheme, model: &DeviceModel) -> Choice {
     let kept: f64 = stages
         .map(|stage| layers::kept_bytes_of(scheme, stage))
         .sum();
-    let bytes = layerwise_bytes_per_cell_step(scheme) + amended + kept;
-    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+    let bytes = layerwise_bytes(scheme) + amended + kept;
+    let cells = scheme.grid.cell_count();
     let facts = &model.facts;
     let rows = Layout::for_gpu(scheme).map_or(f64::INFINITY, |layout| f64::from(layout.rows));
     let held = cells * rows * scheme.precision.bytes() as f64 / facts.l2.max(1) as f64;
@@ -206,7 +205,7 @@ fn amending(scheme: &Scheme, model: &DeviceModel, stage: StageId) -> Vec<Kernel>
 
 /// A kernel for each box of some zones, which together move these bytes per cell of the grid.
 fn in_zones(scheme: &Scheme, model: &DeviceModel, zones: ZoneSet, bytes: f64) -> Vec<Kernel> {
-    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+    let cells = scheme.grid.cell_count();
     let boxes = zones.iter().flat_map(|zone| &scheme.zone(zone).boxes);
     let boxes: Vec<&Region> = boxes.collect();
     let all: f64 = boxes.iter().map(|part| part.volume() as f64).sum();
@@ -261,7 +260,7 @@ mod tests {
     fn step(scheme: &Scheme) -> f64 {
         let gpu = Gpu::named("sm_90").expect("a GPU");
         let model = DeviceModel::usual(gpu).expect("a usual GPU");
-        let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+        let cells = scheme.grid.cell_count();
         cells / layerwise(scheme, &model).prediction.rate
     }
 

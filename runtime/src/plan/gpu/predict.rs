@@ -137,7 +137,7 @@ const CORRECTED: f64 = 70.0;
 
 /// The same where values are corrected at `places` places near faces of boxes of total fields.
 pub fn correcting(layerwise: Choice, scheme: &Scheme, places: u64, copy_rate: f64) -> Choice {
-    let cells: f64 = scheme.grid.cells.0.iter().map(|&n| n as f64).product();
+    let cells = scheme.grid.cell_count();
     let mut prediction = layerwise.prediction;
     let step = cells / prediction.rate + places as f64 * CORRECTED / copy_rate;
     prediction.rate = cells / step;

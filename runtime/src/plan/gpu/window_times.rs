@@ -38,8 +38,7 @@ impl DevicePlanner<'_> {
             return None;
         }
         let window = how.window(footprints, scheme, layout, height, devices)?;
-        let cells = scheme.grid.cells.0.iter().map(|n| *n as f64);
-        let all = cells.product::<f64>();
+        let all = scheme.grid.cell_count();
         let mut lay_out = |count: usize| {
             let passes = passes[..count].iter();
             let passes = passes.map(|heights| footprints.pass(scheme, layout, heights));

@@ -2,8 +2,8 @@
 
 use super::*;
 use torre_compiler::backend::gpu::Gpu;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::CudaDevice;
-use torre_runtime::program::LoadedFiles;
 use torre_suite::small_example;
 
 /// The examples on small domains, by towers, too, where they fit.

@@ -11,10 +11,10 @@ use torre_compiler::layout::Layout;
 use torre_compiler::scheme::ZoneSet;
 use torre_compiler::testing::random_tiling;
 use torre_compiler::tile::lower;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::CompiledBlocks;
 use torre_runtime::host::{Order, Progress};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::program::LoadedFiles;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{Checkpoints, Compiled, RunError, Simulation, checkpoint, verify};
 

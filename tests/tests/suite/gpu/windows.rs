@@ -6,9 +6,10 @@ use torre_compiler::layout::BoxLayout;
 use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
 use torre_compiler::resolve::Resolved;
+use torre_compiler::tile::layerwise_kernels;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::{Progress, memory::Memory};
-use torre_runtime::program::{LoadedFiles, layerwise_kernels_for};
 use torre_runtime::run::checkpoint::{self, Earlier};
 use torre_runtime::run::{Simulation, verify};
 use torre_runtime::timeline::Kind;
@@ -32,7 +33,7 @@ pub(super) fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
         Some(_) => Layout::for_window(scheme),
         None => Layout::for_gpu(scheme),
     };
-    layerwise_kernels_for(scheme, layout.expect("a size that can be addressed"))
+    layerwise_kernels(scheme, layout.expect("a size that can be addressed"))
 }
 
 /// The towers of a plan with a calculation window, compiled.

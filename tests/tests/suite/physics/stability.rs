@@ -10,7 +10,7 @@ use torre_compiler::driver::Variable;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::Precision;
 use torre_grammar::source::Source;
-use torre_runtime::program::LoadedFiles;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::world::FileWorld;
 use torre_suite::physics::model::{Lattice as Placed, Model, models};
 use torre_suite::physics::theory;

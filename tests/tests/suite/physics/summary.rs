@@ -6,7 +6,7 @@ use torre_compiler::driver::load;
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::Precision;
 use torre_grammar::source::Source;
-use torre_runtime::program::LoadedFiles;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::world::FileWorld;
 
 /// The summary of the only problem of a text.
