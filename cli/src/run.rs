@@ -3,6 +3,7 @@
 mod beside;
 mod clock;
 mod devices;
+mod executor;
 mod files;
 mod folders;
 mod learning;
@@ -14,7 +15,7 @@ mod reference;
 mod timeline;
 mod tuning;
 
-use crate::args::{self, BackendArg};
+use crate::args;
 use crate::device;
 use crate::failure::Failure;
 use crate::gap::Gap;
@@ -25,13 +26,13 @@ use crate::progress::{self, Extent};
 use crate::rates::{Expected, Rates};
 use crate::render::Voice;
 use crate::report::{self, Report};
-use crate::schedule::{self, Other};
+use crate::schedule;
 use crate::stability::{Subject, Unstable};
-use crate::sweep::{self, PlannedSweep};
-use crate::target::OnGpu;
-use crate::window::{self, Held};
+use crate::sweep;
+use crate::window;
 use crate::write;
 use clock::Clock;
+use executor::{Executor, OnProcessor, Storage};
 use folders::Folders;
 use serde_json::Value as Json;
 use std::path::Path;
@@ -51,13 +52,12 @@ use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::Device;
 use torre_runtime::host::{Calculation, Order, Progress, SetupError, TinyCoef, contention};
 use torre_runtime::output::checkpoint::Identity;
+use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::DevicePlanner;
-use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, Backend, BackendChoice, TargetChoice};
-use torre_runtime::rates::Computer;
 use torre_runtime::run::{
     Company, Compiled, Literal, Outcome, Record, Records, RunError, SeriesRecords, Simulation,
-    Spectra, Tuned, TuningResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
+    Spectra, TuningResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -86,33 +86,23 @@ const TOO_MUCH: &str = "what sources and probes do is too much for the tables of
 /// The calculation with which `--verify` compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
+    /// By the reference: checks small runs from their start.
     Reference,
-    /// Runs on a GPU, which the interpreter would take too long for.
+    /// By compiled code on the processor: checks runs on a GPU, for which the interpreter takes too long.
     Processor,
-    /// Large runs, and resumed ones, which the reference cannot enter in the middle.
+    /// By the interpreter: checks large runs, and resumed ones, which the reference cannot enter in the middle.
     Interpreter,
 }
 
 struct Run<'a, T> {
     clock: Clock,
-    /// `None`: the processor.
-    gpu: Option<OnGpu>,
+    executor: Executor,
     args: &'a args::Run,
     voice: &'a Voice,
     input: &'a Input,
     scheme: &'a Scheme,
     problem: &'a Problem,
-    /// `None` for the reference, which knows no schedules, and for GPUs, which have their own.
-    plan: Option<Plan>,
-    /// The runs that are tuned.
-    tuned: Option<Tuned>,
-    /// Plans that tuning compares with it.
-    others: Vec<Other>,
-    /// Passes over files, if the processor does that.
-    sweep: Option<PlannedSweep>,
     rates: Rates,
-    /// The expectation where there is a schedule, and the computer on which it is to be measured.
-    expected: Option<(Expected, Option<Computer>)>,
     threads: usize,
     /// Where the machine was measured.
     blocking: Option<Blocking>,
@@ -145,17 +135,19 @@ struct Made {
 
 impl<'a, T: Value> Run<'a, T> {
     fn run(&self) -> Result<(), Failure> {
-        let set = match (&self.sweep, &self.plan, &self.gpu) {
-            (Some(_), ..) => {
-                let layout = Layout::for_files(self.scheme).map_err(SetupError::from)?;
-                layerwise_kernels(self.scheme, layout)
-            }
-            (None, Some(plan), _) => {
-                let others = self.others.iter().map(|other| &other.plan.kernels);
-                others.fold(plan.kernels.clone(), KernelSet::and)
-            }
-            (None, None, Some(gpu)) => gpu.plan.kernels.clone(),
-            _ => layerwise_kernels(self.scheme, self.whole_layout()?),
+        let set = match &self.executor {
+            Executor::Reference => layerwise_kernels(self.scheme, self.whole_layout()?),
+            Executor::Gpu(gpu) => gpu.plan.kernels.clone(),
+            Executor::Processor(processor) => match &processor.storage {
+                Storage::Memory { others, .. } => {
+                    let others = others.iter().map(|other| &other.plan.kernels);
+                    others.fold(processor.plan.kernels.clone(), KernelSet::and)
+                }
+                Storage::Files(_) => {
+                    let layout = Layout::for_files(self.scheme).map_err(SetupError::from)?;
+                    layerwise_kernels(self.scheme, layout)
+                }
+            },
         };
         self.check_memory()?;
         self.check_files(&set.layout)?;
@@ -171,7 +163,7 @@ impl<'a, T: Value> Run<'a, T> {
         }
         self.check_conditions(files)?;
         // Other back ends find out when they begin.
-        if self.args.how.backend == BackendArg::Reference {
+        if matches!(self.executor, Executor::Reference) {
             incident::check(self.scheme, self.problem, files)
                 .map_err(|refusal| SetupError::incident(self.scheme, &refusal))?;
         }
@@ -182,34 +174,39 @@ impl<'a, T: Value> Run<'a, T> {
             folders: self.folders(claims, files, &identity)?,
             identity,
         };
-        match (&self.gpu, self.args.how.backend.choice()) {
-            (Some(gpu), _) => self.run_on_device(&prepared, gpu),
-            (None, Some(choice)) => self.run_compiled(&prepared, choice),
-            (None, None) => self.run_reference(&prepared),
+        match &self.executor {
+            Executor::Reference => self.run_reference(&prepared),
+            Executor::Processor(processor) => self.run_compiled(&prepared, processor),
+            Executor::Gpu(gpu) => self.run_on_device(&prepared, gpu),
         }
     }
 
-    fn run_compiled(&self, prepared: &Prepared<'_>, choice: BackendChoice) -> Result<(), Failure> {
+    fn run_compiled(
+        &self,
+        prepared: &Prepared<'_>,
+        processor: &OnProcessor,
+    ) -> Result<(), Failure> {
         let &Prepared { set, files, .. } = prepared;
         let target = &self.args.how.target;
         let cache = Cache::of_user();
-        let compiled = program::compile(self.scheme, set, choice, target, &cache)?;
+        let compiled = program::compile(self.scheme, set, processor.backend, target, &cache)?;
         if let Some(missing) = &compiled.fallback {
             self.voice.note(format_args!(
                 "LLVM is not there, so `{}` is used, which is slower; {missing}",
                 compiled.backend
             ));
         }
-        if let Some(sweep) = self.sweep {
-            return self.run_sweep(prepared, &compiled, sweep.plan);
-        }
-        let order = self.plan.as_ref().map_or(Order::Layerwise, Plan::order);
+        let tuned = match processor.storage {
+            Storage::Memory { tuned, .. } => tuned,
+            Storage::Files(sweep) => return self.run_sweep(prepared, &compiled, sweep.plan),
+        };
+        let order = processor.plan.order();
         let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
         self.warn_of_tiny(simulation.calculation.tiny.as_ref());
         prepared.folders.resume(&mut simulation.calculation)?;
         // The model knows the rates of LLVM's code.
         if compiled.backend == Backend::Llvm {
-            simulation.tuning = self.tuning(simulation.calculation.steps());
+            simulation.tuning = self.tuning(tuned, simulation.calculation.steps());
         }
         let made = Made {
             backend: compiled.backend.to_string(),
@@ -436,19 +433,13 @@ impl<'a, T: Value> Run<'a, T> {
         if let Some((plan, expected)) = self.taken(tuning) {
             return (Some(&plan.choice), Some(expected));
         }
-        let expected = self.expected.as_ref().map(|(expected, _)| expected);
-        let on_gpu = self.gpu.as_ref().map(|gpu| &gpu.plan.choice);
-        (on_gpu, expected)
-    }
-
-    /// The values that the GPU holds, if they are stated.
-    fn held(&self) -> Option<&Held> {
-        self.gpu.as_ref()?.held.as_ref()
+        let on_gpu = self.executor.gpu().map(|gpu| &gpu.plan.choice);
+        (on_gpu, self.executor.expected())
     }
 
     /// The schedule as `--schedule` takes it.
     fn schedule_text(&self, choice: &Choice) -> Option<String> {
-        match &self.gpu {
+        match self.executor.gpu() {
             Some(gpu) => {
                 let planner = DevicePlanner::new(self.scheme, self.problem, &gpu.model).ok()?;
                 schedule::text(choice, &planner.planner)
@@ -466,7 +457,7 @@ impl<'a, T: Value> Run<'a, T> {
         tuning: Option<&TuningResult>,
     ) -> Report {
         let (choice, expected) = self.choice(tuning);
-        let gap = self.gpu.as_ref().and_then(|gpu| gpu.gap.as_ref());
+        let gap = self.executor.gpu().and_then(|gpu| gpu.gap.as_ref());
         // Files of results are listed by their folder.
         let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
         let report = args::report_file(self.args.report.as_deref());
@@ -499,8 +490,8 @@ impl<'a, T: Value> Run<'a, T> {
             threads: self.threads,
             devices: made.devices,
             cuda: self
-                .gpu
-                .as_ref()
+                .executor
+                .gpu()
                 .map(|gpu| device::cuda(gpu.device().facts())),
             compiling: made.compiling,
             cached: made.cached,
@@ -523,9 +514,9 @@ impl<'a, T: Value> Run<'a, T> {
             tuning_text: tuning.and_then(|tuning| self.tuning_text(tuning)),
             planes: gap.map(Gap::json),
             planes_text: gap.map(Gap::text),
-            window: match &self.sweep {
+            window: match self.executor.sweep() {
                 Some(plan) => Some(sweep::json(plan, &self.input.resolved)),
-                None => self.held().map(window::json),
+                None => self.executor.held().map(window::json),
             },
             verified: self.check.map(|check| match check {
                 Check::Reference => "the reference".to_owned(),

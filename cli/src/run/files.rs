@@ -31,13 +31,13 @@ impl<T: Value> Run<'_, T> {
 
     /// Bytes of memory that a calculation over files takes.
     pub(super) fn piece_bytes(&self) -> u64 {
-        match self.held() {
+        match self.executor.held() {
             Some(Held::Window(plan)) => {
                 let pieces = piece_bytes(plan.how.group as u64 * plan.plane_bytes);
                 let again = plan.again as u64 * plan.plane_bytes;
                 pieces.saturating_add(again.saturating_mul(plan.devices as u64))
             }
-            _ => self.sweep.map_or(0, |sweep| sweep.plan.bytes),
+            _ => self.executor.sweep().map_or(0, |sweep| sweep.plan.bytes),
         }
     }
 

@@ -28,9 +28,9 @@ impl<T: Value> Run<'_, T> {
         if !self.rates.is_learning() {
             return Err("rates are modelled");
         }
-        let Some((_, computer)) = &self.expected else {
+        if self.executor.expected().is_none() {
             return Err("the model expects nothing of this back end");
-        };
+        }
         if !made.as_planned {
             return Err("it was not executed as the model has it");
         }
@@ -48,7 +48,7 @@ impl<T: Value> Run<'_, T> {
         if waiting.is_busy() {
             return Err("others used the machine");
         }
-        let Some(computer) = computer else {
+        let Some(computer) = self.executor.computer() else {
             return Err("others used the machine when it was measured");
         };
         let record = |expected: &Expected, rate: f64| {

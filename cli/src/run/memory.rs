@@ -1,7 +1,7 @@
 //! Whether a run fits into memory.
 
+use super::executor::Executor;
 use super::{Check, Run};
-use crate::args::BackendArg;
 use crate::codes;
 use crate::failure::Failure;
 use crate::report::bytes;
@@ -83,9 +83,9 @@ impl<T: Value> Run<'_, T> {
     /// The parts of the memory of the run; the parts that are given up most easily come first.
     fn parts(&self, cells: &dyn Fn(&Source) -> u64, files: u64) -> Result<Vec<Part>, Failure> {
         let layout = Layout::new(self.scheme).map_err(SetupError::from)?;
-        let more = self.plan.as_ref();
-        let more = more.map_or(0, |plan| plan.more_bytes(&layout, self.threads));
-        let reference = self.args.how.backend == BackendArg::Reference;
+        let plan = self.executor.processor().map(|processor| &processor.plan);
+        let more = plan.map_or(0, |plan| plan.more_bytes(&layout, self.threads));
+        let reference = matches!(self.executor, Executor::Reference);
         let fields = match reference {
             true => Literal::<T>::bytes(self.scheme),
             false if self.args.holding.folder().is_some() => self.piece_bytes(),

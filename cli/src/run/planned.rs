@@ -1,60 +1,20 @@
 //! Decisions before a run: the processor or a GPU, the schedule, the window, and the check.
 
 use super::clock::Clock;
+use super::executor::{Executor, OnProcessor, Storage};
 use super::{Check, Run, timeline, tuning};
 use crate::args::{self, BackendArg};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::rates::{Expected, Rates};
+use crate::rates::Rates;
 use crate::render::Voice;
-use crate::schedule::{self, Planned};
+use crate::schedule::{self, Other, Planned};
 use crate::sweep::{self, PlannedSweep};
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use torre_compiler::resolve::Resolved;
 use torre_runtime::host::threads;
-use torre_runtime::plan::Plan;
-use torre_runtime::rates::Computer;
 use torre_runtime::run::{Pauses, Tuned, Value, verify};
-
-/// The plan of the processor, where it computes by a schedule.
-struct Chosen {
-    plan: Option<Plan>,
-    /// The expected rate, of the processor or of a GPU, and the computer on which it is to be measured.
-    expected: Option<(Expected, Option<Computer>)>,
-}
-
-impl Chosen {
-    /// `gpu`: where one computes; a sweep over files is slower than `planned` expects.
-    fn new(
-        gpu: Option<&OnGpu>,
-        planned: Option<Planned>,
-        sweep: Option<&PlannedSweep>,
-        resolved: &Resolved,
-    ) -> Chosen {
-        if let Some(gpu) = gpu {
-            let computer = gpu.learned_rates.computer.clone();
-            return Chosen {
-                plan: None,
-                expected: Some((gpu.expected.clone(), computer)),
-            };
-        }
-        let Some(planned) = planned else {
-            return Chosen {
-                plan: None,
-                expected: None,
-            };
-        };
-        let mut expected = planned.expected;
-        if let Some(sweep) = sweep {
-            expected.modelled = sweep::expected_rate(sweep, resolved, expected.modelled);
-        }
-        Chosen {
-            plan: Some(planned.plan),
-            expected: Some((expected, planned.learned_rates.computer)),
-        }
-    }
-}
 
 /// The number of threads of the processor.
 fn threads_of(args: &args::Run, resolved: &Resolved) -> usize {
@@ -101,30 +61,37 @@ impl<'a, T: Value> Run<'a, T> {
             Some(_) => sweep::SCHEDULE,
             None => &args.schedule,
         };
-        let planned = match (args.how.backend, target) {
-            (BackendArg::Reference, _) | (_, Target::Gpu) => None,
-            _ => Some(schedule::plan(order, source, resolved, threads, &rates)?),
+        let planned = match (args.how.backend.choice(), target) {
+            (None, _) | (_, Target::Gpu) => None,
+            (Some(backend), _) => {
+                let planned = schedule::plan(order, source, resolved, threads, &rates)?;
+                Some((backend, planned))
+            }
         };
-        let blocking = planned.as_ref().map(|planned| planned.machine.blocking());
-        let here = planned.as_ref().filter(|_| sweep.is_none());
+        let on_processor = planned.as_ref().map(|(_, planned)| planned);
+        let blocking = on_processor.map(|planned| planned.machine.blocking());
+        let here = on_processor.filter(|_| sweep.is_none());
         let here = here.map(|planned| planned.expected.rate());
         let gpu = Self::gpu_of(args, voice, &asked, target, here)?;
         let tuned = tuning::wished()?;
-        let alone = gpu.is_none() && sweep.is_none() && !args.verify;
-        let others = match (&planned, tuned) {
-            (Some(planned), Some(tuned)) if alone && rates.is_learning() => {
-                match tuned == Tuned::AllRuns || tuning::is_long(resolved, &planned.expected) {
-                    true => planned.others(resolved),
-                    false => Vec::new(),
-                }
+        let executor = match (gpu, planned) {
+            (Some(gpu), _) => Executor::Gpu(Box::new(gpu)),
+            (None, Some((backend, planned))) => {
+                let storage = match sweep {
+                    Some(sweep) => Storage::Files(sweep),
+                    None => Storage::Memory {
+                        tuned,
+                        others: Self::compared(args, &planned, tuned, resolved, &rates),
+                    },
+                };
+                let processor = OnProcessor::new(backend, planned, storage, resolved);
+                Executor::Processor(Box::new(processor))
             }
-            _ => Vec::new(),
+            (None, None) => Executor::Reference,
         };
-        let Chosen { plan, expected } =
-            Chosen::new(gpu.as_ref(), planned, sweep.as_ref(), resolved);
-        let choice = plan.as_ref().map(|plan| &plan.choice);
-        let choice = choice.or(gpu.as_ref().map(|gpu| &gpu.plan.choice));
-        if let (Some((expected, _)), Some(choice)) = (&expected, choice) {
+        let choice = executor.processor().map(|processor| &processor.plan.choice);
+        let choice = choice.or(executor.gpu().map(|gpu| &gpu.plan.choice));
+        if let (Some(expected), Some(choice)) = (executor.expected(), choice) {
             let changes = expected.change(choice);
             changes.iter().for_each(|text| voice.note(text));
         }
@@ -132,31 +99,46 @@ impl<'a, T: Value> Run<'a, T> {
             scheme, problem, ..
         } = resolved;
         let small = verify::is_small(scheme, problem.steps) && args.resume.is_none();
-        let check = match &gpu {
+        let check = match executor {
             _ if small => Check::Reference,
-            Some(_) => Check::Processor,
-            None => Check::Interpreter,
+            Executor::Gpu(_) => Check::Processor,
+            Executor::Reference | Executor::Processor(_) => Check::Interpreter,
         };
         clock.planning = clock.total() - clock.reading;
         Ok(Self {
             clock,
-            gpu,
+            executor,
             args,
             voice,
             input,
             scheme,
             problem,
-            plan,
-            tuned,
-            others,
-            sweep,
             rates,
-            expected,
             threads,
             blocking,
             check: args.verify.then_some(check),
             precision: std::marker::PhantomData,
         })
+    }
+
+    /// The plans that tuning compares with the one of the processor.
+    fn compared(
+        args: &args::Run,
+        planned: &Planned,
+        tuned: Option<Tuned>,
+        resolved: &Resolved,
+        rates: &Rates,
+    ) -> Vec<Other> {
+        let is_tuned = match tuned {
+            _ if args.verify || !rates.is_learning() => false,
+            None => false,
+            Some(Tuned::AllRuns) => true,
+            Some(Tuned::LongRuns) => tuning::is_long(resolved, &planned.expected),
+        };
+        match is_tuned {
+            true => planned.others(resolved),
+            false => Vec::new(),
+        }
     }
 
     /// The GPU that computes, with its plan, and notes on it; `here` is the expected rate of the processor, if it could

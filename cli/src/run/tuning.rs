@@ -44,31 +44,23 @@ pub(super) struct Timings<'b> {
 }
 
 impl<T: Value> Run<'_, T> {
-    /// Tuning of a run that goes on after `done` steps.
-    pub(super) fn tuning(&self, done: u64) -> Option<Tuning<'_>> {
-        let candidates: Vec<Candidate<'_>> = self
-            .plans()
+    /// Tuning of a run that goes on after `done` steps, if it is one of the runs that are tuned.
+    pub(super) fn tuning(&self, tuned: Option<Tuned>, done: u64) -> Option<Tuning<'_>> {
+        let plans = self.executor.plans();
+        let candidates: Vec<Candidate<'_>> = plans
             .map(|(plan, expected)| Candidate {
                 order: plan.order(),
                 height: plan.height(),
                 step: self.cells() as f64 / expected.rate(),
             })
             .collect();
-        Tuning::new(&candidates, self.problem.steps - done, self.tuned?)
-    }
-
-    /// The plan of the processor, then the others that are compared with it.
-    fn plans(&self) -> impl Iterator<Item = (&Plan, &Expected)> {
-        let own = self.plan.as_ref().zip(self.expected.as_ref());
-        let own = own.map(|(plan, (expected, _))| (plan, expected));
-        let others = self.others.iter();
-        own.into_iter()
-            .chain(others.map(|o| (&o.plan, &o.expected)))
+        Tuning::new(&candidates, self.problem.steps - done, tuned?)
     }
 
     /// The plan of the processor with which a run ended.
     pub(super) fn taken(&self, tuning: Option<&TuningResult>) -> Option<(&Plan, &Expected)> {
-        self.plans().nth(tuning.map_or(0, |tuning| tuning.taken))
+        let mut plans = self.executor.plans();
+        plans.nth(tuning.map_or(0, |tuning| tuning.taken))
     }
 
     /// The timings of each schedule.
@@ -77,7 +69,8 @@ impl<T: Value> Run<'_, T> {
         tuning: &'b TuningResult,
     ) -> impl Iterator<Item = Timings<'b>> {
         let tried = tuning.tried.iter().enumerate();
-        self.plans()
+        let plans = self.executor.plans();
+        plans
             .zip(tried)
             .map(|((plan, expected), (number, tried))| Timings {
                 plan,
