@@ -21,7 +21,7 @@ use torre_compiler::tile::{layerwise_kernels, stage_blocks};
 use torre_compiler::world::{ArrayInfo, World};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
-use torre_runtime::host::{Calculation, Order, Progress, measure};
+use torre_runtime::host::{Calculation, Execution, Progress, measure};
 
 include!("../../stdlib/index.rs");
 
@@ -251,16 +251,26 @@ impl<'a, T: Real> Running<'a, T> {
 
     /// Advances some steps; seconds.
     pub fn run(&mut self, tiles: Option<&Tiles>, threads: usize, steps: u64, cores: &Cores) -> f64 {
-        let (order, Compiled { set, code }) = match tiles {
-            Some(tiles) => (Order::Tiles(&tiles.program), &self.kernels.tiles),
-            None => (Order::Layerwise, &self.kernels.layerwise),
+        let (execution, Compiled { set, code }) = match tiles {
+            Some(tiles) => (
+                &Execution::Tiles(tiles.program.clone()),
+                &self.kernels.tiles,
+            ),
+            None => (&Execution::Layerwise, &self.kernels.layerwise),
         };
         let until = self.calculation.steps() + steps;
         let calculation = &mut self.calculation;
         cores.pinned(threads, || {
             let start = Instant::now();
             calculation
-                .run(set, &**code, order, threads, until, &Progress::default())
+                .run(
+                    set,
+                    &**code,
+                    execution,
+                    threads,
+                    until,
+                    &Progress::default(),
+                )
                 .expect("as many threads as cores");
             start.elapsed().as_secs_f64()
         })

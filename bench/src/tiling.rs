@@ -9,8 +9,9 @@ use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::schedule::{Cut, Frame, Level, Schedule, Template, Tiling};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tile::{Checked, TileProgram, lower};
+use torre_runtime::host::Execution;
 use torre_runtime::host::{measure, threads};
-use torre_runtime::plan::{Planner, Program};
+use torre_runtime::plan::Planner;
 
 /// A tiling ready to run.
 #[derive(Clone, Debug)]
@@ -76,8 +77,8 @@ fn modelled(scheme: &Scheme, count: usize) -> Result<Vec<Tiles>, String> {
                 .map_err(|e| format!("a tiling of the model: {e:?}"))?;
             Ok(Tiles {
                 name: plan.choice.name,
-                program: match plan.program {
-                    Program::Tiles(program) => program,
+                program: match plan.execution {
+                    Execution::Tiles(program) => program,
                     _ => return Err("a tiling has a tile program".to_string()),
                 },
                 schedule: plan.choice.schedule,

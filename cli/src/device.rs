@@ -12,7 +12,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceError, DeviceModel, Facts};
 use torre_runtime::host::SetupError;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoPlan};
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoDevicePlan};
 use torre_runtime::program::TargetChoice;
 
 /// The target of code where no device determines it.
@@ -145,10 +145,10 @@ pub fn plan(
 }
 
 /// The diagnostic for a schedule that a GPU cannot run.
-pub fn refused(error: NoPlan, planner: &DevicePlanner<'_>, model: &DeviceModel) -> Failure {
+pub fn refused(error: NoDevicePlan, planner: &DevicePlanner<'_>, model: &DeviceModel) -> Failure {
     match error {
-        NoPlan::Any(error) => schedule::refused(error, &planner.planner),
-        NoPlan::Refused {
+        NoDevicePlan::Any(error) => schedule::refused(error, &planner.planner),
+        NoDevicePlan::Refused {
             schedule,
             refusal,
             fits,

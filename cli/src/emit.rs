@@ -28,9 +28,10 @@ use torre_compiler::tower::Printed;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::{parse, print};
 use torre_runtime::gpu::DeviceModel;
+use torre_runtime::host::Execution;
 use torre_runtime::host::{SetupError, threads};
+use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
-use torre_runtime::plan::{Planner, Program};
 use torre_runtime::program::{self, CompileError, TargetChoice};
 
 pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
@@ -59,12 +60,12 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
             let Scheduled {
                 scheme,
                 schedule,
-                program,
+                execution,
                 kernels,
             } = Scheduled::new(args, voice)?;
             match stage {
                 StageArg::Schedule => format!("{schedule}\n"),
-                StageArg::Tiles => program.to_string(),
+                StageArg::Tiles => execution.to_string(),
                 StageArg::Plan => plan_text(&scheme, &schedule.to_string(), &kernels),
                 #[cfg(feature = "cranelift")]
                 StageArg::Clif => clif(&scheme, &kernels, &args.target)?,
@@ -79,7 +80,7 @@ pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
 struct Scheduled {
     scheme: Scheme,
     schedule: Schedule,
-    program: Program,
+    execution: Execution,
     kernels: KernelSet,
 }
 
@@ -99,10 +100,10 @@ impl Scheduled {
                 best.choice.schedule
             }
         };
-        let (program, kernels) = planner.lowered(&schedule).map_err(refused)?;
+        let (execution, kernels) = planner.lowered(&schedule).map_err(refused)?;
         Ok(Self {
             schedule,
-            program,
+            execution,
             kernels,
             scheme: resolved.scheme,
         })

@@ -50,7 +50,7 @@ use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::Device;
-use torre_runtime::host::{Calculation, Order, Progress, SetupError, TinyCoef, contention};
+use torre_runtime::host::{Calculation, Execution, Progress, SetupError, TinyCoef, contention};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::DevicePlanner;
@@ -200,8 +200,8 @@ impl<'a, T: Value> Run<'a, T> {
             Storage::Memory { tuned, .. } => tuned,
             Storage::Files(sweep) => return self.run_sweep(prepared, &compiled, sweep.plan),
         };
-        let order = processor.plan.order();
-        let mut simulation = self.compiled(set, &*compiled.code, files, order)?;
+        let mut simulation =
+            self.compiled(set, &*compiled.code, files, &processor.plan.execution)?;
         self.warn_of_tiny(simulation.calculation.tiny.as_ref());
         prepared.folders.resume(&mut simulation.calculation)?;
         // The model knows the rates of LLVM's code.
@@ -251,7 +251,7 @@ impl<'a, T: Value> Run<'a, T> {
             &TargetChoice::Host,
             &Cache::off(),
         )?;
-        let mut check = self.compiled(set, &*code.code, files, Order::Layerwise)?;
+        let mut check = self.compiled(set, &*code.code, files, &Execution::Layerwise)?;
         prepared.folders.resume(&mut check.calculation)?;
         self.execute(simulation, prepared, Some(&mut check), made)
     }
@@ -284,7 +284,7 @@ impl<'a, T: Value> Run<'a, T> {
         set: &'b KernelSet,
         code: &'b dyn torre_compiler::kernel::Code,
         files: &'b LoadedFiles,
-        order: Order<'b>,
+        execution: &'b Execution,
     ) -> Result<Compiled<'b, T>, SetupError> {
         let mut calculation = Calculation::new(self.scheme, self.problem, files, self.threads)?;
         calculation.blocking = self.blocking.unwrap_or(calculation.blocking);
@@ -292,7 +292,7 @@ impl<'a, T: Value> Run<'a, T> {
             calculation,
             set,
             code,
-            order,
+            execution,
             threads: self.threads,
             tuning: None,
         })

@@ -200,7 +200,7 @@ impl<'a> OnProcessor<'a> {
             calculation: self.calculation()?,
             set: &self.plans[plan].kernels,
             code: &*self.codes.own(plan).code,
-            order: self.plans[plan].order(),
+            execution: &self.plans[plan].execution,
             threads: self.machine.threads,
             tuning: None,
         })
@@ -250,7 +250,7 @@ impl<'a, T: Number> Field for Turns<'a, T> {
         calculation.run(
             &own.kernels,
             &*on.codes.own(plan).code,
-            own.order(),
+            &own.execution,
             on.machine.threads,
             until,
             &Progress::default(),

@@ -49,7 +49,7 @@ impl<T: Value> Run<'_, T> {
         let plans = self.executor.plans();
         let candidates: Vec<Candidate<'_>> = plans
             .map(|(plan, expected)| Candidate {
-                order: plan.order(),
+                execution: &plan.execution,
                 height: plan.height(),
                 step: self.cells() as f64 / expected.rate(),
             })

@@ -1,7 +1,8 @@
 //! A calculation: its values in memory, and running it forward.
 
 use super::effects::Effects;
-use super::engine::{Engine, Order, Progress};
+use super::engine::{Engine, Progress};
+use super::execution::Execution;
 use super::fill::{Fill, TinyCoef};
 use super::ghosts::Ghosts;
 use super::kernel_table::KernelTable;
@@ -192,7 +193,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         &mut self,
         set: &KernelSet,
         code: &dyn Code,
-        order: Order<'_>,
+        execution: &Execution,
         threads: usize,
         until: u64,
         progress: &Progress,
@@ -201,7 +202,7 @@ impl<'a, T: Real> Calculation<'a, T> {
             let ready = self
                 .effects
                 .prepare(self.scheme, self.files, self.steps, until);
-            self.run_prepared(set, code, order, threads, ready, progress)?;
+            self.run_prepared(set, code, execution, threads, ready, progress)?;
         }
         Ok(())
     }
@@ -210,24 +211,24 @@ impl<'a, T: Real> Calculation<'a, T> {
         &mut self,
         set: &KernelSet,
         code: &dyn Code,
-        order: Order<'_>,
+        execution: &Execution,
         threads: usize,
         until: u64,
         progress: &Progress,
     ) -> Result<(), SetupError> {
-        if let Order::Pyramids(program) = order {
+        if let Execution::Pyramids(program) = execution {
             return self.run_pyramids(set, code, program, threads, until, progress);
         }
         let from = self.steps;
         let engine = self.engine(set, code, until, progress);
         // SAFETY: `&mut self` keeps all other threads away from the cells until the run's threads have ended.
         unsafe {
-            match order {
-                Order::Layerwise => engine.run_layerwise(threads, from, until),
-                Order::Tiles(program) => engine.run_tiles(program, threads, from, until),
-                Order::Boxes(boxes) => engine.run_boxes(boxes, threads, from, until),
+            match execution {
+                Execution::Layerwise => engine.run_layerwise(threads, from, until),
+                Execution::Tiles(program) => engine.run_tiles(program, threads, from, until),
+                Execution::Boxes(boxes) => engine.run_boxes(boxes, threads, from, until),
                 // Done above.
-                Order::Pyramids(_) => Ok(()),
+                Execution::Pyramids(_) => Ok(()),
             }
         }?;
         self.end_stretch(until, progress);

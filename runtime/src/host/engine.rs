@@ -17,24 +17,11 @@ use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::statics::Files;
-use torre_compiler::tile::{Block, Checked, TileProgram, stage_blocks};
+use torre_compiler::tile::{Block, stage_blocks};
 
 /// The least pieces of a layerwise stage that threads take from each other: planes, as a piece reads the planes beside
 /// it once more; and on one axis vectors, which take about as long as it takes to have a piece.
 const LEAST: [i64; 2] = [8, 64];
-
-/// The order in which rows are advanced.
-#[derive(Clone, Copy)]
-pub enum Order<'a> {
-    /// Each stage over the whole grid, then the next.
-    Layerwise,
-    /// The tiles of a program.
-    Tiles(&'a Checked<TileProgram>),
-    /// Overlapped tiles.
-    Pyramids(&'a torre_compiler::tile::PyramidProgram),
-    /// Each stage over the whole grid in boxes.
-    Boxes(&'a torre_compiler::schedule::Boxes),
-}
 
 /// How far a run has come; other threads may look at it.
 #[derive(Default)]

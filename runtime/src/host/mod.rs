@@ -8,6 +8,7 @@ pub mod contention;
 pub mod corrections;
 mod effects;
 pub mod engine;
+mod execution;
 mod fill;
 pub mod ghosts;
 pub mod guard;
@@ -28,7 +29,8 @@ mod vectors;
 mod waiting;
 
 pub use calculation::{Calculation, SetupError};
-pub use engine::{Order, Progress};
+pub use engine::Progress;
+pub use execution::Execution;
 pub use fill::TinyCoef;
 pub use guard::BlowUp;
 pub use threads::NoThreads;

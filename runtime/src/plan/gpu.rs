@@ -72,9 +72,9 @@ const HEIGHTS: [i64; 6] = [8, 12, 16, 32, 64, 128];
 /// Towers are chosen if they are expected to be this much faster; less is within the model's error.
 const WORTHWHILE: f64 = 1.1;
 
-/// Why there is no plan.
+/// Why there is no plan for a GPU.
 #[derive(Debug)]
-pub enum NoPlan {
+pub enum NoDevicePlan {
     /// The scheme does not allow the schedule on any machine.
     Any(PlanError),
     /// The GPU does not run it.
@@ -86,15 +86,15 @@ pub enum NoPlan {
     },
 }
 
-impl From<PlanError> for NoPlan {
+impl From<PlanError> for NoDevicePlan {
     fn from(error: PlanError) -> Self {
-        NoPlan::Any(error)
+        NoDevicePlan::Any(error)
     }
 }
 
-impl From<TooLarge> for NoPlan {
+impl From<TooLarge> for NoDevicePlan {
     fn from(error: TooLarge) -> Self {
-        NoPlan::Any(error.into())
+        NoDevicePlan::Any(error.into())
     }
 }
 
@@ -116,7 +116,7 @@ pub struct DevicePlanner<'a> {
 }
 
 /// A member of a family: its prediction, or why it does not run.
-type Member = Result<Choice, NoPlan>;
+type Member = Result<Choice, NoDevicePlan>;
 
 impl<'a> DevicePlanner<'a> {
     pub fn new(
@@ -151,7 +151,7 @@ impl<'a> DevicePlanner<'a> {
 
     /// The members of a family that the GPU runs, the one that is expected to be fastest first; an error if there is
     /// none.
-    pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
+    pub fn choices(&self, template: &Template) -> Result<Vec<Choice>, NoDevicePlan> {
         let mut choices = self.device_choices(template)?;
         for choice in &mut choices {
             choice.prediction = self.with_waves(choice.prediction.clone());
@@ -167,7 +167,7 @@ impl<'a> DevicePlanner<'a> {
     }
 
     /// The same with predictions of the device alone.
-    fn device_choices(&self, template: &Template) -> Result<Vec<Choice>, NoPlan> {
+    fn device_choices(&self, template: &Template) -> Result<Vec<Choice>, NoDevicePlan> {
         let plain = || self.layerwise.clone();
         let frame = &self.planner.frame;
         let members = match template {
@@ -211,7 +211,7 @@ impl<'a> DevicePlanner<'a> {
     }
 
     /// The plan of the member that is expected to be fastest, and all members that the GPU runs.
-    pub fn best(&self, template: &Template) -> Result<(DevicePlan, Vec<Choice>), NoPlan> {
+    pub fn best(&self, template: &Template) -> Result<(DevicePlan, Vec<Choice>), NoDevicePlan> {
         self.best_by(template, |_| 0)
     }
 
@@ -220,7 +220,7 @@ impl<'a> DevicePlanner<'a> {
         &self,
         template: &Template,
         pick: impl FnOnce(&[Choice]) -> usize,
-    ) -> Result<(DevicePlan, Vec<Choice>), NoPlan> {
+    ) -> Result<(DevicePlan, Vec<Choice>), NoDevicePlan> {
         let choices = self.choices(template)?;
         let best = choices.get(pick(&choices)).unwrap_or(&self.layerwise);
         let mut plan = self.plan(best.clone())?;
@@ -237,7 +237,7 @@ impl<'a> DevicePlanner<'a> {
     }
 
     /// The plan for one choice.
-    pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoPlan> {
+    pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoDevicePlan> {
         let scheme = self.planner.scheme;
         let kernels = code::kernels(scheme)?;
         let patches = match &choice.schedule {
@@ -340,7 +340,7 @@ impl<'a> DevicePlanner<'a> {
             Schedule::Boxes(_) => return Err(self.refused(&name, Refusal::Shape("boxes"))),
         };
         check_tiling(&self.planner.frame, tiling)
-            .map_err(|illegal| NoPlan::Any(PlanError::Illegal(illegal)))?;
+            .map_err(|illegal| NoDevicePlan::Any(PlanError::Illegal(illegal)))?;
         let fits = self.fits(tiling);
         let fits = fits.map_err(|refusal| self.refused(&name, refusal))?;
         let Some((fit, whole)) = self.fastest(&fits, tiling.height) else {

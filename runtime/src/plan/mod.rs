@@ -1,48 +1,25 @@
-//! From the schedule that was asked for to the program of a run: the tiles, and the kernels to compile.
+//! From the schedule that was asked for to its execution: the tiles, and the kernels to compile.
 
 pub mod gpu;
 
-use crate::host::Order;
-use std::fmt;
+use crate::host::Execution;
 use torre_compiler::cone::{Cones, cones};
 use torre_compiler::cost::{Choice, Machine, candidates};
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::layout::{Layout, TooLarge};
-use torre_compiler::schedule::{Boxes, Frame, Illegal, Schedule, Template};
+use torre_compiler::schedule::{Frame, Illegal, Schedule, Template};
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::{
-    Checked, NoTiles, PyramidProgram, TileProgram, layerwise_kernels, lower,
-};
+use torre_compiler::tile::{NoTiles, PyramidProgram, layerwise_kernels, lower};
 
 /// A schedule that was chosen, ready to compile.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub choice: Choice,
-    pub program: Program,
+    pub execution: Execution,
     pub kernels: KernelSet,
 }
 
-/// The program that a run executes.
-#[derive(Clone, Debug)]
-pub enum Program {
-    Layerwise,
-    Tiles(Checked<TileProgram>),
-    Pyramids(Box<PyramidProgram>),
-    Boxes(Boxes),
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Program::Layerwise => writeln!(f, "layerwise"),
-            Program::Tiles(program) => program.fmt(f),
-            Program::Pyramids(program) => program.fmt(f),
-            Program::Boxes(boxes) => writeln!(f, "{}", Schedule::Boxes(boxes.clone())),
-        }
-    }
-}
-
-/// Why there is no plan.
+/// Why a schedule has no plan, neither for the processor nor for a GPU.
 #[derive(Debug)]
 pub enum PlanError {
     TooLarge,
@@ -99,20 +76,20 @@ impl<'a> Planner<'a> {
 
     /// The plan for one choice.
     pub fn plan(&self, choice: Choice) -> Result<Plan, PlanError> {
-        let (program, kernels) = self.lowered(&choice.schedule)?;
+        let (execution, kernels) = self.lowered(&choice.schedule)?;
         Ok(Plan {
             choice,
-            program,
+            execution,
             kernels,
         })
     }
 
-    /// The program that a run of a schedule executes, and its kernels.
-    pub fn lowered(&self, schedule: &Schedule) -> Result<(Program, KernelSet), PlanError> {
+    /// The execution of a schedule, and its kernels.
+    pub fn lowered(&self, schedule: &Schedule) -> Result<(Execution, KernelSet), PlanError> {
         let mut kernels = layerwise_kernels(self.scheme, Layout::new(self.scheme)?);
-        let program = match schedule {
-            Schedule::Layerwise => Program::Layerwise,
-            Schedule::Boxes(boxes) => Program::Boxes(boxes.clone()),
+        let execution = match schedule {
+            Schedule::Layerwise => Execution::Layerwise,
+            Schedule::Boxes(boxes) => Execution::Boxes(boxes.clone()),
             Schedule::Pyramids(pyramid) => {
                 if !self.scheme.states.is_empty() || !self.scheme.zones.is_empty() {
                     return Err(PlanError::Illegal(Illegal::States));
@@ -123,7 +100,7 @@ impl<'a> Planner<'a> {
                 let program = PyramidProgram::new(self.scheme, pyramid)?;
                 kernels.layout = program.layout.clone();
                 kernels.ends = false;
-                Program::Pyramids(Box::new(program))
+                Execution::Pyramids(Box::new(program))
             }
             Schedule::Tiled(tiling) => {
                 let program = lower(self.scheme, &self.frame, tiling)?;
@@ -132,10 +109,10 @@ impl<'a> Planner<'a> {
                 }
                 let own = program.kernels(self.scheme);
                 kernels = KernelSet::new(self.scheme, kernels.layout, own);
-                Program::Tiles(program)
+                Execution::Tiles(program)
             }
         };
-        Ok((program, kernels))
+        Ok((execution, kernels))
     }
 
     /// The plan that the model likes best.
@@ -157,29 +134,15 @@ impl<'a> Planner<'a> {
 }
 
 impl Plan {
-    /// The order in which an engine runs it.
-    pub fn order(&self) -> Order<'_> {
-        match &self.program {
-            Program::Layerwise => Order::Layerwise,
-            Program::Tiles(program) => Order::Tiles(program),
-            Program::Pyramids(program) => Order::Pyramids(program),
-            Program::Boxes(boxes) => Order::Boxes(boxes),
-        }
-    }
-
     /// Steps that it takes at once.
     pub fn height(&self) -> u64 {
-        match &self.program {
-            Program::Layerwise | Program::Boxes(_) => 1,
-            Program::Tiles(program) => program.height,
-            Program::Pyramids(program) => program.height,
-        }
+        self.execution.height()
     }
 
     /// Bytes that a run needs beside the array of the fields, which has this layout.
     pub fn more_bytes(&self, fields: &Layout, threads: usize) -> u64 {
-        match &self.program {
-            Program::Pyramids(program) => {
+        match &self.execution {
+            Execution::Pyramids(program) => {
                 let own = program.layout.bytes().saturating_mul(threads as u64);
                 fields.bytes().saturating_add(own)
             }

@@ -12,7 +12,7 @@ pub use values::{Part, PartOf, Values};
 
 use crate::host::guard::{BlowUp, irregular};
 use crate::host::receivers::{Picture, slice_shape};
-use crate::host::{Calculation, Order, Progress, SetupError, contention};
+use crate::host::{Calculation, Execution, Progress, SetupError, contention};
 use crate::output::{AnyRows, Element, Rows};
 use crate::timeline::Timeline;
 use std::sync::atomic::Ordering;
@@ -142,9 +142,9 @@ pub struct Compiled<'a, T> {
     pub calculation: Calculation<'a, T>,
     pub set: &'a KernelSet,
     pub code: &'a dyn Code,
-    pub order: Order<'a>,
+    pub execution: &'a Execution,
     pub threads: usize,
-    /// Schedules of which the fastest one is taken, instead of `order`.
+    /// Schedules of which the fastest one is taken, instead of `execution`.
     pub tuning: Option<Tuning<'a>>,
 }
 
@@ -155,18 +155,18 @@ impl<T: Value> Compiled<'_, T> {
             calculation,
             set,
             code,
-            order,
+            execution,
             threads,
             tuning,
         } = self;
         let Some(tuning) = tuning else {
-            return calculation.run(set, *code, *order, *threads, until, progress);
+            return calculation.run(set, *code, execution, *threads, until, progress);
         };
         let from = calculation.steps();
-        let (order, steps) = tuning.next(until - from);
+        let (execution, steps) = tuning.next(until - from);
         let start = Instant::now();
         let (ran, waiting) = contention::during_runs(|| {
-            calculation.run(set, *code, order, *threads, from + steps, progress)
+            calculation.run(set, *code, execution, *threads, from + steps, progress)
         });
         tuning.took(Timed {
             steps,

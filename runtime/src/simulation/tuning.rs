@@ -1,7 +1,7 @@
 //! Tuning: a long run takes its first steps by several schedules, times them, and goes on with the fastest one. All of
 //! them give the same bits, so no step is lost.
 
-use crate::host::Order;
+use crate::host::Execution;
 use std::time::Duration;
 
 /// Timings of each schedule. Their median counts: a single timing may be disturbed, or find a higher clock.
@@ -29,7 +29,7 @@ pub enum Tuned {
 /// A schedule that a run may take.
 #[derive(Clone, Copy)]
 pub struct Candidate<'a> {
-    pub order: Order<'a>,
+    pub execution: &'a Execution,
     /// Steps of a time block.
     pub height: u64,
     /// The expected time of a step, in seconds.
@@ -84,7 +84,7 @@ pub struct Tuning<'a> {
 }
 
 struct Entry<'a> {
-    order: Order<'a>,
+    execution: &'a Execution,
     tried: Tried,
     /// Seconds of a step in the timings that nobody disturbed, in ascending order.
     steps: Vec<f64>,
@@ -95,7 +95,7 @@ impl<'a> Entry<'a> {
         let height = candidate.height.max(1);
         let time_blocks = (LENGTH / candidate.step / height as f64).ceil() as u64;
         Self {
-            order: candidate.order,
+            execution: candidate.execution,
             tried: Tried {
                 steps: time_blocks.max(TIME_BLOCKS).saturating_mul(height),
                 ..Tried::default()
@@ -139,16 +139,16 @@ impl<'a> Tuning<'a> {
 
     /// The schedule of the next steps, and their number, if at most `left` follow. Timings wait for as many steps as
     /// they take without a pause.
-    pub fn next(&mut self, left: u64) -> (Order<'a>, u64) {
+    pub fn next(&mut self, left: u64) -> (&'a Execution, u64) {
         while self.done < self.timings() {
             let entry = &self.entries[self.done % self.entries.len()];
             match self.is_hopeless(entry) {
                 true => self.done += 1,
-                false if entry.tried.steps <= left => return (entry.order, entry.tried.steps),
+                false if entry.tried.steps <= left => return (entry.execution, entry.tried.steps),
                 false => break,
             }
         }
-        (self.entries[self.best()].order, left)
+        (self.entries[self.best()].execution, left)
     }
 
     /// Notes how long the steps that [`Self::next`] gave took.
@@ -219,7 +219,7 @@ mod tests {
     /// Candidates of time blocks of 8 steps, with these expected milliseconds of a step.
     fn tuning(expected: &[u64], steps: u64) -> Option<Tuning<'static>> {
         let candidate = |step: &u64| Candidate {
-            order: Order::Layerwise,
+            execution: &Execution::Layerwise,
             height: HEIGHT,
             step: *step as f64 * 1e-3,
         };

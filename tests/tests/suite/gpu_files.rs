@@ -23,7 +23,7 @@ use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, code};
-use torre_runtime::host::{Calculation, Order, Progress};
+use torre_runtime::host::{Calculation, Execution, Progress};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
@@ -206,9 +206,9 @@ impl Case {
             calculation,
             set: &set,
             code: &Interp::new(scheme, &set),
-            order: match order {
-                HostOrder::Layerwise => Order::Layerwise,
-                HostOrder::Tiles => Order::Tiles(&program),
+            execution: &match order {
+                HostOrder::Layerwise => Execution::Layerwise,
+                HostOrder::Tiles => Execution::Tiles(program),
             },
             threads: 2,
             tuning: None,

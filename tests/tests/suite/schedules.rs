@@ -22,13 +22,13 @@ use torre_compiler::testing::{
 };
 use torre_compiler::tile::{PyramidProgram, Strips, lower};
 use torre_grammar::source::Source;
-use torre_runtime::host::{Calculation, Order, Progress};
+use torre_runtime::host::{Calculation, Execution, Progress};
 use torre_runtime::world::FileWorld;
 use torre_suite::HELD;
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, replacing, seeds};
 
 /// A kernel for each stage, phase and single update, and one for all updates of the stage.
-fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
+fn kernels(scheme: &Scheme, execution: &Execution) -> KernelSet {
     let mut kernels = Vec::new();
     for stage in scheme.stage_ids() {
         let count = scheme.stages[stage.index()].updates.len();
@@ -44,8 +44,8 @@ fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
             }));
         }
     }
-    let layout = match order {
-        Order::Pyramids(program) => program.layout.clone(),
+    let layout = match execution {
+        Execution::Pyramids(program) => program.layout.clone(),
         _ => Layout::new(scheme).expect("a size that can be addressed"),
     };
     KernelSet::new(scheme, layout, kernels)
@@ -53,7 +53,7 @@ fn kernels(scheme: &Scheme, order: Order<'_>) -> KernelSet {
 
 /// Runs a problem and compares everything that can be seen with the reference: in one order, or some steps in one of
 /// several orders and then in another one.
-fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, orders: &[Order<'_>]) {
+fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, executions: &[Execution]) {
     let threads = 1 + (seed % 3) as usize;
     let mut reference: Reference<'_, T> = Reference::new(scheme, problem, &NoFiles);
     let mut pictures = Vec::new();
@@ -75,7 +75,7 @@ fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, orders: &[Ord
             }
         }
     }
-    let set = kernels(scheme, orders[0]);
+    let set = kernels(scheme, &executions[0]);
     let code = Interp::new(scheme, &set);
     let mut calculation: Calculation<'_, T> =
         Calculation::new(scheme, problem, &NoFiles, threads).expect("a problem of finite values");
@@ -91,13 +91,13 @@ fn compare<T: Real>(seed: u64, scheme: &Scheme, problem: &Problem, orders: &[Ord
     let mut rng = Rng::new(seed);
     while calculation.steps() < problem.steps {
         let mut until = calculation.next_pause();
-        let mut order = orders[0];
-        if orders.len() > 1 {
-            order = *rng.pick(orders);
+        let mut execution = &executions[0];
+        if executions.len() > 1 {
+            execution = rng.pick(executions);
             until = until.min(calculation.steps() + rng.within(1, 5) as u64);
         }
         calculation
-            .run(&set, &code, order, threads, until, &progress)
+            .run(&set, &code, execution, threads, until, &progress)
             .expect("threads");
         for picture in calculation.take_pictures() {
             let bits = picture.values.iter().map(|v| T::from_f64(*v).bits());
@@ -170,14 +170,14 @@ fn check_state<T: Real>(
     });
 }
 
-fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, order: Order<'_>) {
-    compare_all(seed, scheme, problem, &[order]);
+fn compare_any(seed: u64, scheme: &Scheme, problem: &Problem, execution: Execution) {
+    compare_all(seed, scheme, problem, &[execution]);
 }
 
-fn compare_all(seed: u64, scheme: &Scheme, problem: &Problem, orders: &[Order<'_>]) {
+fn compare_all(seed: u64, scheme: &Scheme, problem: &Problem, executions: &[Execution]) {
     match scheme.precision {
-        Precision::F32 => compare::<f32>(seed, scheme, problem, orders),
-        Precision::F64 => compare::<f64>(seed, scheme, problem, orders),
+        Precision::F32 => compare::<f32>(seed, scheme, problem, executions),
+        Precision::F64 => compare::<f64>(seed, scheme, problem, executions),
     }
 }
 
@@ -272,7 +272,7 @@ fn layerwise_gives_the_bits_of_the_reference() {
     for seed in seeds() {
         let (_, scheme, problem) = random_case(seed, Stages::AsDrawn, Zoning::of(seed));
         verify(&scheme).expect("a valid scheme");
-        compare_any(seed, &scheme, &problem, Order::Layerwise);
+        compare_any(seed, &scheme, &problem, Execution::Layerwise);
     }
 }
 
@@ -299,7 +299,7 @@ problem p {
             ..Options::default()
         };
         let resolved = load(&world, &source, &options).expect("no errors");
-        compare_any(2, &resolved.scheme, &resolved.problem, Order::Layerwise);
+        compare_any(2, &resolved.scheme, &resolved.problem, Execution::Layerwise);
     }
 }
 
@@ -311,13 +311,13 @@ fn held_zeros_have_no_sign_behind_other_mirrors() {
     let world = FileWorld::beside(std::path::Path::new("."));
     let resolved = load(&world, &source, &Options::default()).expect("no errors");
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-    compare_any(0, scheme, problem, Order::Layerwise);
+    compare_any(0, scheme, problem, Execution::Layerwise);
     let frame = Frame::new(scheme, &cones(scheme));
     let mut rng = Rng::new(0);
     for seed in 0..4 {
         let tiling = random_tiling(&mut rng, scheme, &frame);
         let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
-        compare_any(seed, scheme, problem, Order::Tiles(&program));
+        compare_any(seed, scheme, problem, Execution::Tiles(program));
     }
 }
 
@@ -334,10 +334,10 @@ fn orders_in_alternation_give_the_bits_of_the_reference() {
         let boxes = Boxes {
             levels: vec![random_pyramid(&mut rng).base],
         };
-        let others = [Order::Layerwise, Order::Boxes(&boxes)];
-        let tiles = programs.iter().map(Order::Tiles);
-        let orders: Vec<Order<'_>> = others.into_iter().chain(tiles).collect();
-        compare_all(seed, &scheme, &problem, &orders);
+        let others = [Execution::Layerwise, Execution::Boxes(boxes)];
+        let tiles = programs.into_iter().map(Execution::Tiles);
+        let executions: Vec<Execution> = others.into_iter().chain(tiles).collect();
+        compare_all(seed, &scheme, &problem, &executions);
     }
 }
 
@@ -347,8 +347,8 @@ fn pyramids_give_the_bits_of_the_reference() {
         let (mut rng, scheme, problem) = random_case(seed, Stages::SomeSingle, Zoning::Everywhere);
         let pyramid = random_pyramid(&mut rng);
         let program = PyramidProgram::new(&scheme, &pyramid).expect("a size that can be addressed");
-        let order = Order::Pyramids(&program);
-        compare_any(seed, &scheme, &problem, order);
+        let execution = Execution::Pyramids(Box::new(program));
+        compare_any(seed, &scheme, &problem, execution);
     }
 }
 
@@ -361,8 +361,8 @@ fn boxes_give_the_bits_of_the_reference() {
                 .map(|_| random_pyramid(&mut rng).base)
                 .collect(),
         };
-        let order = Order::Boxes(&boxes);
-        compare_any(seed, &scheme, &problem, order);
+        let execution = Execution::Boxes(boxes);
+        compare_any(seed, &scheme, &problem, execution);
     }
 }
 
@@ -374,8 +374,8 @@ fn tilings_give_the_bits_of_the_reference() {
         let frame = Frame::new(&scheme, &cones);
         let tiling = random_tiling(&mut rng, &scheme, &frame);
         let program = lower(&scheme, &frame, &tiling).expect("fitting faces are legal");
-        let order = Order::Tiles(&program);
-        compare_any(seed, &scheme, &problem, order);
+        let execution = Execution::Tiles(program);
+        compare_any(seed, &scheme, &problem, execution);
     }
 }
 
@@ -403,7 +403,7 @@ fn tilings_of_folded_axes_give_the_bits_of_the_reference() {
             tiles.map(|tile| tile.joint.sets(program.sheets()).count())
         };
         apart += (0..strips.len()).flat_map(sets).filter(|n| *n > 1).count();
-        compare_any(seed, &scheme, &problem, Order::Tiles(&program));
+        compare_any(seed, &scheme, &problem, Execution::Tiles(program));
     }
     assert!(apart > 10 * seeds as usize, "{apart}");
 }

@@ -2,7 +2,7 @@
 
 use super::shapes;
 use super::work::{LOW, Work};
-use super::{DevicePlanner, NoPlan, Refusal};
+use super::{DevicePlanner, NoDevicePlan, Refusal};
 use crate::gpu::Heights;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::{Choice, Prediction};
@@ -161,7 +161,7 @@ impl DevicePlanner<'_> {
 
     /// Why there are no pyramids of a family with open sizes, if it is one and none of them suits: without sizes that
     /// are for processors.
-    pub(super) fn no_open_patches(&self, family: &TiledTemplate) -> Option<NoPlan> {
+    pub(super) fn no_open_patches(&self, family: &TiledTemplate) -> Option<NoDevicePlan> {
         let GivenSizes { base, height } = partly_given(family).into_iter().next()?;
         let usual = self.usual_heights().iter().copied().min();
         let lowest = height.or(usual).unwrap_or(1);
@@ -221,7 +221,11 @@ impl DevicePlanner<'_> {
     }
 
     /// A choice of pyramids.
-    pub(super) fn patch_member(&self, name: String, pyramid: &Pyramid) -> Result<Choice, NoPlan> {
+    pub(super) fn patch_member(
+        &self,
+        name: String,
+        pyramid: &Pyramid,
+    ) -> Result<Choice, NoDevicePlan> {
         let plan = self.patch_plan(pyramid);
         let (plan, prediction) = plan.map_err(|refusal| self.refused(&name, refusal))?;
         Ok(Choice {

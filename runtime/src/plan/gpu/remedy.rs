@@ -1,7 +1,7 @@
 //! The schedules and options that help where a GPU refuses a schedule.
 
 use super::refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
-use super::{DevicePlanner, Fit, HEIGHTS, NoPlan};
+use super::{DevicePlanner, Fit, HEIGHTS, NoDevicePlan};
 use torre_compiler::lattice::Axis;
 use torre_compiler::patch::Misfit;
 use torre_compiler::schedule::Schedule;
@@ -11,8 +11,8 @@ use torre_compiler::tower::Unfit;
 const USUAL: &str = "`torre(D = 2)`";
 
 impl DevicePlanner<'_> {
-    pub fn refused(&self, schedule: &str, refusal: Refusal) -> NoPlan {
-        NoPlan::Refused {
+    pub fn refused(&self, schedule: &str, refusal: Refusal) -> NoDevicePlan {
+        NoDevicePlan::Refused {
             schedule: schedule.to_owned(),
             fits: self.remedy(&refusal),
             refusal,

@@ -34,7 +34,7 @@ fn problem() -> Problem {
 }
 
 /// The member of a size and a height, or all that `auto` considers.
-fn choices(scheme: &Scheme, size: Option<(i64, i64)>) -> Result<Vec<Choice>, NoPlan> {
+fn choices(scheme: &Scheme, size: Option<(i64, i64)>) -> Result<Vec<Choice>, NoDevicePlan> {
     let (problem, model) = (problem(), h200());
     let planner = DevicePlanner::new(scheme, &problem, &model)?;
     let one = |(d, th): (i64, i64)| {
@@ -72,7 +72,7 @@ fn large_grids_go_by_the_widest_towers_that_fit() {
 #[test]
 fn what_does_not_fit_is_refused_with_numbers() {
     let refusal_of = |scheme: Scheme, size| match choices(&scheme, Some((size, 8))) {
-        Err(NoPlan::Refused { refusal, fits, .. }) => Some((refusal, fits)),
+        Err(NoDevicePlan::Refused { refusal, fits, .. }) => Some((refusal, fits)),
         _ => None,
     };
     let refusal = |cells, size| refusal_of(maxwell(4, Precision::F32, cells), size);
@@ -201,7 +201,7 @@ fn what_helps_beside_windows_and_several_gpus_is_said() {
             (&stripes, "--devices 0", false),
         ] {
             let refused = planner.refused("layerwise", refusal.clone());
-            let NoPlan::Refused { fits, .. } = refused else {
+            let NoDevicePlan::Refused { fits, .. } = refused else {
                 panic!("no refusal");
             };
             assert!(
@@ -294,8 +294,8 @@ fn long_lines_are_cut() {
     // Higher time blocks lean more, up to where blocks do not reach.
     let (more, _, less) = plan("sm_80", 512, 16, of(192)).expect("z blocks");
     assert!(more > count && less < rate, "{more:?}");
-    let refused: Result<_, NoPlan> = plan("sm_80", 512, 128, None);
-    let Err(NoPlan::Refused { refusal, .. }) = refused else {
+    let refused: Result<_, NoDevicePlan> = plan("sm_80", 512, 128, None);
+    let Err(NoDevicePlan::Refused { refusal, .. }) = refused else {
         panic!("faces lean farther than threads reach");
     };
     assert_eq!(refusal, Refusal::Lean { steps: 128 });
@@ -412,7 +412,7 @@ fn layers_that_many_towers_meet_take_registers() {
         let family = Template::Tiled(template::towers(size, unit, height));
         match planner.choices(&family) {
             Ok(_) => true,
-            Err(NoPlan::Refused {
+            Err(NoDevicePlan::Refused {
                 refusal: Refusal::Registers { needed, most, .. },
                 ..
             }) => {

@@ -13,7 +13,7 @@ use torre_compiler::testing::random_tiling;
 use torre_compiler::tile::lower;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::CompiledBlocks;
-use torre_runtime::host::{Order, Progress};
+use torre_runtime::host::{Execution, Progress};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{Checkpoints, Compiled, RunError, Simulation, checkpoint, verify};
@@ -161,9 +161,9 @@ impl Case {
             calculation,
             set: &set,
             code: &Interp::new(scheme, &set),
-            order: match by {
-                By::HostTiles => Order::Tiles(&program),
-                _ => Order::Layerwise,
+            execution: &match by {
+                By::HostTiles => Execution::Tiles(program),
+                _ => Execution::Layerwise,
             },
             threads: 2,
             tuning: None,
