@@ -21,7 +21,8 @@ use torre_compiler::tile::{layerwise_kernels, stage_blocks};
 use torre_compiler::world::{ArrayInfo, World};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
-use torre_runtime::host::{Calculation, Execution, Progress, measure};
+use torre_runtime::host::{Calculation, Execution, measure};
+use torre_runtime::simulation::Progress;
 
 include!("../../stdlib/index.rs");
 

@@ -16,8 +16,8 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::{Frame, Illegal, Schedule, Template, Tiling, check_tiling};
 use torre_compiler::scheme::Scheme;
 use torre_grammar::source::Source;
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::{PlanError, Planner};
+use torre_runtime::simulation::SetupError;
 
 pub fn cone(args: &args::Cone, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.subject.file)?;

@@ -11,9 +11,9 @@ use torre_compiler::resolve::Resolved;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceError, DeviceModel, Facts};
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoDevicePlan};
 use torre_runtime::program::TargetChoice;
+use torre_runtime::simulation::SetupError;
 
 /// The target of code where no device determines it.
 const USUAL: &str = "sm_90";

@@ -28,11 +28,11 @@ use torre_compiler::tower::Printed;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::{parse, print};
 use torre_runtime::gpu::DeviceModel;
-use torre_runtime::host::Execution;
-use torre_runtime::host::{SetupError, threads};
+use torre_runtime::host::{Execution, threads};
 use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::program::{self, CompileError, TargetChoice};
+use torre_runtime::simulation::SetupError;
 
 pub fn emit(args: &args::Emit, voice: &Voice) -> Result<(), Failure> {
     if (args.holding.is_given() || args.devices.is_some()) && args.stage != StageArg::Pipeline {

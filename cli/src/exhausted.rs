@@ -1,7 +1,7 @@
 //! Memory that cannot be had: an error in place of the abort with which programs in Rust end.
 //!
-//! Arrays of the grid have their own messages ([`torre_runtime::host::SetupError`]). All other memory is taken through
-//! the allocator of this file: where the system has none, the process ends like one that met an error.
+//! Arrays of the grid have their own messages ([`torre_runtime::simulation::SetupError`]). All other memory is taken
+//! through the allocator of this file: where the system has none, the process ends like one that met an error.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::{self, Write};

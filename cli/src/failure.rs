@@ -5,11 +5,10 @@ use torre_compiler::backend::llvm::library as llvm;
 use torre_compiler::resolve;
 use torre_grammar::diag::{Diagnostic, Diagnostics};
 use torre_runtime::gpu::{DeviceError, TimeBlockError};
-use torre_runtime::host::{BlowUp, NoThreads, SetupError};
 use torre_runtime::output::checkpoint::CheckpointFault;
 use torre_runtime::output::{Attempt, Cause, FileError};
 use torre_runtime::program::{Backend, CompileError};
-use torre_runtime::run::RunError;
+use torre_runtime::simulation::{BlowUp, NoThreads, RunError, SetupError};
 
 /// Exit statuses other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

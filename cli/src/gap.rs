@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::scheme::Scheme;
 use torre_runtime::gpu::{Device, DeviceModel, GapTrial, NoTrial, TimedGap, best_gap};
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::rates::{Computer, GapRecord, GapStore};
+use torre_runtime::simulation::SetupError;
 
 /// The environment variable that decides on gaps: a number of rows, or `timed`.
 const VARIABLE: &str = "TORRE_PLANE_GAP";

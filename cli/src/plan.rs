@@ -33,12 +33,12 @@ use torre_grammar::source::Source;
 use torre_runtime::budget;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, resident_bytes};
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::{self, DevicePlan};
 use torre_runtime::program::TargetChoice;
 use torre_runtime::rates::Computer;
 use torre_runtime::run::{Pauses, memory};
+use torre_runtime::simulation::SetupError;
 
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.subject.file)?;

@@ -14,7 +14,8 @@ use torre_runtime::files::LoadedFiles;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::output::picture::Scale;
 use torre_runtime::run::record::{Begun, Found, Record};
-use torre_runtime::run::{Outputs, Pictures, Range, Value, VolumeFormat, Wanted, checkpoint};
+use torre_runtime::run::{Outputs, Pictures, Range, VolumeFormat, Wanted, checkpoint};
+use torre_runtime::simulation::Value;
 
 pub fn plot(args: &args::Plot, voice: &Voice) -> Result<(), Failure> {
     interrupt::end_tidily();

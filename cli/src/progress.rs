@@ -109,7 +109,7 @@ struct Now {
 
 impl Now {
     fn of(extent: &Extent, watch: &Watch, elapsed: Duration) -> Self {
-        let steps = |progress: &torre_runtime::host::Progress| {
+        let steps = |progress: &torre_runtime::simulation::Progress| {
             progress.done.load(Ordering::Relaxed) as f64 / extent.cell_stages as f64
         };
         Self {

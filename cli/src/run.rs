@@ -50,14 +50,16 @@ use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::Device;
-use torre_runtime::host::{Calculation, Execution, Progress, SetupError, TinyCoef, contention};
+use torre_runtime::host::{Calculation, Compiled, Execution, TinyCoef, contention};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::{self, Backend, BackendChoice, TargetChoice};
 use torre_runtime::run::{
-    Company, Compiled, Literal, Outcome, Record, Records, RunError, SeriesRecords, Simulation,
-    Spectra, TuningResult, Value, Watch, cell_stages_per_step, checkpoint, execute,
+    Company, Literal, Outcome, Record, Records, SeriesRecords, Spectra, Watch, checkpoint, execute,
+};
+use torre_runtime::simulation::{
+    Progress, RunError, SetupError, Simulation, TuningResult, Value, cell_stages_per_step,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {

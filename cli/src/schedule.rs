@@ -10,9 +10,10 @@ use torre_compiler::schedule::{Illegal, Schedule, Template, notation};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_grammar::{ast, parse_schedule};
-use torre_runtime::host::{SetupError, measure, threads};
+use torre_runtime::host::{measure, threads};
 use torre_runtime::plan::{Plan, PlanError, Planner};
 use torre_runtime::rates::Computer;
+use torre_runtime::simulation::SetupError;
 
 /// The schedule that the user asked for, as a family of schedules: the name of a block of the program, or a schedule
 /// written out.

@@ -11,8 +11,8 @@ use torre_compiler::resolve::Resolved;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::disk;
-use torre_runtime::host::SetupError;
 use torre_runtime::run::{Pauses, SWEEP_PIECE, SweepPlan};
+use torre_runtime::simulation::SetupError;
 
 /// The share of free memory that is taken where nothing is said.
 const SHARE: f64 = 0.75;

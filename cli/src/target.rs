@@ -14,10 +14,10 @@ use torre_compiler::cost::{Choice, gcells};
 use torre_compiler::resolve::Resolved;
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CudaDevice, CudaPeers, Device, DeviceModel, resident_bytes};
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::DevicePlan;
 use torre_runtime::program::TargetChoice;
 use torre_runtime::rates::Computer;
+use torre_runtime::simulation::SetupError;
 
 /// Seconds that a run on a GPU takes to begin, beyond one on the processor: the driver and the device are opened, its
 /// memory is measured, and code is compiled twice, to PTX and from there by the driver.

@@ -11,11 +11,11 @@ use torre_compiler::pipeline::NoStripes;
 use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
 use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, resident_bytes};
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{
     DevicePlan, DevicePlanner, NoDevices, PlannedSlabs, Refusal, StripesPlan, Wanted, WindowPlan,
 };
 use torre_runtime::rates::Kind;
+use torre_runtime::simulation::SetupError;
 
 /// Where options of windows have no meaning.
 pub const ONLY_CUDA: &str = "`--window`, `--memory`, `--in-flight` and `--columns` go with `--backend cuda`, and \

@@ -18,8 +18,8 @@ use torre_compiler::resolve::{Options, Resolved};
 use torre_compiler::scheme::Precision;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceProgram, OnDevice, code};
-use torre_runtime::host::{Calculation, Progress, threads};
-use torre_runtime::run::{Simulation, Value};
+use torre_runtime::host::{Calculation, threads};
+use torre_runtime::simulation::{Progress, Simulation, Value};
 use torre_runtime::world::{FileWorld, read_source};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

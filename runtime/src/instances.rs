@@ -6,12 +6,12 @@
 //! attribute. None of them is called in an inner loop.
 
 use crate::gpu::{OnDevice, Pipelined, Striped};
-use crate::host::Calculation;
+use crate::host::{Calculation, Compiled};
 use crate::run::checkpoint::Earlier;
 use crate::run::{
-    Checkpoints, InFiles, Outputs, SeriesRecords, census, checkpoint, execute, verify,
+    Checkpoints, InFiles, Literal, Outputs, SeriesRecords, census, checkpoint, execute, verify,
 };
-use crate::simulation::{Compiled, Literal, Simulation, Value};
+use crate::simulation::{Simulation, Value};
 
 /// The address of code.
 type Code = *const ();

@@ -7,7 +7,7 @@ use torre_compiler::scheme::CoefId;
 use torre_runtime::host::ghosts::Ghosts;
 use torre_runtime::host::{Calculation, threads};
 use torre_runtime::output::Element;
-use torre_runtime::run::Value;
+use torre_runtime::simulation::Value;
 
 /// Values of the table; a prime, so that rows begin at all of its places.
 const TABLE: usize = 8191;

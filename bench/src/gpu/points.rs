@@ -12,7 +12,7 @@ use std::time::Instant;
 use torre_compiler::scheme::Precision;
 use torre_runtime::gpu::{Device, OnDevice, resident_bytes};
 use torre_runtime::plan::gpu as plan;
-use torre_runtime::run::Value;
+use torre_runtime::simulation::Value;
 
 /// Names of programs in tables.
 pub const BASELINE: &str = "CUDA";

@@ -22,9 +22,9 @@ use torre_runtime::gpu::{
     CompiledBlocks, CompiledPatches, CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice,
     code,
 };
-use torre_runtime::host::{Calculation, Progress, threads};
+use torre_runtime::host::{Calculation, threads};
 use torre_runtime::plan::gpu::{DevicePlanner, PatchPlan, Refusal, TowerPlan};
-use torre_runtime::run::{Simulation, Value};
+use torre_runtime::simulation::{Progress, Simulation, Value};
 
 /// A problem, without its probes and outputs, and without its sources unless they are measured, with its
 /// layerwise kernels.

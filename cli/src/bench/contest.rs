@@ -17,7 +17,7 @@ use torre_compiler::problem::Problem;
 use torre_compiler::schedule::Template;
 use torre_compiler::scheme::Scheme;
 use torre_grammar::diag::Diagnostic;
-use torre_runtime::run::Difference;
+use torre_runtime::simulation::Difference;
 
 /// Members of `auto` that are measured if nothing is said.
 const BEST: usize = 3;

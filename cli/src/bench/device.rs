@@ -20,10 +20,11 @@ use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{
     CompiledBlocks, CudaDevice, Device, DeviceProgram, OnDevice, TimeBlocks, code,
 };
-use torre_runtime::host::{Calculation, Progress, SetupError, threads};
+use torre_runtime::host::{Calculation, threads};
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
 use torre_runtime::program::CompileError;
-use torre_runtime::run::{Simulation, Value as Number, verify};
+use torre_runtime::run::verify;
+use torre_runtime::simulation::{Progress, SetupError, Simulation, Value as Number};
 
 /// No measurement reaches this number of steps.
 const STEPS: u64 = 1 << 48;

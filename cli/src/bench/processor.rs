@@ -19,10 +19,11 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::cache::Cache;
 use torre_runtime::files::LoadedFiles;
-use torre_runtime::host::{Calculation, Progress, SetupError};
+use torre_runtime::host::{Calculation, Compiled as Advanced};
 use torre_runtime::plan::{Plan, Planner};
 use torre_runtime::program::{self, BackendChoice, Compiled};
-use torre_runtime::run::{Compiled as Advanced, Simulation, Value as Number, verify};
+use torre_runtime::run::verify;
+use torre_runtime::simulation::{Progress, SetupError, Simulation, Value as Number};
 
 /// Steps after which the calculation starts again, if the problem's own end comes earlier: waves of sources are kept
 /// per step.

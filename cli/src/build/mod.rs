@@ -24,8 +24,8 @@ use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{CoefId, Scheme, StateId};
 use torre_compiler::tile::layerwise_kernels;
 use torre_grammar::diag::Diagnostic;
-use torre_runtime::host::SetupError;
 use torre_runtime::program::{self, CompileError, TargetChoice};
+use torre_runtime::simulation::SetupError;
 
 /// The prefix of all names, in the IR too. Built ones go on with the problem's name, so that several fit into one
 /// program.

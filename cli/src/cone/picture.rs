@@ -11,8 +11,8 @@ use torre_compiler::schedule::face::Face;
 use torre_compiler::schedule::{Boxes, Frame, Schedule, Tiling};
 use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::tile::PyramidProgram;
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::Planner;
+use torre_runtime::simulation::SetupError;
 
 /// Values of a past that are drawn at the most: more are slow to find, and too fine to see.
 const MOST_VALUES: f64 = 1e5;

@@ -6,8 +6,8 @@ use crate::args;
 use crate::failure::Failure;
 use crate::write;
 use std::path::{Path, PathBuf};
-use torre_runtime::run::Value;
 use torre_runtime::run::record::{REPORT, is_place_of_results, real};
+use torre_runtime::simulation::Value;
 
 impl<T: Value> Run<'_, T> {
     /// Refuses names for the report, the timeline and folders of states that something else has.

@@ -7,10 +7,10 @@ use crate::target::OnGpu;
 use std::time::Instant;
 use torre_compiler::backend::llvm::library::Library;
 use torre_runtime::gpu::{Device, DeviceModel, Striped, StripedProgram, Striping};
-use torre_runtime::host::{Calculation, SetupError};
+use torre_runtime::host::Calculation;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoDevices, Refusal, StripesPlan};
 use torre_runtime::program::CompileError;
-use torre_runtime::run::Value;
+use torre_runtime::simulation::{SetupError, Value};
 
 impl<T: Value> Run<'_, T> {
     /// Runs on several GPUs, each with a stripe.

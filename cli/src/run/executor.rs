@@ -6,10 +6,10 @@ use crate::sweep::{self, PlannedSweep};
 use crate::target::OnGpu;
 use crate::window::Held;
 use torre_compiler::resolve::Resolved;
+use torre_runtime::host::Tuned;
 use torre_runtime::plan::Plan;
 use torre_runtime::program::BackendChoice;
 use torre_runtime::rates::Computer;
-use torre_runtime::run::Tuned;
 
 /// An executor, with its plan and the rate that is expected of it.
 pub(super) enum Executor {

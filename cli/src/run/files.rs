@@ -15,7 +15,8 @@ use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::program::Compiled;
 use torre_runtime::run::record::real;
-use torre_runtime::run::{InFiles, SweepPlan, Value};
+use torre_runtime::run::{InFiles, SweepPlan};
+use torre_runtime::simulation::Value;
 
 /// Whether two paths lead to the same folder, also where it is not there yet.
 fn same(one: &Path, other: &Path) -> bool {

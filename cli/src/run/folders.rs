@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::disk::StateFolder;
 use torre_runtime::files::LoadedFiles;
-use torre_runtime::host::{BlowUp, Calculation};
+use torre_runtime::host::Calculation;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::run::checkpoint::{self, Earlier, Replaced};
 use torre_runtime::run::record::{self, Begun, Others, Record};
-use torre_runtime::run::{Checkpoints, Missing, Outputs, RunError, Value, Wanted};
+use torre_runtime::run::{Checkpoints, Missing, Outputs, Wanted};
+use torre_runtime::simulation::{BlowUp, RunError, Value};
 
 /// Where results and checkpoints go.
 pub(super) struct Folders {

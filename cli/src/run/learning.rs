@@ -5,7 +5,7 @@ use crate::rates::Expected;
 use serde_json::{Value as Json, json};
 use torre_runtime::host::contention::Waiting;
 use torre_runtime::rates::{LEAST, Record};
-use torre_runtime::run::TuningResult;
+use torre_runtime::simulation::TuningResult;
 
 /// Time blocks between two pauses from which on a short last one does not matter on a processor; the model of GPUs
 /// counts short ones.

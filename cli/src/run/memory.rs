@@ -11,9 +11,9 @@ use torre_compiler::scheme::Precision;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget::{self, Bound};
 use torre_runtime::files::LoadedFiles;
-use torre_runtime::host::SetupError;
+use torre_runtime::run::Literal;
 use torre_runtime::run::memory::{Manner, Needs, acting, anywhere, in_boxes};
-use torre_runtime::run::{Literal, Value};
+use torre_runtime::simulation::{SetupError, Value};
 
 /// A part of the memory of a run, in bytes.
 struct Part {

@@ -13,10 +13,9 @@ use torre_runtime::gpu::{
     CompiledBlocks, Device, DeviceModel, DeviceProgram, Devices, InFlight, OnDevice, PIECE,
     Pipelined, code,
 };
-use torre_runtime::host::SetupError;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, NoWindow, Refusal};
 use torre_runtime::program::CompileError;
-use torre_runtime::run::Value;
+use torre_runtime::simulation::{SetupError, Value};
 
 impl<T: Value> Run<'_, T> {
     pub(super) fn run_on_device(

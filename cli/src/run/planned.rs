@@ -13,8 +13,9 @@ use crate::sweep::{self, PlannedSweep};
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use torre_compiler::resolve::Resolved;
-use torre_runtime::host::threads;
-use torre_runtime::run::{Pauses, Tuned, Value, verify};
+use torre_runtime::host::{Tuned, threads};
+use torre_runtime::run::{Pauses, verify};
+use torre_runtime::simulation::Value;
 
 /// The number of threads of the processor.
 fn threads_of(args: &args::Run, resolved: &Resolved) -> usize {

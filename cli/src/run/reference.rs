@@ -4,7 +4,8 @@ use super::{Made, Prepared, Run};
 use crate::failure::Failure;
 use crate::machine;
 use std::time::Duration;
-use torre_runtime::run::{Literal, Value};
+use torre_runtime::run::Literal;
+use torre_runtime::simulation::Value;
 
 impl<T: Value> Run<'_, T> {
     pub(super) fn run_reference(&self, prepared: &Prepared<'_>) -> Result<(), Failure> {

@@ -9,8 +9,9 @@ use std::env;
 use std::time::Duration;
 use torre_compiler::cost::gcells;
 use torre_compiler::resolve::Resolved;
+use torre_runtime::host::{Candidate, Tuned, Tuning};
 use torre_runtime::plan::{Plan, Planner};
-use torre_runtime::run::{Candidate, Tried, Tuned, Tuning, TuningResult};
+use torre_runtime::simulation::{Tried, TuningResult};
 
 /// The environment variable that says which runs are tuned: `always` or `never`.
 const VARIABLE: &str = "TORRE_TUNING";

@@ -16,9 +16,11 @@ use super::step_tables::slice_place;
 use super::time_blocks::TimeBlocks;
 use super::transfer;
 use super::waves::WaveStream;
-use crate::host::receivers::Picture;
-use crate::host::{BlowUp, Calculation, Progress, threads};
-use crate::simulation::{Part, RunError, Simulation, Value, Values, cell_stages_per_step};
+use crate::host::{Calculation, threads};
+use crate::simulation::{
+    BlowUp, Part, Picture, Progress, RunError, Simulation, Value, Values, cell_stages_per_step,
+    next_volume,
+};
 use recording::Waiting;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -425,7 +427,7 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
     #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
-        crate::run::next_volume(self.calculation.problem, self.steps)
+        next_volume(self.calculation.problem, self.steps)
     }
 
     #[inline(never)]

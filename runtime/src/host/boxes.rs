@@ -1,8 +1,9 @@
 //! Runs each stage over the whole grid in boxes, then the next.
 
 use super::engine::{Engine, Scratch};
-use super::threads::{self, NoThreads};
+use super::threads;
 use super::waiting::Barrier;
+use crate::simulation::NoThreads;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::lattice::{Interval, PerAxis, Region, div_ceil};
 use torre_compiler::real::Real;

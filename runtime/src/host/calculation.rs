@@ -1,17 +1,16 @@
 //! A calculation: its values in memory, and running it forward.
 
 use super::effects::Effects;
-use super::engine::{Engine, Progress};
+use super::engine::Engine;
 use super::execution::Execution;
 use super::fill::{Fill, TinyCoef};
 use super::ghosts::Ghosts;
 use super::kernel_table::KernelTable;
 use super::memory::Memory;
 use super::pyramids::Buffers;
-use super::receivers::{Picture, slice_shape};
-pub use super::setup_error::SetupError;
 use super::sweep::SweepOver;
-use super::threads::NoThreads;
+use crate::simulation::SetupError;
+use crate::simulation::{NoThreads, Picture, Progress, slice_shape};
 use std::sync::atomic::AtomicU64;
 use torre_compiler::cost::Blocking;
 use torre_compiler::kernel::{Code, KernelSet};

@@ -3,13 +3,14 @@
 use super::batch::Batch;
 use super::effects::{AdvancedRow, AdvancedRows, EffectContext, Effects};
 use super::ghosts::Ghosts;
-use super::guard::{BlowUp, Guard, Sample, irregular};
 use super::kernel_table::{Advance, Found, KernelTable};
 use super::memory::Cells;
 use super::shares::Shares;
-use super::threads::{self, NoThreads};
+use super::threads;
 use super::waiting::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::simulation::guard::{Sample, irregular};
+use crate::simulation::{BlowUp, NoThreads, Progress};
+use std::sync::atomic::Ordering;
 use torre_compiler::kernel::{Code, Run, RunStart, UpdateSet, ZoneParts};
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::{ALIGNMENT, Layout};
@@ -22,25 +23,6 @@ use torre_compiler::tile::{Block, stage_blocks};
 /// The least pieces of a layerwise stage that threads take from each other: planes, as a piece reads the planes beside
 /// it once more; and on one axis vectors, which take about as long as it takes to have a piece.
 const LEAST: [i64; 2] = [8, 64];
-
-/// How far a run has come; other threads may look at it.
-#[derive(Default)]
-pub struct Progress {
-    /// Cell-stages done: cells of an update's region times stages.
-    pub done: AtomicU64,
-    /// Looks whether values stay finite.
-    pub guard: Guard,
-}
-
-impl Progress {
-    /// The progress of a run that is to end where values become infinite or NaN.
-    pub fn guarded() -> Self {
-        Self {
-            guard: Guard::awake(),
-            ..Self::default()
-        }
-    }
-}
 
 /// The memory that a thread keeps while it advances rows.
 #[derive(Default)]

@@ -2,8 +2,8 @@
 
 use super::ghosts::Ghosts;
 use super::memory::Cells;
-use super::setup_error::SetupError;
 use super::threads;
+use crate::simulation::SetupError;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use torre_compiler::host_row::RowExpr;

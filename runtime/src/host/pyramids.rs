@@ -8,15 +8,15 @@
 //! Sources act in every copy of a value; probes and slices record the copy in the base that owns it. Around periodic
 //! ends, a tile holds several *views* of the domain: the domain itself, and the domain moved by its length.
 
-use super::calculation::{Calculation, SetupError};
+use super::calculation::Calculation;
 use super::effects::{AdvancedRow, AdvancedRows, EffectContext, Effects};
-use super::engine::Progress;
 use super::ghosts::Ghosts;
-use super::guard::{BlowUp, Sample, irregular};
 use super::kernel_table::KernelTable;
 use super::memory::{Cells, Memory};
-use super::threads::{self, NoThreads};
+use super::threads;
 use super::waiting::Barrier;
+use crate::simulation::guard::{Sample, irregular};
+use crate::simulation::{BlowUp, NoThreads, Progress, SetupError};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};

@@ -2,6 +2,7 @@
 
 use super::memory::Cells;
 use super::row::{AdvancedRow, AdvancedRows};
+use crate::simulation::{Picture, slice_shape};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -49,17 +50,6 @@ struct Growing {
     values: Vec<AtomicU64>,
     /// Values that rows have not recorded yet.
     missing: AtomicU64,
-}
-
-/// A recorded slice: values of one plane, in the order of the remaining axes, the last fastest.
-pub struct Picture {
-    /// Index into the problem's outputs.
-    pub output: usize,
-    /// Steps done.
-    pub step: u64,
-    /// Per remaining present axis.
-    pub shape: Vec<usize>,
-    pub values: Vec<f64>,
 }
 
 /// A slice that rows record.
@@ -304,13 +294,6 @@ impl SliceRecord {
         let mut all = all.unwrap_or_else(PoisonError::into_inner);
         write(all.entry(of.step + 1).or_insert(blank));
     }
-}
-
-/// The extents of a slice across `axis`, one per remaining axis of the scheme.
-pub fn slice_shape(scheme: &Scheme, id: ComponentId, axis: Axis) -> Vec<usize> {
-    let extent = scheme.extent(id);
-    let remaining = scheme.grid.present().filter(|a| *a != axis);
-    remaining.map(|a| extent[a].hi as usize).collect()
 }
 
 /// The last stage that updates a component, if it advances all its live values.

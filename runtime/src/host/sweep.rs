@@ -6,8 +6,9 @@
 
 use super::engine::{Engine, Scratch};
 use super::shares::Shares;
-use super::threads::{self, NoThreads};
+use super::threads;
 use super::waiting::Barrier;
+use crate::simulation::NoThreads;
 use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;

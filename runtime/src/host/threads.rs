@@ -1,35 +1,10 @@
 //! Threads of a run: one per core, pinned where all cores have one.
 
 use super::{contention, topology};
-use std::fmt;
-use std::io;
+use crate::simulation::NoThreads;
 use std::sync::OnceLock;
 use std::thread::Builder;
 use torre_compiler::scheme::{Scheme, Update};
-
-/// Not all threads of a run could be started.
-#[derive(Debug)]
-pub struct NoThreads {
-    pub wanted: usize,
-    pub started: usize,
-    pub error: io::Error,
-}
-
-impl fmt::Display for NoThreads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            wanted,
-            started,
-            error,
-        } = self;
-        write!(
-            f,
-            "only {started} of {wanted} threads could be started: {error}"
-        )
-    }
-}
-
-impl std::error::Error for NoThreads {}
 
 /// Runs `work(thread)` on `count` threads, each pinned to a core of its own where all cores have threads and the system
 /// allows it; returns when all are done. A single one runs on the calling thread, unpinned. Where not all can be

@@ -7,10 +7,11 @@
 use super::batch::{Batch, Collector};
 use super::board::Board;
 use super::engine::{Engine, Scratch};
-use super::guard::Sample;
 use super::kernel_table::Advance;
-use super::threads::{self, NoThreads};
+use super::threads;
 use super::waiting::Patience;
+use crate::simulation::NoThreads;
+use crate::simulation::guard::Sample;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,6 @@
 //! How many values of the fields are finite numbers, counted at the end of a run.
 
-use crate::host::BlowUp;
-use crate::simulation::{Simulation, Value};
+use crate::simulation::{BlowUp, Simulation, Value};
 use std::ops::Range;
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;
@@ -109,9 +108,9 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Progress;
-    use crate::host::receivers::Picture;
-    use crate::run::RunError;
+    use crate::simulation::Picture;
+    use crate::simulation::Progress;
+    use crate::simulation::RunError;
     use torre_compiler::problem::Problem;
     use torre_compiler::scheme::{Precision, Scheme, StateId};
     use torre_compiler::testing::maxwell;

@@ -3,13 +3,12 @@
 
 use super::sweep_plan::{Planes, SLACK, SweepPlan};
 use crate::disk::{ArrayFile, RowGhosts, StateFolder};
+use crate::host::Calculation;
 use crate::host::memory::Memory;
-use crate::host::receivers::Picture;
 use crate::host::sweep::{PlanesOnDemand, SweepOver};
 use crate::host::threads::EndsTogether;
-use crate::host::{Calculation, NoThreads, Progress, SetupError};
 use crate::output::{FileError, checkpoint::probe_name};
-use crate::simulation::{RunError, Simulation, Value};
+use crate::simulation::{NoThreads, Picture, Progress, RunError, SetupError, Simulation, Value};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;

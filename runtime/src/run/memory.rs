@@ -9,7 +9,7 @@ use super::pictures::Shown;
 use super::spectra::Spectra;
 use super::{WAITING_PICTURES, picture_bytes_per_step};
 use crate::host::injection::MOST_TABLED_STEPS;
-use crate::host::receivers::slice_shape;
+use crate::simulation::slice_shape;
 use torre_compiler::incident::Sizes;
 use torre_compiler::lattice::Axis;
 use torre_compiler::problem::{Output, OutputKind, Problem, Source};

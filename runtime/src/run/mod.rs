@@ -17,6 +17,7 @@ pub mod checkpoint;
 mod fields;
 pub mod gallery;
 mod in_files;
+mod literal;
 pub mod memory;
 mod outlines;
 pub mod outputs;
@@ -30,14 +31,11 @@ pub mod spectra;
 mod sweep_plan;
 pub mod verify;
 
-pub use crate::simulation::{
-    Candidate, Compiled, Difference, Literal, Part, PartOf, RunError, Simulation, Tried, Tuned,
-    Tuning, TuningResult, Value, Values, cell_stages_per_step, next_volume,
-};
 pub use census::{Count, census};
 pub use checkpoint::Checkpoints;
 pub use gallery::{Pictures, Range};
 pub use in_files::InFiles;
+pub use literal::Literal;
 pub use outputs::{Missing, Outputs, VolumeFormat, Wanted};
 pub use record::Record;
 pub use records::Records;
@@ -46,9 +44,8 @@ pub use setup::setup;
 pub use spectra::Spectra;
 pub use sweep_plan::{PIECE as SWEEP_PIECE, Pauses, SweepPlan};
 
-use crate::host::Progress;
-use crate::host::receivers::slice_shape;
 use crate::output::FileError;
+use crate::simulation::{Progress, RunError, Simulation, Value, Values, slice_shape};
 use std::time::{Duration, Instant};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::scheme::Scheme;

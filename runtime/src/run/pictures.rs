@@ -2,13 +2,12 @@
 
 use super::outlines::Outlines;
 use super::places::dimensions;
-use crate::host::receivers::{Picture, slice_shape};
 use crate::output::picture::{
     AxisText, Canvas, Edge, LinePlot, PictureAxis, Scale, Series, SlicePicture, Spread, plain,
 };
 use crate::output::probes::ProbeTable;
 use crate::output::{FileError, View};
-use crate::simulation::{Simulation, Value};
+use crate::simulation::{Picture, Simulation, Value, slice_shape};
 use std::path::Path;
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Position, Region};
 use torre_compiler::problem::{Output, OutputKind, StaticOutput};

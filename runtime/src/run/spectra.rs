@@ -6,9 +6,8 @@
 
 use super::fields::{FieldRows, StateRows};
 use super::pictures::{part_of, plane_shape};
-use crate::host::receivers::Picture;
 use crate::output::array;
-use crate::simulation::{Simulation, Value};
+use crate::simulation::{Picture, Simulation, Value};
 use std::cell::{Ref, RefCell};
 use std::f64::consts::TAU;
 use std::sync::{Mutex, PoisonError};

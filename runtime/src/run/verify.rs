@@ -2,9 +2,7 @@
 
 use super::checkpoint::state_boxes;
 use super::fields::state_value;
-use crate::host::receivers::Picture;
-use crate::simulation::Difference;
-use crate::simulation::{Simulation, Value};
+use crate::simulation::{Difference, Picture, Simulation, Value};
 use torre_compiler::lattice::{Axis, PerAxis};
 use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;

@@ -1,7 +1,8 @@
 //! Why a run ended early.
 
-use super::DeviceError;
-use crate::host::{BlowUp, NoThreads, SetupError};
+use super::device_error::DeviceError;
+use super::guard::BlowUp;
+use super::setup_error::{NoThreads, SetupError};
 use crate::output::FileError;
 use std::fmt;
 

@@ -23,13 +23,14 @@ use torre_grammar::parse_schedule;
 use torre_grammar::source::Source;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{CudaDevice, Device, DeviceModel, DeviceProgram, OnDevice, code};
-use torre_runtime::host::{Calculation, Execution, Progress};
+use torre_runtime::host::{Calculation, Compiled, Execution};
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
-    Checkpoints, Company, Compiled, Literal, Outputs, Pictures, Records, RunError, SeriesRecords,
-    Simulation, Spectra, Values, VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
+    Checkpoints, Company, Literal, Outputs, Pictures, Records, SeriesRecords, Spectra,
+    VolumeFormat, Wanted, Watch, checkpoint, execute, verify,
 };
+use torre_runtime::simulation::{Progress, RunError, Simulation, Values};
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::random_problem;
 

@@ -15,13 +15,14 @@ use torre_compiler::tile::layerwise_kernels;
 use torre_grammar::source::Source;
 use torre_runtime::disk::{BLOCK, RowGhosts, StateFolder};
 use torre_runtime::files::LoadedFiles;
+use torre_runtime::host::Calculation;
 use torre_runtime::host::memory::Memory;
-use torre_runtime::host::{Calculation, Progress};
 use torre_runtime::output::checkpoint as file;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{
-    Company, InFiles, Literal, Simulation, SweepPlan, Value, Watch, checkpoint, execute, verify,
+    Company, InFiles, Literal, SweepPlan, Watch, checkpoint, execute, verify,
 };
+use torre_runtime::simulation::{Progress, Simulation, Value};
 use torre_runtime::world::FileWorld;
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, seeds};
 

@@ -22,7 +22,8 @@ use torre_compiler::testing::{
 };
 use torre_compiler::tile::{PyramidProgram, Strips, lower};
 use torre_grammar::source::Source;
-use torre_runtime::host::{Calculation, Execution, Progress};
+use torre_runtime::host::{Calculation, Execution};
+use torre_runtime::simulation::Progress;
 use torre_runtime::world::FileWorld;
 use torre_suite::HELD;
 use torre_suite::random::{LIMITS, add_random_incident, random_problem, replacing, seeds};

@@ -3,8 +3,7 @@
 use super::Pipelined;
 use crate::gpu::device::DeviceError;
 use crate::gpu::lookout::{self, Lookout};
-use crate::host::BlowUp;
-use crate::simulation::{RunError, Value};
+use crate::simulation::{BlowUp, RunError, Value};
 use torre_compiler::real::Real;
 
 impl<T: Value> Pipelined<'_, T> {
@@ -34,7 +33,7 @@ impl<T: Value> Pipelined<'_, T> {
     /// Looks at some of the values that the host has.
     pub(super) fn look(&self) -> Result<(), RunError> {
         let scheme = self.calculation.scheme;
-        let bound = crate::host::guard::bound(scheme.precision);
+        let bound = crate::simulation::guard::bound(scheme.precision);
         for cell in lookout::cells(scheme) {
             let value = Real::to_f64(self.calculation.value(cell.component, cell.at));
             let regular = value.abs() <= bound;

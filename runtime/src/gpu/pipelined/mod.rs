@@ -39,9 +39,10 @@ use super::interruptions::Interruptions;
 use super::lookout::Lookout;
 use super::runs;
 use super::towers::CompiledTowers;
-use crate::host::receivers::Picture;
-use crate::host::{Calculation, Progress};
-use crate::simulation::{Part, PartOf, RunError, Simulation, Value, cell_stages_per_step};
+use crate::host::Calculation;
+use crate::simulation::{
+    Part, PartOf, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_volume,
+};
 use crate::timeline::Timeline;
 use beside::Beside;
 use check::{check_layout, check_slabs};
@@ -474,7 +475,7 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
     #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
-        let volume = crate::run::next_volume(self.calculation.problem, self.steps);
+        let volume = next_volume(self.calculation.problem, self.steps);
         volume.min(self.next_slice_around())
     }
 

@@ -3,8 +3,7 @@
 use super::{OnDevice, too_late};
 use crate::gpu::device::{DeviceError, Reading};
 use crate::gpu::runs;
-use crate::run::Value;
-use crate::simulation::Values;
+use crate::simulation::{Value, Values};
 use std::ops::Range;
 
 impl<T: Value> OnDevice<'_, T> {

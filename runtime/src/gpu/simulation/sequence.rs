@@ -8,7 +8,7 @@ use crate::gpu::time_blocks::{CompiledBlocks, TimeBlocks};
 use crate::gpu::tower_blocks::{Injected, TowerBlocks};
 use crate::gpu::towers::CompiledTowers;
 use crate::gpu::volumes;
-use crate::run::Value;
+use crate::simulation::Value;
 use torre_compiler::injection::receivers;
 use torre_compiler::tower::Points;
 

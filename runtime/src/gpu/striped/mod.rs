@@ -17,9 +17,10 @@ use super::time_block_error::TimeBlockError;
 use super::tower_blocks::{MOST, Ready, Room};
 use super::towers::{CompiledTowers, TimeBlockOrder};
 use super::volumes;
-use crate::host::receivers::Picture;
-use crate::host::{Calculation, Progress};
-use crate::simulation::{Part, RunError, Simulation, Value, cell_stages_per_step};
+use crate::host::Calculation;
+use crate::simulation::{
+    Part, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_volume,
+};
 use crate::timeline::Timeline;
 use records::picture_bytes;
 use std::collections::BTreeMap;
@@ -479,7 +480,7 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
     #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are gathered between passes.
-        crate::run::next_volume(self.calculation.problem, self.steps)
+        next_volume(self.calculation.problem, self.steps)
     }
 
     fn stride(&self) -> u64 {

@@ -3,7 +3,7 @@
 use super::*;
 use torre_compiler::scheme::Op;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined};
-use torre_runtime::run::RunError;
+use torre_runtime::simulation::RunError;
 
 /// FDTD whose weights are `times` as large as they should be, and a problem of some steps without sources.
 fn weighted(times: f64) -> (Scheme, Problem) {

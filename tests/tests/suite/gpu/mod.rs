@@ -51,12 +51,11 @@ use torre_runtime::disk::{RowGhosts, StateFolder};
 use torre_runtime::gpu::{
     CompiledTowers, Device, DeviceModel, DeviceProgram, OnDevice, VolumeChoice, code,
 };
-use torre_runtime::host::{Calculation, Progress};
+use torre_runtime::host::Calculation;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
-use torre_runtime::run::{
-    Company, Literal, Part, PartOf, Simulation, Value, Watch, execute, verify,
-};
+use torre_runtime::run::{Company, Literal, Watch, execute, verify};
+use torre_runtime::simulation::{Part, PartOf, Progress, Simulation, Value};
 use torre_runtime::world::FileWorld;
 use torre_suite::interpreted::Interpreted;
 use torre_suite::random::{

@@ -15,7 +15,8 @@ use torre_compiler::testing::{
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::Calculation;
-use torre_runtime::run::{Company, Literal, Value, Watch, execute};
+use torre_runtime::run::{Company, Literal, Watch, execute};
+use torre_runtime::simulation::Value;
 use torre_runtime::world::FileWorld;
 use torre_suite::HELD;
 use torre_suite::interpreted::Interpreted;

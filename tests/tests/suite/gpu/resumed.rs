@@ -8,10 +8,10 @@ use super::*;
 use std::path::Path;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined};
-use torre_runtime::host::Progress;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::run::checkpoint::Earlier;
-use torre_runtime::run::{Checkpoints, Simulation, checkpoint, verify};
+use torre_runtime::run::{Checkpoints, checkpoint, verify};
+use torre_runtime::simulation::{Progress, Simulation};
 use torre_suite::interpreted::InterpretedPeers;
 
 /// How a part of a run goes.

@@ -13,10 +13,11 @@ use torre_compiler::testing::random_tiling;
 use torre_compiler::tile::lower;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::CompiledBlocks;
-use torre_runtime::host::{Execution, Progress};
+use torre_runtime::host::{Compiled, Execution};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::run::checkpoint::Earlier;
-use torre_runtime::run::{Checkpoints, Compiled, RunError, Simulation, checkpoint, verify};
+use torre_runtime::run::{Checkpoints, checkpoint, verify};
+use torre_runtime::simulation::{Progress, RunError, Simulation};
 
 /// How a part of a run goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

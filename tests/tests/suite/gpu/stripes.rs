@@ -3,7 +3,7 @@
 use super::*;
 use torre_compiler::pipeline::{NoStripes, Stripes};
 use torre_runtime::gpu::{Striped, StripedProgram, Striping};
-use torre_runtime::run::Simulation;
+use torre_runtime::simulation::Simulation;
 use torre_runtime::timeline::Kind;
 use torre_suite::interpreted::InterpretedPeers;
 use torre_suite::timelines;

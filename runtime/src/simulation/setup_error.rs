@@ -1,10 +1,34 @@
 //! Why a calculation cannot start.
 
-use super::threads::NoThreads;
+use std::fmt;
 use std::io;
 use torre_compiler::incident::Refusal;
 use torre_compiler::layout::TooLarge;
 use torre_compiler::scheme::Scheme;
+
+/// Not all threads of a run could be started.
+#[derive(Debug)]
+pub struct NoThreads {
+    pub wanted: usize,
+    pub started: usize,
+    pub error: io::Error,
+}
+
+impl fmt::Display for NoThreads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            wanted,
+            started,
+            error,
+        } = self;
+        write!(
+            f,
+            "only {started} of {wanted} threads could be started: {error}"
+        )
+    }
+}
+
+impl std::error::Error for NoThreads {}
 
 /// Why a calculation cannot start.
 #[derive(Debug)]
