@@ -19,7 +19,7 @@ use super::waves::WaveStream;
 use crate::host::{Calculation, threads};
 use crate::simulation::{
     BlowUp, Part, Picture, Progress, RunError, Simulation, Value, Values, cell_stages_per_step,
-    next_volume,
+    next_output,
 };
 use recording::Waiting;
 use std::collections::VecDeque;
@@ -427,7 +427,7 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
     #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
-        next_volume(self.calculation.problem, self.steps)
+        next_output(self.calculation.problem, self.steps)
     }
 
     #[inline(never)]
@@ -455,7 +455,7 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
     }
 
     #[inline(never)]
-    fn go_on(&mut self, until: u64, values: &Values) -> Result<(), RunError> {
+    fn run_ahead(&mut self, until: u64, values: &Values) -> Result<(), RunError> {
         let runs = self.lacking(values);
         let copy = match runs.is_empty() {
             true => None,

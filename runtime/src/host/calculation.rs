@@ -40,7 +40,7 @@ pub struct Calculation<'a, T> {
     pub(super) ghosts: Ghosts,
     pub(super) effects: Effects,
     pub(super) steps: u64,
-    /// The step up to which all probes that record have recorded, where a value has ended later steps.
+    /// The step up to which all probes that record have recorded, where the guard stopped the run.
     recorded: Option<u64>,
     /// Whether all of the array is after that number of steps: parts may have come from a device.
     whole: bool,
@@ -297,7 +297,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         Ok(ran)
     }
 
-    /// The steps up to one have been run, unless a value has ended them: then the values are of different steps.
+    /// The steps up to one have been run, unless the guard stopped them: then the values are of different steps.
     pub(super) fn end_stretch(&mut self, until: u64, progress: &Progress) {
         match progress.guard.found() {
             None => self.steps = until,
@@ -432,7 +432,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.recorded.unwrap_or(self.steps)
     }
 
-    /// The pictures of slices that are complete, also of steps that a value ended.
+    /// The pictures of slices that are complete, also of steps in which the guard stopped the run.
     pub fn take_complete_pictures(&self) -> Vec<Picture> {
         let mut pictures = self.effects.take_complete_pictures(self.scheme);
         pictures.sort_by_key(|p| (p.step, p.output));

@@ -348,7 +348,7 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
     }
 
     #[inline(never)]
-    fn settle(&mut self, records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
+    fn confirm_state(&mut self, records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
         self.records = records;
         self.commit()
     }

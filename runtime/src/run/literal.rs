@@ -2,7 +2,7 @@
 
 use crate::simulation::guard::irregular;
 use crate::simulation::{
-    BlowUp, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_volume,
+    BlowUp, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_output,
     slice_shape,
 };
 use std::sync::atomic::Ordering;
@@ -70,7 +70,7 @@ impl<T: Value> Simulation<T> for Literal<'_, T> {
 
     #[inline(never)]
     fn next_pause(&self) -> u64 {
-        next_volume(self.problem, self.steps())
+        next_output(self.problem, self.steps())
     }
 
     #[inline(never)]

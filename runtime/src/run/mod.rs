@@ -5,7 +5,7 @@
 //!       compare with a check       with `--verify`: every value, bit by bit
 //!       record reductions          from the values after this step
 //!       write due results          pictures, volumes, then the checkpoint that says so; a GPU goes on meanwhile
-//!       or a value ends the run    slices, probes and reductions of the steps before
+//!       or the guard stops it      slices, probes and reductions of the steps before
 //! end   all values counted, probes, reductions, final fields, then stores, lists and pictures of all frames
 //! ```
 //! A checkpoint is written after all results that are due up to its step, so a run that continues from it writes the
@@ -128,7 +128,9 @@ pub fn execute<T: Value>(
     {
         timed(&mut times.writing, || outputs.start(simulation))?;
     }
-    timed(&mut times.checkpoints, || settle(simulation, &company))?;
+    timed(&mut times.checkpoints, || {
+        confirm_state(simulation, &company)
+    })?;
     loop {
         let done = simulation.steps();
         if done < steps {
@@ -147,7 +149,7 @@ pub fn execute<T: Value>(
                 Some(_) => Values::All,
                 None => values_due(simulation, &company),
             };
-            simulation.go_on(next_stop(simulation, &company), &values)?;
+            simulation.run_ahead(next_stop(simulation, &company), &values)?;
         }
         let mut counts = Vec::new();
         if ended {
@@ -197,7 +199,9 @@ pub fn execute<T: Value>(
                 checkpoints.write(simulation, company.records)
             })?;
         }
-        timed(&mut times.checkpoints, || settle(simulation, &company))?;
+        timed(&mut times.checkpoints, || {
+            confirm_state(simulation, &company)
+        })?;
         if ended && let Some(outputs) = company.outputs {
             timed(&mut times.writing, || {
                 outputs.finish(simulation, company.records)
@@ -214,8 +218,8 @@ pub fn execute<T: Value>(
     }
 }
 
-/// Lets a state count that a calculation keeps itself: all results up to it are written.
-fn settle<T: Value>(
+/// Confirms the state that a calculation keeps itself: all results up to it are written.
+fn confirm_state<T: Value>(
     simulation: &mut dyn Simulation<T>,
     company: &Company<'_>,
 ) -> Result<(), RunError> {
@@ -223,7 +227,7 @@ fn settle<T: Value>(
         return Ok(());
     }
     let records = checkpoint::kept_records(simulation.problem(), company.records);
-    simulation.settle(records)
+    simulation.confirm_state(records)
 }
 
 /// The values from which results are made after the current step, which is not the last one.

@@ -444,7 +444,7 @@ impl Outputs {
         self.show(scheme, output, step, &values)
     }
 
-    /// Writes the results of a run up to the step at which a value ended it, as far as they are complete: slices,
+    /// Writes the results of a run up to the step at which a blow-up ended it, as far as they are complete: slices,
     /// probes and reductions. A GPU may have done more steps. Pictures keep the range of the frames before them, as the
     /// last values would hide all others.
     #[inline(never)]

@@ -24,7 +24,7 @@ const ROWS: i64 = 16;
 /// Cells of a piece of a line, which stands for a row in grids with one axis.
 const PIECE: i64 = 64;
 
-/// A value that no calculation should have.
+/// A value that no calculation should have: NaN, infinite or close to overflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlowUp {
     /// The component's name.

@@ -73,10 +73,9 @@ pub trait Simulation<T>: Sync {
             false => self.fetch(),
         }
     }
-    /// Begins with the steps up to `until`, where they can be done while the calculation is looked at as it is now, and
-    /// fetches the wanted values first. Until [`Simulation::run`] is called, with the same step, everything
-    /// stays as if nothing had begun.
-    fn go_on(&mut self, _until: u64, values: &Values) -> Result<(), RunError> {
+    /// Fetches `values`, then begins the steps up to `until`, if it can. Until [`Simulation::run`] is called with the
+    /// same step, readers see the state of the current step.
+    fn run_ahead(&mut self, _until: u64, values: &Values) -> Result<(), RunError> {
         match values {
             Values::All => self.fetch(),
             Values::Parts(parts) => self.fetch_parts(parts),
@@ -86,9 +85,9 @@ pub trait Simulation<T>: Sync {
     fn keeps_states(&self) -> bool {
         false
     }
-    /// All results up to the current step are written, and `records` was recorded beside probes, by the names of a
-    /// checkpoint: a state that a calculation keeps itself counts from now on.
-    fn settle(&mut self, _records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
+    /// All results up to the current step are on disk: the state that a calculation keeps itself is valid from now on.
+    /// `records` was recorded beside probes, by the names of a checkpoint.
+    fn confirm_state(&mut self, _records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
         Ok(())
     }
     /// How long steps went on outside of [`Simulation::run`].
@@ -103,11 +102,11 @@ pub trait Simulation<T>: Sync {
     fn probe(&self, index: usize) -> Vec<f64>;
     /// The pictures of slices that were due and have not been taken yet.
     fn take_pictures(&mut self) -> Vec<Picture>;
-    /// The step up to which all probes have recorded: a later one than is done where a value ended [`Simulation::run`].
+    /// The step up to which all probes have recorded: a later one than is done where the guard stopped the run.
     fn recorded(&self) -> u64 {
         self.steps()
     }
-    /// The pictures that are complete where a value ended [`Simulation::run`].
+    /// The pictures that are complete where the guard stopped the run.
     fn take_complete_pictures(&mut self) -> Vec<Picture> {
         self.take_pictures()
     }
@@ -122,7 +121,7 @@ pub trait Simulation<T>: Sync {
 }
 
 /// The next step behind `steps` and up to the problem's end after which an output is taken from the values.
-pub fn next_volume(problem: &Problem, steps: u64) -> u64 {
+pub fn next_output(problem: &Problem, steps: u64) -> u64 {
     let outputs = problem.outputs.iter();
     outputs
         .filter(|o| o.needs_values())

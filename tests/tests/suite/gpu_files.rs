@@ -429,7 +429,7 @@ fn look(library: &Library, device: &dyn Device, case: &Case, memory: FreeMemory)
             let pictures = run.take_pictures();
             let before = device.free_memory()?;
             let next = *stops.get(n + 1).unwrap_or(&step);
-            run.go_on(next, &Values::All)?;
+            run.run_ahead(next, &Values::All)?;
             assert_eq!(run.steps(), step);
             assert!(memory == FreeMemory::Ample || device.free_memory()? == before);
             verify::compare(run, &reference).map_err(RunError::Difference)?;

@@ -12,7 +12,7 @@ use crate::gpu::device::DeviceError;
 use crate::host::memory::Memory;
 use crate::host::threads::EndsTogether;
 use crate::output::checkpoint::probe_name;
-use crate::simulation::{Progress, RunError, Value, next_volume};
+use crate::simulation::{Progress, RunError, Value, next_output};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::Builder;
@@ -345,7 +345,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
     }
 
     /// All results up to now are written, and `records` is recorded beside probes.
-    pub(super) fn settle_files(
+    pub(super) fn confirm_files(
         &mut self,
         records: Vec<(String, Vec<f64>)>,
     ) -> Result<(), RunError> {
@@ -361,7 +361,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let mut outputs = problem.outputs.iter();
         match outputs.any(|output| matches!(output.kind, OutputKind::Slice { .. })) {
             true => {
-                let until = next_volume(problem, self.steps);
+                let until = next_output(problem, self.steps);
                 // Both buffers of slabs have a pass together.
                 let passes = self.slabs.as_ref().map_or(self.units.len(), |_| 1);
                 (0..passes).fold(self.steps, |step, _| self.end_of_pass(step, until))

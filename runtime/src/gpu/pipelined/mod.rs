@@ -41,7 +41,7 @@ use super::runs;
 use super::towers::CompiledTowers;
 use crate::host::Calculation;
 use crate::simulation::{
-    Part, PartOf, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_volume,
+    Part, PartOf, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_output,
 };
 use crate::timeline::Timeline;
 use beside::Beside;
@@ -475,7 +475,7 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
     #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are recorded while steps run.
-        let volume = next_volume(self.calculation.problem, self.steps);
+        let volume = next_output(self.calculation.problem, self.steps);
         volume.min(self.next_slice_around())
     }
 
@@ -548,8 +548,8 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
     }
 
     #[inline(never)]
-    fn settle(&mut self, records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
-        self.settle_files(records)
+    fn confirm_state(&mut self, records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
+        self.confirm_files(records)
     }
 
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T] {

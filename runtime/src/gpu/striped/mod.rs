@@ -19,7 +19,7 @@ use super::towers::{CompiledTowers, TimeBlockOrder};
 use super::volumes;
 use crate::host::Calculation;
 use crate::simulation::{
-    Part, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_volume,
+    Part, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_output,
 };
 use crate::timeline::Timeline;
 use records::picture_bytes;
@@ -480,7 +480,7 @@ impl<T: Value> Simulation<T> for Striped<'_, T> {
     #[inline(never)]
     fn next_pause(&self) -> u64 {
         // Slices are gathered between passes.
-        next_volume(self.calculation.problem, self.steps)
+        next_output(self.calculation.problem, self.steps)
     }
 
     fn stride(&self) -> u64 {
