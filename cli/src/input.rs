@@ -11,7 +11,7 @@ use torre_compiler::resolve::{Options, Resolved};
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_runtime::budget;
-use torre_runtime::run::record::real;
+use torre_runtime::run::results_folder::real;
 use torre_runtime::world::{FileWorld, read_source};
 
 /// Reads a source file.

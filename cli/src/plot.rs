@@ -13,7 +13,7 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::output::picture::Scale;
-use torre_runtime::run::record::{Begun, Found, Record};
+use torre_runtime::run::owner::{Begun, Found, Owner};
 use torre_runtime::run::{Outputs, Pictures, Range, VolumeFormat, Wanted, checkpoint};
 use torre_runtime::simulation::Value;
 
@@ -37,7 +37,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
         );
         Failure::new(Exit::Program, Diagnostic::error(codes::UNREADABLE, message))
     };
-    if Record::find(folder) == Found::Nothing {
+    if Owner::find(folder) == Found::Nothing {
         return Err(nothing());
     }
     let name = args.subject.file.file_name().unwrap_or_default();
@@ -53,7 +53,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
     };
     let outputs = Outputs::create(folder, wanted)?;
     let identity = checkpoint::identity::<T>(scheme, problem, &files);
-    let own = outputs.record(&identity, problem);
+    let own = outputs.owner(&identity, problem);
     // Which outputs were written, and in which format, does not matter here.
     own.check(folder, Begun::Resumed).map_err(|error| {
         Diagnostic::error(codes::OTHER_RESULTS, error.to_string()).hint(

@@ -56,7 +56,7 @@ use torre_runtime::plan::Planner;
 use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::{self, Backend, BackendChoice, TargetChoice};
 use torre_runtime::run::{
-    Company, Literal, Outcome, Record, Records, SeriesRecords, Spectra, Watch, checkpoint, execute,
+    Company, Literal, Outcome, Owner, Records, SeriesRecords, Spectra, Watch, checkpoint, execute,
 };
 use torre_runtime::simulation::{
     Progress, RunError, SetupError, Simulation, TuningResult, Value, cell_stages_per_step,
@@ -474,7 +474,7 @@ impl<'a, T: Value> Run<'a, T> {
             total: Duration::ZERO,
             counts: outcome.counts.clone(),
             schedule_text: choice.and_then(|choice| self.schedule_text(choice)),
-            identity: folders.record.as_ref().map(Record::json),
+            identity: folders.owner.as_ref().map(Owner::json),
             files: files.collect(),
             scheme: self.scheme.name.clone(),
             problem: self.problem.name.clone(),

@@ -10,7 +10,8 @@ use torre_grammar::diag::Diagnostic;
 use torre_runtime::disk::STATE_FILES;
 use torre_runtime::output::atomic::{remove_leftovers_of, try_file, write_file};
 use torre_runtime::output::claim::LOCK;
-use torre_runtime::run::record::{real, results_around};
+use torre_runtime::run::owner::results_around;
+use torre_runtime::run::results_folder::real;
 
 /// Whether the process began without stdout (`>&-`).
 static CLOSED: AtomicBool = AtomicBool::new(false);

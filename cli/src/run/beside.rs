@@ -6,7 +6,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::write;
 use std::path::{Path, PathBuf};
-use torre_runtime::run::record::{REPORT, is_place_of_results, real};
+use torre_runtime::run::results_folder::{REPORT, is_place_of_results, real};
 use torre_runtime::simulation::Value;
 
 impl<T: Value> Run<'_, T> {

@@ -14,7 +14,7 @@ use torre_runtime::disk::{self, ArrayFile, RowGhosts, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::program::Compiled;
-use torre_runtime::run::record::real;
+use torre_runtime::run::results_folder::real;
 use torre_runtime::run::{InFiles, SweepPlan};
 use torre_runtime::simulation::Value;
 

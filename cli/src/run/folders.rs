@@ -18,7 +18,8 @@ use torre_runtime::host::Calculation;
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::output::claim::Claim;
 use torre_runtime::run::checkpoint::{self, Earlier, Replaced};
-use torre_runtime::run::record::{self, Begun, Others, Record};
+use torre_runtime::run::owner::{Begun, Others, Owner};
+use torre_runtime::run::results_folder::{is_place_of_results, real};
 use torre_runtime::run::{Checkpoints, Missing, Outputs, Wanted};
 use torre_runtime::simulation::{BlowUp, RunError, Value};
 
@@ -26,8 +27,8 @@ use torre_runtime::simulation::{BlowUp, RunError, Value};
 pub(super) struct Folders {
     pub outputs: Option<Outputs>,
     pub checkpoints: Option<Checkpoints>,
-    /// Which run the results are of, if there are any.
-    pub record: Option<Record>,
+    /// The run that the results belong to, if there are any.
+    pub owner: Option<Owner>,
     /// Where results come from; empty where nothing says so.
     pub provenance: Map<String, Json>,
     /// The report as it was before the first step.
@@ -63,7 +64,7 @@ impl Folders {
     /// The folder of a state under this run's claim.
     pub fn claimed(&self, state: StateFolder) -> StateFolder {
         let mut claims = self.claims.iter();
-        let own = claims.find(|claim| record::real(claim.folder()) == record::real(state.path()));
+        let own = claims.find(|claim| real(claim.folder()) == real(state.path()));
         match own {
             Some(claim) => state.claimed(claim),
             None => state,
@@ -154,12 +155,12 @@ impl<T: Value> Run<'_, T> {
         begun["domain"] = report::domain(self.scheme).into();
         begun["steps"] = self.problem.steps.into();
         begun["precision"] = self.scheme.precision.to_string().into();
-        let mut record = None;
+        let mut owner = None;
         // A window over files has one, too.
         let leaves_state = args.checkpoint.is_some() || args.holding.folder().is_some();
         let outputs = match &args.out {
             Some(folder) => {
-                self.spare_inputs(folder, files, record::is_place_of_results)?;
+                self.spare_inputs(folder, files, is_place_of_results)?;
                 let wanted = Wanted {
                     format: args.format.into(),
                     save_initial: args.save_initial,
@@ -168,12 +169,12 @@ impl<T: Value> Run<'_, T> {
                     pictures: plot::pictures(&args.pictures, self.scheme, self.problem)?,
                 };
                 let outputs = Outputs::create(folder, wanted)?;
-                let own = outputs.record(identity, self.problem);
+                let own = outputs.owner(identity, self.problem);
                 outputs.check(&own, self.problem, resumed, self.others())?;
                 self.spare_store(&outputs, resumed)?;
                 let own = own.beside(folder, Begun::of(resumed));
                 begun["identity"] = own.json();
-                record = Some(own);
+                owner = Some(own);
                 Some(outputs)
             }
             None => None,
@@ -185,7 +186,7 @@ impl<T: Value> Run<'_, T> {
         Ok(Folders {
             outputs,
             checkpoints,
-            record,
+            owner,
             provenance,
             begun,
             resumed,
@@ -204,7 +205,7 @@ impl<T: Value> Run<'_, T> {
     /// Makes the folder of results that of this run, and says which results it will lack.
     pub(super) fn begin(&self, prepared: &Prepared<'_>) -> Result<(), Failure> {
         let folders = &prepared.folders;
-        let (Some(outputs), Some(own)) = (&folders.outputs, &folders.record) else {
+        let (Some(outputs), Some(own)) = (&folders.outputs, &folders.owner) else {
             return Ok(());
         };
         let Folders { begun, resumed, .. } = folders;

@@ -12,7 +12,8 @@
 //! layers, zoned                           layers at sides; values that a zone amends
 //! regions, confine, enclose, assemble     regions and masks; stages and time levels
 //! times                                   updates that are not centred in time
-//! gather, incoming, record, places, fit   initial values, sources and results; memory
+//! gather, incoming, places, probe, output, reduce, spectrum, fit
+//!                                         initial values, sources and results; memory
 //! ```
 //!
 //! `pose` runs these for a problem. Hostile programs are refused in bounded time and memory: expressions that are
@@ -54,10 +55,11 @@ mod names;
 mod once;
 mod operate;
 mod order;
+mod output;
 mod parsed;
 mod places;
 mod pose;
-mod record;
+mod probe;
 mod reduce;
 mod regions;
 mod report;

@@ -2,13 +2,14 @@
 
 use super::codes;
 use super::graph::NodeId;
-use super::report::{Outcome, Reported, count};
+use super::report::{Outcome, Place, Reported, count};
 use super::resolver::Resolver;
 use super::value::{Operand, Scope, Value};
 use crate::host::HostBinary;
 use crate::lattice::{HalfIndex, Interval, PerAxis, Position, Region};
 use crate::scheme::Component;
 use torre_grammar::ast::{self, Expr, Within};
+use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Span;
 
 /// The index of a component along an axis that is nearest to a length.
@@ -277,6 +278,28 @@ impl Resolver<'_> {
             ));
         d.labels[0].text = "outside of the domain".to_string();
         self.fail(d)
+    }
+
+    /// Warns where a statement concerns no value.
+    pub fn warn_of_no_place(&mut self, name: &str, does: &str, place: &Place) {
+        self.report.push(
+            Diagnostic::warning(
+                codes::NO_PLACE,
+                format!("no value of `{name}` lies where {does}"),
+            )
+            .at(&place.source, place.span, "this has no effect"),
+        );
+    }
+
+    /// Says where the values nearest to a place lie.
+    pub fn note_nearest(&mut self, name: &str, places: &[String], at: &Place) {
+        let message = format!(
+            "`{name}` is taken at {}, its nearest place",
+            places.join(", ")
+        );
+        let note = Diagnostic::note(codes::NEAREST, message);
+        self.report
+            .push(note.at(&at.source, at.span, "between values"));
     }
 }
 

@@ -2,8 +2,17 @@
 
 use super::graph::NodeId;
 use super::report::Place;
+use super::value::Scope;
 use crate::problem::{Incident, Init, Output, Probe, Series, Source, StateProbe, StaticOutput};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The common context of statements about results.
+pub struct Recorded<'a> {
+    pub scope: &'a Scope,
+    /// The whole statement.
+    pub place: &'a Place,
+    pub every: u64,
+}
 
 /// Results of a problem while they are gathered.
 #[derive(Default)]

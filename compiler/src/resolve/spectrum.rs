@@ -1,9 +1,9 @@
 //! The frequencies of a spectrum.
 
 use super::codes;
-use super::record::Recorded;
 use super::report::{Outcome, Place, short};
 use super::resolver::Resolver;
+use super::results::Recorded;
 use crate::problem::Spectrum;
 use torre_grammar::ast::{Arg, Expr, ExprKind};
 

@@ -24,10 +24,11 @@ mod missing;
 
 use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
+use super::owner::{Begun, Others, Owner};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
-use super::record::{self, Begun, FIELDS_STORE, Others, REPORT, Record, VOLUMES_STORE};
 use super::records::Records;
+use super::results_folder::{self, FIELDS_STORE, REPORT, VOLUMES_STORE};
 use super::series::SeriesRecords;
 use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
@@ -116,17 +117,17 @@ impl Outputs {
         &self.folder
     }
 
-    /// Which run writes here.
-    pub fn record(&self, identity: &Identity, problem: &Problem) -> Record {
+    /// The run that writes here.
+    pub fn owner(&self, identity: &Identity, problem: &Problem) -> Owner {
         let kinds = [self.save_initial, self.save_final];
-        Record::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
+        Owner::new(identity, problem, &format!("{:?} {kinds:?}", self.format))
     }
 
     /// Refuses a run whose stores could not get their names, and one beside results of another run unless they are
     /// overwritten. `resumed`: as for [`Self::begin`].
     pub fn check(
         &self,
-        record: &Record,
+        owner: &Owner,
         problem: &Problem,
         resumed: Option<u64>,
         others: Others,
@@ -134,13 +135,13 @@ impl Outputs {
         self.check_names(problem)?;
         match others {
             Others::Removed => Ok(()),
-            Others::Kept => record.check(&self.folder, Begun::of(resumed)),
+            Others::Kept => owner.check(&self.folder, Begun::of(resumed)),
         }
     }
 
     /// Refuses what lies under the names of files and stores, and would only be noticed when they are written at the end.
     fn check_names(&self, problem: &Problem) -> Result<(), FileError> {
-        if let Some(path) = record::folder_in_place_of_file(&self.folder) {
+        if let Some(path) = results_folder::folder_in_place_of_file(&self.folder) {
             let error = std::io::ErrorKind::IsADirectory.into();
             return Err(FileError::io(&path, Attempt::Create)(error));
         }
@@ -162,14 +163,14 @@ impl Outputs {
     /// which frames are missing.
     pub fn begin(
         &self,
-        record: &Record,
+        owner: &Owner,
         problem: &Problem,
         resumed: Option<u64>,
         others: Others,
         report: &Json,
     ) -> Result<Vec<Missing>, FileError> {
-        match record.check(&self.folder, Begun::of(resumed)) {
-            Err(_) if others == Others::Removed => record::clear(&self.folder)?,
+        match owner.check(&self.folder, Begun::of(resumed)) {
+            Err(_) if others == Others::Removed => results_folder::clear(&self.folder)?,
             checked => checked?,
         }
         self.report(report)?;

@@ -3,7 +3,7 @@
 use super::{Outputs, VolumeFormat, frame_name};
 use crate::output::error::FileError;
 use crate::output::zarr::series_of;
-use crate::run::record::VOLUMES_STORE;
+use crate::run::results_folder::VOLUMES_STORE;
 use std::collections::BTreeSet;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::scheme::Scheme;

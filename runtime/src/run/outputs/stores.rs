@@ -6,7 +6,7 @@ use crate::output::zarr::{TIME, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, vtk};
 use crate::run::fields::{FieldRows, shape_of, shaped};
 use crate::run::places::{attributes, dimensions, staggering};
-use crate::run::record::{FIELDS_STORE, VOLUMES_STORE};
+use crate::run::results_folder::{FIELDS_STORE, VOLUMES_STORE};
 use crate::simulation::{Simulation, Value};
 use torre_compiler::problem::{Output, OutputKind};
 use torre_compiler::scheme::Scheme;
