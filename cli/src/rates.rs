@@ -13,7 +13,7 @@ use torre_compiler::schedule::Schedule;
 use torre_runtime::host::measure::Measured;
 use torre_runtime::program::TargetChoice;
 use torre_runtime::rates::{
-    Case, Computer, Evidence, Found, Kind, Learned, Record, Store, Subject,
+    Case, CaseRuns, Computer, Evidence, Found, Kind, Learned, Store, Subject,
 };
 
 /// The environment variable with the meaning of `--rates`.
@@ -89,7 +89,7 @@ impl Rates {
     }
 
     /// Records a run. Returns whether it was kept.
-    pub fn record(&self, run: Record) -> bool {
+    pub fn record(&self, run: CaseRuns) -> bool {
         self.store.as_ref().is_some_and(|store| store.add(run))
     }
 }
@@ -282,7 +282,7 @@ pub fn shown(store: &Store, measured: &Measured) -> (Value, String) {
         })
         .collect();
     let path = store.path().map(|path| path.display().to_string());
-    let ratios = || found.records.iter().map(Record::ratio);
+    let ratios = || found.records.iter().map(CaseRuns::ratio);
     let runs: u64 = found.records.iter().map(|record| record.runs).sum();
     let text = match &path {
         Err(refusal) => format!("none: {refusal}"),

@@ -4,7 +4,7 @@ use super::{Made, Outcome, Run, Value};
 use crate::rates::Expected;
 use serde_json::{Value as Json, json};
 use torre_runtime::host::contention::Waiting;
-use torre_runtime::rates::{LEAST, Record};
+use torre_runtime::rates::{CaseRuns, LEAST};
 use torre_runtime::simulation::TuningResult;
 
 /// Time blocks between two pauses from which on a short last one does not matter on a processor; the model of GPUs
@@ -53,7 +53,7 @@ impl<T: Value> Run<'_, T> {
         };
         let record = |expected: &Expected, rate: f64| {
             let ratio = rate / expected.modelled;
-            let run = Record::new(computer.clone(), expected.case.clone(), ratio);
+            let run = CaseRuns::new(computer.clone(), expected.case.clone(), ratio);
             self.rates.record(run)
         };
         let (_, expected) = self.choice(tuning);

@@ -9,7 +9,7 @@
 //! be an unlikely error.
 
 use super::case::{Case, distance};
-use super::record::Record;
+use super::case_runs::CaseRuns;
 
 /// Standard deviations of the parts, in logarithms: estimates from the ratios of `bench/NOTES.md`, which differ by
 /// about 0.4 between processors, by 0.6 between towers and sweeps on one of them, and by 0.15 between schemes.
@@ -47,7 +47,7 @@ const MOST: f64 = 16.0;
 /// The runs of one computer.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    records: Vec<Record>,
+    records: Vec<CaseRuns>,
     /// Of all records.
     all: Posterior,
     /// Of the records that count in the choice.
@@ -67,7 +67,7 @@ pub struct Learned {
 
 impl Evidence {
     /// The evidence of records of one computer.
-    pub fn new(records: Vec<Record>) -> Self {
+    pub fn new(records: Vec<CaseRuns>) -> Self {
         let sure = records.iter().filter(|record| record.ratios.len() >= RUNS);
         Self {
             all: Posterior::new(records.iter()),
@@ -76,7 +76,7 @@ impl Evidence {
         }
     }
 
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[CaseRuns] {
         &self.records
     }
 
@@ -163,7 +163,7 @@ struct Seen<'a> {
 }
 
 impl Posterior {
-    fn new<'a>(records: impl Iterator<Item = &'a Record>) -> Self {
+    fn new<'a>(records: impl Iterator<Item = &'a CaseRuns>) -> Self {
         let mut posterior = Self::default();
         let mut errors = Vec::new();
         for record in records {

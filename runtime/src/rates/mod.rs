@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Case        a run: family of the scheme, kind and sizes of the schedule, size of the grid; no names
-//! Record      a case on a computer, with its last ratios of measured over expected rates
+//! CaseRuns    the runs of a case on a computer: their last ratios of measured over expected rates
 //! Store       the file of records
 //! Evidence    the records of one computer: corrected rates with their uncertainty, and the choice among schedules
 //! GapRecord   the gaps between planes that were timed with a kernel, in a file of their own, GapStore
@@ -12,18 +12,18 @@
 //! schedule runs, and no bit of its results.
 
 mod case;
+mod case_runs;
 mod computer;
 mod evidence;
 mod gap_record;
 mod line_file;
-mod record;
 
 pub use case::{Case, Family, Kind, Subject};
+pub use case_runs::{CaseRuns, Found, Store};
 pub use computer::Computer;
 pub use evidence::{Evidence, Learned};
 pub use gap_record::{GapRecord, GapStore};
 pub use line_file::{Line, LineFile, Lines};
-pub use record::{Found, Record, Store};
 
 use std::time::Duration;
 

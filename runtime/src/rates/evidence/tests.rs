@@ -42,8 +42,8 @@ fn case(family: &str, kind: Kind, height: f64, width: f64) -> Case {
     }
 }
 
-fn record(case: &Case, ratios: &[f64]) -> Record {
-    Record {
+fn record(case: &Case, ratios: &[f64]) -> CaseRuns {
+    CaseRuns {
         computer: computer(),
         case: case.clone(),
         runs: ratios.len() as u64,
@@ -177,7 +177,7 @@ fn what_is_unknown_vanishes_between_a_case_and_itself_and_falls_with_runs() {
     let mut before = f64::INFINITY;
     for count in [0, 2, 3, 5] {
         let ratios = vec![0.7; count];
-        let records: Vec<Record> = match count {
+        let records: Vec<CaseRuns> = match count {
             0 => Vec::new(),
             _ => vec![record(&towers, &ratios), record(&plain, &ratios)],
         };
@@ -193,7 +193,7 @@ fn what_is_unknown_vanishes_between_a_case_and_itself_and_falls_with_runs() {
 #[test]
 fn as_many_records_as_a_file_holds_give_finite_ratios() {
     // Also where many are almost the same.
-    let records: Vec<Record> = (0..256)
+    let records: Vec<CaseRuns> = (0..256)
         .map(|i| {
             let width = 8.0 + f64::from(i % 16) / 64.0;
             let mut case = case(["a", "b"][i as usize % 2], Kind::Towers, 8.0, width);
@@ -223,7 +223,7 @@ fn fast_schedules_that_differ_and_are_not_known_to_be_slow_are_tried() {
         (towers(32.0, 6.0), 0.94),
         (towers(8.0, 48.0), 0.7),
     ];
-    let tried = |records: Vec<Record>| Evidence::new(records).worth_trying(&cases, 0);
+    let tried = |records: Vec<CaseRuns>| Evidence::new(records).worth_trying(&cases, 0);
     assert_eq!(tried(Vec::new()), [2, 4, 6]);
     // Runs have shown that one of them is slow, which counts a little for towers that are alike.
     let known = vec![

@@ -26,8 +26,8 @@ fn case(class: u32) -> Case {
     }
 }
 
-fn run(ratio: f64) -> Record {
-    Record::new(computer(2), case(24), ratio)
+fn run(ratio: f64) -> CaseRuns {
+    CaseRuns::new(computer(2), case(24), ratio)
 }
 
 fn scratch() -> (tempfile::TempDir, Store) {
@@ -44,8 +44,8 @@ fn runs_of_a_case_make_one_record_with_the_last_ratios() {
     for ratio in ratios {
         assert!(store.add(run(ratio)));
     }
-    assert!(store.add(Record::new(computer(2), case(25), 2.0)));
-    assert!(store.add(Record::new(computer(4), case(24), 3.0)));
+    assert!(store.add(CaseRuns::new(computer(2), case(25), 2.0)));
+    assert!(store.add(CaseRuns::new(computer(4), case(24), 3.0)));
     let found = store.read();
     assert!(!found.damaged);
     assert_eq!(found.records.len(), 3);
@@ -67,7 +67,7 @@ fn the_larger_of_two_middle_ratios_counts() {
         (vec![0.9, 0.3, 0.5], 0.5),
         (vec![0.2, 0.9, 0.3, 0.5], 0.5),
     ] {
-        let record = Record { ratios, ..run(1.0) };
+        let record = CaseRuns { ratios, ..run(1.0) };
         assert_eq!(record.ratio(), middle);
     }
 }
@@ -86,7 +86,7 @@ fn a_doubtful_measurement_is_no_computer_and_other_rates_are_another_one() {
 fn a_damaged_file_counts_for_nothing_and_is_begun_anew() {
     let (folder, store) = scratch();
     for class in 20..23 {
-        assert!(store.add(Record::new(computer(2), case(class), 0.5)));
+        assert!(store.add(CaseRuns::new(computer(2), case(class), 0.5)));
     }
     let path = folder.path().join("torre").join(Store::name());
     let text = fs::read_to_string(&path).unwrap();

@@ -6,10 +6,10 @@ use super::computer::Computer;
 use super::line_file::{Line, LineFile, Lines};
 
 /// The file of runs.
-pub type Store = LineFile<Record>;
+pub type Store = LineFile<CaseRuns>;
 
 /// The runs of the file.
-pub type Found = Lines<Record>;
+pub type Found = Lines<CaseRuns>;
 
 /// Ratios that a record keeps, the last ones.
 const RATIOS: usize = 5;
@@ -19,7 +19,7 @@ const POSSIBLE: std::ops::RangeInclusive<f64> = 0.02..=50.0;
 
 /// The runs of a case on a computer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct CaseRuns {
     pub computer: Computer,
     pub case: Case,
     /// All of them.
@@ -28,7 +28,7 @@ pub struct Record {
     pub ratios: Vec<f64>,
 }
 
-impl Record {
+impl CaseRuns {
     /// The record of a single run.
     pub fn new(computer: Computer, case: Case, ratio: f64) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Record {
     }
 }
 
-impl Line for Record {
+impl Line for CaseRuns {
     const NAME: &str = "rates";
     const VERSION: u32 = 1;
 
@@ -112,7 +112,7 @@ impl Line for Record {
 
 impl Found {
     /// The records of a computer.
-    pub fn of(&self, computer: &Computer) -> Vec<Record> {
+    pub fn of(&self, computer: &Computer) -> Vec<CaseRuns> {
         let records = self.records.iter();
         let own = records.filter(|record| record.computer == *computer);
         own.cloned().collect()
