@@ -31,7 +31,7 @@ pub use checked::{Checked, NoTiles, lower};
 pub use course::Work;
 pub(crate) use lower::in_integers;
 pub use pyramid::{PyramidProgram, Slab};
-pub use shape::{Cut, Part, Shape, Shapes};
+pub use shape::{CutKey, Part, Shape, Shapes};
 pub use sheets::{Joint, SheetSet, members};
 pub use stage_blocks::{Block, layerwise_kernels, row_region, stage_blocks};
 pub use strips::{Outermost, Strips, TimeBlock, Waits, time_blocks_at_once};

@@ -97,7 +97,15 @@ pub struct Part {
 }
 
 /// The cut of a part. Parts of the same shape with the same cut are translates of each other.
-pub type Cut = (usize, [Option<i64>; 2], i64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CutKey {
+    /// The index of the sector.
+    sector: usize,
+    /// The origin along the outer and the middle axis, as far as the part is cut there.
+    across: [Option<i64>; 2],
+    /// The origin along the inner axis.
+    inner: i64,
+}
 
 impl Part {
     /// Whether no end of the sector cuts it.
@@ -105,16 +113,15 @@ impl Part {
         self.cut == PerAxis::splat(false)
     }
 
-    /// The sector, the origin along the outer and middle axes as far as the part is cut there, and that along the inner
-    /// axis.
-    pub fn alike(&self) -> Cut {
+    /// The cut that it has in common with translates of it.
+    pub fn cut_key(&self) -> CutKey {
         let [outer, middle, inner] = self.origin.0;
         let [x, y, _] = self.cut.0;
-        (
-            self.sector,
-            [x.then_some(outer), y.then_some(middle)],
+        CutKey {
+            sector: self.sector,
+            across: [x.then_some(outer), y.then_some(middle)],
             inner,
-        )
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use super::batch::{Batch, Collector};
 use super::board::Board;
 use super::engine::{Engine, Scratch};
-use super::kernel_table::Advance;
+use super::kernel_table::{Advance, KernelTable};
 use super::threads;
 use super::waiting::Patience;
 use crate::simulation::NoThreads;
@@ -20,7 +20,7 @@ use torre_compiler::lattice::{Axis, Group, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::ZoneSet;
 use torre_compiler::tile::{
-    Checked, ClassSet, Cut, Part, Segment, Shape, Shapes, Strips, TileProgram, Work,
+    Checked, ClassSet, CutKey, Part, Segment, Shape, Shapes, Strips, TileProgram, Work,
     time_blocks_at_once,
 };
 
@@ -32,6 +32,55 @@ const MOST_CUT_RUNS: usize = 1 << 18;
 /// The memory of a batch, in runs.
 const BATCH: usize = 8;
 
+/// The kernels of the updates of some classes.
+struct ClassKernel {
+    classes: ClassSet,
+    updates: UpdateSet,
+    kernels: Vec<usize>,
+}
+
+/// Kernels for each set of classes that has been met, per stage and phase.
+struct ClassKernels {
+    phases: u64,
+    met: Vec<Vec<ClassKernel>>,
+}
+
+impl ClassKernels {
+    fn new(program: &TileProgram, phases: u64) -> Self {
+        let count = program.stages.len() * phases as usize;
+        Self {
+            phases,
+            met: (0..count).map(|_| Vec::new()).collect(),
+        }
+    }
+
+    /// The kernels of a batch in a step.
+    fn find(
+        &mut self,
+        program: &TileProgram,
+        table: &KernelTable,
+        batch: &Batch,
+        step: u64,
+    ) -> &ClassKernel {
+        let phase = step % self.phases;
+        let stage_phase = batch.stage.index() * self.phases as usize + phase as usize;
+        let met = &mut self.met[stage_phase];
+        let found = match met.iter().position(|m| m.classes == batch.classes) {
+            Some(found) => found,
+            None => {
+                let updates = program.updates(batch.stage, batch.classes);
+                met.push(ClassKernel {
+                    classes: batch.classes,
+                    updates,
+                    kernels: table.find(batch.stage, step, updates, ZoneSet::default()),
+                });
+                met.len() - 1
+            }
+        };
+        &met[found]
+    }
+}
+
 /// The batches of a part of a tile that ends of the grid cut.
 struct CutBatches {
     /// Keeps its place in memory, by which it is known.
@@ -41,50 +90,49 @@ struct CutBatches {
     stages: Stages,
 }
 
-/// Kernels for each set of classes that has been met, per stage and phase.
-pub(super) struct ClassKernels {
-    phases: u64,
-    entries: Vec<Vec<(ClassSet, UpdateSet, Vec<usize>)>>,
-    /// Cell-stages done since the progress was told.
-    cells: u64,
-    shapes: Shapes,
-    /// The batches of shapes that have been met, by stage.
-    batches: Vec<(Rc<Shape>, Stages)>,
-    /// Batches of cut parts, by the shape's place in memory and by the cut that parts have in common.
-    cut: BTreeMap<(usize, Cut, i64), CutBatches>,
-    /// The runs of these.
-    cut_runs: usize,
-    collector: Collector,
-    /// The tiles inside of an outermost tile.
-    course: Vec<Work>,
-    /// The first of the stages whose values are looked at, which are the stages of the last step of a time block; and
-    /// the rows that are looked at.
-    looked_from: i64,
-    sample: Option<Sample>,
-    scratch: Scratch,
+/// Parts that have their batches in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CutParts {
+    /// The shape's place in memory.
+    shape: usize,
+    cut: CutKey,
+    /// The number of stages.
+    stages: i64,
 }
 
-impl ClassKernels {
-    fn new(program: &TileProgram, phases: u64, collector: Collector) -> Self {
+/// The batches of parts of tiles, made when they are met for the first time.
+struct PartBatches {
+    shapes: Shapes,
+    /// The batches of whole parts, by their shape.
+    whole: Vec<(Rc<Shape>, Stages)>,
+    cut: BTreeMap<CutParts, CutBatches>,
+    /// The runs of cut parts.
+    cut_runs: usize,
+    collector: Collector,
+}
+
+impl PartBatches {
+    fn new(program: &TileProgram, collector: Collector) -> Self {
         Self {
-            phases,
-            entries: vec![Vec::new(); program.stages.len() * phases as usize],
-            cells: 0,
             shapes: Shapes::new(program),
-            batches: Vec::new(),
+            whole: Vec::new(),
             cut: BTreeMap::new(),
             cut_runs: 0,
             collector,
-            course: Vec::new(),
-            looked_from: i64::MAX,
-            sample: None,
-            scratch: Scratch::default(),
         }
     }
 
-    /// The batches of a shape, made when it is met for the first time.
-    fn batches(&mut self, shape: &Rc<Shape>, stages: i64) -> Stages {
-        if let Some((_, batches)) = self.batches.iter().find(|(s, _)| Rc::ptr_eq(s, shape)) {
+    /// The batches of a part in a number of stages, by stage, and the cell that their rows are relative to.
+    fn of_part(&mut self, part: &Part, stages: i64) -> (Stages, Group) {
+        let origin = Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]);
+        match part.whole() {
+            true => (self.of_shape(&part.shape, stages), origin),
+            false => self.of_cut(part, origin, stages),
+        }
+    }
+
+    fn of_shape(&mut self, shape: &Rc<Shape>, stages: i64) -> Stages {
+        if let Some((_, batches)) = self.whole.iter().find(|(s, _)| Rc::ptr_eq(s, shape)) {
             return Rc::clone(batches);
         }
         let mut stage = |number| {
@@ -93,15 +141,18 @@ impl ClassKernels {
             std::mem::take(&mut self.collector.batches)
         };
         let batches = Rc::new((0..stages).map(&mut stage).collect());
-        self.batches.push((Rc::clone(shape), Rc::clone(&batches)));
+        self.whole.push((Rc::clone(shape), Rc::clone(&batches)));
         batches
     }
 
     /// The batches of a part that is cut, and from the part for which they were made to this one. Tiles along an end
     /// are cut alike, and time block after time block.
-    fn cut_batches(&mut self, part: &Part, stages: i64) -> (Stages, Group) {
-        let origin = Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]);
-        let key = (Rc::as_ptr(&part.shape) as usize, part.alike(), stages);
+    fn of_cut(&mut self, part: &Part, origin: Group, stages: i64) -> (Stages, Group) {
+        let key = CutParts {
+            shape: Rc::as_ptr(&part.shape) as usize,
+            cut: part.cut_key(),
+            stages,
+        };
         if let Some(known) = self.cut.get(&key) {
             let Group { x, y } = known.origin;
             return (
@@ -130,6 +181,35 @@ impl ClassKernels {
         };
         self.cut.insert(key, made);
         (stages, Group::default())
+    }
+}
+
+/// The state of a thread that runs tiles.
+struct TileWorker {
+    kernels: ClassKernels,
+    batches: PartBatches,
+    scratch: Scratch,
+    /// The tiles inside of an outermost tile.
+    course: Vec<Work>,
+    /// The first of the stages whose values are looked at, which are the stages of the last step of a time block.
+    looked_from: i64,
+    /// The rows that are looked at.
+    sample: Option<Sample>,
+    /// Cell-stages done since the progress was told.
+    cells: u64,
+}
+
+impl TileWorker {
+    fn new(program: &TileProgram, phases: u64, collector: Collector) -> Self {
+        Self {
+            kernels: ClassKernels::new(program, phases),
+            batches: PartBatches::new(program, collector),
+            scratch: Scratch::default(),
+            course: Vec::new(),
+            looked_from: i64::MAX,
+            sample: None,
+            cells: 0,
+        }
     }
 }
 
@@ -173,26 +253,23 @@ impl<T: Real> Engine<'_, T> {
         threads::run(threads, |_| {
             let collector = Collector::new(self.layout, self.kernels.run_axis, self.chunk);
             let phases = u64::from(self.scheme.phases());
-            let mut kernels = ClassKernels::new(program, phases, collector);
+            let mut worker = TileWorker::new(program, phases, collector);
             let mut kept = None;
             while let Some(task) = board.next(kept.take(), patience) {
                 let numbers = strips.time_blocks[strips.time_block(task.strip())].numbers;
-                let mut course = std::mem::take(&mut kernels.course);
+                let mut course = std::mem::take(&mut worker.course);
                 let (tile, sheets) = (&task.tile, task.sheets());
-                kernels
-                    .shapes
-                    .course(program, tile, numbers, sheets, &mut course);
+                let shapes = &mut worker.batches.shapes;
+                shapes.course(program, tile, numbers, sheets, &mut course);
                 for work in course.drain(..) {
                     // SAFETY: the tiling is legal and tasks wait for the tasks on which they depend, so no other thread
                     // touches the values that this one reads or writes; ghosts lie no farther from a reader than their
                     // source.
-                    unsafe { self.run_tile(program, &mut kernels, from, &work, numbers) }
+                    unsafe { self.run_tile(program, &mut worker, from, &work, numbers) }
                 }
-                kernels.course = course;
-                self.progress
-                    .done
-                    .fetch_add(kernels.cells, Ordering::Relaxed);
-                kernels.cells = 0;
+                worker.course = course;
+                let cells = std::mem::take(&mut worker.cells);
+                self.progress.done.fetch_add(cells, Ordering::Relaxed);
                 kept = board.done(task);
             }
         })
@@ -205,7 +282,7 @@ impl<T: Real> Engine<'_, T> {
     unsafe fn run_tile(
         &self,
         program: &TileProgram,
-        kernels: &mut ClassKernels,
+        worker: &mut TileWorker,
         from: u64,
         work: &Work,
         numbers: Interval,
@@ -215,26 +292,26 @@ impl<T: Real> Engine<'_, T> {
         }
         let per_step = program.stages_per_step();
         let [first, end] = [numbers.lo, numbers.hi].map(|n| from + (n / per_step) as u64);
-        kernels.looked_from = numbers.hi - per_step;
+        worker.looked_from = numbers.hi - per_step;
         let guard = &self.progress.guard;
-        kernels.sample = guard.after_time_block(self.scheme, end, end - first);
+        worker.sample = guard.after_time_block(self.scheme, end, end - first);
         match &work.parts {
             // SAFETY: passed on.
             Some(parts) => unsafe {
-                self.run_parts(program, kernels, from, parts, work.stages, numbers)
+                self.run_parts(program, worker, from, parts, work.stages, numbers)
             },
             None => {
                 let mut number = numbers.lo;
                 program.walk_on(&work.tile, numbers, work.sheets, &mut |segment| {
                     if number != segment.number {
                         // SAFETY: passed on.
-                        unsafe { self.run_collected(program, kernels, from) }
+                        unsafe { self.run_collected(program, worker, from) }
                         number = segment.number;
                     }
-                    kernels.collector.add(segment);
+                    worker.batches.collector.add(segment);
                 });
                 // SAFETY: passed on.
-                unsafe { self.run_collected(program, kernels, from) }
+                unsafe { self.run_collected(program, worker, from) }
             }
         }
     }
@@ -246,7 +323,7 @@ impl<T: Real> Engine<'_, T> {
     unsafe fn run_parts(
         &self,
         program: &TileProgram,
-        kernels: &mut ClassKernels,
+        worker: &mut TileWorker,
         from: u64,
         parts: &[Part],
         stages: Interval,
@@ -254,13 +331,7 @@ impl<T: Real> Engine<'_, T> {
     ) {
         let batches: Vec<(Stages, Group)> = parts
             .iter()
-            .map(|part| match part.whole() {
-                true => {
-                    let origin = Group::new(part.origin[Axis::OUTER], part.origin[Axis::MIDDLE]);
-                    (kernels.batches(&part.shape, numbers.len()), origin)
-                }
-                false => kernels.cut_batches(part, numbers.len()),
-            })
+            .map(|part| worker.batches.of_part(part, numbers.len()))
             .collect();
         for number in stages.lo..stages.hi {
             for (part, (stages, origin)) in parts.iter().zip(&batches) {
@@ -270,11 +341,11 @@ impl<T: Real> Engine<'_, T> {
                 };
                 for batch in &stages[number as usize] {
                     let range = match part.whole() {
-                        true => kernels.shapes.cut(part, batch.range),
+                        true => worker.batches.shapes.cut(part, batch.range),
                         false => batch.range,
                     };
                     // SAFETY: passed on.
-                    unsafe { self.run_batch(program, kernels, from, batch, range, place) }
+                    unsafe { self.run_batch(program, worker, from, batch, range, place) }
                 }
             }
         }
@@ -284,17 +355,17 @@ impl<T: Real> Engine<'_, T> {
     ///
     /// # Safety
     /// As for `Engine::advance`.
-    unsafe fn run_collected(&self, program: &TileProgram, kernels: &mut ClassKernels, from: u64) {
+    unsafe fn run_collected(&self, program: &TileProgram, worker: &mut TileWorker, from: u64) {
         let place = BatchPlace {
             stage: 0,
             origin: Group::default(),
         };
-        let batches = std::mem::take(&mut kernels.collector.batches);
+        let batches = std::mem::take(&mut worker.batches.collector.batches);
         for batch in &batches {
             // SAFETY: passed on.
-            unsafe { self.run_batch(program, kernels, from, batch, batch.range, place) }
+            unsafe { self.run_batch(program, worker, from, batch, batch.range, place) }
         }
-        kernels.collector.reuse(batches);
+        worker.batches.collector.reuse(batches);
     }
 
     /// # Safety
@@ -302,7 +373,7 @@ impl<T: Real> Engine<'_, T> {
     unsafe fn run_batch(
         &self,
         program: &TileProgram,
-        kernels: &mut ClassKernels,
+        worker: &mut TileWorker,
         from: u64,
         batch: &Batch,
         range: Interval,
@@ -310,41 +381,28 @@ impl<T: Real> Engine<'_, T> {
     ) {
         let number = batch.number + place.stage;
         let step = from + (number / program.stages_per_step()) as u64;
-        let phase = step % kernels.phases;
-        let stage_phase = batch.stage.index() * kernels.phases as usize + phase as usize;
-        let entries = &mut kernels.entries[stage_phase];
-        let found = match entries.iter().position(|(c, _, _)| *c == batch.classes) {
-            Some(i) => i,
-            None => {
-                let updates = program.updates(batch.stage, batch.classes);
-                let list = self
-                    .kernels
-                    .find(batch.stage, step, updates, ZoneSet::default());
-                entries.push((batch.classes, updates, list));
-                entries.len() - 1
-            }
-        };
-        let (_, updates, list) = &entries[found];
+        let found = worker.kernels.find(program, &self.kernels, batch, step);
+        let updates = found.updates;
         let advance = Advance {
             stage: batch.stage,
             step,
-            updates: *updates,
+            updates,
         };
         // SAFETY: passed on.
         unsafe {
-            let (origin, scratch) = (place.origin, &mut kernels.scratch);
-            self.advance_batch(list, advance, batch, range, origin, scratch);
-            if let Some(sample) = &kernels.sample
-                && number >= kernels.looked_from
+            let (origin, scratch) = (place.origin, &mut worker.scratch);
+            self.advance_batch(&found.kernels, advance, batch, range, origin, scratch);
+            if let Some(sample) = &worker.sample
+                && number >= worker.looked_from
             {
                 for run in 0..batch.runs.len() {
                     let rows = batch.rows(run, self.kernels.run_axis, range, place.origin);
-                    self.look(batch.stage, step, *updates, rows, sample);
+                    self.look(batch.stage, step, updates, rows, sample);
                 }
             }
         };
         let groups: i64 = batch.runs.iter().map(|r| r.groups).sum();
-        kernels.cells += (groups * range.len().max(0)) as u64 * u64::from(updates.0.count_ones());
+        worker.cells += (groups * range.len().max(0)) as u64 * u64::from(updates.0.count_ones());
     }
 }
 
