@@ -4,9 +4,11 @@ mod holding;
 mod numbers;
 mod pictures;
 mod rates;
+mod threads;
 
 pub use holding::{Holding, WindowArg};
 pub use rates::{RatesArg, RatesArgs};
+pub use threads::ThreadsArg;
 
 use crate::devices::Devices;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -192,10 +194,8 @@ pub struct Run {
     pub holding: Holding,
     #[command(flatten)]
     pub rates: RatesArgs,
-    /// Threads of the processor that compute; with it `auto` takes no GPU unless one is named [default: one per core,
-    /// fewer for small grids]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub threads: Option<u32>,
+    #[command(flatten)]
+    pub threads: ThreadsArg,
     /// The order of execution: `auto`, `layerwise`, a schedule of the program by its name, or one written out, such as
     /// "torre(D = 2, TH = 16)"
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
@@ -305,10 +305,8 @@ pub struct Plan {
     pub holding: Holding,
     #[command(flatten)]
     pub rates: RatesArgs,
-    /// Threads of the processor that compute; with it `auto` takes no GPU unless one is named [default: one per core,
-    /// fewer for small grids]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub threads: Option<u32>,
+    #[command(flatten)]
+    pub threads: ThreadsArg,
     /// As for `run`
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
     pub schedule: String,
@@ -323,10 +321,8 @@ pub struct Bench {
     pub subject: Subject,
     #[command(flatten)]
     pub how: How,
-    /// Threads of the processor that compute; with it `auto` takes no GPU unless one is named [default: one per core,
-    /// fewer for small grids]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub threads: Option<u32>,
+    #[command(flatten)]
+    pub threads: ThreadsArg,
     /// A schedule to measure besides `layerwise`, as for `run`; may be repeated [default: the best 3 of `auto`]
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Vec<String>,

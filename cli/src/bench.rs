@@ -22,7 +22,7 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
             "the reference goes stage by stage and knows no schedules: `torre run --backend reference` times it",
         )),
     };
-    match args.how.target(args.threads)? {
+    match args.how.target(args.threads.threads)? {
         Target::Gpu => device::bench(args, voice),
         Target::Processor => processor(),
         Target::Either => match is_for_gpu(args, voice)? {

@@ -43,7 +43,7 @@ use torre_runtime::simulation::SetupError;
 pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     let source = input::source(&args.subject.file)?;
     let resolved = input::inspected(&args.subject, voice)?;
-    let target = args.how.target(args.threads)?;
+    let target = args.how.target(args.threads.threads)?;
     if target == Target::Gpu {
         return plan_on_device(args, voice, &source, &resolved);
     }
@@ -57,7 +57,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
              measured",
         ));
     }
-    let threads = schedule::threads(args.threads, &resolved);
+    let threads = schedule::threads(args.threads.threads, &resolved);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     if swept {
         return plan_sweep(args, &resolved, &source, threads);

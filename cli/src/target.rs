@@ -282,7 +282,7 @@ mod tests {
         let Command::Run(run) = cli.command else {
             return None;
         };
-        run.how.target(run.threads).ok()
+        run.how.target(run.threads.threads).ok()
     }
 
     #[test]

@@ -254,6 +254,7 @@ impl<'a, T: Real> Reference<'a, T> {
     }
 
     /// Replaces the newest value of a component; for tests that perturb.
+    #[cfg(any(test, feature = "testing"))]
     pub fn set_value(&mut self, id: ComponentId, at: PerAxis<i64>, value: T) {
         let time_level = self.time_level(id, self.versions[id.index()]);
         self.values[id.index()][time_level].set(at, value);

@@ -83,7 +83,10 @@ pub fn bench(args: &args::Bench, voice: &Voice) -> Result<(), Failure> {
         scheme,
         problem: &problem,
         contestants,
-        threads: args.threads.map_or_else(threads::available, |n| n as usize),
+        threads: args
+            .threads
+            .threads
+            .map_or_else(threads::available, |n| n as usize),
         backend: "cuda".to_owned(),
         code: format!("LLVM {}, {}", library.version(), ptx.gpu),
         machine: (

@@ -36,7 +36,7 @@ pub fn bench(args: &args::Bench, voice: &Voice, backend: BackendChoice) -> Resul
         resolved,
         ..
     } = Input::read(&args.subject, voice)?;
-    let threads = schedule::threads(args.threads, &resolved);
+    let threads = schedule::threads(args.threads.threads, &resolved);
     let planner = Planner::new(&resolved.scheme).map_err(SetupError::from)?;
     let machine = schedule::machine(threads);
     let layerwise = planner.choices(&Template::Layerwise, &machine);

@@ -22,8 +22,8 @@ fn threads_of(args: &args::Run, resolved: &Resolved) -> usize {
     match args.how.backend {
         BackendArg::Reference => 1,
         // Its operations take long, so that waits hardly count.
-        BackendArg::Interp if args.threads.is_none() => threads::available(),
-        _ => schedule::threads(args.threads, resolved),
+        BackendArg::Interp if args.threads.threads.is_none() => threads::available(),
+        _ => schedule::threads(args.threads.threads, resolved),
     }
 }
 
@@ -53,7 +53,7 @@ impl<'a, T: Value> Run<'a, T> {
             every: args.every,
             rates: &rates,
         };
-        let target = args.how.target(args.threads)?;
+        let target = args.how.target(args.threads.threads)?;
         let sweep = match target {
             Target::Gpu => None,
             _ => Self::sweep_of(args, voice, resolved)?,

@@ -46,9 +46,9 @@ impl Sweep {
         let half = |id| i32::from(scheme.component(id).position[Axis::OUTER].is_half());
         let distance = |target: ComponentId, read: &Read| {
             let offset = read.offset[Axis::OUTER];
-            // The offset of the image of a value behind an upper mirror, read by a value on the plane of the mirror.
-            let image = offset + half(read.component) - half(target);
-            offset.abs().max(image)
+            // The offset of the ghost of a value behind an upper mirror, read by a value on the plane of the mirror.
+            let ghost = offset + half(read.component) - half(target);
+            offset.abs().max(ghost)
         };
         let updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
         let reads = updates.flat_map(|u| u.reads().map(move |r| distance(u.target, r)));
