@@ -15,6 +15,13 @@ pub struct Block {
     pub region: Region,
 }
 
+impl Block {
+    /// The cell-stages of a step in it: cells times updates.
+    pub fn cell_stages(&self) -> u64 {
+        self.region.volume() * u64::from(self.updates.0.count_ones())
+    }
+}
+
 /// The kernels that a layerwise run needs: one for each set of updates that runs together somewhere, in each phase.
 pub fn layerwise_kernels(scheme: &Scheme, layout: Layout) -> KernelSet {
     let mut kernels = BTreeSet::new();

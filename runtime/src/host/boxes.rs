@@ -1,6 +1,7 @@
 //! Runs each stage over the whole grid in boxes, then the next.
 
 use super::engine::{Engine, Scratch};
+use super::stages::{Stage, stages};
 use super::threads;
 use super::waiting::Barrier;
 use crate::simulation::NoThreads;
@@ -8,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::lattice::{Interval, PerAxis, Region, div_ceil};
 use torre_compiler::real::Real;
 use torre_compiler::schedule::Boxes;
-use torre_compiler::scheme::StageId;
-use torre_compiler::tile::{Block, stage_blocks};
+use torre_compiler::tile::Block;
 
 /// The boxes of a region.
 struct Grid {
@@ -55,11 +55,7 @@ impl<T: Real> Engine<'_, T> {
         from: u64,
         until: u64,
     ) -> Result<(), NoThreads> {
-        let stages: Vec<(StageId, Vec<Block>)> = self
-            .scheme
-            .stage_ids()
-            .map(|s| (s, stage_blocks(self.scheme, s)))
-            .collect();
+        let stages = stages(self.scheme);
         let (outer, inner) = match boxes.levels.split_first() {
             Some((outer, inner)) => (*outer, inner),
             None => (PerAxis::splat(None), &[][..]),
@@ -78,14 +74,13 @@ impl<T: Real> Engine<'_, T> {
                 if self.progress.guard.ends_before(step) {
                     break;
                 }
-                for (stage, blocks) in &stages {
+                for stage in &stages {
                     end += count;
                     // A task beyond the stage belongs to the next one.
                     while task < end {
                         let part = grid.get(task + count - end);
-                        // SAFETY: boxes are disjoint, the updates of a stage are independent (rule 4 of schemes),
-                        // ghosts belong to one source each, and the barrier separates the stages.
-                        unsafe { self.run_box(*stage, step, blocks, part, inner, &mut scratch) };
+                        // SAFETY: boxes are disjoint, which `stages` asks for, and the barrier separates the stages.
+                        unsafe { self.run_box(stage, step, part, inner, &mut scratch) };
                         task = next.fetch_add(1, Ordering::Relaxed);
                     }
                     barrier.wait();
@@ -98,9 +93,8 @@ impl<T: Real> Engine<'_, T> {
     /// As for [`Engine::advance`].
     unsafe fn run_box(
         &self,
-        stage: StageId,
+        stage: &Stage,
         step: u64,
-        blocks: &[Block],
         part: Region,
         inner: &[PerAxis<Option<i64>>],
         scratch: &mut Scratch,
@@ -109,17 +103,17 @@ impl<T: Real> Engine<'_, T> {
             let grid = Grid::new(part, *sizes);
             for index in 0..grid.len() {
                 // SAFETY: passed on.
-                unsafe { self.run_box(stage, step, blocks, grid.get(index), inner, scratch) };
+                unsafe { self.run_box(stage, step, grid.get(index), inner, scratch) };
             }
             return;
         }
         let mut cells = 0;
-        for block in blocks {
-            let rows = block.region.intersect(part);
-            if !rows.is_empty() {
-                cells += rows.volume() * u64::from(block.updates.0.count_ones());
+        for block in &stage.blocks {
+            let region = block.region.intersect(part);
+            if !region.is_empty() {
+                cells += Block { region, ..*block }.cell_stages();
                 // SAFETY: passed on.
-                unsafe { self.advance(stage, step, block.updates, rows, scratch) };
+                unsafe { self.advance(stage.id, step, block.updates, region, scratch) };
             }
         }
         self.progress.done.fetch_add(cells, Ordering::Relaxed);

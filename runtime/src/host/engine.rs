@@ -6,6 +6,7 @@ use super::ghosts::Ghosts;
 use super::kernel_table::{Advance, Found, KernelTable};
 use super::memory::Cells;
 use super::shares::Shares;
+use super::stages::stages;
 use super::threads;
 use super::waiting::Barrier;
 use crate::simulation::guard::{Sample, irregular};
@@ -18,11 +19,13 @@ use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::statics::Files;
-use torre_compiler::tile::{Block, stage_blocks};
+use torre_compiler::tile::Block;
 
-/// The least pieces of a layerwise stage that threads take from each other: planes, as a piece reads the planes beside
-/// it once more; and on one axis vectors, which take about as long as it takes to have a piece.
-const LEAST: [i64; 2] = [8, 64];
+/// The least pieces of a layerwise stage that threads take from each other, in planes, as a piece reads the planes
+/// beside it once more.
+const LEAST_PLANES: i64 = 8;
+/// The same on one axis, in vectors, which take about as long as it takes to have a piece.
+const LEAST_VECTORS: i64 = 64;
 
 /// The memory that a thread keeps while it advances rows.
 #[derive(Default)]
@@ -396,11 +399,7 @@ impl<T: Real> Engine<'_, T> {
         from: u64,
         until: u64,
     ) -> Result<(), NoThreads> {
-        let stages: Vec<(StageId, Vec<Block>)> = self
-            .scheme
-            .stage_ids()
-            .map(|s| (s, stage_blocks(self.scheme, s)))
-            .collect();
+        let stages = stages(self.scheme);
         let split = match self.scheme.grid.axes[Axis::OUTER] {
             Some(_) => Axis::OUTER,
             None => Axis::INNER,
@@ -408,13 +407,12 @@ impl<T: Real> Engine<'_, T> {
         let threads = threads
             .min(usize::try_from(self.layout.extent[split]).unwrap_or(1))
             .max(1);
-        let [planes, vectors] = LEAST;
         let (grain, least) = match split {
             Axis::INNER => {
                 let vector = (ALIGNMENT / self.layout.element_bytes) as i64;
-                (vector, vectors * vector)
+                (vector, LEAST_VECTORS * vector)
             }
-            _ => (1, planes),
+            _ => (1, LEAST_PLANES),
         };
         let shares = Shares::new(self.layout.extent[split], threads, grain, least);
         let barrier = Barrier::new(threads);
@@ -425,22 +423,20 @@ impl<T: Real> Engine<'_, T> {
                 if self.progress.guard.ends_before(step) {
                     break;
                 }
-                for (stage, blocks) in &stages {
+                for stage in &stages {
                     for part in shares.of(thread, stages_done) {
                         let cut = |block: &Block| {
                             let mut region = block.region;
                             region[split] = region[split].intersect(part);
                             Block { region, ..*block }
                         };
-                        let own: Vec<Block> = (blocks.iter().map(cut))
+                        let own: Vec<Block> = (stage.blocks.iter().map(cut))
                             .filter(|block| !block.region.is_empty())
                             .collect();
-                        // SAFETY: threads advance disjoint rows (or disjoint ranges of a row); a stage never reads a
-                        // value that another row's update of the same stage writes (rule 4 of schemes), ghosts
-                        // belong to one source each, and the barrier separates the stages.
-                        unsafe { self.advance_blocks(*stage, step, &own, &mut scratch) };
-                        let cells = (own.iter())
-                            .map(|b| b.region.volume() * u64::from(b.updates.0.count_ones()));
+                        // SAFETY: shares of threads are disjoint, which `stages` asks for, and the barrier separates
+                        // the stages.
+                        unsafe { self.advance_blocks(stage.id, step, &own, &mut scratch) };
+                        let cells = own.iter().map(Block::cell_stages);
                         let done = &self.progress.done;
                         done.fetch_add(cells.sum(), Ordering::Relaxed);
                     }

@@ -237,9 +237,11 @@ impl<T: Real> Work<'_, '_, T> {
             }
         }
         let blocks = self.stages.iter().flatten();
-        let cells: u64 = blocks
-            .map(|b| b.region.intersect(base).volume() * u64::from(b.updates.0.count_ones()))
-            .sum();
+        let own = blocks.map(|block| Block {
+            region: block.region.intersect(base),
+            ..*block
+        });
+        let cells: u64 = own.map(|block| block.cell_stages()).sum();
         self.progress
             .done
             .fetch_add(cells * steps, Ordering::Relaxed);

@@ -6,21 +6,22 @@
 
 use super::engine::{Engine, Scratch};
 use super::shares::Shares;
+use super::stages::stages;
 use super::threads;
 use super::waiting::Barrier;
 use crate::simulation::NoThreads;
 use std::sync::atomic::{AtomicI64, Ordering};
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
-use torre_compiler::scheme::{ComponentId, Read, Scheme, StageId};
-use torre_compiler::tile::{Block, stage_blocks};
+use torre_compiler::scheme::{ComponentId, Read, Scheme};
+use torre_compiler::tile::Block;
 
 /// Cells of a slab, about: enough for threads to share.
 const SLAB: i64 = 1 << 20;
 
 /// The least pieces of a stage in a slab that threads take from each other: rows of a plane, or planes where they have
 /// no rows.
-const LEAST: i64 = 8;
+const LEAST_ROWS: i64 = 8;
 
 /// Planes that come and go.
 pub trait PlanesOnDemand: Sync {
@@ -99,11 +100,7 @@ impl<T: Real> Engine<'_, T> {
             planes,
             threads,
         } = over;
-        let stages: Vec<(StageId, Vec<Block>)> = self
-            .scheme
-            .stage_ids()
-            .map(|s| (s, stage_blocks(self.scheme, s)))
-            .collect();
+        let stages = stages(self.scheme);
         // Threads share the rows of a plane where it has some, else the planes of a slab.
         let extent = self.layout.extent;
         let (split, length) = match self.scheme.grid.axes[Axis::MIDDLE] {
@@ -111,7 +108,7 @@ impl<T: Real> Engine<'_, T> {
             None => (Axis::OUTER, sweep.slab),
         };
         let threads = threads.min(usize::try_from(length).unwrap_or(1)).max(1);
-        let shares = Shares::new(length, threads, 1, LEAST);
+        let shares = Shares::new(length, threads, 1, LEAST_ROWS);
         let barrier = Barrier::new(threads);
         // The first plane of the slab before which the sweep ends. A thread that is still in a slab where no stage acts
         // may look when the end of the next one is known.
@@ -136,7 +133,7 @@ impl<T: Real> Engine<'_, T> {
                 }
                 let mut behind = 0;
                 for step in from..until {
-                    for (stage, blocks) in &stages {
+                    for stage in &stages {
                         let slab = Interval::new(lo - behind, hi - behind);
                         behind += sweep.lag;
                         if slab.hi <= 0 {
@@ -149,21 +146,20 @@ impl<T: Real> Engine<'_, T> {
                         let first = if split == Axis::OUTER { slab.lo } else { 0 };
                         for part in shares.of(thread, stages_done) {
                             let part = Interval::new(first + part.lo, first + part.hi);
-                            for block in blocks {
-                                let mut rows = block.region;
-                                rows[Axis::OUTER] = rows[Axis::OUTER].intersect(slab);
-                                rows[split] = rows[split].intersect(part);
-                                if rows.is_empty() {
+                            for block in &stage.blocks {
+                                let mut region = block.region;
+                                region[Axis::OUTER] = region[Axis::OUTER].intersect(slab);
+                                region[split] = region[split].intersect(part);
+                                if region.is_empty() {
                                     continue;
                                 }
-                                cells += rows.volume() * u64::from(block.updates.0.count_ones());
-                                // SAFETY: threads advance disjoint rows of a slab, a stage never reads a value that
-                                // another row's update of the same stage writes (rule 4 of schemes), and ghosts belong
-                                // to one source each. Barriers separate stages. A stage is far enough behind the one
-                                // before that the latter has written all that the former reads, and has read all that
-                                // it overwrites.
+                                let own = Block { region, ..*block };
+                                cells += own.cell_stages();
+                                // SAFETY: shares of threads in a slab are disjoint, which `stages` asks for, and
+                                // barriers separate stages. A stage is far enough behind the stage before that the
+                                // latter has written all that the former reads, and has read all that it overwrites.
                                 unsafe {
-                                    self.advance(*stage, step, block.updates, rows, &mut scratch)
+                                    self.advance(stage.id, step, own.updates, region, &mut scratch)
                                 };
                             }
                         }

@@ -134,6 +134,6 @@ pub fn cell_stages_per_step(scheme: &Scheme) -> u64 {
     scheme
         .stage_ids()
         .flat_map(|stage| torre_compiler::tile::stage_blocks(scheme, stage))
-        .map(|block| block.region.volume() * u64::from(block.updates.0.count_ones()))
+        .map(|block| block.cell_stages())
         .fold(0, u64::saturating_add)
 }
