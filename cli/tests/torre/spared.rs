@@ -4,6 +4,9 @@ use crate::support::*;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+/// Makes something at a path; the other path is that of a folder elsewhere.
+type Make = fn(&Path, &Path);
+
 /// What lies behind a link may be in use elsewhere; nothing else is removed then.
 #[test]
 fn results_behind_links_are_not_removed_in_part() {
@@ -31,7 +34,7 @@ fn stores_take_no_place_of_others() {
     let source = pond(folder.path(), 50, 16);
     let path = |name: &str| folder.path().join(name);
     std::fs::create_dir_all(path("far")).unwrap();
-    let kinds: [(&str, fn(&Path, &Path)); 3] = [
+    let kinds: [(&str, Make); 3] = [
         ("file", |at, _| std::fs::write(at, "mine").unwrap()),
         ("folder", |at, _| {
             std::fs::create_dir(at).unwrap();
