@@ -10,14 +10,15 @@ use torre_compiler::backend::cranelift::{CraneliftCode, Features};
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::backend::llvm::cpu::LlvmCode;
 use torre_compiler::backend::llvm::library::{Cpu, Library};
-use torre_compiler::kernel::{Code, KernelSet, RowKernel, UpdateSet};
+use torre_compiler::kernel::{
+    Code, KernelSet, RowKernel, UpdateSet, layerwise_kernels, stage_boxes,
+};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::real::Real;
 use torre_compiler::resolve::{Options, Resolved, resolve};
 use torre_compiler::scheme::{ComponentId, Precision, Scheme, ZoneSet};
 use torre_compiler::statics::NoFiles;
-use torre_compiler::tile::{layerwise_kernels, stage_blocks};
 use torre_compiler::world::{ArrayInfo, World};
 use torre_grammar::diag::Diagnostics;
 use torre_grammar::source::Source;
@@ -114,7 +115,7 @@ pub fn kernels(scheme: &Scheme, tilings: &[Tiles]) -> Result<KernelSet, String> 
     let layout = Layout::new(scheme).map_err(|_| TOO_LARGE.to_string())?;
     let mut kernels = BTreeSet::new();
     for stage in scheme.stage_ids() {
-        let mut sets: BTreeSet<UpdateSet> = stage_blocks(scheme, stage)
+        let mut sets: BTreeSet<UpdateSet> = stage_boxes(scheme, stage)
             .iter()
             .map(|b| b.updates)
             .collect();

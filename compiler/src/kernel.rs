@@ -7,9 +7,11 @@
 //! share a set of updates.
 
 mod bands;
+mod stage_boxes;
 mod zoned;
 
 pub use bands::{Band, BandPart, Bands};
+pub use stage_boxes::{StageBox, layerwise_kernels, row_region, stage_boxes};
 pub use zoned::{RunStart, ZoneParts, ZoneSplitter, ZonedRuns};
 
 use crate::distinct::distinct;

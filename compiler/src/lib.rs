@@ -6,7 +6,7 @@
 //! Scheme --cones--> Cones --Frame--> positions in which faces are measured
 //! (text of a schedule, Scheme, Frame) --notation--> Template
 //! (Template, Machine) --candidates--> Schedule with its Prediction
-//! (Scheme, Frame, Schedule) --check_tiling, lower, verify--> Checked<TileProgram>
+//! (Scheme, Frame, Tiling) --lower (check_tiling, in_integers, verify)--> Checked<TileProgram>
 //! (TileProgram, Layout) --kernels--> KernelSet --backend--> Code          CPU
 //! (Scheme, TileProgram, Layout) --tower--> TowerProgram --verify, backend::gpu--> Module --> Ptx  GPU
 //! (Scheme, Pyramid, Layout) --patch--> PatchProgram --verify, backend::gpu--> Module --> Ptx      GPU

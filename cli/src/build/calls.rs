@@ -1,14 +1,13 @@
-//! Calls of kernels in a header in C: a block of a stage in parts that lie in the same zones.
+//! Calls of kernels in a header in C: a box of a stage in parts that lie in the same zones.
 
 use super::header::Header;
 use std::fmt::{Result, Write};
 use std::iter::once;
 use torre_compiler::kernel::{
-    RowKernel, RunStart, ZoneParts, ZoneSplitter, record_width, run_axis,
+    RowKernel, RunStart, StageBox, ZoneParts, ZoneSplitter, record_width, run_axis,
 };
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis};
 use torre_compiler::scheme::{StageId, ZoneSet};
-use torre_compiler::tile::Block;
 
 /// Groups of a block that one kernel takes, for some indices of the outer axis.
 struct Rows<'a> {
@@ -71,13 +70,13 @@ impl Rows<'_> {
     }
 }
 
-/// The calls that advance a block of a stage in a phase.
+/// The calls that advance a box of a stage in a phase.
 pub fn print(
     header: &Header<'_>,
     out: &mut String,
     stage: StageId,
     phase: u32,
-    block: &Block,
+    block: &StageBox,
 ) -> Result {
     let (scheme, layout) = (header.scheme, &header.set.layout);
     let split = ZoneSplitter::new(scheme, layout);

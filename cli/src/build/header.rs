@@ -8,13 +8,12 @@ use crate::report::domain;
 use std::fmt::{Result, Write};
 use std::sync::Arc;
 use torre_compiler::ghost::{ComponentGhosts, Fold};
-use torre_compiler::kernel::{KernelSet, RowKernel, record_width};
+use torre_compiler::kernel::{KernelSet, RowKernel, record_width, row_region, stage_boxes};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Position, Region};
 use torre_compiler::problem::{Init, Problem, Source, StaticValue};
 use torre_compiler::scheme::{CoefId, ComponentId, FileId, Precision, Scheme, StageId};
 use torre_compiler::statics::{Start, start_of};
 use torre_compiler::table::Table;
-use torre_compiler::tile::{row_region, stage_blocks};
 
 /// Lets a function leave its files alone.
 const UNUSED: &str = "  (void)files;\n";
@@ -537,7 +536,7 @@ impl Header<'_> {
         for phase in 0..scheme.phases() {
             writeln!(out, "  case {phase}:")?;
             for stage in scheme.stage_ids() {
-                for block in stage_blocks(scheme, stage) {
+                for block in stage_boxes(scheme, stage) {
                     calls::print(self, out, stage, phase, &block)?;
                 }
                 self.finish_stage(out, stage, phase, argument)?;

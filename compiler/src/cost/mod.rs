@@ -26,13 +26,13 @@ mod touched;
 pub use machine::{Blocking, Machine};
 
 use crate::distinct::distinct;
-use crate::kernel::{UpdateSet, run_axis};
+use crate::kernel::{UpdateSet, run_axis, stage_boxes};
 use crate::lattice::Axis;
 use crate::layout::Layout;
 use crate::schedule::tiling::{Level, Tiling};
 use crate::schedule::{Frame, Schedule, Template, TiledTemplate, template};
 use crate::scheme::{Read, Scheme, StageId};
-use crate::tile::{Strips, in_integers, stage_blocks};
+use crate::tile::{Strips, in_integers};
 use pyramids::{predict_boxes, predict_pyramids};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -164,9 +164,9 @@ pub fn layerwise_bytes(scheme: &Scheme) -> f64 {
     let cells = scheme.grid.cell_count();
     let mut elements = 0.0;
     for stage in scheme.stage_ids() {
-        for block in stage_blocks(scheme, stage) {
-            let rows = rows_of(scheme, stage, block.updates);
-            elements += rows * block.region.volume() as f64 / cells;
+        for own in stage_boxes(scheme, stage) {
+            let rows = rows_of(scheme, stage, own.updates);
+            elements += rows * own.region.volume() as f64 / cells;
         }
     }
     elements * scheme.precision.bytes() as f64

@@ -22,15 +22,15 @@ pub(super) fn predict_pyramids(
     machine: &Machine,
 ) -> Option<Prediction> {
     let program = PyramidProgram::new(scheme, pyramid).ok()?;
-    let slabs = PerAxis::from_fn(|a| program.slab(scheme, a, (program.tiles[a] - 1) / 2));
+    let tile = PerAxis::from_fn(|a| program.axis_tile(scheme, a, (program.tiles[a] - 1) / 2));
     let volume = |interval: &dyn Fn(Axis) -> Interval| -> f64 {
         Axis::ALL
             .iter()
             .map(|&a| interval(a).len() as f64)
             .product()
     };
-    let base = volume(&|a| slabs[a].base);
-    let loaded = volume(&|a| slabs[a].loaded);
+    let base = volume(&|a| tile[a].base);
+    let loaded = volume(&|a| tile[a].loaded);
     let updates: Vec<f64> = scheme
         .stages
         .iter()
@@ -38,9 +38,9 @@ pub(super) fn predict_pyramids(
         .collect();
     let all: f64 = updates.iter().sum();
     let (mut work, mut runs, mut length) = (0.0, 0.0, 0.0);
-    let numbers = slabs[Axis::OUTER].stages.len();
+    let numbers = tile[Axis::OUTER].stages.len();
     for number in 0..numbers {
-        let at = |a: Axis| slabs[a].stages[number];
+        let at = |a: Axis| tile[a].stages[number];
         work += volume(&at) * updates[number % updates.len().max(1)] / all.max(1.0);
         runs += match run_axis(scheme) {
             Axis::MIDDLE => at(Axis::OUTER).len() as f64,

@@ -1,12 +1,62 @@
-//! From a tiling in cells and fractions to a tile program in integers.
+//! From a tiling in cells and fractions to a tile program in integers that may be executed.
 
-use super::stage_blocks::row_region;
+use super::verify::verify;
 use super::{Class, Plane, PlaneCut, TileProgram};
 use crate::cone::{Rational, axis_form};
-use crate::kernel::UpdateSet;
-use crate::lattice::{Axis, gcd};
-use crate::schedule::{Cut, Frame, Tiling};
+use crate::kernel::{UpdateSet, row_region};
+use crate::lattice::{Axis, PerAxis, gcd};
+use crate::schedule::{Cut, Frame, Illegal, Tiling, check_tiling};
 use crate::scheme::Scheme;
+use std::fmt;
+use std::ops::Deref;
+
+/// A program that was checked before it is executed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked<P>(P);
+
+/// Why a tiling has no tile program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoTiles {
+    /// The tiling is not legal.
+    Illegal(Illegal),
+    /// The program breaks a rule of tile programs: a defect of the compiler.
+    Fault(String),
+}
+
+impl fmt::Display for NoTiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoTiles::Illegal(illegal) => write!(f, "{illegal:?}"),
+            NoTiles::Fault(fault) => f.write_str(fault),
+        }
+    }
+}
+
+/// The tile program of a tiling, if the tiling is legal in the frame; the rules of tile programs are checked.
+pub fn lower(
+    scheme: &Scheme,
+    frame: &Frame,
+    tiling: &Tiling,
+) -> Result<Checked<TileProgram>, NoTiles> {
+    check_tiling(frame, tiling).map_err(NoTiles::Illegal)?;
+    let program = in_integers(scheme, frame, tiling);
+    verify(scheme, &program).map_err(NoTiles::Fault)?;
+    Ok(Checked(program))
+}
+
+impl<P> Checked<P> {
+    pub fn into_inner(self) -> P {
+        self.0
+    }
+}
+
+impl<P> Deref for Checked<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.0
+    }
+}
 
 /// The same tiles in integers, whether the tiling is legal or not: models estimate tilings that users may correct.
 pub fn in_integers(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgram {
@@ -65,9 +115,7 @@ pub fn in_integers(scheme: &Scheme, frame: &Frame, tiling: &Tiling) -> TileProgr
         planes,
         levels,
         stages,
-        ring: crate::lattice::PerAxis::from_fn(|a| {
-            frame.folded[a].then_some(2 * scheme.grid.cells[a])
-        }),
+        ring: PerAxis::from_fn(|a| frame.folded[a].then_some(2 * scheme.grid.cells[a])),
         open: frame.open,
         seam,
         reach: scheme.reach().map(|ends| i64::from(ends[0].max(ends[1]))),

@@ -11,7 +11,6 @@
 //! are done; all others follow.
 
 pub mod check;
-mod checked;
 mod count;
 mod course;
 mod lower;
@@ -21,19 +20,17 @@ mod sets;
 mod shape;
 mod sheets;
 mod span;
-mod stage_blocks;
 mod strips;
 mod verify;
 mod walk;
 
 pub use check::{PyramidReport, TileFault, TileReport, check, check_pyramids};
-pub use checked::{Checked, NoTiles, lower};
 pub use course::Work;
 pub(crate) use lower::in_integers;
-pub use pyramid::{PyramidProgram, Slab};
+pub use lower::{Checked, NoTiles, lower};
+pub use pyramid::{AxisTile, PyramidProgram};
 pub use shape::{CutKey, Part, Shape, Shapes};
 pub use sheets::{Joint, SheetSet, members};
-pub use stage_blocks::{Block, layerwise_kernels, row_region, stage_blocks};
 pub use strips::{Outermost, Strips, TimeBlock, Waits, time_blocks_at_once};
 pub use verify::verify;
 pub use walk::{ClassSet, Segment, Tile};

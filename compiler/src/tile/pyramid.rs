@@ -10,7 +10,7 @@
 //! source. Along a periodic axis that is cut, the tile goes around the end and computes the cells there with it;
 //! indices then lie beyond the domain ([`PyramidProgram::unrolled`]).
 
-use super::row_region;
+use crate::kernel::row_region;
 use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::{ALIGNMENT, Layout, TooLarge};
 use crate::schedule::Pyramid;
@@ -28,7 +28,7 @@ pub struct PyramidProgram {
     pub tiles: PerAxis<i64>,
     /// Periodic axes that are cut: a tile goes around their ends.
     pub unrolled: PerAxis<bool>,
-    /// Where a tile's own values lie: index 0 is [`Slab::first`].
+    /// Where a tile's own values lie: index 0 is [`AxisTile::first`].
     pub layout: Layout,
     /// How far a tile's input reaches beyond its base, below and above.
     pub overlap: PerAxis<[i64; 2]>,
@@ -36,7 +36,7 @@ pub struct PyramidProgram {
 
 /// A tile along one axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slab {
+pub struct AxisTile {
     /// The indices that the tile owns; indices of components that end earlier are left out there.
     pub base: Interval,
     /// The index that comes first in the tile's memory.
@@ -102,7 +102,7 @@ impl PyramidProgram {
     }
 
     /// The tile with an index along an axis.
-    pub fn slab(&self, scheme: &Scheme, axis: Axis, index: i64) -> Slab {
+    pub fn axis_tile(&self, scheme: &Scheme, axis: Axis, index: i64) -> AxisTile {
         let lo = index * self.base[axis];
         let end = match index + 1 == self.tiles[axis] {
             // Planes at the end belong to the last tile.
@@ -122,7 +122,7 @@ impl PyramidProgram {
             Axis::INNER => (ALIGNMENT / scheme.precision.bytes()) as i64,
             _ => 1,
         };
-        Slab {
+        AxisTile {
             base,
             first: all.lo.div_euclid(line) * line,
             loaded: Interval::new(all.lo - below, all.hi + above),

@@ -13,7 +13,8 @@
 //! 9. There is a seam only where the outer axis is open. It is a plane of that axis alone, whose form has the other
 //!    sign there than all faces of the outermost level.
 
-use super::{ClassSet, TileProgram, row_region};
+use super::{ClassSet, TileProgram};
+use crate::kernel::row_region;
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::{Scheme, StageId};
 

@@ -2,10 +2,10 @@
 
 use torre_compiler::cost::layerwise_bytes;
 use torre_compiler::kernel::RowKernel;
+use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Boundary, Precision, Scheme};
 use torre_compiler::testing::{bounded, maxwell};
-use torre_compiler::tile::layerwise_kernels;
 
 /// Maxwell's equations without ends, of order 4, in f32.
 fn periodic_maxwell() -> Scheme {

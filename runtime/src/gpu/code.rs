@@ -10,13 +10,12 @@ use torre_compiler::backend::gpu::layerwise::{self, Start, ZoneAct, ZoneKernel};
 use torre_compiler::backend::gpu::{Gpu, Module, Ptx, compile, service};
 use torre_compiler::backend::llvm::library::{Error, Library};
 use torre_compiler::injection::Injections;
-use torre_compiler::kernel::{KernelSet, RowKernel};
+use torre_compiler::kernel::{KernelSet, RowKernel, layerwise_kernels, stage_boxes};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
-use torre_compiler::tile::{layerwise_kernels, stage_blocks};
 
 /// The kernels that a layerwise run on a device needs, for values as [`Layout::for_gpu`] arranges them.
 pub fn kernels(scheme: &Scheme) -> Result<KernelSet, TooLarge> {
@@ -299,7 +298,7 @@ impl DeviceCode {
             let job = self.in_zone(function, kernel, scheme, set, *shape)?;
             jobs.updates.push(job);
         }
-        for block in stage_blocks(scheme, stage) {
+        for block in stage_boxes(scheme, stage) {
             let kernel = RowKernel {
                 stage,
                 phase,

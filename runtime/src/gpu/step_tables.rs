@@ -9,11 +9,11 @@ use torre_compiler::backend::gpu::abi::{
 use torre_compiler::ghost::{AxisGhosts, ComponentGhosts};
 use torre_compiler::incident::{CorrectedRows, Group};
 use torre_compiler::injection::Injections;
+use torre_compiler::kernel::row_region;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::scheme::{ComponentId, Scheme, StageId};
-use torre_compiler::tile::row_region;
 
 /// Indices `lo..hi` without the holes.
 struct Segment {

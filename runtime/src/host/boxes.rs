@@ -6,10 +6,10 @@ use super::threads;
 use super::waiting::Barrier;
 use crate::simulation::NoThreads;
 use std::sync::atomic::{AtomicU64, Ordering};
+use torre_compiler::kernel::StageBox;
 use torre_compiler::lattice::{Interval, PerAxis, Region, div_ceil};
 use torre_compiler::real::Real;
 use torre_compiler::schedule::Boxes;
-use torre_compiler::tile::Block;
 
 /// The boxes of a region.
 struct Grid {
@@ -111,7 +111,7 @@ impl<T: Real> Engine<'_, T> {
         for block in &stage.blocks {
             let region = block.region.intersect(part);
             if !region.is_empty() {
-                cells += Block { region, ..*block }.cell_stages();
+                cells += StageBox { region, ..*block }.cell_stages();
                 // SAFETY: passed on.
                 unsafe { self.advance(stage.id, step, block.updates, region, scratch) };
             }

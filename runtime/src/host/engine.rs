@@ -12,14 +12,13 @@ use super::waiting::Barrier;
 use crate::simulation::guard::{Sample, irregular};
 use crate::simulation::{BlowUp, NoThreads, Progress};
 use std::sync::atomic::Ordering;
-use torre_compiler::kernel::{Code, Run, RunStart, UpdateSet, ZoneParts};
+use torre_compiler::kernel::{Code, Run, RunStart, StageBox, UpdateSet, ZoneParts};
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
 use torre_compiler::layout::{ALIGNMENT, Layout};
 use torre_compiler::problem::Problem;
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Scheme, StageId, ZoneSet};
 use torre_compiler::statics::Files;
-use torre_compiler::tile::Block;
 
 /// The least pieces of a layerwise stage that threads take from each other, in planes, as a piece reads the planes
 /// beside it once more.
@@ -63,7 +62,7 @@ impl<T: Real> Engine<'_, T> {
         &self,
         stage: StageId,
         step: u64,
-        blocks: &[Block],
+        blocks: &[StageBox],
         scratch: &mut Scratch,
     ) {
         let hull = |axis: Axis| {
@@ -425,18 +424,18 @@ impl<T: Real> Engine<'_, T> {
                 }
                 for stage in &stages {
                     for part in shares.of(thread, stages_done) {
-                        let cut = |block: &Block| {
+                        let cut = |block: &StageBox| {
                             let mut region = block.region;
                             region[split] = region[split].intersect(part);
-                            Block { region, ..*block }
+                            StageBox { region, ..*block }
                         };
-                        let own: Vec<Block> = (stage.blocks.iter().map(cut))
+                        let own: Vec<StageBox> = (stage.blocks.iter().map(cut))
                             .filter(|block| !block.region.is_empty())
                             .collect();
                         // SAFETY: shares of threads are disjoint, which `stages` asks for, and the barrier separates
                         // the stages.
                         unsafe { self.advance_blocks(stage.id, step, &own, &mut scratch) };
-                        let cells = own.iter().map(Block::cell_stages);
+                        let cells = own.iter().map(StageBox::cell_stages);
                         let done = &self.progress.done;
                         done.fetch_add(cells.sum(), Ordering::Relaxed);
                     }

@@ -19,12 +19,12 @@ use crate::simulation::guard::{Sample, irregular};
 use crate::simulation::{BlowUp, NoThreads, Progress, SetupError};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use torre_compiler::kernel::{Code, KernelSet, Run, run_axis};
+use torre_compiler::kernel::{Code, KernelSet, Run, StageBox, run_axis, stage_boxes};
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region, div_floor};
 use torre_compiler::layout::{Layout, RowId};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{Boundary, ComponentId, Scheme, StageId, ZoneSet};
-use torre_compiler::tile::{Block, PyramidProgram, Slab, stage_blocks};
+use torre_compiler::tile::{AxisTile, PyramidProgram};
 
 /// The memory that pyramids need beside the calculation's array.
 pub(super) struct Buffers {
@@ -89,18 +89,19 @@ impl<T: Real> Calculation<'_, T> {
         for axis in Axis::ALL.into_iter().filter(|&a| program.unrolled[a]) {
             open.grid.boundary[axis] = [Boundary::Zero; 2];
         }
-        let stages: Vec<Vec<Block>> = self
+        let stages: Vec<Vec<StageBox>> = self
             .scheme
             .stage_ids()
-            .map(|s| stage_blocks(self.scheme, s))
+            .map(|s| stage_boxes(self.scheme, s))
             .collect();
         let table = KernelTable::new(self.scheme, set, self.blocking);
         let phases = u64::from(self.scheme.phases());
         let kernels = (0..phases)
             .map(|phase| {
-                let of_stage = |(stage, blocks): (StageId, &Vec<Block>)| {
-                    let find =
-                        |block: &Block| table.find(stage, phase, block.updates, ZoneSet::default());
+                let of_stage = |(stage, blocks): (StageId, &Vec<StageBox>)| {
+                    let find = |block: &StageBox| {
+                        table.find(stage, phase, block.updates, ZoneSet::default())
+                    };
                     blocks.iter().map(find).collect()
                 };
                 self.scheme.stage_ids().zip(&stages).map(of_stage).collect()
@@ -136,7 +137,7 @@ struct Work<'a, 'b, T> {
     own_ghosts: Ghosts,
     code: &'a dyn Code,
     /// Per stage, where which updates run.
-    stages: Vec<Vec<Block>>,
+    stages: Vec<Vec<StageBox>>,
     /// Per phase, stage and block.
     kernels: Vec<Vec<Vec<Vec<usize>>>>,
     /// Indices of the inner axis that rows are advanced over at a time.
@@ -146,7 +147,7 @@ struct Work<'a, 'b, T> {
 
 /// A tile at work.
 struct Tile<T> {
-    slabs: PerAxis<Slab>,
+    axes: PerAxis<AxisTile>,
     base: Region,
     /// Its memory.
     own: Cells<T>,
@@ -214,9 +215,9 @@ impl<T: Real> Work<'_, '_, T> {
         start: u64,
         steps: u64,
     ) {
-        let slabs = PerAxis::from_fn(|a| self.program.slab(self.scheme(), a, place[a]));
-        let base = PerAxis::from_fn(|a| slabs[a].base);
-        let tile = Tile { slabs, base, own };
+        let axes = PerAxis::from_fn(|a| self.program.axis_tile(self.scheme(), a, place[a]));
+        let base = PerAxis::from_fn(|a| axes[a].base);
+        let tile = Tile { axes, base, own };
         let per_step = self.stages.len();
         // A time block that ends early does the last steps of a whole one.
         let skipped = (self.program.height - steps) as usize * per_step;
@@ -226,7 +227,7 @@ impl<T: Real> Work<'_, '_, T> {
             for step in 0..steps {
                 for stage in 0..per_step {
                     let number = skipped + step as usize * per_step + stage;
-                    let rows = PerAxis::from_fn(|a| tile.slabs[a].stages[number]);
+                    let rows = PerAxis::from_fn(|a| tile.axes[a].stages[number]);
                     self.stage(&tile, StageId(stage as u32), start + step, rows);
                 }
             }
@@ -237,7 +238,7 @@ impl<T: Real> Work<'_, '_, T> {
             }
         }
         let blocks = self.stages.iter().flatten();
-        let own = blocks.map(|block| Block {
+        let own = blocks.map(|block| StageBox {
             region: block.region.intersect(base),
             ..*block
         });
@@ -284,12 +285,12 @@ impl<T: Real> Work<'_, '_, T> {
     /// No other thread writes the source or the tile's memory.
     unsafe fn load(&self, tile: &Tile<T>, source: Cells<T>) {
         let (full, layout) = (&self.calculation.layout, &self.program.layout);
-        let loaded = PerAxis::from_fn(|a| tile.slabs[a].loaded);
+        let loaded = PerAxis::from_fn(|a| tile.axes[a].loaded);
         for (moved, part) in self.all_views(loaded) {
             let [xs, ys, zs] = part.0;
             let at = |x, y, z| {
                 let global = PerAxis([x, y, z]);
-                PerAxis::from_fn(|a| global[a] + moved[a] - tile.slabs[a].first)
+                PerAxis::from_fn(|a| global[a] + moved[a] - tile.axes[a].first)
             };
             for x in xs.lo..xs.hi {
                 for y in ys.lo..ys.hi {
@@ -322,7 +323,7 @@ impl<T: Real> Work<'_, '_, T> {
                         let row = layout.row(id, time_level);
                         let global = PerAxis([x, y, zs.lo]);
                         let to = full.element(row, global);
-                        let at = PerAxis::from_fn(|a| global[a] - tile.slabs[a].first);
+                        let at = PerAxis::from_fn(|a| global[a] - tile.axes[a].first);
                         let from = layout.element(row, at);
                         // SAFETY: the base lies in the arrays of both layouts.
                         unsafe {
@@ -353,7 +354,7 @@ impl<T: Real> Work<'_, '_, T> {
                 for y in sample.along(Axis::MIDDLE, ys) {
                     for piece in sample.pieces(zs) {
                         let global = PerAxis([x, y, piece.lo]);
-                        let at = PerAxis::from_fn(|a| global[a] - tile.slabs[a].first);
+                        let at = PerAxis::from_fn(|a| global[a] - tile.axes[a].first);
                         // SAFETY: the base lies in the tile's memory.
                         let values = unsafe { tile.own.row(layout.element(row, at), piece.len()) };
                         if let Some(i) = irregular(values) {
@@ -380,7 +381,7 @@ impl<T: Real> Work<'_, '_, T> {
         let kernels = &self.kernels[(step % self.kernels.len() as u64) as usize][stage.index()];
         let run = run_axis(self.scheme());
         for (moved, part) in self.all_views(region) {
-            let shift = PerAxis::from_fn(|a| moved[a] - tile.slabs[a].first);
+            let shift = PerAxis::from_fn(|a| moved[a] - tile.axes[a].first);
             for (block, kernels) in self.stages[stage.index()].iter().zip(kernels) {
                 let rows = block.region.intersect(part);
                 if rows.is_empty() {

@@ -1,13 +1,13 @@
 //! The stages of a step with their boxes, for executions that go stage by stage.
 
+use torre_compiler::kernel::{StageBox, stage_boxes};
 use torre_compiler::scheme::{Scheme, StageId};
-use torre_compiler::tile::{Block, stage_blocks};
 
 /// A stage of a step.
 pub(super) struct Stage {
     pub id: StageId,
     /// The boxes in which its updates run.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<StageBox>,
 }
 
 /// The stages of a step, in their order.
@@ -18,7 +18,7 @@ pub(super) struct Stage {
 pub(super) fn stages(scheme: &Scheme) -> Vec<Stage> {
     let stage = |id| Stage {
         id,
-        blocks: stage_blocks(scheme, id),
+        blocks: stage_boxes(scheme, id),
     };
     scheme.stage_ids().map(stage).collect()
 }

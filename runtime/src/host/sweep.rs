@@ -11,10 +11,10 @@ use super::threads;
 use super::waiting::Barrier;
 use crate::simulation::NoThreads;
 use std::sync::atomic::{AtomicI64, Ordering};
+use torre_compiler::kernel::StageBox;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::{ComponentId, Read, Scheme};
-use torre_compiler::tile::Block;
 
 /// Cells of a slab, about: enough for threads to share.
 const SLAB: i64 = 1 << 20;
@@ -153,7 +153,7 @@ impl<T: Real> Engine<'_, T> {
                                 if region.is_empty() {
                                     continue;
                                 }
-                                let own = Block { region, ..*block };
+                                let own = StageBox { region, ..*block };
                                 cells += own.cell_stages();
                                 // SAFETY: shares of threads in a slab are disjoint, which `stages` asks for, and
                                 // barriers separate stages. A stage is far enough behind the stage before that the

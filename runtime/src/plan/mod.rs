@@ -6,10 +6,11 @@ use crate::host::Execution;
 use torre_compiler::cone::{Cones, cones};
 use torre_compiler::cost::{Choice, Machine, candidates};
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::{Frame, Illegal, Schedule, Template};
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::{NoTiles, PyramidProgram, layerwise_kernels, lower};
+use torre_compiler::tile::{NoTiles, PyramidProgram, lower};
 
 /// A schedule that was chosen, ready to compile.
 #[derive(Clone, Debug)]

@@ -133,7 +133,7 @@ pub fn next_output(problem: &Problem, steps: u64) -> u64 {
 pub fn cell_stages_per_step(scheme: &Scheme) -> u64 {
     scheme
         .stage_ids()
-        .flat_map(|stage| torre_compiler::tile::stage_blocks(scheme, stage))
+        .flat_map(|stage| torre_compiler::kernel::stage_boxes(scheme, stage))
         .map(|block| block.cell_stages())
         .fold(0, u64::saturating_add)
 }

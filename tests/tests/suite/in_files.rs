@@ -4,6 +4,7 @@
 use std::path::Path;
 use torre_compiler::backend::interp::Interp;
 use torre_compiler::driver::load;
+use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
@@ -11,7 +12,6 @@ use torre_compiler::resolve::Options;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::statics::NoFiles;
 use torre_compiler::testing::{Rng, add_poles, add_random_zones, lengthen, random_scheme};
-use torre_compiler::tile::layerwise_kernels;
 use torre_grammar::source::Source;
 use torre_runtime::disk::{BLOCK, RowGhosts, StateFolder};
 use torre_runtime::files::LoadedFiles;

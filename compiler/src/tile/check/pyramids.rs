@@ -9,10 +9,11 @@
 
 use super::versions::{Versions, source};
 use super::{Event, Memory, TileFault};
+use crate::kernel::row_region;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::reference::for_each_index;
 use crate::scheme::{ComponentId, Read, Scheme, StageId};
-use crate::tile::{PyramidProgram, Slab, row_region};
+use crate::tile::{AxisTile, PyramidProgram};
 
 /// Places in memory that are looked at; bounds the time.
 const MOST_PLACES: u64 = 1 << 26;
@@ -79,7 +80,7 @@ struct Run<'a> {
 
 /// A tile and the versions in its memory.
 struct Tile {
-    slabs: PerAxis<Slab>,
+    axes: PerAxis<AxisTile>,
     base: Region,
     loaded: Region,
     /// Per component and time level.
@@ -153,10 +154,10 @@ impl Run<'_> {
     }
 
     fn tile(&mut self, place: PerAxis<i64>, start: u64, end: u64) -> Checked {
-        let slabs = PerAxis::from_fn(|a| self.program.slab(self.scheme, a, place[a]));
-        let loaded = PerAxis::from_fn(|a| slabs[a].loaded);
+        let axes = PerAxis::from_fn(|a| self.program.axis_tile(self.scheme, a, place[a]));
+        let loaded = PerAxis::from_fn(|a| axes[a].loaded);
         let fits = |a: Axis| {
-            let Slab { first, loaded, .. } = &slabs[a];
+            let AxisTile { first, loaded, .. } = &axes[a];
             let own = Interval::new(loaded.lo - first, loaded.hi - first);
             own.intersect(self.program.layout.visible(a)) == own
         };
@@ -165,9 +166,9 @@ impl Run<'_> {
             return Err(Box::new(TileFault::Rule(message)));
         }
         let mut tile = Tile {
-            base: PerAxis::from_fn(|a| slabs[a].base),
+            base: PerAxis::from_fn(|a| axes[a].base),
             loaded,
-            slabs,
+            axes,
             held: Vec::new(),
         };
         for id in self.scheme.component_ids() {
@@ -193,7 +194,7 @@ impl Run<'_> {
         for step in start..end {
             for stage in self.scheme.stage_ids() {
                 let number = skipped + (step - start) as usize * per_step + stage.index();
-                let rows = PerAxis::from_fn(|a| tile.slabs[a].stages[number]);
+                let rows = PerAxis::from_fn(|a| tile.axes[a].stages[number]);
                 self.stage(&mut tile, stage, step, rows)?;
             }
         }
@@ -280,7 +281,7 @@ impl Run<'_> {
         let id = read.component;
         let seen = PerAxis::from_fn(|a| at[a] + i64::from(read.offset[a]));
         let held = |a: &Axis| {
-            let own = seen[*a] - tile.slabs[*a].first;
+            let own = seen[*a] - tile.axes[*a].first;
             self.program.layout.visible(*a).contains(own)
         };
         if !Axis::ALL.iter().all(held) {
@@ -380,12 +381,12 @@ mod tests {
         // are computed.
         let scheme = maxwell(4, Precision::F32, [40, 40, 6]);
         let one = program(&scheme, 1, [Some(8), Some(8), None]);
-        let slab = one.slab(&scheme, Axis::OUTER, 2);
-        assert_eq!((slab.base.lo, slab.base.hi), (16, 24));
-        let lengths: Vec<i64> = slab.stages.iter().map(|s| s.len()).collect();
+        let tile = one.axis_tile(&scheme, Axis::OUTER, 2);
+        assert_eq!((tile.base.lo, tile.base.hi), (16, 24));
+        let lengths: Vec<i64> = tile.stages.iter().map(|s| s.len()).collect();
         assert_eq!(lengths, [11, 8]);
         let high = program(&scheme, 4, [Some(8), Some(8), None]);
-        let lengths = high.slab(&scheme, Axis::OUTER, 2).stages;
+        let lengths = high.axis_tile(&scheme, Axis::OUTER, 2).stages;
         let lengths: Vec<i64> = lengths.iter().map(|s| s.len()).collect();
         assert_eq!(lengths, [29, 26, 23, 20, 17, 14, 11, 8]);
     }

@@ -1,7 +1,7 @@
 //! Which version of which value is where and when, by the scheme alone.
 
-use super::super::row_region;
 use super::fault::Event;
+use crate::kernel::row_region;
 use crate::lattice::{Axis, PerAxis, Region};
 use crate::scheme::{ComponentId, Located, Scheme, StageId};
 

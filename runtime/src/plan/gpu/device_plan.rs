@@ -10,11 +10,11 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::cone::Rational;
 use torre_compiler::cost::Choice;
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layerwise::Shape;
 use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::schedule::Tiling;
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::layerwise_kernels;
 use torre_compiler::tower::TowerProgram;
 
 /// A schedule that was chosen for a GPU.

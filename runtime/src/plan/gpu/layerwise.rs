@@ -9,12 +9,12 @@ use crate::gpu::DeviceModel;
 use std::collections::{BTreeMap, BTreeSet};
 use torre_compiler::cost::{Choice, Prediction, layerwise_bytes};
 use torre_compiler::ghost::{AxisGhosts, Ghost};
+use torre_compiler::kernel::{StageBox, stage_boxes};
 use torre_compiler::lattice::{Axis, PerAxis, Region};
 use torre_compiler::layerwise::{Covering, Shape};
 use torre_compiler::layout::Layout;
 use torre_compiler::schedule::Schedule;
 use torre_compiler::scheme::{ComponentId, Read, Scheme, StageId, Update, ZoneSet};
-use torre_compiler::tile::{Block, stage_blocks};
 
 // Fitted to 240 rates of bare grids on several H200, whose plain copies run at 4.27 TB/s: schemes with one axis to
 // three, 32^3 to 16384^2 cells, f32 and f64, with ends of zeros and rings. The root of the mean square of the logarithm
@@ -109,7 +109,7 @@ fn longer(times: [f64; 2], power: f64) -> f64 {
 fn kernels(scheme: &Scheme, model: &DeviceModel) -> Vec<Kernel> {
     let mut all = Vec::new();
     for stage in scheme.stage_ids() {
-        let blocks = stage_blocks(scheme, stage);
+        let blocks = stage_boxes(scheme, stage);
         all.extend(keeping(scheme, model, stage));
         all.extend(
             blocks
@@ -123,7 +123,7 @@ fn kernels(scheme: &Scheme, model: &DeviceModel) -> Vec<Kernel> {
 }
 
 /// The kernel that runs some updates of a stage in a part of the grid.
-fn updating(scheme: &Scheme, model: &DeviceModel, stage: StageId, block: &Block) -> Kernel {
+fn updating(scheme: &Scheme, model: &DeviceModel, stage: StageId, block: &StageBox) -> Kernel {
     let updates = &scheme.stages[stage.index()].updates;
     let mut coefs = BTreeSet::new();
     // Of each row that is read, how far apart reads lie along the axes.
@@ -273,7 +273,7 @@ mod tests {
         assert!((4.8e10..5.3e10).contains(&rate), "{rate:e}");
         let scheme = of([16, 16, 16]);
         let stages = scheme.stage_ids();
-        let starts: usize = stages.map(|stage| stage_blocks(&scheme, stage).len()).sum();
+        let starts: usize = stages.map(|stage| stage_boxes(&scheme, stage).len()).sum();
         assert!(starts >= 2);
         let (small, expected) = (step(&scheme), starts as f64 * START);
         assert!((1.0..1.1).contains(&(small / expected)), "{small:e}");

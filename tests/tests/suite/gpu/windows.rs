@@ -2,11 +2,11 @@
 
 use super::*;
 use torre_compiler::kernel::KernelSet;
+use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layout::BoxLayout;
 use torre_compiler::pipeline::{Footprints, Window};
 use torre_compiler::problem::OutputKind;
 use torre_compiler::resolve::Resolved;
-use torre_compiler::tile::layerwise_kernels;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::memory::Memory;

@@ -1,8 +1,8 @@
 //! Boxes of cell indices in which a stage runs one set of updates, with no conditions inside, and the kernels of a
 //! layerwise run, which advance such boxes.
 
+use super::{KernelSet, RowKernel, UpdateSet};
 use crate::distinct::distinct;
-use crate::kernel::{KernelSet, RowKernel, UpdateSet};
 use crate::lattice::{Axis, Interval, PerAxis, Region};
 use crate::layout::Layout;
 use crate::scheme::{Scheme, StageId, Update, ZoneSet};
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 
 /// A box in which exactly these updates of a stage run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct StageBox {
     pub updates: UpdateSet,
     pub region: Region,
 }
 
-impl Block {
+impl StageBox {
     /// The cell-stages of a step in it: cells times updates.
     pub fn cell_stages(&self) -> u64 {
         self.region.volume() * u64::from(self.updates.0.count_ones())
@@ -26,7 +26,7 @@ impl Block {
 pub fn layerwise_kernels(scheme: &Scheme, layout: Layout) -> KernelSet {
     let mut kernels = BTreeSet::new();
     for stage in scheme.stage_ids() {
-        for block in stage_blocks(scheme, stage) {
+        for block in stage_boxes(scheme, stage) {
             for phase in 0..scheme.phases() {
                 kernels.insert(RowKernel {
                     stage,
@@ -55,7 +55,7 @@ pub fn row_region(scheme: &Scheme, update: &Update) -> Region {
 
 /// Cuts the grid at the ends of all regions of a stage's updates and lists the boxes in which any update runs. The
 /// boxes are disjoint and cover each update's region.
-pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
+pub fn stage_boxes(scheme: &Scheme, stage: StageId) -> Vec<StageBox> {
     let regions: Vec<Region> = scheme.stages[stage.index()]
         .updates
         .iter()
@@ -66,7 +66,7 @@ pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
         distinct(regions.flat_map(|r| [r[axis].lo, r[axis].hi]))
     });
     let parts = |axis: Axis| cuts[axis].windows(2).map(|w| Interval::new(w[0], w[1]));
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut boxes: Vec<StageBox> = Vec::new();
     for x in parts(Axis::OUTER) {
         for y in parts(Axis::MIDDLE) {
             for z in parts(Axis::INNER) {
@@ -79,27 +79,27 @@ pub fn stage_blocks(scheme: &Scheme, stage: StageId) -> Vec<Block> {
                     }
                 }
                 if !updates.is_empty() {
-                    push_merged(&mut blocks, Block { updates, region });
+                    push_merged(&mut boxes, StageBox { updates, region });
                 }
             }
         }
     }
-    blocks
+    boxes
 }
 
-/// Joins a block with the last one where they differ only along the inner axis and touch.
-fn push_merged(blocks: &mut Vec<Block>, block: Block) {
-    if let Some(last) = blocks.last_mut() {
-        let same = last.updates == block.updates
-            && last.region[Axis::OUTER] == block.region[Axis::OUTER]
-            && last.region[Axis::MIDDLE] == block.region[Axis::MIDDLE]
-            && last.region[Axis::INNER].hi == block.region[Axis::INNER].lo;
+/// Joins the next box to the last one where they differ only along the inner axis and touch.
+fn push_merged(boxes: &mut Vec<StageBox>, next: StageBox) {
+    if let Some(last) = boxes.last_mut() {
+        let same = last.updates == next.updates
+            && last.region[Axis::OUTER] == next.region[Axis::OUTER]
+            && last.region[Axis::MIDDLE] == next.region[Axis::MIDDLE]
+            && last.region[Axis::INNER].hi == next.region[Axis::INNER].lo;
         if same {
-            last.region[Axis::INNER].hi = block.region[Axis::INNER].hi;
+            last.region[Axis::INNER].hi = next.region[Axis::INNER].hi;
             return;
         }
     }
-    blocks.push(block);
+    boxes.push(next);
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merged_blocks_touch() {
+    fn merged_boxes_touch() {
         let region = |lo, hi| {
             PerAxis([
                 Interval::new(0, 1),
@@ -116,17 +116,17 @@ mod tests {
             ])
         };
         let updates = UpdateSet(1);
-        let mut blocks = Vec::new();
+        let mut boxes = Vec::new();
         for (lo, hi) in [(0, 3), (3, 5), (6, 7)] {
             push_merged(
-                &mut blocks,
-                Block {
+                &mut boxes,
+                StageBox {
                     updates,
                     region: region(lo, hi),
                 },
             );
         }
-        let regions: Vec<Region> = blocks.iter().map(|b| b.region).collect();
+        let regions: Vec<Region> = boxes.iter().map(|b| b.region).collect();
         assert_eq!(regions, [region(0, 5), region(6, 7)]);
     }
 }
