@@ -20,7 +20,7 @@ pub struct RowProgram {
     /// The name of the compiled function.
     pub symbol: String,
     /// Operands come before their users; none appears twice, and all are used.
-    pub ops: Vec<RowOp>,
+    pub ops: Vec<LaneOp>,
     /// The number of operations that `stores` need; the operations behind them are for bands.
     pub common: usize,
     pub stores: Vec<Store>,
@@ -57,9 +57,10 @@ pub struct StreamPlace {
     pub uniform: bool,
 }
 
-/// [`Op`] with its memory resolved.
+/// An operation on the values of one index of a row: [`Op`] with its memory resolved. Vectors of a CPU have an index in
+/// each lane, and so have threads of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RowOp {
+pub enum LaneOp {
     Load(OperandPlace),
     Stream(StreamPlace),
     /// The bits of an `f64` that is exact in the scheme's precision.
@@ -90,30 +91,30 @@ pub enum RowOp {
     },
 }
 
-impl RowOp {
-    /// The same of an operation that reads nothing.
-    pub fn of(op: &Op) -> Option<RowOp> {
+impl LaneOp {
+    /// An operation of a body that brings in no value from memory.
+    pub fn of(op: &Op) -> Option<LaneOp> {
         Some(match *op {
             Op::Read(_) | Op::Coef(_) | Op::Base | Op::State(_) => return None,
-            Op::Const(c) => RowOp::Const(c.to_bits()),
-            Op::Neg(a) => RowOp::Neg(a),
-            Op::Abs(a) => RowOp::Abs(a),
-            Op::Flush(a) => RowOp::Flush(a),
-            Op::Sqrt(a) => RowOp::Sqrt(a),
-            Op::Power2(a) => RowOp::Power2(a),
-            Op::Exponent(a) => RowOp::Exponent(a),
-            Op::Add(a, b) => RowOp::Add(a, b),
-            Op::Sub(a, b) => RowOp::Sub(a, b),
-            Op::Mul(a, b) => RowOp::Mul(a, b),
-            Op::Div(a, b) => RowOp::Div(a, b),
-            Op::Fma(a, b, c) => RowOp::Fma(a, b, c),
+            Op::Const(c) => LaneOp::Const(c.to_bits()),
+            Op::Neg(a) => LaneOp::Neg(a),
+            Op::Abs(a) => LaneOp::Abs(a),
+            Op::Flush(a) => LaneOp::Flush(a),
+            Op::Sqrt(a) => LaneOp::Sqrt(a),
+            Op::Power2(a) => LaneOp::Power2(a),
+            Op::Exponent(a) => LaneOp::Exponent(a),
+            Op::Add(a, b) => LaneOp::Add(a, b),
+            Op::Sub(a, b) => LaneOp::Sub(a, b),
+            Op::Mul(a, b) => LaneOp::Mul(a, b),
+            Op::Div(a, b) => LaneOp::Div(a, b),
+            Op::Fma(a, b, c) => LaneOp::Fma(a, b, c),
             Op::Select {
                 cmp,
                 a,
                 b,
                 then,
                 otherwise,
-            } => RowOp::Select {
+            } => LaneOp::Select {
                 cmp,
                 a,
                 b,
@@ -123,68 +124,28 @@ impl RowOp {
         })
     }
 
-    /// The same operation on other values.
-    fn map(self, of: impl Fn(Value) -> Value) -> RowOp {
-        match self {
-            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => self,
-            RowOp::Neg(a) => RowOp::Neg(of(a)),
-            RowOp::Abs(a) => RowOp::Abs(of(a)),
-            RowOp::Flush(a) => RowOp::Flush(of(a)),
-            RowOp::Sqrt(a) => RowOp::Sqrt(of(a)),
-            RowOp::Power2(a) => RowOp::Power2(of(a)),
-            RowOp::Exponent(a) => RowOp::Exponent(of(a)),
-            RowOp::Add(a, b) => RowOp::Add(of(a), of(b)),
-            RowOp::Sub(a, b) => RowOp::Sub(of(a), of(b)),
-            RowOp::Mul(a, b) => RowOp::Mul(of(a), of(b)),
-            RowOp::Div(a, b) => RowOp::Div(of(a), of(b)),
-            RowOp::Fma(a, b, c) => RowOp::Fma(of(a), of(b), of(c)),
-            RowOp::Select {
-                cmp,
-                a,
-                b,
-                then,
-                otherwise,
-            } => RowOp::Select {
-                cmp,
-                a: of(a),
-                b: of(b),
-                then: of(then),
-                otherwise: of(otherwise),
-            },
-            RowOp::InBand {
-                zone,
-                then,
-                otherwise,
-            } => RowOp::InBand {
-                zone,
-                then: of(then),
-                otherwise: of(otherwise),
-            },
-        }
-    }
-
     /// The values from which it is computed.
     pub fn operands(&self) -> [Option<Value>; 4] {
         match *self {
-            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) => [None; 4],
-            RowOp::Neg(a)
-            | RowOp::Abs(a)
-            | RowOp::Flush(a)
-            | RowOp::Sqrt(a)
-            | RowOp::Power2(a)
-            | RowOp::Exponent(a) => [Some(a), None, None, None],
-            RowOp::Add(a, b) | RowOp::Sub(a, b) | RowOp::Mul(a, b) | RowOp::Div(a, b) => {
+            LaneOp::Load(_) | LaneOp::Stream(_) | LaneOp::Const(_) => [None; 4],
+            LaneOp::Neg(a)
+            | LaneOp::Abs(a)
+            | LaneOp::Flush(a)
+            | LaneOp::Sqrt(a)
+            | LaneOp::Power2(a)
+            | LaneOp::Exponent(a) => [Some(a), None, None, None],
+            LaneOp::Add(a, b) | LaneOp::Sub(a, b) | LaneOp::Mul(a, b) | LaneOp::Div(a, b) => {
                 [Some(a), Some(b), None, None]
             }
-            RowOp::Fma(a, b, c) => [Some(a), Some(b), Some(c), None],
-            RowOp::Select {
+            LaneOp::Fma(a, b, c) => [Some(a), Some(b), Some(c), None],
+            LaneOp::Select {
                 a,
                 b,
                 then,
                 otherwise,
                 ..
             } => [Some(a), Some(b), Some(then), Some(otherwise)],
-            RowOp::InBand {
+            LaneOp::InBand {
                 then, otherwise, ..
             } => [Some(then), Some(otherwise), None, None],
         }
@@ -277,7 +238,7 @@ impl RowProgram {
     /// The places that are loaded where no zone lies in a band.
     pub fn loads(&self) -> impl Iterator<Item = OperandPlace> + '_ {
         self.ops[..self.common].iter().filter_map(|op| match op {
-            RowOp::Load(place) => Some(*place),
+            LaneOp::Load(place) => Some(*place),
             _ => None,
         })
     }
@@ -288,14 +249,14 @@ struct Builder<'a> {
     set: &'a KernelSet,
     kernel: &'a RowKernel,
     banded: ZoneSet,
-    ops: Vec<RowOp>,
-    known: BTreeMap<RowOp, Value>,
+    ops: Vec<LaneOp>,
+    known: BTreeMap<LaneOp, Value>,
     streams: Vec<StreamUse>,
 }
 
 impl Builder<'_> {
     /// The value of an operation: a new one, unless it was computed before.
-    fn value(&mut self, op: RowOp) -> Value {
+    fn value(&mut self, op: LaneOp) -> Value {
         *self.known.entry(op).or_insert_with(|| {
             self.ops.push(op);
             Value(self.ops.len() as u32 - 1)
@@ -334,7 +295,7 @@ impl Builder<'_> {
             let amended = values[amendment.body.result.index()];
             let band = self.banded.contains(zone).then_some(zone);
             value = match band {
-                Some(zone) if amended != value => self.value(RowOp::InBand {
+                Some(zone) if amended != value => self.value(LaneOp::InBand {
                     zone,
                     then: amended,
                     otherwise: value,
@@ -354,17 +315,17 @@ impl Builder<'_> {
             shift: 0,
         });
         // The mask comes before the old value, in case that the latter is already there.
-        value = self.masked(mask, value, RowOp::Load(OperandPlace { row, shift: 0 }));
+        value = self.masked(mask, value, LaneOp::Load(OperandPlace { row, shift: 0 }));
         let mut stores = vec![Store {
             row,
             stream: None,
             value,
         }];
         for (place, mut value, band) in states {
-            value = self.masked(mask, value, RowOp::Stream(place));
+            value = self.masked(mask, value, LaneOp::Stream(place));
             if let Some(zone) = band {
-                let old = self.value(RowOp::Stream(place));
-                value = self.value(RowOp::InBand {
+                let old = self.value(LaneOp::Stream(place));
+                value = self.value(LaneOp::InBand {
                     zone,
                     then: value,
                     otherwise: old,
@@ -380,12 +341,12 @@ impl Builder<'_> {
     }
 
     /// A value where a mask is not 0, else the old one.
-    fn masked(&mut self, mask: Option<OperandPlace>, value: Value, old: RowOp) -> Value {
+    fn masked(&mut self, mask: Option<OperandPlace>, value: Value, old: LaneOp) -> Value {
         let Some(mask) = mask else { return value };
-        let mask = self.value(RowOp::Load(mask));
-        let zero = self.value(RowOp::Const(0f64.to_bits()));
+        let mask = self.value(LaneOp::Load(mask));
+        let zero = self.value(LaneOp::Const(0f64.to_bits()));
         let old = self.value(old);
-        self.value(RowOp::Select {
+        self.value(LaneOp::Select {
             cmp: Cmp::Ne,
             a: mask,
             b: zero,
@@ -420,17 +381,17 @@ impl Builder<'_> {
         }
     }
 
-    fn coef(&mut self, coef: CoefId) -> RowOp {
+    fn coef(&mut self, coef: CoefId) -> LaneOp {
         let layout = &self.set.layout;
         let axis = self.scheme.coefs[coef.index()].only_axis;
         let (Some(axis), Some(number)) = (axis, layout.axis_coef_number(coef)) else {
-            return RowOp::Load(OperandPlace {
+            return LaneOp::Load(OperandPlace {
                 row: self.row(layout.coef_row(coef)),
                 shift: 0,
             });
         };
         let at = i64::from(number) * layout.axis_coefs[axis].coef_stride;
-        RowOp::Stream(StreamPlace {
+        LaneOp::Stream(StreamPlace {
             stream: self.stream(Stream::AxisCoefs(axis)),
             at,
             uniform: axis != Axis::INNER,
@@ -462,14 +423,14 @@ impl Builder<'_> {
                         self.kernel.phase,
                         read,
                     );
-                    Some(RowOp::Load(OperandPlace {
+                    Some(LaneOp::Load(OperandPlace {
                         row: at - shift,
                         shift,
                     }))
                 }
                 Op::Coef(coef) => Some(self.coef(*coef)),
-                Op::State(state) => Some(RowOp::Stream(self.state(*state))),
-                op => RowOp::of(op).map(|op| op.map(|v| values[v.index()])),
+                Op::State(state) => Some(LaneOp::Stream(self.state(*state))),
+                op => LaneOp::of(&op.map(|v| values[v.index()])),
             };
             values.push(resolved.map_or(Value(u32::MAX), |op| self.value(op)));
         }

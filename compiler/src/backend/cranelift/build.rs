@@ -1,7 +1,7 @@
 //! Row kernels as Cranelift's intermediate form: a loop over vectors and a loop over the remaining values, for each
 //! group.
 
-use crate::backend::rows::{OperandPlace, RowOp, RowProgram, Store, StreamPlace};
+use crate::backend::rows::{LaneOp, OperandPlace, RowProgram, Store, StreamPlace};
 use crate::kernel::Run;
 use crate::scheme::{Cmp, Precision};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -263,7 +263,7 @@ impl Kernel<'_> {
     /// Cranelift 0.135 lets a packed comparison of SSE take an operand from memory that is not aligned, which faults
     /// (`x64_cmpps` in its `inst.isle`; the forms of AVX allow it). So kernels with comparisons stay scalar there.
     fn vectorised(&self) -> bool {
-        let compares = |op: &RowOp| matches!(op, RowOp::Select { .. } | RowOp::Power2(_));
+        let compares = |op: &LaneOp| matches!(op, LaneOp::Select { .. } | LaneOp::Power2(_));
         self.unaligned || !self.program.ops.iter().any(compares)
     }
 
@@ -292,7 +292,7 @@ impl Kernel<'_> {
     fn constants(&self, b: &mut FunctionBuilder<'_>) -> Vec<Option<Value>> {
         let ops = self.program.ops.iter();
         ops.map(|op| match *op {
-            RowOp::Const(bits) => {
+            LaneOp::Const(bits) => {
                 let element = self.constant(b, bits);
                 Some(b.ins().splat(self.ty(Form::Vector), element))
             }
@@ -314,26 +314,26 @@ impl Kernel<'_> {
         for (i, op) in self.program.ops.iter().enumerate() {
             let of = |v: crate::scheme::Value| values[v.index()];
             let value = match *op {
-                RowOp::Const(bits) => match ready.get(i).copied().flatten() {
+                LaneOp::Const(bits) => match ready.get(i).copied().flatten() {
                     Some(value) => value,
                     None => self.constant(b, bits),
                 },
-                RowOp::Load(place) => self.loaded(b, form, at, place),
-                RowOp::Stream(place) => self.streamed(b, form, at, frame, place),
+                LaneOp::Load(place) => self.loaded(b, form, at, place),
+                LaneOp::Stream(place) => self.streamed(b, form, at, frame, place),
                 // Programs without bands have none.
-                RowOp::InBand { then, .. } => of(then),
-                RowOp::Neg(x) => b.ins().fneg(of(x)),
-                RowOp::Abs(x) => b.ins().fabs(of(x)),
-                RowOp::Flush(x) => self.flush(b, form, of(x)),
-                RowOp::Sqrt(x) => b.ins().sqrt(of(x)),
-                RowOp::Power2(x) => self.power2(b, form, of(x)),
-                RowOp::Exponent(x) => self.exponent(b, form, of(x)),
-                RowOp::Add(x, y) => b.ins().fadd(of(x), of(y)),
-                RowOp::Sub(x, y) => b.ins().fsub(of(x), of(y)),
-                RowOp::Mul(x, y) => b.ins().fmul(of(x), of(y)),
-                RowOp::Div(x, y) => b.ins().fdiv(of(x), of(y)),
-                RowOp::Fma(x, y, z) => b.ins().fma(of(x), of(y), of(z)),
-                RowOp::Select {
+                LaneOp::InBand { then, .. } => of(then),
+                LaneOp::Neg(x) => b.ins().fneg(of(x)),
+                LaneOp::Abs(x) => b.ins().fabs(of(x)),
+                LaneOp::Flush(x) => self.flush(b, form, of(x)),
+                LaneOp::Sqrt(x) => b.ins().sqrt(of(x)),
+                LaneOp::Power2(x) => self.power2(b, form, of(x)),
+                LaneOp::Exponent(x) => self.exponent(b, form, of(x)),
+                LaneOp::Add(x, y) => b.ins().fadd(of(x), of(y)),
+                LaneOp::Sub(x, y) => b.ins().fsub(of(x), of(y)),
+                LaneOp::Mul(x, y) => b.ins().fmul(of(x), of(y)),
+                LaneOp::Div(x, y) => b.ins().fdiv(of(x), of(y)),
+                LaneOp::Fma(x, y, z) => b.ins().fma(of(x), of(y), of(z)),
+                LaneOp::Select {
                     cmp,
                     a: x,
                     b: y,

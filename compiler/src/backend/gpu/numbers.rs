@@ -2,7 +2,7 @@
 
 use super::ir::{Operand, Type};
 use super::kernel::Kernel;
-use crate::backend::rows::RowOp;
+use crate::backend::rows::LaneOp;
 use crate::scheme::Op;
 
 /// An operation that reads nothing, on the values of operations before.
@@ -10,6 +10,6 @@ pub(super) fn number(k: &mut Kernel<'_>, real: Type, op: &Op, values: &[Operand]
     if let Op::Const(c) = op {
         return Operand::real(real, c.to_bits());
     }
-    let number = RowOp::of(op).and_then(|op| k.number(&op, |v| values[v.index()]));
+    let number = LaneOp::of(op).and_then(|op| k.number(&op, |v| values[v.index()]));
     number.unwrap_or(Operand::poison(real))
 }

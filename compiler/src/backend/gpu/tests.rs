@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::llvm::library::{Error, Library};
-use crate::backend::rows::RowOp;
+use crate::backend::rows::LaneOp;
 use crate::scheme::{Cmp, Precision, Value};
 
 fn library() -> Option<&'static Library> {
@@ -35,16 +35,16 @@ fn sample(precision: Precision, lanes: u32) -> Module {
         let of = |v: Value| values[v.index()];
         let (a, b) = (Value(0), Value(1));
         let ops = [
-            RowOp::Add(a, b),
-            RowOp::Sub(a, b),
-            RowOp::Mul(a, b),
-            RowOp::Div(a, b),
-            RowOp::Fma(a, b, a),
-            RowOp::Sqrt(b),
-            RowOp::Abs(b),
-            RowOp::Flush(b),
-            RowOp::Neg(b),
-            RowOp::Select {
+            LaneOp::Add(a, b),
+            LaneOp::Sub(a, b),
+            LaneOp::Mul(a, b),
+            LaneOp::Div(a, b),
+            LaneOp::Fma(a, b, a),
+            LaneOp::Sqrt(b),
+            LaneOp::Abs(b),
+            LaneOp::Flush(b),
+            LaneOp::Neg(b),
+            LaneOp::Select {
                 cmp: Cmp::Lt,
                 a,
                 b,

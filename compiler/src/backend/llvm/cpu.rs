@@ -29,7 +29,7 @@ mod tests;
 
 use super::library::{Cpu, Error, Jit, Library, Object, Options, compile};
 use super::types::Types;
-use crate::backend::rows::{OperandPlace, RowOp, RowProgram, StreamPlace};
+use crate::backend::rows::{LaneOp, OperandPlace, RowProgram, StreamPlace};
 use crate::kernel::{Code, KernelSet, RowFn, Run, record_width};
 use crate::lattice::Interval;
 use crate::scheme::{Cmp, Scheme, Value};
@@ -208,7 +208,7 @@ fn together(program: &RowProgram) -> i64 {
         let below = below.map(|v| depths[v.index()]).max().unwrap_or(0);
         let own = u32::from(!matches!(
             op,
-            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_)
+            LaneOp::Load(_) | LaneOp::Stream(_) | LaneOp::Const(_)
         ));
         work += own;
         depths.push(below + own);
@@ -471,10 +471,10 @@ behind{copies}:
         let to = format!("%{block}.{copy}.{op}");
         let name = |value: Value| types.name(program, block, copy, value);
         match program.ops[op] {
-            RowOp::Const(_) => Ok(()),
-            RowOp::Load(place) => self.operand(&to, block, place, windows, copy),
-            RowOp::Stream(place) if place.uniform => Ok(()),
-            RowOp::Stream(StreamPlace { stream, at, .. }) => {
+            LaneOp::Const(_) => Ok(()),
+            LaneOp::Load(place) => self.operand(&to, block, place, windows, copy),
+            LaneOp::Stream(place) if place.uniform => Ok(()),
+            LaneOp::Stream(StreamPlace { stream, at, .. }) => {
                 let bytes = types.bytes;
                 writeln!(
                     self.out,
@@ -483,30 +483,30 @@ behind{copies}:
                     (at + copy * types.lanes) * bytes
                 )
             }
-            RowOp::Neg(a) => writeln!(self.out, "  {to} = fneg {v} {}", name(a)),
-            RowOp::Abs(a) => {
+            LaneOp::Neg(a) => writeln!(self.out, "  {to} = fneg {v} {}", name(a)),
+            LaneOp::Abs(a) => {
                 let a = name(a);
                 writeln!(self.out, "  {to} = call {v} @llvm.fabs.{suffix}({v} {a})")
             }
-            RowOp::Flush(a) => self.flush(&to, &name(a)),
-            RowOp::Sqrt(a) => {
+            LaneOp::Flush(a) => self.flush(&to, &name(a)),
+            LaneOp::Sqrt(a) => {
                 let a = name(a);
                 writeln!(self.out, "  {to} = call {v} @llvm.sqrt.{suffix}({v} {a})")
             }
-            RowOp::Power2(a) => self.power2(&to, &name(a)),
-            RowOp::Exponent(a) => self.exponent(&to, &name(a)),
-            RowOp::Add(a, b) => writeln!(self.out, "  {to} = fadd {v} {}, {}", name(a), name(b)),
-            RowOp::Sub(a, b) => writeln!(self.out, "  {to} = fsub {v} {}, {}", name(a), name(b)),
-            RowOp::Mul(a, b) => writeln!(self.out, "  {to} = fmul {v} {}, {}", name(a), name(b)),
-            RowOp::Div(a, b) => writeln!(self.out, "  {to} = fdiv {v} {}, {}", name(a), name(b)),
-            RowOp::Fma(a, b, c) => writeln!(
+            LaneOp::Power2(a) => self.power2(&to, &name(a)),
+            LaneOp::Exponent(a) => self.exponent(&to, &name(a)),
+            LaneOp::Add(a, b) => writeln!(self.out, "  {to} = fadd {v} {}, {}", name(a), name(b)),
+            LaneOp::Sub(a, b) => writeln!(self.out, "  {to} = fsub {v} {}, {}", name(a), name(b)),
+            LaneOp::Mul(a, b) => writeln!(self.out, "  {to} = fmul {v} {}, {}", name(a), name(b)),
+            LaneOp::Div(a, b) => writeln!(self.out, "  {to} = fdiv {v} {}, {}", name(a), name(b)),
+            LaneOp::Fma(a, b, c) => writeln!(
                 self.out,
                 "  {to} = call {v} @llvm.fma.{suffix}({v} {}, {v} {}, {v} {})",
                 name(a),
                 name(b),
                 name(c)
             ),
-            RowOp::InBand {
+            LaneOp::InBand {
                 zone,
                 then,
                 otherwise,
@@ -518,7 +518,7 @@ behind{copies}:
                 name(then),
                 name(otherwise)
             ),
-            RowOp::Select {
+            LaneOp::Select {
                 cmp,
                 a,
                 b,

@@ -1,6 +1,6 @@
 //! Types, constants and names of values in the IR of a CPU's kernels.
 
-use crate::backend::rows::{RowOp, RowProgram};
+use crate::backend::rows::{LaneOp, RowProgram};
 use crate::scheme::{Precision, Value};
 use std::fmt::{self, Write};
 
@@ -66,8 +66,8 @@ impl Types {
     /// A value as an operand, for one of the vectors that a block computes; a constant needs no instruction.
     pub fn name(&self, program: &RowProgram, block: &str, copy: i64, value: Value) -> String {
         match program.ops[value.index()] {
-            RowOp::Const(bits) => self.splat(bits),
-            RowOp::Stream(place) if place.uniform => format!("%u{}", value.0),
+            LaneOp::Const(bits) => self.splat(bits),
+            LaneOp::Stream(place) if place.uniform => format!("%u{}", value.0),
             _ => format!("%{block}.{copy}.{}", value.0),
         }
     }

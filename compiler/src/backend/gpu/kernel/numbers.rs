@@ -3,7 +3,7 @@
 use super::Kernel;
 use super::assembly::Instruction;
 use crate::backend::gpu::ir::{Kind, Operand, Type};
-use crate::backend::rows::RowOp;
+use crate::backend::rows::LaneOp;
 use crate::real::PowerBits;
 use crate::scheme::{Cmp, Precision, Value};
 
@@ -57,26 +57,26 @@ impl Kernel<'_> {
     }
 
     /// An operation on numbers; `None` for one that is none: a load or a constant.
-    pub fn number(&mut self, op: &RowOp, of: impl Fn(Value) -> Operand) -> Option<Operand> {
+    pub fn number(&mut self, op: &LaneOp, of: impl Fn(Value) -> Operand) -> Option<Operand> {
         Some(match *op {
-            RowOp::Load(_) | RowOp::Stream(_) | RowOp::Const(_) | RowOp::InBand { .. } => {
+            LaneOp::Load(_) | LaneOp::Stream(_) | LaneOp::Const(_) | LaneOp::InBand { .. } => {
                 return None;
             }
-            RowOp::Neg(a) => {
+            LaneOp::Neg(a) => {
                 let a = of(a);
                 self.result(a.ty, format_args!("fneg {} {a}", a.ty))
             }
-            RowOp::Abs(a) => self.of_numbers("fabs", &[of(a)]),
-            RowOp::Flush(a) => self.flush(of(a)),
-            RowOp::Sqrt(a) => self.root(of(a)),
-            RowOp::Power2(a) => self.power2(of(a)),
-            RowOp::Exponent(a) => self.exponent(of(a)),
-            RowOp::Add(a, b) => self.two("fadd", of(a), of(b)),
-            RowOp::Sub(a, b) => self.two("fsub", of(a), of(b)),
-            RowOp::Mul(a, b) => self.two("fmul", of(a), of(b)),
-            RowOp::Div(a, b) => self.quotient(of(a), of(b)),
-            RowOp::Fma(a, b, c) => self.fma(of(a), of(b), of(c)),
-            RowOp::Select {
+            LaneOp::Abs(a) => self.of_numbers("fabs", &[of(a)]),
+            LaneOp::Flush(a) => self.flush(of(a)),
+            LaneOp::Sqrt(a) => self.root(of(a)),
+            LaneOp::Power2(a) => self.power2(of(a)),
+            LaneOp::Exponent(a) => self.exponent(of(a)),
+            LaneOp::Add(a, b) => self.two("fadd", of(a), of(b)),
+            LaneOp::Sub(a, b) => self.two("fsub", of(a), of(b)),
+            LaneOp::Mul(a, b) => self.two("fmul", of(a), of(b)),
+            LaneOp::Div(a, b) => self.quotient(of(a), of(b)),
+            LaneOp::Fma(a, b, c) => self.fma(of(a), of(b), of(c)),
+            LaneOp::Select {
                 cmp,
                 a,
                 b,

@@ -9,7 +9,7 @@ use super::kept::{KeptBox, kept_updates};
 use crate::backend::gpu::abi::{Amend, Argument, Kept};
 use crate::backend::gpu::ir::{Launch, Module, Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Special};
-use crate::backend::rows::RowOp;
+use crate::backend::rows::LaneOp;
 use crate::ghost::AxisGhosts;
 use crate::kernel::UpdateSet;
 use crate::lattice::{Axis, Interval, PerAxis, Region};
@@ -521,7 +521,7 @@ impl ZoneCode<'_> {
                     let from = k.offset(cell.states, self.state(*state));
                     self.load(k, from)
                 }
-                op => RowOp::of(op)
+                op => LaneOp::of(op)
                     .and_then(|op| k.number(&op, |v| values[v.index()]))
                     .unwrap_or(base),
             };

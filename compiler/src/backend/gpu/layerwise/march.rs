@@ -3,7 +3,7 @@
 use super::pieces::{Stream, Streams};
 use crate::backend::gpu::ir::{Operand, Type};
 use crate::backend::gpu::kernel::{Access, IntCmp, IntOp, Kernel, Variable};
-use crate::backend::rows::{OperandPlace, RowOp, RowProgram, Store};
+use crate::backend::rows::{LaneOp, OperandPlace, RowProgram, Store};
 use crate::ghost::{AxisGhosts, Ghost};
 use crate::kernel::RowKernel;
 use crate::lattice::{Axis, div_ceil};
@@ -121,8 +121,8 @@ impl Marching<'_> {
         for op in &self.program.ops {
             let of = |v: Value| values[v.index()];
             let value = match *op {
-                RowOp::Const(bits) => Operand::real(self.vector, bits),
-                RowOp::Load(place) => self.operand(k, &loaded, &mut lanes, place),
+                LaneOp::Const(bits) => Operand::real(self.vector, bits),
+                LaneOp::Load(place) => self.operand(k, &loaded, &mut lanes, place),
                 ref op => match k.number(op, of) {
                     Some(value) => value,
                     None => Operand::poison(self.vector),

@@ -2,7 +2,7 @@
 
 use super::shape::Lanes;
 use super::{Function, Types};
-use crate::backend::rows::{RowOp, RowProgram, Store};
+use crate::backend::rows::{LaneOp, RowProgram, Store};
 use crate::kernel::{Band, Bands, Stream};
 use crate::scheme::ZoneId;
 use std::collections::BTreeSet;
@@ -29,8 +29,8 @@ struct Whole {
 
 impl<'a> Banded<'a> {
     pub fn new(program: &RowProgram, bands: &'a Bands, lanes: i64) -> Banded<'a> {
-        let zone = |op: &RowOp| match op {
-            RowOp::InBand { zone, .. } => Some(*zone),
+        let zone = |op: &LaneOp| match op {
+            LaneOp::InBand { zone, .. } => Some(*zone),
             _ => None,
         };
         let zones: BTreeSet<ZoneId> = program.ops.iter().filter_map(zone).collect();

@@ -1,7 +1,7 @@
 //! Streams of kernels: where they begin in a run, and their values.
 
 use super::{Function, Types};
-use crate::backend::rows::RowOp;
+use crate::backend::rows::LaneOp;
 use std::fmt::{self, Write};
 
 impl Function<'_> {
@@ -27,7 +27,7 @@ impl Function<'_> {
                 &format!("  %q{n} = phi ptr [ %q{n}.start, %run ], [ %q{n}.next, %next ]\n");
         }
         for (op, place) in self.program.ops.iter().enumerate() {
-            if let RowOp::Stream(place) = place
+            if let LaneOp::Stream(place) = place
                 && place.uniform
             {
                 let (n, at) = (place.stream, place.at * bytes);
