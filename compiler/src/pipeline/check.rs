@@ -16,8 +16,8 @@
 //! find the values that the pass itself has stored of such a plane above, or else the values of the last pass that
 //! stored one, and a store comes after all loads of its place.
 
-use super::order::{Earlier, Ordered};
-use super::{Action, Block, Op, OpId, Pass, Queue, Window};
+use super::history::{History, Output};
+use super::{Action, Op, OpId, Pass, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -115,15 +115,6 @@ impl Slot {
     }
 }
 
-/// The history of a plane in a pass.
-#[derive(Clone, Debug, Default)]
-struct History {
-    /// Blocks that wrote it, in the order of the list.
-    writes: Vec<(usize, OpId)>,
-    gathers: Vec<(usize, usize, OpId)>,
-    stored: Option<OpId>,
-}
-
 /// The buffer of a device.
 #[derive(Clone, Debug, Default)]
 struct Buffer {
@@ -136,12 +127,8 @@ struct Checker<'a> {
     passes: &'a [Pass],
     /// Per pass, the planes that it writes.
     written: Vec<Vec<bool>>,
-    order: Ordered,
+    history: History,
     buffers: Vec<Buffer>,
-    /// Per pass, by plane from the lowest one on.
-    planes: Vec<Vec<History>>,
-    /// By pass and block, its runs in the order of groups.
-    runs: BTreeMap<(u64, usize), Vec<OpId>>,
     /// Planes that the host has, by their index.
     host: BTreeMap<i64, OnHost>,
     /// Per pass, from its planes to their indices, where they are counted on around a ring.
@@ -179,7 +166,6 @@ fn written(window: &Window, pass: &Pass) -> Vec<bool> {
 /// Executes the operations of passes, numbered from 0 on, all of them to their end.
 pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> {
     let each = 2 + window.in_flight.max(1);
-    let all = vec![History::default(); window.planes.len().max(0) as usize];
     let mut rotation = 0;
     let rotations = passes.iter().map(|pass| {
         let own = rotation;
@@ -192,10 +178,8 @@ pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> 
         window,
         passes,
         written: passes.iter().map(|pass| written(window, pass)).collect(),
-        order: Ordered::new(each * window.devices.max(1)),
+        history: History::new(each * window.devices.max(1)),
         buffers: vec![Buffer::default(); window.devices.max(1)],
-        planes: vec![all; passes.len()],
-        runs: BTreeMap::new(),
         host: BTreeMap::new(),
     };
     for op in ops {
@@ -205,9 +189,9 @@ pub fn check(window: &Window, passes: &[Pass], ops: &[Op]) -> Result<(), Fault> 
             Action::Run { block, group } => checker.run(op, block, group),
             Action::Gather {
                 block,
-                output,
+                output: number,
                 planes,
-            } => checker.gather(op, block, output, planes),
+            } => checker.gather(op, Output { block, number }, planes),
             Action::Store { planes } => checker.store(op, planes),
             Action::Slide { places, by } => checker.slide(op, places, by),
         }?;
@@ -222,7 +206,8 @@ impl Checker<'_> {
             return Err(Fault::Order { op: op.id });
         }
         let queue = self.queue(op);
-        self.order.add(op, queue, self.window.first_active(op.pass))
+        let first_active = self.window.first_active(op.pass);
+        self.history.add(op, queue, first_active)
     }
 
     /// The queue of an operation.
@@ -234,19 +219,6 @@ impl Checker<'_> {
             Queue::Blocks(n) => 2 + n % (each - 2),
         };
         self.window.device(op.pass) * each + own
-    }
-
-    /// The history of a plane in a pass.
-    fn history(&mut self, op: &Op, plane: i64) -> Result<&mut History, Fault> {
-        let index = usize::try_from(plane - self.window.planes.lo);
-        let planes = self.planes.get_mut(op.pass as usize);
-        let own = planes.and_then(|planes| planes.get_mut(index.ok()?));
-        own.ok_or(Fault::Outside { op: op.id, plane })
-    }
-
-    /// Whether one operation is over when another one begins.
-    fn ordered(&self, first: OpId, second: OpId) -> Result<(), Fault> {
-        self.order.ordered(first, second)
     }
 
     /// The buffer of the device of a pass.
@@ -281,7 +253,7 @@ impl Checker<'_> {
             let slot = slot.filter(|slot| (slot.pass, slot.plane) == (op.pass, plane));
             let missing = Fault::Missing { op: op.id, plane };
             let from = slot.ok_or(missing)?.from;
-            self.ordered(from, op.id)?;
+            self.history.ordered([from], op.id)?;
             if let Some(slot) = self.buffer(op.pass).slots.get_mut(&place) {
                 match op.action {
                     Action::Run { .. } => slot.used.push(op.id),
@@ -309,15 +281,14 @@ impl Checker<'_> {
     /// The operations on the contents of a place are over when an operation writes something else there.
     fn overwrites(&self, op: &Op, place: i64) -> Result<(), Fault> {
         let slot = self.slot(op, place).into_iter();
-        let mut before = slot.flat_map(Slot::all);
-        before.try_for_each(|before| self.ordered(before, op.id))
+        self.history.ordered(slot.flat_map(Slot::all), op.id)
     }
 
     /// The contents of a place are there when an operation moves them.
     fn moves(&self, op: &Op, place: i64) -> Result<(), Fault> {
         let slot = self.slot(op, place).into_iter();
-        let mut before = slot.flat_map(|slot| slot.used.iter().copied().chain([slot.from]));
-        before.try_for_each(|before| self.ordered(before, op.id))
+        let before = slot.flat_map(|slot| slot.used.iter().copied().chain([slot.from]));
+        self.history.ordered(before, op.id)
     }
 
     fn load(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
@@ -333,9 +304,7 @@ impl Checker<'_> {
             }
             let of_array = self.in_array(op.pass, plane);
             let stored = self.host.get(&of_array).and_then(|host| host.stored);
-            if let Some((.., stored)) = stored {
-                self.ordered(stored, op.id)?;
-            }
+            self.history.ordered(stored.map(|(.., id)| id), op.id)?;
             let is_newest = match self.window.ring {
                 Some(ring) => {
                     let found = stored.map(|(pass, plane, _)| (pass, plane));
@@ -395,97 +364,41 @@ impl Checker<'_> {
         of.is_some_and(|planes| planes.get(index as usize).copied().unwrap_or(false))
     }
 
-    fn block(&self, op: &Op, block: usize) -> Result<&Block, Fault> {
-        let pass = self.passes.get(op.pass as usize);
-        let block = pass.and_then(|pass| pass.blocks.get(block));
-        block.ok_or(Fault::Order { op: op.id })
-    }
-
     fn run(&mut self, op: &Op, block: usize, group: i64) -> Result<(), Fault> {
-        let own = self.block(op, block)?.clone();
-        let (pass, id) = (op.pass, op.id);
-        let out_of_turn = Fault::Group { pass, block, group };
-        let runs = self.runs.get(&(pass, block)).map_or(0, Vec::len) as i64;
-        let planes = own.group(group).copied().ok_or(out_of_turn)?;
-        if own.first + runs != group {
-            return Err(out_of_turn);
-        }
-        if let Some(before) = self.runs.get(&(pass, block)).and_then(|runs| runs.last()) {
-            self.ordered(*before, id)?;
-        }
-        for earlier in 0..block {
-            let need = own.need(earlier, group).ok_or(out_of_turn)?;
-            let other = Earlier {
-                number: earlier,
-                block: self.block(op, earlier)?,
-                runs: self.runs.get(&(pass, earlier)).map_or(&[], Vec::as_slice),
-            };
-            if let Some(run) = other.run(need, id)? {
-                self.ordered(run, id)?;
-            }
-        }
+        let own = self.passes.get(op.pass as usize);
+        let blocks = own.map_or(&[][..], |pass| &pass.blocks);
+        let planes = self.history.run(op, blocks, block, group)?;
         // The array of a device that holds all of it goes from pass to pass.
-        if let (None, Some(before)) = (self.window.places, pass.checked_sub(1)) {
+        if let (None, Some(before)) = (self.window.places, op.pass.checked_sub(1)) {
             for block in 0..self.passes[before as usize].blocks.len() {
-                let last = self.runs.get(&(before, block)).and_then(|runs| runs.last());
+                let last = self.history.runs(before, block).last().copied();
                 let early = Fault::TooEarly {
-                    op: id,
+                    op: op.id,
                     block,
                     need: i64::MAX,
                 };
-                self.ordered(*last.ok_or(early)?, id)?;
+                self.history.ordered([last.ok_or(early)?], op.id)?;
             }
         }
         self.uses(op, planes.touched)?;
         for plane in planes.written.lo..planes.written.hi {
-            let history = self.history(op, plane)?;
-            let early = history.gathers.iter().any(|(of, ..)| *of >= block);
-            if history.stored.is_some() || early {
-                return Err(Fault::NotFinal { op: id, plane });
+            if !self.window.planes.contains(plane) {
+                return Err(Fault::Outside { op: op.id, plane });
             }
-            history.writes.push((block, id));
-            let gathers: Vec<OpId> = history.gathers.iter().map(|(.., id)| *id).collect();
-            for gather in gathers {
-                self.ordered(gather, id)?;
-            }
+            self.history.write(op, block, plane)?;
         }
-        self.runs.entry((pass, block)).or_default().push(id);
         Ok(())
     }
 
-    fn gather(
-        &mut self,
-        op: &Op,
-        block: usize,
-        output: usize,
-        planes: Interval,
-    ) -> Result<(), Fault> {
+    fn gather(&mut self, op: &Op, output: Output, planes: Interval) -> Result<(), Fault> {
         self.uses(op, planes)?;
-        for plane in planes.lo..planes.hi {
-            let history = self.history(op, plane)?;
-            if history.writes.iter().any(|(of, _)| *of > block) {
-                return Err(Fault::TooLate { op: op.id, plane });
-            }
-            history.gathers.push((block, output, op.id));
-            let writes = history.writes.clone();
-            for (_, write) in writes {
-                self.ordered(write, op.id)?;
-            }
-        }
-        Ok(())
+        (planes.lo..planes.hi).try_for_each(|plane| self.history.gather(op, output, plane))
     }
 
     fn store(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
         self.uses(op, planes)?;
         for plane in planes.lo..planes.hi {
-            let history = self.history(op, plane)?;
-            if history.stored.replace(op.id).is_some() {
-                return Err(Fault::Order { op: op.id });
-            }
-            let writes = history.writes.clone();
-            for (_, write) in writes {
-                self.ordered(write, op.id)?;
-            }
+            self.history.store(op, plane)?;
             let of_array = self.in_array(op.pass, plane);
             let stored = OnHost {
                 stored: Some((op.pass, plane, op.id)),
@@ -493,9 +406,8 @@ impl Checker<'_> {
             };
             let before = self.host.insert(of_array, stored).unwrap_or_default();
             let stored = before.stored.map(|(.., id)| id);
-            for id in before.loads.into_iter().chain(stored) {
-                self.ordered(id, op.id)?;
-            }
+            let uses = before.loads.into_iter().chain(stored);
+            self.history.ordered(uses, op.id)?;
         }
         Ok(())
     }
@@ -560,36 +472,16 @@ impl Checker<'_> {
     fn end(&self) -> Result<(), Fault> {
         for (pass, blocks) in (0..).zip(self.passes) {
             for (block, own) in blocks.blocks.iter().enumerate() {
-                let runs = self.runs.get(&(pass, block)).map_or(0, Vec::len) as i64;
-                let group = own.first + runs;
-                if group != own.end() {
-                    return Err(Fault::Group { pass, block, group });
-                }
-                for (output, planes) in own.gathers.iter().enumerate() {
-                    let gathered = |plane: i64| {
-                        let index = usize::try_from(plane - self.window.planes.lo);
-                        let history = index
-                            .ok()
-                            .and_then(|index| self.planes[pass as usize].get(index));
-                        let gathers = history.into_iter().flat_map(|h| &h.gathers);
-                        let times = gathers.filter(|(b, o, _)| (*b, *o) == (block, output));
-                        times.count() == 1
-                    };
-                    if let Some(plane) = (planes.lo..planes.hi).find(|plane| !gathered(*plane)) {
-                        return Err(Fault::Output { pass, block, plane });
-                    }
+                self.history.all_ran(pass, block, own)?;
+                for (number, planes) in own.gathers.iter().enumerate() {
+                    let output = Output { block, number };
+                    self.history.all_gathered(pass, output, *planes)?;
                 }
             }
         }
-        if self.window.places.is_some() {
-            for (pass, planes) in (0..).zip(&self.planes) {
-                let is_lost = |own: &History| !own.writes.is_empty() && own.stored.is_none();
-                if let Some(index) = planes.iter().position(is_lost) {
-                    let plane = self.window.planes.lo + index as i64;
-                    return Err(Fault::Lost { pass, plane });
-                }
-            }
+        match self.window.places {
+            Some(_) => self.history.all_stored(),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

@@ -42,6 +42,7 @@ mod build;
 mod check;
 mod draw;
 mod footprint;
+mod history;
 mod laid_out;
 mod list;
 mod order;

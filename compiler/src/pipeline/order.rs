@@ -1,6 +1,6 @@
 //! Which operations of a list are over when others begin, by vector clocks over queues.
 
-use super::{Block, Fault, Op, OpId};
+use super::{Fault, Op, OpId};
 use std::collections::BTreeMap;
 
 /// The operations that are over when an operation is.
@@ -70,34 +70,5 @@ impl Ordered {
             true => Ok(()),
             false => Err(Fault::Unordered { first, second }),
         }
-    }
-}
-
-/// A time block whose groups other blocks of the pass need.
-pub(super) struct Earlier<'a> {
-    /// Its number in the pass.
-    pub number: usize,
-    pub block: &'a Block,
-    /// The operations that have run its groups, from its first group on.
-    pub runs: &'a [OpId],
-}
-
-impl Earlier<'_> {
-    /// The run for which operation `op` waits if it needs all groups up to `need`: of this group, or of the last one
-    /// there is. `None` where `need` comes before the first group.
-    ///
-    /// # Errors
-    /// The group has not run.
-    pub fn run(&self, need: i64, op: OpId) -> Result<Option<OpId>, Fault> {
-        let last = need.min(self.block.end() - 1);
-        let Ok(index) = usize::try_from(last - self.block.first) else {
-            return Ok(None);
-        };
-        let run = self.runs.get(index).copied();
-        run.map(Some).ok_or(Fault::TooEarly {
-            op,
-            block: self.number,
-            need,
-        })
     }
 }
