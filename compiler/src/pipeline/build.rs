@@ -7,7 +7,7 @@
 
 use super::active::Active;
 use super::list::List;
-use super::{Action, Block, NoLayout, Op, OpId, Pass, Queue, Window};
+use super::{Action, NoLayout, Op, OpId, Pass, PassBlock, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -481,7 +481,7 @@ impl Builder {
             return;
         };
         // Towers of two blocks may write different rows of a plane at a time, but a gather takes whole planes.
-        let waits = |(of, gathered): (&Block, &Vec<i64>)| {
+        let waits = |(of, gathered): (&PassBlock, &Vec<i64>)| {
             let mut outputs = of.gathers.iter().zip(gathered);
             outputs.any(|(output, until)| {
                 let left = Interval::new(output.lo, *until);

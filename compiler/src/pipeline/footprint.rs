@@ -1,6 +1,6 @@
 //! The groups of time blocks, derived from towers.
 
-use super::{Around, Block, LaidOut, Pass, Window};
+use super::{Around, LaidOut, Pass, PassBlock, Window};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -292,7 +292,7 @@ impl Footprints {
     /// A pass of time blocks of such heights.
     pub fn pass(&mut self, scheme: &Scheme, layout: &Layout, heights: &[u64]) -> Option<Pass> {
         let stages = scheme.stages.len() as i64;
-        let mut blocks: Vec<Block> = Vec::new();
+        let mut blocks: Vec<PassBlock> = Vec::new();
         let mut moved = 0;
         for (number, steps) in heights.iter().enumerate() {
             let Height { first, groups, .. } = self.height(scheme, layout, *steps)?;
@@ -306,7 +306,7 @@ impl Footprints {
                 };
                 needs.push(self.needs(*steps, between)?);
             }
-            blocks.push(Block {
+            blocks.push(PassBlock {
                 steps: *steps,
                 first,
                 moved,
@@ -327,7 +327,7 @@ impl Footprints {
 
     /// Planes that blocks have of the ring, `least` or more: the planes of the ring and the planes by which the seam
     /// moves. `None` if blocks touch planes above the top.
-    fn around(&self, scheme: &Scheme, blocks: &[Block], least: i64) -> Option<Around> {
+    fn around(&self, scheme: &Scheme, blocks: &[PassBlock], least: i64) -> Option<Around> {
         let groups = blocks.iter().flat_map(|block| block.groups.iter());
         let all = groups.fold(Planes::default(), |all, group| all.hull(*group));
         let top = self.access.top(&self.towers, scheme)?;

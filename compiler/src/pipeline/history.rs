@@ -6,7 +6,7 @@
 //! each after the groups of earlier blocks that it needs. All these operations have to be ordered by queues and waits.
 
 use super::order::Ordered;
-use super::{Block, Fault, Op, OpId};
+use super::{Fault, Op, OpId, PassBlock};
 use crate::lattice::Interval;
 use crate::tower::Planes;
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ impl History {
     pub fn run(
         &mut self,
         op: &Op,
-        blocks: &[Block],
+        blocks: &[PassBlock],
         block: usize,
         group: i64,
     ) -> Result<Planes, Fault> {
@@ -147,7 +147,7 @@ impl History {
     }
 
     /// All groups of a block of a pass have run.
-    pub fn all_ran(&self, pass: u64, block: usize, own: &Block) -> Result<(), Fault> {
+    pub fn all_ran(&self, pass: u64, block: usize, own: &PassBlock) -> Result<(), Fault> {
         let group = own.first + self.runs(pass, block).len() as i64;
         match group == own.end() {
             true => Ok(()),

@@ -103,7 +103,7 @@ pub struct Window {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
     /// In their order; no more than are in flight, if there is a window.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<PassBlock>,
     /// The part of a ring that it has, if there is one.
     pub around: Option<Around>,
 }
@@ -131,9 +131,9 @@ impl Around {
     }
 }
 
-/// A time block.
+/// A time block of a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct PassBlock {
     pub steps: u64,
     /// The number of the first group.
     pub first: i64,
@@ -148,7 +148,7 @@ pub struct Block {
     pub gathers: Vec<Interval>,
 }
 
-impl Block {
+impl PassBlock {
     /// After the last group.
     pub fn end(&self) -> i64 {
         self.first + self.groups.len() as i64

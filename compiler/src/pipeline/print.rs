@@ -1,7 +1,7 @@
 //! A pipeline as text.
 
 use super::footprint::along;
-use super::{Action, Block, Op, Pass, Queue, Window};
+use super::{Action, Op, Pass, PassBlock, Queue, Window};
 use crate::lattice::Interval;
 use std::fmt;
 
@@ -53,7 +53,7 @@ impl Printed<'_> {
         along(self.way, planes)
     }
 
-    fn block(&self, f: &mut fmt::Formatter<'_>, number: usize, block: &Block) -> fmt::Result {
+    fn block(&self, f: &mut fmt::Formatter<'_>, number: usize, block: &PassBlock) -> fmt::Result {
         let behind = |(earlier, needs): (usize, &std::sync::Arc<[i64]>)| {
             let lags = needs
                 .iter()

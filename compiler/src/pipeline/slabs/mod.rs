@@ -37,7 +37,7 @@ pub use build::{LaidOutSlabs, SlabBuilder};
 pub use check::check_slabs;
 pub use print::PrintedSlabs;
 
-use super::{Block, NoLayout, Pass, Planes, Queue, Window};
+use super::{NoLayout, Pass, PassBlock, Planes, Queue, Window};
 use crate::lattice::Interval;
 
 /// Buffers of a device. Slabs go to devices in turns, and on each device to its buffers in turns; so a buffer of the
@@ -63,10 +63,10 @@ pub struct Slab {
 
 impl Slab {
     /// The part of a block that consists of some of its groups.
-    fn part(block: &Block, groups: Interval) -> Block {
+    fn part(block: &PassBlock, groups: Interval) -> PassBlock {
         let own = groups.intersect(Interval::new(block.first, block.end()));
         if own.is_empty() {
-            return Block {
+            return PassBlock {
                 groups: [].into(),
                 needs: vec![[].into(); block.needs.len()],
                 ..block.clone()
@@ -74,7 +74,7 @@ impl Slab {
         }
         let range = (own.lo - block.first) as usize..(own.hi - block.first) as usize;
         let needs = block.needs.iter();
-        Block {
+        PassBlock {
             first: own.lo,
             groups: block.groups[range.clone()].into(),
             needs: needs.map(|needs| needs[range.clone()].into()).collect(),

@@ -176,7 +176,7 @@ impl Proof<'_> {
         number: i64,
         stage: StageId,
         step: u64,
-        block: &Block,
+        block: &PassBlock,
         ops: &[Op],
     ) -> Vec<(Group, u32, usize, bool)> {
         let Case { scheme, layout, .. } = &*self.case;
