@@ -11,12 +11,12 @@ use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Boundary, Precision, Scheme};
 use torre_compiler::tower::{AllocatedTowers, Order, StageAllocation, Traffic, is_cross_lane};
 
-// Fitted at first to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and
-// with walls, and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two
-// partitions, lines of one block, of two, and in z blocks of 4 to 9 warps; and in f64 33 schedules of FDTD(4,2), W = 4
-// to 6, lines of 128, 256 and 500 values. Waits and code were fitted anew to 240 rates, most of them those of
-// `tests/measured.rs`, in which (2,2) and layers along one axis, two or three have the same weight as all else. The
-// root of the mean square of the logarithm of measured by expected is 0.08.
+// Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls,
+// and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions,
+// lines of one block, of two, and in z blocks of 4 to 9 warps; and in f64 33 schedules of FDTD(4,2), W = 4 to 6, lines
+// of 128, 256 and 500 values. Waits and code are fitted to 240 rates, most of them those of `tests/measured.rs`, in
+// which (2,2) and layers along one axis, two or three have the same weight as all else. The root of the mean square of
+// the logarithm of measured by expected is 0.08.
 
 /// Share of the rate of plain copies that towers reach when they load from memory and store there.
 const SHARE: f64 = 0.87;
