@@ -10,6 +10,7 @@
 //! one. So a tile may run when its neighbours one index lower along each cut, and the tiles of the time block before,
 //! are done; all others follow.
 
+#[cfg(any(test, feature = "testing"))]
 pub mod check;
 mod count;
 mod course;
@@ -24,6 +25,7 @@ mod strips;
 mod verify;
 mod walk;
 
+#[cfg(any(test, feature = "testing"))]
 pub use check::{PyramidReport, TileFault, TileReport, check, check_pyramids};
 pub use course::Work;
 pub(crate) use lower::in_integers;

@@ -27,6 +27,7 @@ mod end_zeros;
 mod geometry;
 mod group;
 mod group_box;
+#[cfg(any(test, feature = "testing"))]
 mod interp;
 mod order;
 mod planes;
@@ -53,6 +54,7 @@ pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate, LineParts};
 pub use bounds::{Bounds, Placement, without_ghosts, written_groups};
 pub use group::{Group, PerFace};
 pub use group_box::GroupBox;
+#[cfg(any(test, feature = "testing"))]
 pub use interp::{Injected, Recorded, TowerInterp, VolumeCells};
 pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};
