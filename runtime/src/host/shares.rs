@@ -1,29 +1,29 @@
 //! The parts of the grid that threads advance in each stage of a layerwise run.
 //!
-//! Each thread has a slab of the grid, the same one in all stages, whose values its caches and the memory near it hold.
-//! The second half of a slab is cut into pieces. A thread that is done with its own slab takes pieces of other
-//! slabs, so that a thread without a core, or with a slower core, does not keep all threads waiting.
+//! Each thread has a share of the grid, the same in all stages, whose values its caches and the memory near it hold.
+//! The second half of a share is cut into pieces. A thread that is done with its own share takes pieces of other
+//! shares, so that a thread without a core, or with a slower core, does not keep all threads waiting.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use torre_compiler::lattice::{Interval, div_ceil};
 
-/// Pieces of the second half of a slab, at most.
+/// Pieces of the second half of a share, at most.
 const PIECES: i64 = 4;
 
-/// Slabs of threads, of which each thread takes parts stage by stage.
+/// The shares of all threads, of which each thread takes parts stage by stage.
 pub struct Shares {
-    slabs: Vec<Slab>,
+    of_threads: Vec<Share>,
 }
 
-/// On cache lines of its own, as all threads count in it.
+/// The share of a thread. It lies on cache lines of its own, as all threads count in it.
 #[repr(align(128))]
-struct Slab {
+struct Share {
     parts: Vec<Interval>,
     /// Parts that were taken in all stages together; each stage adds the number of parts.
     taken: AtomicU64,
 }
 
-impl Slab {
+impl Share {
     /// A part that no thread has taken yet in the stage of this number.
     fn take(&self, stage: u64) -> Option<Interval> {
         let count = self.parts.len() as u64;
@@ -37,14 +37,14 @@ impl Slab {
 }
 
 impl Shares {
-    /// Indices `0..length` for `threads` threads. Slabs and pieces begin at multiples of `grain`; pieces have at least
+    /// Indices `0..length` for `threads` threads. Shares and pieces begin at multiples of `grain`; pieces have at least
     /// `least` indices, but for the last one of the grid, which has up to `grain` less.
     pub fn new(length: i64, threads: usize, grain: i64, least: i64) -> Shares {
         let cut = |thread: usize| match thread == threads {
             true => length,
             false => length * thread as i64 / threads as i64 / grain * grain,
         };
-        let slab = |thread| Slab {
+        let share = |thread| Share {
             parts: parts(
                 Interval::new(cut(thread), cut(thread + 1)),
                 grain,
@@ -53,27 +53,27 @@ impl Shares {
             taken: AtomicU64::new(0),
         };
         Shares {
-            slabs: (0..threads).map(slab).collect(),
+            of_threads: (0..threads).map(share).collect(),
         }
     }
 
     /// The parts that a thread takes in a stage, one after the other: its own, then the ones that others have left.
     /// Stages are counted from 0, and separated by a wait for all threads.
     pub fn of(&self, thread: usize, stage: u64) -> impl Iterator<Item = Interval> + '_ {
-        let slabs = (0..self.slabs.len()).map(move |n| (thread + n) % self.slabs.len());
-        slabs.flat_map(move |n| std::iter::from_fn(move || self.slabs[n].take(stage)))
+        let shares = (0..self.of_threads.len()).map(move |n| (thread + n) % self.of_threads.len());
+        shares.flat_map(move |n| std::iter::from_fn(move || self.of_threads[n].take(stage)))
     }
 }
 
-/// The first half of a slab, and pieces of the second one.
-fn parts(slab: Interval, grain: i64, least: i64) -> Vec<Interval> {
-    let half = slab.len() / 2;
+/// The first half of a share, and pieces of the second one.
+fn parts(share: Interval, grain: i64, least: i64) -> Vec<Interval> {
+    let half = share.len() / 2;
     let each = div_ceil(div_ceil(half, PIECES).max(least), grain) * grain;
     let count = half / each;
-    let first = div_ceil(slab.hi - count * each, grain) * grain;
-    let mut cuts = vec![slab.lo];
+    let first = div_ceil(share.hi - count * each, grain) * grain;
+    let mut cuts = vec![share.lo];
     cuts.extend((0..count).map(|n| first + n * each));
-    cuts.push(slab.hi);
+    cuts.push(share.hi);
     let parts = cuts.windows(2).map(|cut| Interval::new(cut[0], cut[1]));
     parts.collect()
 }
@@ -99,7 +99,7 @@ mod tests {
                         at = part.hi;
                     }
                     assert_eq!(at, length);
-                    for Slab { parts, .. } in &shares.slabs {
+                    for Share { parts, .. } in &shares.of_threads {
                         assert!(parts.len() <= 1 + PIECES as usize);
                         for piece in &parts[1..] {
                             assert!(piece.lo % grain == 0 && piece.len() > least - grain);
