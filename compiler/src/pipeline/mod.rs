@@ -41,6 +41,7 @@ mod active;
 mod build;
 mod check;
 mod draw;
+mod fault;
 mod footprint;
 mod history;
 mod laid_out;
@@ -54,8 +55,9 @@ mod stripes;
 mod window_time;
 
 pub use build::Builder;
-pub use check::{Fault, check};
+pub use check::check;
 pub use draw::{Durations, timelines};
+pub use fault::Fault;
 pub use footprint::{Footprints, Height};
 pub use laid_out::{LaidOut, NoLayout};
 pub use predict::{
