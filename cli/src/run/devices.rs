@@ -73,7 +73,7 @@ impl<T: Value> Run<'_, T> {
             return Err(self.no_devices(model, plan, reason)?);
         };
         if self.args.timeline.is_some() {
-            simulation = simulation.recorded()?;
+            simulation = simulation.with_timeline()?;
         }
         self.run_checked(&mut simulation, prepared, made)
     }

@@ -123,7 +123,7 @@ impl<T: Value> Run<'_, T> {
             }
         }
         if self.args.timeline.is_some() {
-            simulation = simulation.recorded()?;
+            simulation = simulation.with_timeline()?;
         }
         if how.places.is_some() && !simulation.is_locked() {
             self.voice

@@ -17,7 +17,7 @@
 //! GapTrial::time(library, device, gaps)       the distance of planes that is the fastest  gaps
 //! Pipelined::new(calculation, devices, ..)    time blocks in flight, windows              pipelined: Simulation
 //! Striped::new(calculation, peers, ..)        several devices, a stripe of the grid each  striped: Simulation; queues
-//!   recorded()                                when operations of either of them ran       recorder; crate::timeline
+//!   with_timeline()                           when operations of either of them ran       recorder; crate::timeline
 //! ```
 //!
 //! Operations on single values are the same as on the host, and give the same bits.

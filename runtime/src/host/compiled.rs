@@ -95,7 +95,7 @@ impl<T: Value> Simulation<T> for Compiled<'_, T> {
         self.calculation.take_pictures()
     }
 
-    fn recorded(&self) -> u64 {
+    fn steps_recorded(&self) -> u64 {
         self.calculation.recorded()
     }
 

@@ -371,7 +371,7 @@ impl<T: Value> Simulation<T> for InFiles<'_, T> {
         self.calculation.take_pictures()
     }
 
-    fn recorded(&self) -> u64 {
+    fn steps_recorded(&self) -> u64 {
         self.calculation.recorded()
     }
 

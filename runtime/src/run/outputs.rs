@@ -468,7 +468,7 @@ impl Outputs {
             .filter_map(first)
             .min()
             .map_or(u64::MAX, |n| n as u64);
-        let recorded = simulation.recorded().min(found.step).min(regular);
+        let recorded = simulation.steps_recorded().min(found.step).min(regular);
         self.probes(simulation, series, recorded)?;
         match series {
             Some(series) => self.series(simulation, series),

@@ -103,7 +103,7 @@ pub trait Simulation<T>: Sync {
     /// The pictures of slices that were due and have not been taken yet.
     fn take_pictures(&mut self) -> Vec<Picture>;
     /// The step up to which all probes have recorded: a later one than is done where the guard stopped the run.
-    fn recorded(&self) -> u64 {
+    fn steps_recorded(&self) -> u64 {
         self.steps()
     }
     /// The pictures that are complete where the guard stopped the run.

@@ -44,7 +44,7 @@ fn queue_name(queue: Queue) -> String {
 impl<T: Value> Pipelined<'_, T> {
     /// Records when operations run, from now on.
     #[inline(never)]
-    pub fn recorded(mut self) -> Result<Self, DeviceError> {
+    pub fn with_timeline(mut self) -> Result<Self, DeviceError> {
         let devices = self.devices;
         self.record = Some(Record {
             recorder: Recorder::new(devices.count(), &|number| devices.device(number))?,

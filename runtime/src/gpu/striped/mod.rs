@@ -425,7 +425,7 @@ impl<'a, T: Value> Striped<'a, T> {
 
     /// Records when operations run, from now on.
     #[inline(never)]
-    pub fn recorded(mut self) -> Result<Self, DeviceError> {
+    pub fn with_timeline(mut self) -> Result<Self, DeviceError> {
         let peers = self.peers;
         let device = |number| peers.device(number);
         self.recorder = Some(Recorder::new(self.units.len(), &device)?);

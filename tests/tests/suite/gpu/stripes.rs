@@ -75,7 +75,7 @@ fn on_devices<T: Value>(
     let mut run = run.ok_or("towers cannot do that")?;
     // Every second run is recorded.
     if seed.is_multiple_of(2) {
-        run = run.recorded().map_err(|error| error.to_string())?;
+        run = run.with_timeline().map_err(|error| error.to_string())?;
     }
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
     look_at_planes(&mut run, &mut check)?;

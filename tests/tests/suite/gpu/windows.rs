@@ -182,7 +182,7 @@ fn compared<T: Value>(
     // Every second run is recorded.
     let recorded = scheme.grid.cells[Axis::MIDDLE] % 2 == 0;
     if recorded {
-        run = run.recorded().map_err(|error| error.to_string())?;
+        run = run.with_timeline().map_err(|error| error.to_string())?;
     }
     let resumed = run.steps() > 0;
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
