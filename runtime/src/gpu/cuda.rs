@@ -7,7 +7,7 @@ use super::transfer::{Bus, Download, SMALL, Staging};
 use answer::check;
 use circular::Circle;
 use cudarc::driver::sys::{self, CUresult};
-use pinned::{Pinned, Way};
+use pinned::{Pinned, StreamBus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
@@ -198,15 +198,15 @@ impl CudaDevice {
     }
 
     /// The way of copies in the order of the device's work.
-    fn in_order(&self) -> Way {
-        Way {
+    fn in_order(&self) -> StreamBus {
+        StreamBus {
             stream: self.stream,
         }
     }
 
     /// The way of copies to the host that go on beside that.
-    fn beside(&self) -> Way {
-        Way {
+    fn beside(&self) -> StreamBus {
+        StreamBus {
             stream: self.copies,
         }
     }

@@ -23,18 +23,18 @@ impl Pinned {
 
 /// Copies in the order of a stream, in whose context the thread is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct StreamBus {
     pub stream: sys::CUstream,
 }
 
-impl Way {
+impl StreamBus {
     /// Lets the memory's event mark the end of the work that was asked for up to now.
     fn follow(self, memory: &Pinned) -> Result<(), DeviceError> {
         driver!("copying", cuEventRecord(memory.event, self.stream))
     }
 }
 
-impl Bus for Way {
+impl Bus for StreamBus {
     type Memory = Pinned;
 
     fn lock(&self, bytes: usize) -> Option<Pinned> {

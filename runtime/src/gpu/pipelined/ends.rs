@@ -2,15 +2,48 @@
 
 use torre_compiler::lattice::Interval;
 
-/// Where planes come from, or go to.
+/// Where planes come from that are loaded, or go to that are stored. `M` says where memory of the host keeps planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
-    /// They come from a file or the pass before, or go to a file or the next pass.
-    pub through: bool,
-    /// The memory that they come from, by the number of its pass in a chain.
-    pub from: Option<usize>,
-    /// They go to memory of the pass, too.
-    pub keep: bool,
+pub(super) enum End<M> {
+    /// The array, a file, or another pass: the pass before for loads, the next one for stores.
+    Outside,
+    /// Memory that keeps them.
+    Kept(M),
+}
+
+/// The end of a copy of planes, and the memory that keeps the same planes besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends<M> {
+    pub end: End<M>,
+    /// The planes go to this memory, too.
+    pub also_keep: Option<M>,
+}
+
+impl<M> Ends<M> {
+    /// From or to the outside alone.
+    pub const OUTSIDE: Ends<M> = Ends {
+        end: End::Outside,
+        also_keep: None,
+    };
+
+    /// From or to memory alone.
+    pub fn kept(memory: M) -> Ends<M> {
+        Ends {
+            end: End::Kept(memory),
+            also_keep: None,
+        }
+    }
+
+    /// The same with memory in other terms.
+    pub fn map<N>(self, of: impl Fn(M) -> N) -> Ends<N> {
+        Ends {
+            end: match self.end {
+                End::Outside => End::Outside,
+                End::Kept(memory) => End::Kept(of(memory)),
+            },
+            also_keep: self.also_keep.map(of),
+        }
+    }
 }
 
 /// Planes cut at some of them.

@@ -3,6 +3,7 @@
 use super::Pipelined;
 use super::beside::Beside;
 use super::chain::Transfer;
+use super::ends::{End, Ends};
 use super::pass_state::PassState;
 use super::planes::Move;
 use super::unit::{DeviceSignal, Unit};
@@ -23,19 +24,17 @@ fn unknown() -> DeviceError {
     }
 }
 
-/// A part of the array: where it is on the device, how far from the array's beginning on the host, and how many bytes.
+/// A part of the array that is copied.
 #[derive(Clone, Copy)]
 struct ArrayPart {
+    /// On the device.
     place: Address,
-    offset: usize,
     bytes: u64,
-    /// The same as the offset, for planes that passes give each other: planes are counted on around a ring.
-    counted: i64,
-    /// It is copied from or to the array, a file, or another pass.
-    through: bool,
-    /// Memory that keeps planes: where it comes from, or where it goes to, too.
-    from: Option<*mut u8>,
-    keep: Option<*mut u8>,
+    /// Bytes before it in the array of the host, or in a file.
+    array_offset: usize,
+    /// Bytes before it in links between passes, which count planes on around a ring.
+    link_offset: i64,
+    ends: Ends<*mut u8>,
 }
 
 impl ArrayPart {
@@ -43,40 +42,43 @@ impl ArrayPart {
     fn new(place: Address, offset: i64, bytes: u64) -> ArrayPart {
         ArrayPart {
             place,
-            offset: offset as usize,
             bytes,
-            counted: offset,
-            through: true,
-            from: None,
-            keep: None,
+            array_offset: offset as usize,
+            link_offset: offset,
+            ends: Ends::OUTSIDE,
         }
     }
 
     /// Its bytes in files.
-    fn range(&self) -> Range<u64> {
-        self.offset as u64..self.offset as u64 + self.bytes
+    fn in_files(&self) -> Range<u64> {
+        self.array_offset as u64..self.array_offset as u64 + self.bytes
     }
 
-    /// Its bytes as passes count them.
-    fn counted(&self) -> Range<i64> {
-        self.counted..self.counted + self.bytes as i64
+    /// Its bytes in links.
+    fn in_links(&self) -> Range<i64> {
+        self.link_offset..self.link_offset + self.bytes as i64
+    }
+
+    /// Copies it to memory that keeps it, if there is one for it.
+    fn keep(
+        &self,
+        device: &dyn Queues,
+        queue: WorkQueue,
+        memory: Option<*mut u8>,
+    ) -> Result<(), DeviceError> {
+        match memory {
+            // SAFETY: there is room for it, which passes before have left.
+            Some(memory) => unsafe { device.download(queue, self.place, memory, self.bytes) },
+            None => Ok(()),
+        }
     }
 }
 
-/// Which way planes are copied.
+/// The direction of a copy between the host and a device.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Load,
     Store,
-}
-
-/// Copies a part of the array to memory that keeps it, if there is one for it.
-fn keep(device: &dyn Queues, queue: WorkQueue, own: ArrayPart) -> Result<(), DeviceError> {
-    match own.keep {
-        // SAFETY: there is room for it, which passes before have left.
-        Some(memory) => unsafe { device.download(queue, own.place, memory, own.bytes) },
-        None => Ok(()),
-    }
 }
 
 impl<T: Value> Pipelined<'_, T> {
@@ -134,7 +136,7 @@ impl<T: Value> Pipelined<'_, T> {
     }
 
     /// Planes of a pass, in parts that follow each other in the array and come from one place, or go to one.
-    fn array_parts(&self, op: &Op, planes: Interval, way: Way) -> Vec<ArrayPart> {
+    fn array_parts(&self, op: &Op, planes: Interval, direction: Direction) -> Vec<ArrayPart> {
         let window = self.builder.window();
         let array = self
             .planes
@@ -154,13 +156,11 @@ impl<T: Value> Pipelined<'_, T> {
                 let bytes = part.planes.len() as u64 * self.planes.each();
                 let mut own = ArrayPart::new(place, self.planes.offset(part.of_array), bytes);
                 if let Some(kept) = kept {
-                    let ends = match way {
-                        Way::Load => kept.loaded(op.pass, planes),
-                        Way::Store => kept.stored(op.pass, planes),
+                    own.ends = match direction {
+                        Direction::Load => kept.loaded(op.pass, planes, part),
+                        Direction::Store => kept.stored(op.pass, planes, part),
                     };
-                    own.through = ends.through;
-                    own.counted = kept.offset(op.pass, part).unwrap_or(own.counted);
-                    [own.from, own.keep] = kept.places(op.pass, ends, part);
+                    own.link_offset = kept.offset(op.pass, part).unwrap_or(own.link_offset);
                 }
                 found.push(own);
             }
@@ -181,28 +181,26 @@ impl<T: Value> Pipelined<'_, T> {
         let Some(over) = &mut self.over else {
             // SAFETY: the planes lie in the host's array, which no other thread accesses while passes run; operations
             // that store them are ordered.
-            return unsafe { device.upload(queue, self.host.add(own.offset), place, bytes) };
+            return unsafe { device.upload(queue, self.host.add(own.array_offset), place, bytes) };
         };
-        if let Some(memory) = own.from {
+        match own.ends.end {
             // SAFETY: the planes lie there; the operation that put them there is waited for, or comes before in this
             // queue.
-            unsafe { device.upload(queue, memory, place, bytes) }?;
+            End::Kept(memory) => unsafe { device.upload(queue, memory, place, bytes) }?,
+            End::Outside => match over.chain.taken(op.pass, op.id, own.in_links()) {
+                None => over.load(device, queue, own.in_files(), place)?,
+                Some(taken) => {
+                    for Transfer { memory, range } in taken {
+                        let to = place.offset(range.start - own.link_offset);
+                        let bytes = (range.end - range.start) as u64;
+                        // SAFETY: the link has room from there on, and the operation that stored it there is ordered;
+                        // others that put something else there wait for this one.
+                        unsafe { device.upload(queue, memory, to, bytes) }?;
+                    }
+                }
+            },
         }
-        if own.through {
-            let taken = over.chain.taken(op.pass, op.id, own.counted());
-            let Some(taken) = taken else {
-                over.load(device, queue, own.range(), place)?;
-                return keep(device, queue, own);
-            };
-            for Transfer { memory, range } in taken {
-                let to = place.offset(range.start - own.counted);
-                let bytes = (range.end - range.start) as u64;
-                // SAFETY: the link has room from there on, and the operation that stored it there is ordered; others
-                // that put something else there wait for this one.
-                unsafe { device.upload(queue, memory, to, bytes) }?;
-            }
-        }
-        keep(device, queue, own)
+        own.keep(device, queue, own.ends.also_keep)
     }
 
     /// The other way round.
@@ -212,14 +210,16 @@ impl<T: Value> Pipelined<'_, T> {
         let device = self.devices.device(number);
         let Some(over) = &mut self.over else {
             // SAFETY: as in `bring`.
-            return unsafe { device.download(queue, place, self.host.add(own.offset), bytes) };
+            return unsafe {
+                device.download(queue, place, self.host.add(own.array_offset), bytes)
+            };
         };
-        keep(device, queue, own)?;
-        if !own.through {
-            return Ok(());
+        own.keep(device, queue, own.ends.also_keep)?;
+        if let End::Kept(memory) = own.ends.end {
+            return own.keep(device, queue, Some(memory));
         }
-        let Some((given, users)) = over.chain.given(op.pass, own.counted()) else {
-            return over.store(device, queue, own.range(), place);
+        let Some((given, users)) = over.chain.given(op.pass, own.in_links()) else {
+            return over.store(device, queue, own.in_files(), place);
         };
         for user in users {
             if let Some(signal) = self.signals.get(&user) {
@@ -229,7 +229,7 @@ impl<T: Value> Pipelined<'_, T> {
         given
             .into_iter()
             .try_for_each(|Transfer { memory, range }| {
-                let from = place.offset(range.start - own.counted);
+                let from = place.offset(range.start - own.link_offset);
                 let bytes = (range.end - range.start) as u64;
                 // SAFETY: the link has room from there on, and the bytes that were there have been loaded.
                 unsafe { device.download(queue, from, memory, bytes) }
@@ -239,20 +239,20 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn load(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for own in self.array_parts(op, planes, Way::Load) {
+        for own in self.array_parts(op, planes, Direction::Load) {
             all += own.bytes;
             self.bring(op, queue, own)?;
         }
         for ArrayPart {
             place,
-            offset,
+            array_offset,
             bytes,
             ..
         } in self.beside_planes(op, planes)
         {
             let (device, _) = self.unit(op);
             // SAFETY: the states of these planes lie there, and operations that store them are ordered.
-            unsafe { device.upload(queue, self.beside_on_host(offset), place, bytes) }?;
+            unsafe { device.upload(queue, self.beside_on_host(array_offset), place, bytes) }?;
             all += bytes;
         }
         Ok(all)
@@ -295,20 +295,20 @@ impl<T: Value> Pipelined<'_, T> {
     /// Bytes that are copied.
     fn store(&mut self, op: &Op, queue: WorkQueue, planes: Interval) -> Result<u64, DeviceError> {
         let mut all = 0;
-        for own in self.array_parts(op, planes, Way::Store) {
+        for own in self.array_parts(op, planes, Direction::Store) {
             all += own.bytes;
             self.take_back(op, queue, own)?;
         }
         for ArrayPart {
             place,
-            offset,
+            array_offset,
             bytes,
             ..
         } in self.beside_planes(op, planes)
         {
             let (device, _) = self.unit(op);
             // SAFETY: as in `load`.
-            unsafe { device.download(queue, place, self.beside_on_host(offset), bytes) }?;
+            unsafe { device.download(queue, place, self.beside_on_host(array_offset), bytes) }?;
             all += bytes;
         }
         Ok(all)

@@ -2,7 +2,7 @@
 //! from one file once, and written to the other one once.
 
 use super::chain::Locked;
-use super::ends::{Ends, split};
+use super::ends::{End, Ends, split};
 use super::planes::Part;
 use super::seam::SeamPlanes;
 use crate::gpu::device::DeviceError;
@@ -93,13 +93,15 @@ impl SlabOrder {
         split(planes, rounds.chain(self.bounds(slab)).collect())
     }
 
-    fn loaded(&self, slab: u64, part: Interval) -> Ends {
+    /// From where planes of a part are loaded. The memory is one.
+    fn loaded(&self, slab: u64, part: Interval) -> Ends<()> {
         let [new_below, kept_below] = self.bounds(slab);
-        let new = part.lo < new_below;
-        Ends {
-            through: new,
-            from: (!new).then_some(0),
-            keep: new && part.lo < kept_below,
+        match part.lo < new_below {
+            true => Ends {
+                end: End::Outside,
+                also_keep: (part.lo < kept_below).then_some(()),
+            },
+            false => Ends::kept(()),
         }
     }
 
@@ -123,6 +125,12 @@ impl<'a> SlabPlanes<'a> {
             order,
             each: each as i64,
         })
+    }
+
+    /// Where a part of the array lies.
+    fn at(&self, part: Part) -> *mut u8 {
+        self.memory
+            .at((self.order.place(part.planes) * self.each) as usize)
     }
 
     /// Begins a pass whose first slab has some number.
@@ -150,39 +158,23 @@ impl KeptPlanes<'_> {
         }
     }
 
-    /// From where planes of a part are loaded.
-    pub fn loaded(&self, pass: u64, part: Interval) -> Ends {
+    /// From where the planes `planes` of a pass are loaded, of which a part of the array is copied.
+    pub fn loaded(&self, pass: u64, planes: Interval, part: Part) -> Ends<*mut u8> {
         match self {
-            KeptPlanes::Seam(seam) => seam.loaded(pass, part),
-            KeptPlanes::Slabs(slabs) => slabs.order.loaded(pass, part),
-        }
-    }
-
-    /// Where planes of a part are stored.
-    pub fn stored(&self, pass: u64, part: Interval) -> Ends {
-        match self {
-            KeptPlanes::Seam(seam) => seam.stored(pass, part),
-            // Bases go to the other file.
-            KeptPlanes::Slabs(_) => Ends {
-                through: true,
-                from: None,
-                keep: false,
-            },
-        }
-    }
-
-    /// Where planes of a pass come from in memory, and where they go to.
-    pub fn places(&self, pass: u64, ends: Ends, part: Part) -> [Option<*mut u8>; 2] {
-        match self {
-            KeptPlanes::Seam(seam) => seam.places(pass, ends, part),
-            KeptPlanes::Slabs(SlabPlanes {
-                memory,
-                order,
-                each,
-            }) => {
-                let place = memory.at((order.place(part.planes) * each) as usize);
-                [ends.from.map(|_| place), ends.keep.then_some(place)]
+            KeptPlanes::Seam(seam) => seam.places(pass, seam.loaded(pass, planes), part),
+            KeptPlanes::Slabs(slabs) => {
+                let ends = slabs.order.loaded(pass, planes);
+                ends.map(|()| slabs.at(part))
             }
+        }
+    }
+
+    /// Where the planes `planes` of a pass are stored, of which a part of the array is copied.
+    pub fn stored(&self, pass: u64, planes: Interval, part: Part) -> Ends<*mut u8> {
+        match self {
+            KeptPlanes::Seam(seam) => seam.places(pass, seam.stored(pass, planes), part),
+            // Bases go to the other file.
+            KeptPlanes::Slabs(_) => Ends::OUTSIDE,
         }
     }
 
@@ -230,13 +222,13 @@ mod tests {
                         for plane in (part.lo..part.hi).rev() {
                             let own = order.along(Interval::new(plane, plane + 1));
                             let place = first + own.lo - order.along(part).lo;
-                            if ends.from.is_some() {
+                            if ends.end == End::Kept(()) {
                                 assert_eq!(memory.get(&place), Some(&plane));
                             } else {
                                 assert_eq!(plane, next - 1);
                                 next = plane;
                             }
-                            if ends.keep {
+                            if ends.also_keep.is_some() {
                                 assert!((0..order.places).contains(&place));
                                 memory.insert(place, plane);
                             }

@@ -9,7 +9,7 @@
 //! pass before, which keeps them until the chain ends.
 
 use super::chain::Locked;
-use super::ends::{Ends, split};
+use super::ends::{End, Ends, split};
 use super::planes::Part;
 use super::stream::Pieces;
 use crate::gpu::device::DeviceError;
@@ -86,26 +86,28 @@ impl RingPasses {
     }
 
     /// From where planes of a part are loaded. They go to memory, too, if they come back and are not stored before.
-    fn loaded(&self, pass: usize, part: Interval) -> Ends {
-        let from = match part.lo {
+    fn loaded(&self, pass: usize, part: Interval) -> Ends<usize> {
+        let kept = match part.lo {
             lo if lo < self.again(pass) => Some(pass),
             lo if lo < self.in_order(pass) => pass.checked_sub(1),
             _ => None,
         };
         let stored = part.lo < self.around(pass).stored.hi;
         Ends {
-            through: from.is_none(),
-            from,
-            keep: self.comes_back(pass, part.lo) && !stored,
+            end: kept.map_or(End::Outside, End::Kept),
+            also_keep: (self.comes_back(pass, part.lo) && !stored).then_some(pass),
         }
     }
 
-    /// Where planes of a part are stored; they leave the pass for the last time.
-    fn stored(&self, pass: usize, part: Interval) -> Ends {
-        Ends {
-            through: part.lo < self.around(pass).stored.lo + self.ring,
-            from: None,
-            keep: self.comes_back(pass, part.lo),
+    /// Where planes of a part are stored. Planes that come back and are stored once more go to memory alone; the others
+    /// leave the pass for the last time.
+    fn stored(&self, pass: usize, part: Interval) -> Ends<usize> {
+        match part.lo < self.around(pass).stored.lo + self.ring {
+            true => Ends {
+                end: End::Outside,
+                also_keep: self.comes_back(pass, part.lo).then_some(pass),
+            },
+            false => Ends::kept(pass),
         }
     }
 
@@ -185,24 +187,23 @@ impl<'a> SeamPlanes<'a> {
         self.passes.parts(self.index(pass), planes)
     }
 
-    /// From where planes of a part are loaded.
-    pub fn loaded(&self, pass: u64, part: Interval) -> Ends {
+    /// From where planes of a part are loaded, with memory by the number of its pass in the chain.
+    pub fn loaded(&self, pass: u64, part: Interval) -> Ends<usize> {
         self.passes.loaded(self.index(pass), part)
     }
 
     /// Where planes of a part are stored.
-    pub fn stored(&self, pass: u64, part: Interval) -> Ends {
+    pub fn stored(&self, pass: u64, part: Interval) -> Ends<usize> {
         self.passes.stored(self.index(pass), part)
     }
 
-    /// Where planes of a pass come from in memory, and where they go to.
-    pub fn places(&self, pass: u64, ends: Ends, part: Part) -> [Option<*mut u8>; 2] {
+    /// The places of a part of the array in the memories of its ends.
+    pub fn places(&self, pass: u64, ends: Ends<usize>, part: Part) -> Ends<*mut u8> {
         let own = self.index(pass);
-        let at = |of: usize| {
+        ends.map(|of| {
             let kept = self.passes.kept(of, own, part.planes);
             self.memories[of].at((kept.lo * self.each) as usize)
-        };
-        [ends.from.map(at), ends.keep.then(|| at(own))]
+        })
     }
 
     /// From plane 0 of the first pass to some planes of a pass, as arrays have them, in bytes.
@@ -265,12 +266,12 @@ mod tests {
                 while let Some(store) = stores.next_if(|store| *store > plane.saturating_add(7)) {
                     let value = (in_array(store), pass + 1);
                     let ends = of.stored(pass, Interval::new(store, store + 1));
-                    if ends.keep {
+                    if ends.end != End::Outside || ends.also_keep.is_some() {
                         let place = of.kept(pass, pass, counted(store)).lo;
                         assert!((0..around.drift(ring)).contains(&place));
                         memories[pass].insert(place, value);
                     }
-                    if ends.through {
+                    if ends.end == End::Outside {
                         assert!(given.insert(value.0, value).is_none());
                         leaves.push(value.0);
                     }
@@ -280,9 +281,9 @@ mod tests {
                 }
                 let ends = of.loaded(pass, Interval::new(plane, plane + 1));
                 let place = |memory: usize| of.kept(memory, pass, counted(plane)).lo;
-                let found = match ends.from {
-                    Some(memory) => memories[memory].get(&place(memory)).copied(),
-                    None => {
+                let found = match ends.end {
+                    End::Kept(memory) => memories[memory].get(&place(memory)).copied(),
+                    End::Outside => {
                         comes.push(in_array(plane));
                         between.remove(&in_array(plane))
                     }
@@ -290,7 +291,7 @@ mod tests {
                 let again = plane < around.loaded.hi - ring && plane + ring < around.stored.hi;
                 let right = (in_array(plane), pass + usize::from(again));
                 assert_eq!(found, Some(right), "plane {plane} of pass {pass}");
-                if ends.keep {
+                if ends.also_keep.is_some() {
                     memories[pass].insert(place(pass), right);
                 }
             }
