@@ -99,8 +99,8 @@ impl Active {
                 })
                 .collect(),
             loaded: window.planes.hi,
-            stored: pass.around.map_or(window.planes.hi, |own| own.stored.hi),
-            floor: pass.around.map_or(i64::MIN, |own| own.stored.lo),
+            stored: pass.ring_part.map_or(window.planes.hi, |own| own.stored.hi),
+            floor: pass.ring_part.map_or(i64::MIN, |own| own.stored.lo),
             gathered: gathered.collect(),
             planes: vec![None; window.planes.len().max(0) as usize],
             lowest: window.planes.lo,

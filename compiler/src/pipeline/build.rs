@@ -113,8 +113,8 @@ impl Builder {
             (None, _) => true,
             (Some(active), None) => {
                 // Numbers of planes go on below the numbers of the highest pass, so one that has fewer ends first.
-                let around = active.pass.around;
-                let whole = around.is_none_or(|own| own.loaded.lo == self.window.planes.lo);
+                let ring_part = active.pass.ring_part;
+                let whole = ring_part.is_none_or(|own| own.loaded.lo == self.window.planes.lo);
                 let begun = active.runs.is_empty() || active.next(0).is_none();
                 self.window.places.is_some() && whole && begun
             }
@@ -176,8 +176,8 @@ impl Builder {
             self.buffer_mut(number).base = self.window.number(number, self.window.planes.lo);
         }
         let rotation = self.rotation;
-        if let (Some(ring), Some(around)) = (self.window.ring, pass.around) {
-            self.rotation = (rotation - around.drift(ring)).rem_euclid(ring);
+        if let (Some(ring), Some(ring_part)) = (self.window.ring, pass.ring_part) {
+            self.rotation = (rotation - ring_part.drift(ring)).rem_euclid(ring);
         }
         self.active
             .push_back(Active::new(pass, number, rotation, &self.window));

@@ -274,14 +274,18 @@ impl Checker<'_> {
     /// The pass and the plane of the store that a load has to find: the pass itself, if it has the plane higher
     /// up, too, or the last one before.
     fn stored_last(&self, pass: u64, plane: i64, ring: i64) -> Option<(u64, i64)> {
-        let around = |pass: u64| self.passes.get(pass as usize).and_then(|pass| pass.around);
+        let ring_part = |pass: u64| {
+            self.passes
+                .get(pass as usize)
+                .and_then(|pass| pass.ring_part)
+        };
         let above = plane + ring;
-        if around(pass).is_some_and(|own| own.stored.contains(above)) {
+        if ring_part(pass).is_some_and(|own| own.stored.contains(above)) {
             return Some((pass, above));
         }
         let rotation = |pass: u64| self.rotations[pass as usize];
         (0..pass).rev().find_map(|before| {
-            let own = around(before)?;
+            let own = ring_part(before)?;
             let last = own.last(ring, plane + rotation(pass) - rotation(before));
             own.stored.contains(last).then_some((before, last))
         })

@@ -1,6 +1,6 @@
 //! The groups of time blocks, derived from towers.
 
-use super::{Around, LaidOut, Pass, PassBlock, Window};
+use super::{LaidOut, Pass, PassBlock, RingPart, Window};
 use crate::lattice::{Axis, Interval};
 use crate::layout::Layout;
 use crate::scheme::Scheme;
@@ -146,7 +146,7 @@ impl Footprints {
     ) -> Option<Interval> {
         match self.ring() {
             None => Some(self.held()),
-            Some(_) => Some(self.pass(scheme, layout, heights)?.around?.loaded),
+            Some(_) => Some(self.pass(scheme, layout, heights)?.ring_part?.loaded),
         }
     }
 
@@ -318,20 +318,20 @@ impl Footprints {
                 moved += self.towers.drift(*steps as i64 * stages);
             }
         }
-        let around = match self.ring() {
-            Some(ring) => Some(self.around(scheme, &blocks, ring + moved)?),
+        let ring_part = match self.ring() {
+            Some(ring) => Some(self.ring_part(scheme, &blocks, ring + moved)?),
             None => None,
         };
-        Some(Pass { blocks, around })
+        Some(Pass { blocks, ring_part })
     }
 
     /// Planes that blocks have of the ring, `least` or more: the planes of the ring and the planes by which the seam
     /// moves. `None` if blocks touch planes above the top.
-    fn around(&self, scheme: &Scheme, blocks: &[PassBlock], least: i64) -> Option<Around> {
+    fn ring_part(&self, scheme: &Scheme, blocks: &[PassBlock], least: i64) -> Option<RingPart> {
         let groups = blocks.iter().flat_map(|block| block.groups.iter());
         let all = groups.fold(Planes::default(), |all, group| all.hull(*group));
         let top = self.access.top(&self.towers, scheme)?;
-        (all.touched.hi <= top).then_some(Around {
+        (all.touched.hi <= top).then_some(RingPart {
             loaded: Interval::new(all.touched.lo.min(top - least), top),
             stored: all.written,
         })

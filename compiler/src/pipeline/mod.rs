@@ -107,19 +107,19 @@ pub struct Pass {
     /// In their order; no more than are in flight, if there is a window.
     pub blocks: Vec<PassBlock>,
     /// The part of a ring that it has, if there is one.
-    pub around: Option<Around>,
+    pub ring_part: Option<RingPart>,
 }
 
 /// The planes that a pass has of a ring, counted on around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct RingPart {
     /// From the lowest plane that it touches to the top of all passes.
     pub loaded: Interval,
     /// From the lowest plane that it writes to the highest.
     pub stored: Interval,
 }
 
-impl Around {
+impl RingPart {
     /// Planes of the ring by which the next pass begins below this one: then it has no plane in common with the planes
     /// that this one has twice.
     pub fn drift(&self, ring: i64) -> i64 {
@@ -218,7 +218,7 @@ pub struct Op {
 
 impl Window {
     /// By how much plane numbers of a pass lie below the numbers of the pass before on the same device.
-    pub fn around(&self) -> i64 {
+    pub fn numbers_per_pass(&self) -> i64 {
         self.planes.len()
     }
 
@@ -234,13 +234,13 @@ impl Window {
 
     /// By how many planes the planes of the next pass lie below the planes of a pass with the same index.
     pub fn below(&self, pass: &Pass) -> i64 {
-        let around = self.ring.zip(pass.around);
-        around.map_or(0, |(ring, around)| around.drift(ring))
+        let ring_part = self.ring.zip(pass.ring_part);
+        ring_part.map_or(0, |(ring, part)| part.drift(ring))
     }
 
     /// A plane of a pass as one number.
     pub fn number(&self, pass: u64, plane: i64) -> i64 {
-        plane - self.passes_before(pass) as i64 * self.around()
+        plane - self.passes_before(pass) as i64 * self.numbers_per_pass()
     }
 
     /// The first pass that may still run when `pass` begins. All passes before it are over, as the host waits for them.

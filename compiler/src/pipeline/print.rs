@@ -121,8 +121,8 @@ impl fmt::Display for Printed<'_> {
         }
         for (number, pass) in self.passes.iter().enumerate() {
             writeln!(f, "\npass {number}")?;
-            if let Some(around) = pass.around {
-                let [loaded, stored] = [around.loaded, around.stored].map(|p| self.planes(p));
+            if let Some(ring_part) = pass.ring_part {
+                let [loaded, stored] = [ring_part.loaded, ring_part.stored].map(|p| self.planes(p));
                 writeln!(f, "  loads planes {loaded}, stores {stored}")?;
             }
             for (number, block) in pass.blocks.iter().enumerate() {

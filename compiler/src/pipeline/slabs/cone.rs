@@ -100,7 +100,7 @@ impl Footprints {
                 blocks: blocks
                     .map(|(block, groups)| Slab::part(block, *groups))
                     .collect(),
-                around: None,
+                ring_part: None,
             };
             let loaded = self.along(cone.input).intersect(held).hull(base);
             Slab {

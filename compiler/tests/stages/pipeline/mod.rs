@@ -144,7 +144,9 @@ impl Case {
             }
             passes.push(pass);
         }
-        let loaded = passes.iter().filter_map(|pass| Some(pass.around?.loaded));
+        let loaded = passes
+            .iter()
+            .filter_map(|pass| Some(pass.ring_part?.loaded));
         let mut window = Window {
             planes: loaded.reduce(Interval::hull).unwrap_or(held),
             ring: footprints.ring(),

@@ -16,7 +16,7 @@ use crate::simulation::{Progress, RunError, Value, next_output};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::Builder;
-use torre_compiler::pipeline::{Action, Around, Pass};
+use torre_compiler::pipeline::{Action, Pass, RingPart};
 use torre_compiler::problem::OutputKind;
 
 /// Threads that read, and as many that write.
@@ -109,10 +109,10 @@ impl<'a, T: Value> Pipelined<'a, T> {
             return Ok(None);
         };
         let pass = self.footprints.pass(scheme, layout, &heights);
-        let around = pass.and_then(|pass| pass.around);
-        let around = around.ok_or(DeviceError::TooLong)?;
+        let ring_part = pass.and_then(|pass| pass.ring_part);
+        let ring_part = ring_part.ok_or(DeviceError::TooLong)?;
         let passes = self.units.len();
-        let kept = SeamPlanes::new(device, way, ring, each, around, passes)?;
+        let kept = SeamPlanes::new(device, way, ring, each, ring_part, passes)?;
         Ok(Some(KeptPlanes::Seam(kept)))
     }
 
@@ -191,8 +191,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let numbers = first..first + passes.len() as u64;
         over.chain.begin(device, numbers, bytes)?;
         if let Some(KeptPlanes::Seam(seam)) = &mut over.kept {
-            let arounds: Option<Vec<Around>> = passes.iter().map(|pass| pass.around).collect();
-            seam.begin(first, &arounds.ok_or(DeviceError::TooLong)?);
+            let ring_parts: Option<Vec<RingPart>> =
+                passes.iter().map(|pass| pass.ring_part).collect();
+            seam.begin(first, &ring_parts.ok_or(DeviceError::TooLong)?);
             over.pieces = seam.pieces(&over.pieces[0]);
         }
         Ok(())

@@ -280,7 +280,7 @@ mod tests {
             let buffer = Address(1 << 20);
             let (pass, base) = (2, 100);
             // A plane of the pass that lies at place 2.
-            let plane = base + 2 + pass as i64 * window.around();
+            let plane = base + 2 + pass as i64 * window.numbers_per_pass();
             let address = |base: i64| {
                 let array = planes.array(buffer, &window, pass, base);
                 array.offset(planes.offset(planes.of_array(Interval::new(plane, plane + 1))))

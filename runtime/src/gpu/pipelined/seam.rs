@@ -15,13 +15,13 @@ use super::stream::Pieces;
 use crate::gpu::device::DeviceError;
 use crate::gpu::queues::Queues;
 use torre_compiler::lattice::Interval;
-use torre_compiler::pipeline::Around;
+use torre_compiler::pipeline::RingPart;
 
 /// The part of the ring that a pass has, and by how many planes the planes of the first pass of its chain with the same
 /// index lie higher.
 #[derive(Clone, Copy, Debug)]
 struct RingPass {
-    around: Around,
+    ring_part: RingPart,
     below: i64,
 }
 
@@ -34,42 +34,42 @@ pub(super) struct RingPasses {
 }
 
 impl RingPasses {
-    fn new(ring: i64, way: i64, arounds: &[Around]) -> RingPasses {
+    fn new(ring: i64, way: i64, ring_parts: &[RingPart]) -> RingPasses {
         let mut below = 0;
-        let pass = |around: &Around| {
+        let pass = |ring_part: &RingPart| {
             let own = below;
-            below += around.drift(ring);
+            below += ring_part.drift(ring);
             RingPass {
-                around: *around,
+                ring_part: *ring_part,
                 below: own,
             }
         };
         RingPasses {
             ring,
             way,
-            all: arounds.iter().map(pass).collect(),
+            all: ring_parts.iter().map(pass).collect(),
         }
     }
 
-    fn around(&self, pass: usize) -> Around {
-        self.all[pass].around
+    fn ring_part(&self, pass: usize) -> RingPart {
+        self.all[pass].ring_part
     }
 
     /// Below which plane a pass has all planes for the second time.
     fn again(&self, pass: usize) -> i64 {
-        self.around(pass).loaded.hi - self.ring
+        self.ring_part(pass).loaded.hi - self.ring
     }
 
     /// Below which plane a pass has no planes that come to it in the order in which they leave the one before.
     fn in_order(&self, pass: usize) -> i64 {
-        let before = pass.checked_sub(1).map(|before| self.around(before));
+        let before = pass.checked_sub(1).map(|before| self.ring_part(before));
         let more = before.map_or(0, |before| before.stored.lo - before.loaded.lo);
         self.again(pass) + more
     }
 
     /// Planes along the way in parts each of which comes from one place, and goes to one.
     fn parts(&self, pass: usize, planes: Interval) -> Vec<Interval> {
-        let Around { loaded, stored } = self.around(pass);
+        let RingPart { loaded, stored } = self.ring_part(pass);
         let ends = [
             self.again(pass),
             self.in_order(pass),
@@ -82,7 +82,7 @@ impl RingPasses {
 
     /// Whether a plane comes back later, or has come back.
     fn comes_back(&self, pass: usize, plane: i64) -> bool {
-        plane >= self.around(pass).loaded.lo + self.ring
+        plane >= self.ring_part(pass).loaded.lo + self.ring
     }
 
     /// From where planes of a part are loaded. They go to memory, too, if they come back and are not stored before.
@@ -92,7 +92,7 @@ impl RingPasses {
             lo if lo < self.in_order(pass) => pass.checked_sub(1),
             _ => None,
         };
-        let stored = part.lo < self.around(pass).stored.hi;
+        let stored = part.lo < self.ring_part(pass).stored.hi;
         Ends {
             end: kept.map_or(End::Outside, End::Kept),
             also_keep: (self.comes_back(pass, part.lo) && !stored).then_some(pass),
@@ -102,7 +102,7 @@ impl RingPasses {
     /// Where planes of a part are stored. Planes that come back and are stored once more go to memory alone; the others
     /// leave the pass for the last time.
     fn stored(&self, pass: usize, part: Interval) -> Ends<usize> {
-        match part.lo < self.around(pass).stored.lo + self.ring {
+        match part.lo < self.ring_part(pass).stored.lo + self.ring {
             true => Ends {
                 end: End::Outside,
                 also_keep: self.comes_back(pass, part.lo).then_some(pass),
@@ -114,17 +114,17 @@ impl RingPasses {
     /// The planes of the memory of a pass that some of its planes are, as the array counts them; or planes of the next
     /// pass.
     fn kept(&self, pass: usize, of: usize, planes: Interval) -> Interval {
-        let RingPass { around, below } = self.all[pass];
+        let RingPass { ring_part, below } = self.all[pass];
         // Along the way.
         let lo = match self.way < 0 {
             true => 1 - planes.hi,
             false => planes.lo,
         };
-        let lo = lo - (self.all[of].below - below) - around.loaded.lo;
+        let lo = lo - (self.all[of].below - below) - ring_part.loaded.lo;
         // Once around the ring they lie at the same place.
         let own = lo.rem_euclid(self.ring);
         let first = match self.way < 0 {
-            true => around.drift(self.ring) - own - planes.len(),
+            true => ring_part.drift(self.ring) - own - planes.len(),
             false => own,
         };
         Interval::new(first, first + planes.len())
@@ -148,29 +148,29 @@ pub(super) struct SeamPlanes<'a> {
 }
 
 impl<'a> SeamPlanes<'a> {
-    /// For `passes` passes at a time, none of which has more planes of the ring than `around`.
+    /// For `passes` passes at a time, none of which has more planes of the ring than `ring_part`.
     pub fn new(
         device: &'a dyn Queues,
         way: i64,
         ring: i64,
         each: u64,
-        around: Around,
+        ring_part: RingPart,
         passes: usize,
     ) -> Result<SeamPlanes<'a>, DeviceError> {
-        let bytes = around.drift(ring).max(0) as u64 * each;
+        let bytes = ring_part.drift(ring).max(0) as u64 * each;
         let memories = (0..passes.max(1)).map(|_| Locked::new(device, bytes));
         Ok(SeamPlanes {
             memories: memories.collect::<Result<_, _>>()?,
             each: each as i64,
-            passes: RingPasses::new(ring, way, &[around]),
+            passes: RingPasses::new(ring, way, &[ring_part]),
             first: 0,
         })
     }
 
     /// Begins with the pass of some number, and others after it.
-    pub fn begin(&mut self, first: u64, arounds: &[Around]) {
+    pub fn begin(&mut self, first: u64, ring_parts: &[RingPart]) {
         self.first = first;
-        self.passes = RingPasses::new(self.passes.ring, self.passes.way, arounds);
+        self.passes = RingPasses::new(self.passes.ring, self.passes.way, ring_parts);
     }
 
     pub fn is_locked(&self) -> bool {
@@ -222,8 +222,8 @@ impl<'a> SeamPlanes<'a> {
         } = &self.passes;
         let last = passes.len().max(1) - 1;
         // The plane above the first one along the way.
-        let first = passes[0].around.loaded.hi;
-        let ends = [first, passes[last].around.stored.lo - passes[last].below];
+        let first = passes[0].ring_part.loaded.hi;
+        let ends = [first, passes[last].ring_part.stored.lo - passes[last].below];
         ends.map(|end| {
             let plane = if *way < 0 { 1 - end } else { end };
             let cut = plane.rem_euclid(*ring) * self.each;
@@ -245,12 +245,12 @@ mod tests {
     type Kept = BTreeMap<i64, (i64, usize)>;
 
     /// Goes through the passes of a chain plane by plane, each with planes of a window between loads and stores.
-    fn go(of: &RingPasses, arounds: &[Around]) {
+    fn go(of: &RingPasses, ring_parts: &[RingPart]) {
         let ring = of.ring;
-        let mut memories: Vec<Kept> = vec![Kept::new(); arounds.len()];
+        let mut memories: Vec<Kept> = vec![Kept::new(); ring_parts.len()];
         let mut between: Kept = (0..ring).map(|plane| (plane, (plane, 0))).collect();
         let mut left: Vec<i64> = Vec::new();
-        for (pass, around) in arounds.iter().enumerate() {
+        for (pass, ring_part) in ring_parts.iter().enumerate() {
             let counted = |plane: i64| match of.way < 0 {
                 true => Interval::new(-plane, 1 - plane),
                 false => Interval::new(plane, plane + 1),
@@ -258,8 +258,8 @@ mod tests {
             let in_array = |plane: i64| of.of_first(pass, counted(plane).lo).rem_euclid(ring);
             let (mut leaves, mut comes) = (Vec::new(), Vec::new());
             let mut given = Kept::new();
-            let mut stores = (around.stored.lo..around.stored.hi).rev().peekable();
-            for plane in (around.loaded.lo..around.loaded.hi)
+            let mut stores = (ring_part.stored.lo..ring_part.stored.hi).rev().peekable();
+            for plane in (ring_part.loaded.lo..ring_part.loaded.hi)
                 .rev()
                 .chain(once(i64::MIN))
             {
@@ -268,7 +268,7 @@ mod tests {
                     let ends = of.stored(pass, Interval::new(store, store + 1));
                     if ends.end != End::Outside || ends.also_keep.is_some() {
                         let place = of.kept(pass, pass, counted(store)).lo;
-                        assert!((0..around.drift(ring)).contains(&place));
+                        assert!((0..ring_part.drift(ring)).contains(&place));
                         memories[pass].insert(place, value);
                     }
                     if ends.end == End::Outside {
@@ -288,7 +288,8 @@ mod tests {
                         between.remove(&in_array(plane))
                     }
                 };
-                let again = plane < around.loaded.hi - ring && plane + ring < around.stored.hi;
+                let again =
+                    plane < ring_part.loaded.hi - ring && plane + ring < ring_part.stored.hi;
                 let right = (in_array(plane), pass + usize::from(again));
                 assert_eq!(found, Some(right), "plane {plane} of pass {pass}");
                 if ends.also_keep.is_some() {
@@ -307,17 +308,17 @@ mod tests {
     /// Each plane comes to a pass once and leaves it once; in between all planes are where they are looked for.
     #[test]
     fn planes_come_once_and_leave_once() {
-        let around = |drift: i64, reach: i64, top: i64| Around {
+        let ring_part = |drift: i64, reach: i64, top: i64| RingPart {
             loaded: Interval::new(top - 60 - drift, top),
             stored: Interval::new(top - 60 - drift + reach, top - reach + 1),
         };
         for way in [1, -1] {
-            for arounds in [
-                vec![around(11, 2, 5)],
-                vec![around(11, 2, 5); 3],
-                vec![around(14, 3, 7), around(14, 3, 7), around(9, 3, 7)],
+            for ring_parts in [
+                vec![ring_part(11, 2, 5)],
+                vec![ring_part(11, 2, 5); 3],
+                vec![ring_part(14, 3, 7), ring_part(14, 3, 7), ring_part(9, 3, 7)],
             ] {
-                go(&RingPasses::new(60, way, &arounds), &arounds);
+                go(&RingPasses::new(60, way, &ring_parts), &ring_parts);
             }
         }
     }
