@@ -171,7 +171,7 @@ impl Case {
             let (plan, _) = plan.expect("towers that fit");
             let towers = plan.compile_towers(library, scheme, &model);
             run = run.by_towers(&towers.expect("valid IR").expect("towers"))?;
-            assert!(run.goes_by_towers());
+            assert!(run.without_towers().is_none());
         }
         then(&mut run)
     }

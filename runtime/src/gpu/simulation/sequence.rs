@@ -56,7 +56,8 @@ impl<'a, T: Value> OnDevice<'a, T> {
         }
     }
 
-    /// Why it does not advance by the towers that [`OnDevice::by_towers`] was given.
+    /// Why it does not advance by the time blocks that [`OnDevice::by`] was given; `None`: it does, but for steps that
+    /// time blocks do not reach.
     pub fn without_towers(&self) -> Option<&NoTimeBlocks> {
         self.without_towers.as_ref()
     }
@@ -65,11 +66,6 @@ impl<'a, T: Value> OnDevice<'a, T> {
     /// device's assembler made them; 0 where there are none.
     pub fn spilled(&self) -> u64 {
         self.time_blocks.as_ref().map_or(0, TimeBlocks::spilled)
-    }
-
-    /// Whether it advances by towers, but for steps that time blocks do not reach.
-    pub fn goes_by_towers(&self) -> bool {
-        self.time_blocks.is_some()
     }
 
     /// Towers made ready, to be exchanged for others, or why they cannot run the problem.

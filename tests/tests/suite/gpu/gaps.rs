@@ -28,7 +28,7 @@ fn run<T: Value>(
     let before = device.launches();
     let run = OnDevice::new(calculation, &NoFiles, device, program).map_err(|e| e.to_string())?;
     let mut run = run.by_towers(towers).map_err(|e| e.to_string())?;
-    assert!(run.goes_by_towers());
+    assert!(run.without_towers().is_none());
     let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
     let done = execute(
         &mut run,

