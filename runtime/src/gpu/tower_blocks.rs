@@ -15,9 +15,6 @@ use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::{Points, TaskList, Towers};
 
-/// Blocks per multiprocessor that are started. Blocks that find no room wait without harm.
-const BLOCKS: u32 = 4;
-
 /// Injections and records inside of time blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Injected {
@@ -347,14 +344,13 @@ impl TowerBlocks {
             });
         };
         let ghosts = block.ghost_pass.as_ref().zip(functions.get(1));
-        let most = device.facts().multiprocessors.max(1).saturating_mul(BLOCKS);
         let mut time_blocks = TowerBlocks {
             function,
             spilled: device.spilled(function)?,
             ghosts: ghosts.map(|(pass, function)| {
                 GhostKernel::new(*function, [pass.blocks, 1, 1], [pass.threads, 1, 1])
             }),
-            clusters: (most / block.lines.cluster()).max(1),
+            clusters: towers.clusters(device.facts()),
             heights: towers.heights(scheme),
             towers: towers.clone(),
             leaves_out: injected.points.leave_out(),

@@ -1,5 +1,6 @@
 //! The towers of a schedule, compiled for a device.
 
+use super::device::{DeviceError, Facts};
 use super::interruptions::Heights;
 use super::time_block_error::TimeBlockError;
 use crate::disk::RowGhosts;
@@ -11,6 +12,9 @@ use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::Scheme;
 use torre_compiler::tower::{self as towers, Order, TaskList, TowerProgram};
+
+/// Blocks per multiprocessor that a launch starts at most.
+const BLOCKS: u32 = 4;
 
 /// The towers of a schedule, compiled: the program, its code, and the order of the towers of its time blocks.
 #[derive(Clone, Debug)]
@@ -118,6 +122,37 @@ impl CompiledTowers {
             false if scheme.component_ids().all(|id| of(id).is_empty()) => RowGhosts::Absent,
             false => RowGhosts::InMemory,
         }
+    }
+
+    /// Clusters of blocks that a launch starts at most where one launch runs at a time. Blocks that find no room on a
+    /// multiprocessor wait without harm.
+    pub(super) fn clusters(&self, facts: &Facts) -> u32 {
+        let most = facts.multiprocessors.max(1).saturating_mul(BLOCKS);
+        (most / self.program.block.lines.cluster()).max(1)
+    }
+
+    /// The same where several launches run at a time: no more than find room. More would keep blocks of the next launch
+    /// from multiprocessors that have no towers left.
+    pub(super) fn resident_clusters(&self, facts: &Facts) -> u32 {
+        let block = &self.program.block;
+        let resident = self.ptx.gpu.shared_per_block / block.all_shared().max(1);
+        let most = facts.multiprocessors.max(1) * resident.clamp(1, BLOCKS);
+        let clusters = most / block.lines.cluster();
+        clusters.max(self.order.partitions).max(1)
+    }
+
+    /// An error unless towers can begin after this number of steps.
+    pub(super) fn check_beginning(&self, steps: u64) -> Result<(), DeviceError> {
+        let multiple = self.program.towers.steps.max(1);
+        if steps.is_multiple_of(multiple) {
+            return Ok(());
+        }
+        Err(DeviceError::Failed {
+            operation: "beginning with time blocks",
+            message: format!(
+                "the run continues after step {steps}, and towers begin at multiples of {multiple} steps"
+            ),
+        })
     }
 
     /// The heights of its time blocks.

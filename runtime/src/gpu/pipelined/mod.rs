@@ -71,10 +71,6 @@ const RESIDENT_BLOCKS: usize = 16;
 /// Passes of a device between two looks at whether values are finite, for which all operations end.
 const BETWEEN_LOOKS: u64 = 16;
 
-/// Blocks per multiprocessor that a launch starts at most. More would keep blocks of the next launch from
-/// multiprocessors that have no towers left.
-const BLOCKS: u32 = 4;
-
 /// A calculation by time blocks in flight.
 pub struct Pipelined<'a, T> {
     calculation: Calculation<'a, T>,
@@ -163,29 +159,6 @@ fn most_blocks(how: InFlight) -> usize {
     }
 }
 
-/// An error unless towers can begin after this number of steps.
-fn check_beginning(steps: u64, towers: &CompiledTowers) -> Result<(), DeviceError> {
-    let multiple = towers.program.towers.steps;
-    if steps.is_multiple_of(multiple.max(1)) {
-        return Ok(());
-    }
-    Err(DeviceError::Failed {
-        operation: "beginning with time blocks",
-        message: format!(
-            "the run continues after step {steps}, and towers begin at multiples of {multiple} steps"
-        ),
-    })
-}
-
-/// Clusters of blocks that a device with this number of multiprocessors runs at a time.
-fn resident_clusters(multiprocessors: u32, towers: &CompiledTowers) -> u32 {
-    let block = &towers.program.block;
-    let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
-    let most = multiprocessors.max(1) * resident.clamp(1, BLOCKS);
-    let clusters = most / block.lines.cluster();
-    clusters.max(towers.order.partitions).max(1)
-}
-
 impl<'a, T: Value> Pipelined<'a, T> {
     /// Takes a calculation to devices, at the step where it is; the towers belong to the same scheme and layout. `None`
     /// where towers cannot run the problem, or cannot be put into groups.
@@ -210,7 +183,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         if unfit || several || !chosen.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
-        check_beginning(calculation.steps(), towers)?;
+        towers.check_beginning(calculation.steps())?;
         let Some(mut footprints) = footprints(scheme, &layout, towers, how) else {
             return Ok(None);
         };
@@ -255,7 +228,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         };
         let mut run = Self {
             low_passes: LowPasses::around(&footprints, &window, towers.steps),
-            clusters: resident_clusters(device.facts().multiprocessors, towers),
+            clusters: towers.resident_clusters(device.facts()),
             builder: Builder::new(window),
             footprints,
             planes,

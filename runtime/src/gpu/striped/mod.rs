@@ -42,10 +42,6 @@ const PASS_BLOCKS: usize = 32;
 /// Bytes of the waves of a pass, and of its records, if one time block does not need more.
 const PASS_BYTES: u64 = 64 << 20;
 
-/// Blocks per multiprocessor that a launch starts at most. More would keep blocks of the next launch from
-/// multiprocessors that have no towers left.
-const BLOCKS: u32 = 4;
-
 /// The program of several devices.
 #[derive(Clone, Debug)]
 pub struct StripedProgram {
@@ -225,20 +221,12 @@ impl<'a, T: Value> Striped<'a, T> {
         }
         let interruptions = Interruptions::new(scheme, problem);
         let towers = &program.towers;
-        let of = &towers.program.towers;
         let unfit = !interruptions.always.is_empty();
         let volumes = &interruptions.volumes;
         if unfit || !volumes.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
-        if !calculation.steps().is_multiple_of(of.steps.max(1)) {
-            let message = format!(
-                "the run continues after step {}, and towers begin at multiples of {} steps",
-                calculation.steps(),
-                of.steps
-            );
-            return Err(failed("beginning with time blocks", message));
-        }
+        towers.check_beginning(calculation.steps())?;
         let steps = towers.steps;
         // Two time blocks more than are in flight meet all that there is to wait for.
         let heights = vec![steps; program.in_flight + 2];
@@ -317,9 +305,6 @@ impl<'a, T: Value> Striped<'a, T> {
             return Ok(None);
         };
         let [function] = load(device, &towers.ptx.text, [tower::TOWERS])?;
-        let block = &towers.program.block;
-        let resident = towers.ptx.gpu.shared_per_block / block.all_shared().max(1);
-        let most = device.facts().multiprocessors.max(1) * resident.clamp(1, BLOCKS);
         let mut queues = BTreeMap::new();
         for slot in 0..*in_flight {
             queues.insert(StripeQueue::Blocks { stripe, slot }, device.queue()?);
@@ -336,9 +321,7 @@ impl<'a, T: Value> Striped<'a, T> {
             function,
             gather_plane,
             gather,
-            clusters: (most / block.lines.cluster())
-                .max(towers.order.partitions)
-                .max(1),
+            clusters: towers.resident_clusters(device.facts()),
             array: device.take(layout.bytes())?,
             queues,
             volumes,
