@@ -5,7 +5,7 @@ use crate::codes;
 use crate::device;
 use crate::failure::Failure;
 use crate::input;
-use crate::plan::{patches_text, towers_text};
+use crate::plan::time_blocks_text;
 use crate::rates::LearnedRates;
 use crate::render::Voice;
 use crate::schedule;
@@ -30,7 +30,7 @@ use torre_grammar::{parse, print};
 use torre_runtime::gpu::DeviceModel;
 use torre_runtime::host::{Execution, threads};
 use torre_runtime::plan::Planner;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
+use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner, TimeBlockPlan};
 use torre_runtime::program::{self, CompileError, TargetChoice};
 use torre_runtime::simulation::SetupError;
 
@@ -226,25 +226,21 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
     Ok(match args.stage {
         StageArg::Plan => {
             let mut title = plan.choice.schedule.to_string();
-            if let Some(towers) = &plan.towers {
+            if let Some(time_blocks) = &plan.time_blocks {
                 title.push('\n');
-                title.push_str(towers_text(towers).trim_end());
-            }
-            if let Some(patches) = &plan.patches {
-                title.push('\n');
-                title.push_str(patches_text(patches).trim_end());
+                title.push_str(time_blocks_text(time_blocks).trim_end());
             }
             plan_text(scheme, &title, &plan.kernels)
         }
-        StageArg::Towers => match (&plan.towers, &plan.patches) {
-            (_, Some(patches)) => patches.program.to_string(),
-            (Some(towers), _) => Printed {
+        StageArg::Towers => match &plan.time_blocks {
+            Some(TimeBlockPlan::Patches(patches)) => patches.program.to_string(),
+            Some(TimeBlockPlan::Towers(towers)) => Printed {
                 scheme,
                 layout: &plan.kernels.layout,
                 program: &towers.program,
             }
             .to_string(),
-            _ => {
+            None => {
                 return Err(no_towers(args, &plan.choice.schedule));
             }
         },
@@ -253,7 +249,7 @@ fn on_device(args: &args::Emit, voice: &Voice) -> Result<String, Failure> {
         _ => {
             let library = Library::open().map_err(CompileError::from)?;
             // Kernels of towers may use specific features of a GPU.
-            let gpu = match plan.towers {
+            let gpu = match plan.towers() {
                 Some(_) => model.gpu,
                 None => model.gpu.portable(),
             };
@@ -284,7 +280,7 @@ fn pipeline(
         every: None,
     };
     let held = question.decide(&mut plan, choices)?;
-    let (Some(held), Some(towers)) = (held, &plan.towers) else {
+    let (Some(held), Some(towers)) = (held, plan.towers()) else {
         return Err(Failure::usage(
             "one time block at a time is no pipeline: name `--window host`, `--window slabs`, `--window device` or \
              several `--devices`",

@@ -174,7 +174,7 @@ impl<'a> Subject<'a> {
             Some(Held::Stripes(plan)) => Some(&plan.stripes),
             Some(Held::All(_) | Held::Window(_)) => return None,
         };
-        let towers = plan.towers.as_ref()?;
+        let towers = plan.towers()?;
         let computer = Computer::of_devices(&model.facts, 1);
         Some(Subject {
             trial: GapTrial {

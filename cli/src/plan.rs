@@ -3,7 +3,7 @@
 mod blocks;
 mod choices;
 
-pub use blocks::{patches_text, towers_text};
+pub use blocks::time_blocks_text;
 pub use choices::choice_json;
 
 use crate::args;
@@ -268,7 +268,7 @@ impl ShownOnDevice<'_> {
         let mut out = schedule::title(&self.plan.choice);
         out.push('\n');
         // Writing to a string cannot fail.
-        if self.plan.towers.is_some() || self.plan.patches.is_some() {
+        if self.plan.time_blocks.is_some() {
             let _ = writeln!(out, "  {order}");
         }
         let _ = writeln!(out, "  rate      {:>8} Gcells/s", gcells(prediction.rate));
@@ -281,11 +281,8 @@ impl ShownOnDevice<'_> {
         ] {
             let _ = writeln!(out, "  {name}    {value:8.1} bytes per cell-step");
         }
-        if let Some(towers) = &self.plan.towers {
-            out.push_str(&towers_text(towers));
-        }
-        if let Some(patches) = &self.plan.patches {
-            out.push_str(&patches_text(patches));
+        if let Some(time_blocks) = &self.plan.time_blocks {
+            out.push_str(&time_blocks_text(time_blocks));
         }
         if let Some(held) = self.held {
             out.push_str(&window::text(held));
@@ -322,8 +319,8 @@ impl ShownOnDevice<'_> {
         } = self.resolved;
         let mut value = choice_json(&self.plan.choice);
         let learned = self.expected.learned();
-        let towers = self.plan.towers.as_ref().map(towers_json);
-        let patches = self.plan.patches.as_ref().map(patches_json);
+        let towers = self.plan.towers().map(towers_json);
+        let patches = self.plan.patches().map(patches_json);
         let more = json!({
             "torre": env!("CARGO_PKG_VERSION"),
             "scheme": scheme.name,

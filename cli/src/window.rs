@@ -109,7 +109,7 @@ impl Question<'_> {
     /// where it has no towers.
     fn refused_schedule<'b>(&'b self, plan: &'b DevicePlan) -> &'b str {
         match self.schedule.trim() {
-            AUTO if plan.towers.is_none() => AUTO,
+            AUTO if plan.towers().is_none() => AUTO,
             _ => &plan.choice.name,
         }
     }
@@ -150,14 +150,13 @@ impl Question<'_> {
         let planner = DevicePlanner::new(scheme, problem, self.model).map_err(SetupError::from)?;
         let refused = |error| device::refused(error, &planner, self.model);
         if *wanted == WindowArg::Device {
-            if let (None, Some(choice)) = (&plan.towers, by_towers(choices).next()) {
+            if let (None, Some(choice)) = (plan.towers(), by_towers(choices).next()) {
                 *plan = planner.plan(choice.clone()).map_err(refused)?;
             }
             if !fits {
                 return Err(DeviceError::Memory { needed, available }.into());
             }
-            let resident =
-                planner.resident(plan.towers.as_ref(), self.wanted(&planner, plan, available));
+            let resident = planner.resident(plan.towers(), self.wanted(&planner, plan, available));
             let name = self.refused_schedule(plan);
             let held = resident.map_err(|r| refused(planner.refused(name, r)))?;
             return Ok(Some(Held::All(held)));
@@ -187,7 +186,7 @@ impl Question<'_> {
         };
         // The most that each could do is known at once, and the cost of a window only when its towers are known.
         let bound = |other: &DevicePlan| {
-            let towers = other.towers.as_ref();
+            let towers = other.towers();
             match wanted {
                 WindowArg::Slabs { .. } => asked(other).cells,
                 _ => towers.map_or(0.0, |towers| planner.window_bound(towers, asked(other))),
@@ -205,7 +204,7 @@ impl Question<'_> {
             }
             let window = planned(planner, &other, wanted, asked(&other));
             let better = match (&window, &best) {
-                (Err(other), Err(refusal)) => plan.towers.is_none() || takes_less(other, refusal),
+                (Err(other), Err(refusal)) => plan.towers().is_none() || takes_less(other, refusal),
                 _ => rate(&window) > rate(&best).max(least),
             };
             if better {
@@ -241,8 +240,8 @@ fn planned(
     asked: Wanted,
 ) -> Result<WindowPlan, Refusal> {
     match wanted {
-        WindowArg::Slabs { sizes, .. } => planner.slabs(plan.towers.as_ref(), asked, *sizes),
-        _ => planner.window(plan.towers.as_ref(), asked),
+        WindowArg::Slabs { sizes, .. } => planner.slabs(plan.towers(), asked, *sizes),
+        _ => planner.window(plan.towers(), asked),
     }
 }
 
@@ -250,7 +249,7 @@ impl Question<'_> {
     /// The holding that a run asks for, with the rate of a plan and the bytes that each GPU has for it.
     fn wanted(&self, planner: &DevicePlanner<'_>, plan: &DevicePlan, available: u64) -> Wanted {
         let layerwise = plan.choice.prediction.rate;
-        let towers = plan.towers.as_ref();
+        let towers = plan.towers();
         let rate = towers.map_or(layerwise, |towers| planner.rate_in_flight(towers));
         Wanted {
             blocks: self.holding.in_flight.map(|n| n as usize),
@@ -278,7 +277,7 @@ impl Question<'_> {
         let wanted = |plan: &DevicePlan| self.wanted(&planner, plan, available);
         let stripes_of = |plan: &DevicePlan| match &self.holding.window {
             WindowArg::Auto | WindowArg::Device => {
-                planner.stripes(plan.towers.as_ref(), self.devices, wanted(plan))
+                planner.stripes(plan.towers(), self.devices, wanted(plan))
             }
             _ => Err(Refusal::Devices(NoDevices::Window)),
         };
@@ -288,7 +287,7 @@ impl Question<'_> {
                 continue;
             };
             let bound = |towers| planner.stripes_bound(towers, self.devices, wanted(&other));
-            let bound = other.towers.as_ref().map_or(0.0, bound);
+            let bound = other.towers().map_or(0.0, bound);
             if best.as_ref().is_ok_and(|best| bound <= best.rate.cells) {
                 continue;
             }
@@ -297,7 +296,7 @@ impl Question<'_> {
                 of.as_ref().map_or(0.0, |stripes| stripes.rate.cells)
             };
             // The reason why towers cannot do it says more than that others are no towers.
-            let explains = plan.towers.is_none() && best.is_err();
+            let explains = plan.towers().is_none() && best.is_err();
             if rate(&stripes) > rate(&best) || explains {
                 (best, *plan) = (stripes, other);
             }

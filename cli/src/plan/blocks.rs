@@ -3,10 +3,17 @@
 use crate::report::bytes;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use torre_runtime::plan::gpu::{Fit, PatchPlan, TowerPlan};
+use torre_runtime::plan::gpu::{Fit, PatchPlan, TimeBlockPlan, TowerPlan};
 
-/// The shape and the needs of towers, line by line.
-pub fn towers_text(plan: &TowerPlan) -> String {
+/// The shape and the needs of time blocks, line by line.
+pub fn time_blocks_text(plan: &TimeBlockPlan) -> String {
+    match plan {
+        TimeBlockPlan::Towers(plan) => towers_text(plan),
+        TimeBlockPlan::Patches(plan) => patches_text(plan),
+    }
+}
+
+fn towers_text(plan: &TowerPlan) -> String {
     let Fit {
         block,
         kept,
@@ -62,7 +69,7 @@ pub fn towers_text(plan: &TowerPlan) -> String {
 }
 
 /// The shape and the needs of pyramids, line by line.
-pub fn patches_text(plan: &PatchPlan) -> String {
+fn patches_text(plan: &PatchPlan) -> String {
     let program = &plan.program;
     let mut out = String::new();
     let mut line = |name, value: String, more: String| {

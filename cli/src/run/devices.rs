@@ -30,7 +30,7 @@ impl<T: Value> Run<'_, T> {
         let &Prepared { set, files, .. } = prepared;
         let start = Instant::now();
         let library = Library::open().map_err(CompileError::from)?;
-        let Some(towers) = &plan.towers else {
+        let Some(towers) = plan.towers() else {
             return Err(self.no_devices(model, plan, NoDevices::Layerwise)?);
         };
         let program = StripedProgram::new(

@@ -24,7 +24,7 @@ mod window_times;
 mod work;
 mod zones;
 
-pub use device_plan::{DevicePlan, TowerPlan};
+pub use device_plan::{DevicePlan, TimeBlockPlan, TowerPlan};
 pub use fit::Fit;
 pub use layers::PlannedVariant;
 pub use layerwise::layerwise;
@@ -229,7 +229,7 @@ impl<'a> DevicePlanner<'a> {
             plan.note = Some(format!("{refusal}, so a GPU goes stage by stage"));
         }
         let kept = auto && self.has_towers() && !self.interruptions.always.is_empty();
-        let kept = kept && plan.patches.is_none();
+        let kept = kept && plan.patches().is_none();
         if kept && !self.fitting().is_empty() {
             plan.note = self.interruptions.refusal();
         }
@@ -240,39 +240,34 @@ impl<'a> DevicePlanner<'a> {
     pub fn plan(&self, choice: Choice) -> Result<DevicePlan, NoDevicePlan> {
         let scheme = self.planner.scheme;
         let kernels = code::kernels(scheme)?;
-        let patches = match &choice.schedule {
+        let refused = |refusal| self.refused(&choice.name, refusal);
+        let time_blocks = match &choice.schedule {
             Schedule::Pyramids(pyramid) => {
-                let plan = self.patch_plan(pyramid);
-                Some(
-                    plan.map_err(|refusal| self.refused(&choice.name, refusal))?
-                        .0,
-                )
+                let (plan, _) = self.patch_plan(pyramid).map_err(refused)?;
+                Some(TimeBlockPlan::Patches(Box::new(plan)))
             }
-            _ => None,
-        };
-        let towers = match &choice.schedule {
             Schedule::Tiled(tiling) => {
-                let plan = self.tower_plan(tiling);
-                Some(plan.map_err(|refusal| self.refused(&choice.name, refusal))?)
+                let plan = self.tower_plan(tiling).map_err(refused)?;
+                Some(TimeBlockPlan::Towers(Box::new(plan)))
             }
-            _ => None,
+            Schedule::Layerwise | Schedule::Boxes(_) => None,
         };
-        let note = towers.as_ref();
-        let note = note.and_then(|plan| {
-            let heights = Heights::new(plan.height(), plan.fit.towers(), scheme);
-            self.interruptions.note(heights, self.problem.steps)
-        });
-        let pyramids = patches.as_ref().and_then(|plan| {
-            let heights = patch_heights(scheme, plan.program.height);
-            self.interruptions
-                .few(heights, self.problem.steps, "pyramids")
-        });
-        let note = note.or(pyramids);
+        let note = match &time_blocks {
+            Some(TimeBlockPlan::Towers(plan)) => {
+                let heights = Heights::new(plan.height(), plan.fit.towers(), scheme);
+                self.interruptions.note(heights, self.problem.steps)
+            }
+            Some(TimeBlockPlan::Patches(plan)) => {
+                let heights = patch_heights(scheme, plan.program.height);
+                self.interruptions
+                    .few(heights, self.problem.steps, "pyramids")
+            }
+            None => None,
+        };
         Ok(DevicePlan {
             choice,
             kernels,
-            towers,
-            patches,
+            time_blocks,
             note,
         })
     }

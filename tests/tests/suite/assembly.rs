@@ -380,7 +380,7 @@ fn pyramids_are_assembled_with_few_spills() {
             continue;
         };
         if bytes > 0 {
-            let shape = plan.patches.expect("pyramids").program.shape;
+            let shape = plan.patches().expect("pyramids").program.shape;
             let threads = shape.all_threads() as u64 * u64::from(shape.blocks.max(1));
             let registers = (u64::from(gpu.registers) / threads).min(255);
             let name = format!("{name}: {bytes} bytes, {shape:?}");

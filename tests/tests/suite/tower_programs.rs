@@ -16,7 +16,7 @@ use torre_grammar::source::Source;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::{DeviceModel, VolumeChoice};
 use torre_runtime::host::Calculation;
-use torre_runtime::plan::gpu::{DevicePlan, DevicePlanner};
+use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::world::FileWorld;
 use torre_suite::interpreted::Interpreted;
 use torre_suite::small_example;
@@ -133,12 +133,9 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let template = notation::read(&schedule, &written, scheme, &planner.planner.frame);
     let best = planner.best(&template.expect("a schedule"));
     let (plan, _) = best.unwrap_or_else(|_| panic!("{name}: no towers"));
-    let DevicePlan {
-        kernels, towers, ..
-    } = plan;
-    let program = &towers.expect("towers").program;
+    let program = &plan.towers().expect("towers").program;
     assert_eq!(program.block.slots.is_some(), case.copies_waves(), "{name}");
-    let layout = &kernels.layout;
+    let layout = &plan.kernels.layout;
     verify(scheme, layout, program).unwrap_or_else(|fault| panic!("{name}: {fault}"));
 
     let arranged = Calculation::<T>::arranged(layout.clone(), scheme, problem, &files, 1);

@@ -21,12 +21,19 @@ use torre_compiler::tower::TowerProgram;
 #[derive(Clone, Debug)]
 pub struct DevicePlan {
     pub choice: Choice,
-    /// Layerwise; towers have kernels of their own.
+    /// Layerwise; time blocks have kernels of their own.
     pub kernels: KernelSet,
-    pub towers: Option<TowerPlan>,
-    pub patches: Option<PatchPlan>,
-    /// Why it is not by towers in all steps, for people.
+    /// `None`: all steps go stage by stage.
+    pub time_blocks: Option<TimeBlockPlan>,
+    /// Why not all steps are in time blocks, for people.
     pub note: Option<String>,
+}
+
+/// The time blocks of a schedule.
+#[derive(Clone, Debug)]
+pub enum TimeBlockPlan {
+    Towers(Box<TowerPlan>),
+    Patches(Box<PatchPlan>),
 }
 
 /// The towers of a schedule.
@@ -45,10 +52,29 @@ pub struct TowerPlan {
 }
 
 impl DevicePlan {
+    /// Its towers, if its time blocks are of towers.
+    pub fn towers(&self) -> Option<&TowerPlan> {
+        match &self.time_blocks {
+            Some(TimeBlockPlan::Towers(plan)) => Some(plan),
+            Some(TimeBlockPlan::Patches(_)) | None => None,
+        }
+    }
+
+    /// Its pyramids, if its time blocks are of pyramids.
+    pub fn patches(&self) -> Option<&PatchPlan> {
+        match &self.time_blocks {
+            Some(TimeBlockPlan::Patches(plan)) => Some(plan),
+            Some(TimeBlockPlan::Towers(_)) | None => None,
+        }
+    }
+
     /// Steps that it takes at once.
     pub fn height(&self) -> u64 {
-        let patches = self.patches.as_ref().map_or(1, |plan| plan.program.height);
-        self.towers.as_ref().map_or(patches, TowerPlan::height)
+        match &self.time_blocks {
+            Some(TimeBlockPlan::Towers(plan)) => plan.height(),
+            Some(TimeBlockPlan::Patches(plan)) => plan.program.height,
+            None => 1,
+        }
     }
 
     /// Has values arranged for a calculation window.
@@ -63,13 +89,15 @@ impl DevicePlan {
         Ok(())
     }
 
-    /// Its own kernels as IR: kernels of its towers, or of whole stages.
+    /// Its own kernels as IR: kernels of its time blocks, or of whole stages.
     pub fn module(&self, scheme: &Scheme, gpu: Gpu) -> Module {
         let layout = &self.kernels.layout;
-        match (&self.towers, &self.patches) {
-            (Some(plan), _) => towers::module(scheme, layout, &plan.program),
-            (_, Some(plan)) => patches::module(scheme, layout, &plan.program, gpu),
-            _ => code::module(scheme, &self.kernels, Shape::of(scheme)),
+        match &self.time_blocks {
+            Some(TimeBlockPlan::Towers(plan)) => towers::module(scheme, layout, &plan.program),
+            Some(TimeBlockPlan::Patches(plan)) => {
+                patches::module(scheme, layout, &plan.program, gpu)
+            }
+            None => code::module(scheme, &self.kernels, Shape::of(scheme)),
         }
     }
 
@@ -91,7 +119,7 @@ impl DevicePlan {
         scheme: &Scheme,
         model: &DeviceModel,
     ) -> Result<Option<CompiledBlocks>, TimeBlockError> {
-        if let Some(plan) = &self.patches {
+        if let Some(plan) = self.patches() {
             let (layout, program) = (&self.kernels.layout, plan.program.clone());
             let compiled = CompiledPatches::new(library, scheme, layout, program, model.gpu)?;
             return Ok(Some(CompiledBlocks::Patches(Box::new(compiled))));
@@ -111,7 +139,7 @@ impl DevicePlan {
             let (layout, program) = (&self.kernels.layout, plan.program.clone());
             CompiledTowers::new(library, scheme, layout, program, model.gpu, plan.order)
         };
-        self.towers.as_ref().map(compile).transpose()
+        self.towers().map(compile).transpose()
     }
 }
 

@@ -258,7 +258,7 @@ fn lines_that_one_block_does_not_hold_are_shared() {
         let (problem, model) = (problem(), usual(target));
         let planner = DevicePlanner::new(&scheme, &problem, &model).expect("a small grid");
         let plan = planner.plan(all[0].clone()).expect("towers");
-        let block = plan.towers.expect("towers").fit.block;
+        let block = &plan.towers().expect("towers").fit.block;
         assert_eq!(
             block.lines.cluster(),
             blocks,
@@ -283,7 +283,7 @@ fn long_lines_are_cut() {
         let unit = template::tower_unit(&planner.planner.frame);
         let asked = Template::Tiled(template::towers(d, unit, th));
         let (plan, choices) = planner.best(&asked)?;
-        let towers = plan.towers.expect("towers");
+        let towers = plan.towers().expect("towers");
         assert_eq!(towers.fit.block.lines.cluster(), 1);
         let rate = choices[0].prediction.rate;
         Ok((towers.z_blocks, towers.fit.block.values, rate))
@@ -346,7 +346,7 @@ fn boxes_of_total_fields_slow_towers_and_layerwise_kernels_down() {
                 DevicePlanner::new(&scheme, problem, &model).expect("it can be addressed");
             let (plan, _) = planner.best(&Template::Auto).expect("a plan");
             let rate = |choice: &Choice| choice.prediction.rate;
-            let towers = plan.towers.is_some();
+            let towers = plan.towers().is_some();
             assert_eq!(towers, rate(&plan.choice) > rate(&planner.layerwise));
             [rate(&plan.choice), rate(&planner.layerwise)]
         };
@@ -371,11 +371,11 @@ fn layers_slow_towers_down_and_keep_their_variants() {
     let planned = |scheme: &Scheme| {
         let planner = DevicePlanner::new(scheme, &problem, &model).expect("it can be addressed");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-        let towers = plan.towers.expect("towers");
-        let window = planner.window(Some(&towers), Wanted::default()).err();
+        let towers = plan.towers().expect("towers");
+        let window = planner.window(Some(towers), Wanted::default()).err();
         let working = towers.fit.registers - towers.fit.kept as u64;
         let rate = plan.choice.prediction.rate;
-        ((rate, working), towers.variants, window)
+        ((rate, working), towers.variants.clone(), window)
     };
     let ((whole, few), none, _) = planned(&bare);
     assert!(none.is_empty(), "{none:?}");
@@ -449,7 +449,7 @@ fn small_grids_with_three_axes_stay_on_the_chip() {
         let choice = pyramids(&choices).expect("pyramids");
         let rate = choice.prediction.rate;
         let plan = planner.plan(choice).expect("a plan");
-        let program = &plan.patches.expect("pyramids").program;
+        let program = &plan.patches().expect("pyramids").program;
         println!("{order} {precision} {cells}: {rates:#?} {rate:.1e}\n{program}");
         assert!(program.three && program.stays.is_some(), "{rates:?}");
         assert!(program.tiles() <= 132 * i64::from(program.shape.blocks));
@@ -478,7 +478,7 @@ fn windows_are_no_larger_than_domains() {
         everywhere(&mut scheme);
         let planner = DevicePlanner::new(&scheme, &problem, &model).expect("it can be addressed");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-        let towers = plan.towers.expect("towers");
+        let towers = plan.towers().expect("towers");
         for mapping in [model.facts.mapping, None] {
             let mut model = model.clone();
             model.facts.mapping = mapping;
@@ -490,7 +490,7 @@ fn windows_are_no_larger_than_domains() {
                     cells: plan.choice.prediction.rate,
                     ..Wanted::default()
                 };
-                planner.window(Some(&towers), wanted).expect("a window")
+                planner.window(Some(towers), wanted).expect("a window")
             };
             let own = window(1 << 40);
             let places = own.how.places.expect("a window");
@@ -515,14 +515,14 @@ fn stripes_have_the_groups_that_take_least_time() {
         everywhere(&mut scheme);
         let planner = DevicePlanner::new(&scheme, &problem, &model).expect("it can be addressed");
         let (plan, _) = planner.best(&Template::Auto).expect("a plan");
-        let towers = plan.towers.expect("towers");
+        let towers = plan.towers().expect("towers");
         let wanted = Wanted {
             available: 1 << 40,
             cells: plan.choice.prediction.rate,
             ..Wanted::default()
         };
-        let bound = planner.stripes_bound(&towers, devices, wanted);
-        let best = planner.stripes(Some(&towers), devices, wanted);
+        let bound = planner.stripes_bound(towers, devices, wanted);
+        let best = planner.stripes(Some(towers), devices, wanted);
         let best = best.expect("stripes");
         assert!(best.rate.cells <= bound, "{:?} of {bound}", best.rate);
         for columns in [2, 4, 8, 16, 32] {
@@ -530,7 +530,7 @@ fn stripes_have_the_groups_that_take_least_time() {
                 columns: Some(columns),
                 ..wanted
             };
-            let own = planner.stripes(Some(&towers), devices, wanted);
+            let own = planner.stripes(Some(towers), devices, wanted);
             let own = own.expect("stripes").rate.cells;
             let most = best.rate.cells;
             assert!(own <= most, "{columns} columns: {own} of {most}");

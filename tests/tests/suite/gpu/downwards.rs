@@ -10,7 +10,7 @@ const SCHEDULE: &str = "(x, y): diamond(W = 3) lean -x height 2; z: span";
 
 fn moves_down(scheme: &Scheme, problem: &Problem) {
     let (plan, _) = plan_of(&Interpreted::new(), scheme, problem, SCHEDULE);
-    assert_eq!(plan.towers.expect("towers").program.towers.way(), -1);
+    assert_eq!(plan.towers().expect("towers").program.towers.way(), -1);
 }
 
 /// Windows in memory and over files, on one device and two, in buffers whose planes slide or go around; and slabs; with

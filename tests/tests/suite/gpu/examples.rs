@@ -51,7 +51,7 @@ fn examples(device: impl Fn() -> Box<dyn Device>, precision: Precision) {
             continue;
         };
         assert_eq!(plan.note, None);
-        if plan.patches.is_some() {
+        if plan.patches().is_some() {
             let blocks = plan.compile_blocks(library, scheme, &model);
             let blocks = blocks.expect("valid IR").expect("pyramids");
             let asked = patches::Asked {

@@ -57,7 +57,7 @@ fn run_any(
 
 /// A trial of the towers of a plan.
 fn trial<'a>(scheme: &'a Scheme, plan: &'a DevicePlan, model: &DeviceModel) -> GapTrial<'a> {
-    let towers = plan.towers.as_ref().expect("towers");
+    let towers = plan.towers().expect("towers");
     GapTrial {
         scheme,
         program: &towers.program,
@@ -123,7 +123,7 @@ fn ghosts_in_memory_are_made_anew_with_any_gap() {
         let arranged = plan.arrange_with_gap(&scheme, 3);
         arranged.expect("a size that can be addressed");
         let towers = &compiled(library, &scheme, &plan, &model);
-        let program = &plan.towers.as_ref().expect("towers").program;
+        let program = &plan.towers().expect("towers").program;
         assert!(program.block.ghost_pass.is_some());
         let done = run_any(library, &device, &scheme, &problem, &plan, towers);
         done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));

@@ -48,11 +48,7 @@ problem p {{
         let resolved = resolved_in(&text, precision);
         let (scheme, problem) = (&resolved.scheme, &resolved.problem);
         let (plan, model) = plan_of(&device, scheme, problem, schedule);
-        assert!(
-            plan.towers
-                .as_ref()
-                .is_some_and(|plan| !plan.variants.is_empty())
-        );
+        assert!(plan.towers().is_some_and(|plan| !plan.variants.is_empty()));
         let towers = &compiled(library, scheme, &plan, &model);
         assert!(runs_amendments(towers), "{name}");
         let by_towers = starts(library, &device, name, scheme, problem, Some(towers));
@@ -151,7 +147,7 @@ fn media_with_memory_give_the_bits_of_the_reference() {
             assert!(updates.filter(old).count() > 0, "{base}");
             let each = starts_per_step(library, &device, base, scheme, problem);
             let (plan, model) = plan_of(&device, scheme, problem, schedule);
-            if plan.patches.is_some() {
+            if plan.patches().is_some() {
                 let blocks = plan.compile_blocks(library, scheme, &model);
                 let blocks = blocks.expect("valid IR").expect("pyramids");
                 let asked = patches::Asked {

@@ -362,7 +362,7 @@ fn time_blocks_of_towers_give_the_bits_of_the_reference() {
         problem.steps = 2 * plan.height() + 1;
         let towers = &compiled(library, &scheme, &plan, &model);
         assert_eq!(towers.steps, plan.height());
-        assert_eq!(towers.count(), plan.towers.map_or(0, |plan| plan.count));
+        assert_eq!(towers.count(), plan.towers().map_or(0, |plan| plan.count));
         let by_towers = starts(library, &device, seed, &scheme, &problem, Some(towers));
         // Each of the two time blocks is one start, and a time block of the last step, too.
         assert_eq!(by_towers, 3);

@@ -15,6 +15,7 @@ use torre_compiler::testing::{
 use torre_grammar::source::Source;
 use torre_runtime::gpu::{CompiledBlocks, CompiledPatches, Device, DeviceProgram, OnDevice, code};
 use torre_runtime::host::Calculation;
+use torre_runtime::plan::gpu::TimeBlockPlan;
 use torre_runtime::run::{Company, Literal, Watch, execute};
 use torre_runtime::simulation::Value;
 use torre_runtime::world::FileWorld;
@@ -376,8 +377,7 @@ problem cavity {{
             assert!(!scheme.states.is_empty(), "{number}");
             let device = Interpreted::new();
             let (plan, model) = plan_of(&device, scheme, problem, schedule);
-            let mut plan = plan;
-            let patches = plan.patches.as_mut().expect("pyramids");
+            let patches = plan.patches().expect("pyramids");
             assert!(patches.program.rooms.count > 0);
             // As planned, and the other way.
             for stays in [
@@ -388,7 +388,10 @@ problem cavity {{
                     continue;
                 }
                 let mut plan = plan.clone();
-                let program = &mut plan.patches.as_mut().expect("pyramids").program;
+                let Some(TimeBlockPlan::Patches(patches)) = &mut plan.time_blocks else {
+                    panic!("pyramids");
+                };
+                let program = &mut patches.program;
                 match stays {
                     true => program.stay(&plan.kernels.layout),
                     false => program.stays = None,
@@ -440,6 +443,6 @@ fn planned_pyramids_give_the_bits_of_the_reference() {
         device.launches(),
         3,
         "{}",
-        plan.patches.expect("pyramids").program
+        plan.patches().expect("pyramids").program
     );
 }

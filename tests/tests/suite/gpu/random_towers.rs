@@ -120,7 +120,7 @@ fn programs_of_random_schemes_with_zones_keep_the_rules() {
             continue;
         };
         tried += 1;
-        let program = &plan.towers.expect("towers").program;
+        let program = &plan.towers().expect("towers").program;
         towers::verify(&scheme, &plan.kernels.layout, program)
             .unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
     }
@@ -155,7 +155,7 @@ problem p {
         assert_eq!(scheme.stages.len(), 2);
         let schedule = "(x, y): diamond(W = 4) height 2";
         let by_towers = planned(&device, scheme, problem, schedule);
-        let by_towers = by_towers.is_some_and(|(plan, _)| plan.towers.is_some());
+        let by_towers = by_towers.is_some_and(|(plan, _)| plan.towers().is_some());
         assert_eq!(by_towers, expected, "{begin}");
     }
 }
@@ -195,7 +195,7 @@ fn towers_without_rows_pass_on_what_is_done() {
             let device = Interpreted::new();
             let schedule = &format!("torre(D = 1, TH = {height})");
             let (plan, model) = plan_of(&device, scheme, problem, schedule);
-            let of = &plan.towers.as_ref().expect("towers").program.towers;
+            let of = &plan.towers().expect("towers").program.towers;
             let rowless = of.alignments.iter();
             let rowless = rowless.filter(|a| a.stages.iter().all(|rows| rows.updates.is_empty()));
             assert_eq!(rowless.count(), 1);

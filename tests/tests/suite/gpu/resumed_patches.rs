@@ -15,6 +15,7 @@ use torre_runtime::files::LoadedFiles;
 use torre_runtime::gpu::CompiledBlocks;
 use torre_runtime::host::{Compiled, Execution};
 use torre_runtime::output::checkpoint::Identity;
+use torre_runtime::plan::gpu::TimeBlockPlan;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{Checkpoints, checkpoint, verify};
 use torre_runtime::simulation::{Progress, RunError, Simulation};
@@ -126,7 +127,10 @@ impl Case {
             return None;
         };
         let (mut plan, model) = plan_of(device, scheme, problem, schedule);
-        let program = &mut plan.patches.as_mut().expect("pyramids").program;
+        let Some(TimeBlockPlan::Patches(patches)) = &mut plan.time_blocks else {
+            panic!("pyramids");
+        };
+        let program = &mut patches.program;
         assert!(program.rooms.count > 0);
         match by {
             By::Staying(_) => program.stay(&plan.kernels.layout),

@@ -36,7 +36,7 @@ fn striped_program(
     model: &DeviceModel,
     cut: &Cut,
 ) -> Result<StripedProgram, NoStripes> {
-    let towers = plan.towers.as_ref().expect("towers");
+    let towers = plan.towers().expect("towers");
     let stripes = Stripes::new(
         scheme,
         &plan.kernels.layout,
@@ -279,7 +279,7 @@ fn random_problems_on_several_devices_give_the_bits_of_the_reference() {
             continue;
         };
         let note = plan.note.as_ref();
-        if plan.towers.is_none() || note.is_some_and(|note| note.contains("stage by stage")) {
+        if plan.towers().is_none() || note.is_some_and(|note| note.contains("stage by stage")) {
             continue;
         }
         // Not all random amendments find their values in registers, on one device or several.
@@ -287,7 +287,7 @@ fn random_problems_on_several_devices_give_the_bits_of_the_reference() {
         if has_zones && plan.compile_towers(library, &scheme, &model).is_err() {
             continue;
         }
-        let towers = plan.towers.as_ref().map_or(1, |p| p.program.towers.steps);
+        let towers = plan.towers().map_or(1, |p| p.program.towers.steps);
         let due = problem.outputs.iter().map(|output| output.every);
         let mut due = due.chain([problem.steps]);
         if due.any(|steps| !steps.is_multiple_of(towers)) {

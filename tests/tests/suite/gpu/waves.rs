@@ -170,7 +170,7 @@ fn waves_far_from_faces_are_copied() {
         };
         let schedule = "torre(W = 4, TH = 4)";
         let (plan, _) = plan_of(&Interpreted::new(), &scheme, &problem, schedule);
-        let program = &plan.towers.as_ref().expect("towers").program;
+        let program = &plan.towers().expect("towers").program;
         assert!(program.block.slots.is_some(), "{number}");
         blocks_by_towers(2, 30 + number as u64, &scheme, schedule, vec![of], 1);
     }
@@ -185,7 +185,7 @@ fn kernel_with_slots() -> (TowerProgram, String) {
     };
     let schedule = "torre(W = 4, TH = 4)";
     let (plan, _) = plan_of(&Interpreted::new(), &scheme, &problem, schedule);
-    let program = plan.towers.expect("towers").program;
+    let program = plan.towers().expect("towers").program.clone();
     assert!(program.block.slots.is_some());
     let mut module = Module::new();
     tower::emit(&mut module, &scheme, &plan.kernels.layout, &program);

@@ -59,26 +59,27 @@ fn outputs_that_cut_time_blocks_short_slow_towers_down() {
 fn outputs_that_cut_time_blocks_short_slow_windows_and_stripes_down() {
     let rates = |th, every| {
         with_output(every, 960, |planner| {
-            let plan = towers(planner, [2, th]).towers.expect("towers");
-            let cells = planner.rate_in_flight(&plan);
+            let plan = towers(planner, [2, th]);
+            let plan = plan.towers().expect("towers");
+            let cells = planner.rate_in_flight(plan);
             let wanted = Wanted {
                 available: 1 << 30,
                 blocks: Some(2),
                 cells,
                 ..Wanted::default()
             };
-            let window = planner.window(Some(&plan), wanted).expect("a window");
+            let window = planner.window(Some(plan), wanted).expect("a window");
             let over_files = Wanted {
                 disk: Some(3e9),
                 ..wanted
             };
-            let files = planner.window(Some(&plan), over_files).expect("a window");
+            let files = planner.window(Some(plan), over_files).expect("a window");
             let wanted = Wanted {
                 available: 1 << 40,
                 blocks: None,
                 ..wanted
             };
-            let stripes = planner.stripes(Some(&plan), 2, wanted).expect("stripes");
+            let stripes = planner.stripes(Some(plan), 2, wanted).expect("stripes");
             let rates = [window.rate.cells, files.rate.cells, stripes.rate.cells];
             (cells, rates, window.copied)
         })
