@@ -30,11 +30,13 @@ pub struct WaveCopy {
 
 /// Bytes of a wave.
 pub const WAVE: u32 = 8;
-/// Bytes of the word of a place for a source, and further words of a source.
+/// Bytes of the word of a place for a source.
 const WORD: u32 = 4;
+/// Words of a source besides the words of places.
 pub const BESIDE: u32 = 2;
-/// Sources of which a thread can know in a word, next to its place, whether they have waves for it; and such places.
+/// Sources of which a thread can know in a word, next to its place, whether they have waves for it.
 const MOST_SOURCES: u32 = 16;
+/// Numbers of places that fit into such a word.
 const MOST_PLACES: u32 = 1 << 15;
 
 /// The waves that the sources need in a stage of a period, in slots from `slot` on.

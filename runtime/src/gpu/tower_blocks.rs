@@ -334,7 +334,7 @@ impl TowerBlocks {
     ) -> Result<Result<TowerBlocks, NoTimeBlocks>, DeviceError> {
         let block = &towers.program.block;
         let mut names = vec![tower::TOWERS.to_owned()];
-        if block.ghost_pass.is_some() {
+        if block.ghosts.is_some() {
             names.push(tower::GHOSTS.to_owned());
         }
         let functions = device.load(&towers.ptx.text, &names)?;
@@ -343,11 +343,12 @@ impl TowerBlocks {
                 message: "a kernel is missing".to_owned(),
             });
         };
-        let ghosts = block.ghost_pass.as_ref().zip(functions.get(1));
+        let ghosts = block.ghosts.as_ref().zip(functions.get(1));
         let mut time_blocks = TowerBlocks {
             function,
             spilled: device.spilled(function)?,
-            ghosts: ghosts.map(|(pass, function)| {
+            ghosts: ghosts.map(|(ghosts, function)| {
+                let pass = &ghosts.pass;
                 GhostKernel::new(*function, [pass.blocks, 1, 1], [pass.threads, 1, 1])
             }),
             clusters: towers.clusters(device.facts()),

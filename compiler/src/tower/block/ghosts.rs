@@ -109,6 +109,14 @@ impl InnerGhosts {
     }
 }
 
+/// Ghosts along the inner axis that the towers of a block make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockGhosts {
+    pub inner: InnerGhosts,
+    /// The kernel that makes the ghosts in memory afterwards.
+    pub pass: GhostPass,
+}
+
 /// The launch of a kernel that makes all ghosts along the inner axis in memory: a thread for each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GhostPass {

@@ -11,7 +11,9 @@ mod slabs;
 mod z_block;
 
 pub use chain::WarpChain;
-pub use ghosts::{GhostPass, InnerGhosts, LineFold, LineFolds, Reader, Shown, UpperFold};
+pub use ghosts::{
+    BlockGhosts, GhostPass, InnerGhosts, LineFold, LineFolds, Reader, Shown, UpperFold,
+};
 pub use lines::{Division, Lines};
 pub use roles::{Demand, HELPERS, MOST_REGISTERS, Moved, OTHERS, Roles};
 pub use shape::{

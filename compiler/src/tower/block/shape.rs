@@ -1,7 +1,7 @@
 //! The shape of a block: the first one that leaves room for all shared rows.
 
 use super::chain::WarpChain;
-use super::ghosts::{GhostPass, InnerGhosts};
+use super::ghosts::{BlockGhosts, GhostPass, InnerGhosts};
 use super::lines::{Division, Lines};
 use super::roles::{Demand, HELPERS, Roles};
 use super::shared::{ALIGNMENTS, SharedRow, Shown};
@@ -118,9 +118,9 @@ const BARRIER: u32 = 8;
 pub const TASK_WORDS: u32 = 25;
 /// Towers that a tower waits for.
 pub const NEIGHBOURS: u32 = 3;
-/// Barrier objects: per stage in flight one for rows that have arrived and one for rows that are free; two between
-/// blocks of a cluster.
+/// Barrier objects of a block: per stage in flight one for rows that have arrived and one for rows that are free.
 pub const PIPELINE_BARRIERS: u32 = 4;
+/// Barrier objects between the blocks of a cluster.
 pub const CLUSTER_BARRIERS: u32 = 2;
 /// Bytes for the order of a warp with the two beside it: for each side two barrier objects, the address of the
 /// neighbour's objects, and the number of values of a row that are sent there.
@@ -135,10 +135,8 @@ pub struct Block {
     pub shared_row: SharedRow,
     /// Shared rows, the most of all alignments.
     pub shared_rows: usize,
-    /// Ghosts along the inner axis that towers make, and the kernel that makes them in memory. `None`: memory holds
-    /// them.
-    pub ghosts: Option<InnerGhosts>,
-    pub ghost_pass: Option<GhostPass>,
+    /// Ghosts along the inner axis that towers make. `None`: memory holds them, or there are none.
+    pub ghosts: Option<BlockGhosts>,
     pub roles: Roles,
     /// Values of a line that a block has, at most.
     pub values: u32,
@@ -196,10 +194,11 @@ impl Block {
             return Err(Misfit::Line);
         }
         let bytes = shared_row.elements(shared_rows) * layout.element_bytes as i64;
-        let ghost_pass = match &ghosts {
-            Some(_) => Some(GhostPass::new(layout).ok_or(Misfit::Line)?),
-            None => None,
+        let with_pass = |inner| {
+            let pass = GhostPass::new(layout).ok_or(Misfit::Line)?;
+            Ok(BlockGhosts { inner, pass })
         };
+        let ghosts = ghosts.map(with_pass).transpose()?;
         Ok(Block {
             roles: Roles::new(
                 threads as u32,
@@ -211,7 +210,6 @@ impl Block {
             shared_row,
             shared_rows,
             ghosts,
-            ghost_pass,
             values: values as u32,
             shared_bytes: u32::try_from(bytes).map_err(|_| Misfit::Line)?,
             slots: None,

@@ -159,7 +159,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let index = z + by;
         let length = self.program.block.shared_row.length;
         let ghosts = self.program.block.ghosts.as_ref();
-        let folds = ghosts.map(|ghosts| ghosts.folds(read.component, length, by));
+        let folds = ghosts.map(|ghosts| ghosts.inner.folds(read.component, length, by));
         let below = folds.and_then(|f| f.below).filter(|_| index < 0);
         let above = folds
             .and_then(|f| f.above)

@@ -136,7 +136,7 @@ impl<T: Real> TowerInterp<'_, T> {
                 continue;
             };
             let line = &mut shared[copy.shared];
-            for shown in &ghosts.shown[component.index()] {
+            for shown in &ghosts.inner.shown[component.index()] {
                 let value = match shown.source {
                     Some(source) if shown.negated => line.get(source).map(T::neg),
                     Some(source) => line.get(source),

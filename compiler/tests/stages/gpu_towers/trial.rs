@@ -169,7 +169,8 @@ impl<'a> Trial<'a> {
             };
             time_block.run(&own, &mut device, array.address(), &mut report)?;
         }
-        if let Some(pass) = &program.block.ghost_pass {
+        if let Some(ghosts) = &program.block.ghosts {
+            let pass = &ghosts.pass;
             let entry = module.entry(GHOSTS).expect("it was emitted");
             let (blocks, threads) = ([pass.blocks, 1, 1], [pass.threads, 1, 1]);
             let arguments = GhostsOf {

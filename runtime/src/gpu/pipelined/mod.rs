@@ -97,8 +97,9 @@ pub struct Pipelined<'a, T> {
     interruptions: Interruptions,
     /// Bytes of the slices of a pass.
     slice_bytes: u64,
-    /// Passes that are not over, and the number of the first of them.
+    /// Passes that are not over.
     passes: VecDeque<PassState>,
+    /// The number of the first pass that is not over.
     first_pass: u64,
     signals: BTreeMap<OpId, DeviceSignal>,
     /// Steps done, as callers see them.

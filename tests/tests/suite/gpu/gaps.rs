@@ -124,7 +124,7 @@ fn ghosts_in_memory_are_made_anew_with_any_gap() {
         arranged.expect("a size that can be addressed");
         let towers = &compiled(library, &scheme, &plan, &model);
         let program = &plan.towers().expect("towers").program;
-        assert!(program.block.ghost_pass.is_some());
+        assert!(program.block.ghosts.is_some());
         let done = run_any(library, &device, &scheme, &problem, &plan, towers);
         done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }

@@ -66,11 +66,13 @@ impl Classes {
 }
 
 impl CorrectionTable {
-    /// Where the number that all places add lies, and the pattern of rows far from faces.
+    /// Where the number that all places add lies.
     pub const BASE: i32 = 0;
+    /// Where the pattern of rows far from faces lies.
     pub const FAR: i32 = 1;
-    /// Where the distances of places from their indices lie.
+    /// Where the distance of places below the hole from their indices lies.
     pub const BELOW: i32 = 2;
+    /// Where the distance of places above the hole from their indices lies.
     pub const ABOVE: i32 = 3;
     /// Where the words of places are.
     pub const PLACES: i32 = 4;

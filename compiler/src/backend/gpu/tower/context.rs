@@ -66,7 +66,7 @@ impl<'a> Context<'a> {
 
     /// Ghosts along the inner axis that towers make.
     pub fn ghosts(&self) -> Option<&'a InnerGhosts> {
-        self.block().ghosts.as_ref()
+        self.block().ghosts.as_ref().map(|ghosts| &ghosts.inner)
     }
 
     pub fn bytes(&self, elements: i64) -> i64 {

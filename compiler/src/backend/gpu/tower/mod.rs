@@ -82,7 +82,13 @@ pub fn emit_with(
     let arriving: Vec<ArrivingGhosts> = match &block.ghosts {
         Some(ghosts) => {
             let of = |allocation| {
-                ArrivingGhosts::new(ghosts, layout, block.shared_row, allocation, &mut list)
+                ArrivingGhosts::new(
+                    &ghosts.inner,
+                    layout,
+                    block.shared_row,
+                    allocation,
+                    &mut list,
+                )
             };
             program.allocations.iter().map(of).collect()
         }
@@ -117,7 +123,7 @@ pub fn emit_with(
     };
     let codes: Vec<Code<'_>> = (0..program.periods.len()).map(code).collect();
     kernel::write(module, &codes, shared, rows);
-    if let Some(pass) = &block.ghost_pass {
-        ghost_kernel::write(module, scheme, layout, pass);
+    if let Some(ghosts) = &block.ghosts {
+        ghost_kernel::write(module, scheme, layout, &ghosts.pass);
     }
 }
