@@ -20,6 +20,7 @@ mod tests;
 mod thread_blocks;
 mod waves;
 mod window;
+mod window_search;
 mod window_times;
 mod work;
 mod zones;

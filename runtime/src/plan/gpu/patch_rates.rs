@@ -135,6 +135,26 @@ const CRAMMED: f64 = 1.2;
 /// Rounds up to which all tiles wait for a tile in a zone, and rounds from which on others run meanwhile.
 const BESIDE_ZONES: [f64; 2] = [2.0, 3.0];
 
+/// The tiles of a time block, and how multiprocessors run them.
+struct Tiles<'a> {
+    work: &'a Work,
+    shape: &'a Shape,
+    base: [i64; 3],
+    height: u64,
+    /// Rounds in which blocks that run at once take all tiles, at least 1.
+    rounds: f64,
+    /// Tiles that a multiprocessor runs side by side.
+    together: f64,
+    /// Seconds for which a multiprocessor computes these.
+    computing: f64,
+    /// Seconds for which it copies their values.
+    copying: f64,
+    /// Share of tiles that lie in zones.
+    in_zones: f64,
+    /// Seconds by which these take longer.
+    longer: f64,
+}
+
 impl DevicePlanner<'_> {
     fn fitted(&self) -> &'static Fitted {
         match self.planner.scheme.grid.dimensions() {
@@ -188,6 +208,11 @@ impl DevicePlanner<'_> {
         computed + fetching
     }
 
+    /// The clock at which multiprocessors run.
+    fn patch_clock(&self) -> f64 {
+        self.model.facts.clock as f64 * CLOCK
+    }
+
     /// The prediction of time blocks of pyramids.
     ///
     /// A multiprocessor computes the tiles of its blocks one instruction after the other, and waits for a while in each
@@ -202,88 +227,40 @@ impl DevicePlanner<'_> {
         height: u64,
     ) -> Prediction {
         let (scheme, layout, model) = (self.planner.scheme, &self.planner.layout, self.model);
-        let fitted = self.fitted();
-        let tile = shape.tile();
-        let cells = tile.iter().product::<i64>() as f64;
+        let cells = shape.tile().iter().product::<i64>() as f64;
         let stored = base.iter().product::<i64>() as f64;
         let steps = height as f64;
-        let fine = scheme.precision == Precision::F64;
-        let lone = shape.warps() == 1;
-        let instructions = self.instructions(work, shape);
-        let crowded = fitted.crowded[usize::from(fine && shape.coefs == CoefPlace::Shared)];
-        let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
-        let clock = model.facts.clock as f64 * CLOCK;
         let element = scheme.precision.bytes() as f64;
         let loaded = work.held + work.loaded_coefs as f64;
         // Values that tiles load of each other come from the cache.
-        let halo = fitted.halo * (cells - stored) * loaded * element;
+        let halo = self.fitted().halo * (cells - stored) * loaded * element;
         let bytes = stored * ((loaded + work.held) * element + work.zones.bytes) + halo;
         let multiprocessors = f64::from(model.facts.multiprocessors.max(1));
         let copy = bytes / (model.copy_rate / multiprocessors);
         let of_axes = [0, 1, 2].map(|n| div_ceil(layout.extent[AXES[n]], base[n].max(1)));
-        let tiles = of_axes.iter().product::<i64>() as f64;
-        // By how much tiles in zones take longer, and how many of all there are.
-        let longer = steps * work.zones.cycles(shape) / clock;
-        let moving = |between| work.zones.moving(shape, between);
-        let in_zones = work.zones.share(shape, base, of_axes);
+        let count = of_axes.iter().product::<i64>() as f64;
         // Tiles stay on the chip where all of them run at once.
-        let stays = tiles <= multiprocessors * f64::from(shape.blocks.max(1));
+        let stays = count <= multiprocessors * f64::from(shape.blocks.max(1));
         let blocks = match stays {
             true => f64::from(shape.blocks.max(1)),
             false => self.resident_blocks(work, shape),
         };
-        let rounds = (tiles / (multiprocessors * blocks)).max(1.0);
-        let together = (tiles / multiprocessors).min(blocks).max(1.0).ceil();
-        let issue = fitted
-            .issue
-            .min(fitted.each * shape.warps() as f64 * together);
-        let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
-        // A warp alone waits for no others.
-        let barrier = if lone { 0.0 } else { fitted.barrier };
-        let barriers = work.stages * if shape.reuses_slots { 2.0 } else { 1.0 };
-        let computing = (together * compute + steps * barriers * barrier) / clock;
-        let copying = together * copy;
-        let not_hidden = match together > 1.0 {
-            true if lone && fine => NOT_HIDDEN_LONE,
-            true => fitted.not_hidden,
-            false if rounds < FEW => fitted.not_hidden_few[usize::from(fine)],
-            false => fitted.not_hidden_alone[usize::from(fine)],
+        let together = (count / multiprocessors).min(blocks).max(1.0).ceil();
+        let tiles = Tiles {
+            work,
+            shape,
+            base,
+            height,
+            rounds: (count / (multiprocessors * blocks)).max(1.0),
+            together,
+            computing: self.computing_time(work, shape, height, together),
+            copying: together * copy,
+            in_zones: work.zones.share(shape, base, of_axes),
+            longer: steps * work.zones.cycles(shape) / self.patch_clock(),
         };
-        let time = if stays {
-            let rims = element * work.halo(base, height, tile.iter().product());
-            let accessed = match self.has_patches() {
-                true => (ACCESSED / element).min(shape.patch[2] as f64),
-                false => 1.0,
-            };
-            let own = fitted.held * cells * work.held / accessed + fitted.rims * rims;
-            let registers = work.registers(shape, work.words_of(shape));
-            let tight = self.has_patches() && registers > TIGHT;
-            let ends = fitted.ends + if tight { TIGHTER } else { 0.0 };
-            let exchange = fitted.exchange + fitted.other * (together - 1.0) + together * own;
-            ends * computing + exchange + longer + moving(Between::Chip)
-        } else {
-            let counted = match rounds < MANY {
-                true if lone => rounds + ENDING,
-                true => rounds.ceil(),
-                false => rounds,
-            };
-            // Few tiles of a last round copy faster, where each is alone.
-            let copied = if together > 1.0 { counted } else { rounds };
-            let (computing, copying) = (counted * computing, copied * copying);
-            let all = computing.max(copying) + not_hidden * computing.min(copying);
-            // Others run beside the tiles in zones where there are many.
-            let many = (rounds - BESIDE_ZONES[0]) / (BESIDE_ZONES[1] - BESIDE_ZONES[0]);
-            let many = many.clamp(0.0, 1.0);
-            let met = 1.0 - many + many * rounds * in_zones;
-            let start = match model.gpu.has(Feature::EarlyLaunch) {
-                true => fitted.start,
-                false => fitted.start + EARLY,
-            };
-            let shared = self.shared_of(work, shape) * f64::from(shape.blocks.max(1));
-            let crammed =
-                self.has_patches() && shared + LEFT > f64::from(model.gpu.shared_per_block);
-            let all = if crammed { CRAMMED * all } else { all };
-            all + start + met * (longer + moving(Between::Memory))
+        let time = match stays {
+            true => self.staying_time(&tiles),
+            false => self.launched_time(&tiles),
         };
         let domain = AXES.iter().map(|axis| layout.extent[*axis] as f64);
         let domain = domain.product::<f64>();
@@ -294,6 +271,96 @@ impl DevicePlanner<'_> {
             cache_bytes: own,
             memory_bytes: own,
             footprint: cells * loaded * element,
+        }
+    }
+
+    /// Seconds for which a multiprocessor computes `together` tiles that run side by side.
+    fn computing_time(&self, work: &Work, shape: &Shape, height: u64, together: f64) -> f64 {
+        let fitted = self.fitted();
+        let fine = self.planner.scheme.precision == Precision::F64;
+        let cells = shape.tile().iter().product::<i64>() as f64;
+        let steps = height as f64;
+        let instructions = self.instructions(work, shape);
+        let crowded = fitted.crowded[usize::from(fine && shape.coefs == CoefPlace::Shared)];
+        let crowded = 1.0 + crowded * (shape.warps() as f64 / CROWD - 1.0).max(0.0);
+        let issue = fitted
+            .issue
+            .min(fitted.each * shape.warps() as f64 * together);
+        let compute = steps * cells / WARP as f64 * instructions / issue * crowded;
+        let barrier = match shape.warps() {
+            // A warp alone waits for no others.
+            1 => 0.0,
+            _ => fitted.barrier,
+        };
+        let barriers = work.stages * if shape.reuses_slots { 2.0 } else { 1.0 };
+        (together * compute + steps * barriers * barrier) / self.patch_clock()
+    }
+
+    /// Seconds of a time block of tiles that stay on the chip.
+    fn staying_time(&self, tiles: &Tiles<'_>) -> f64 {
+        let fitted = self.fitted();
+        let &Tiles { work, shape, .. } = tiles;
+        let element = self.planner.scheme.precision.bytes() as f64;
+        let all = shape.tile().iter().product::<i64>();
+        let cells = all as f64;
+        let rims = element * work.halo(tiles.base, tiles.height, all);
+        let accessed = match self.has_patches() {
+            true => (ACCESSED / element).min(shape.patch[2] as f64),
+            false => 1.0,
+        };
+        let own = fitted.held * cells * work.held / accessed + fitted.rims * rims;
+        let registers = work.registers(shape, work.words_of(shape));
+        let tight = self.has_patches() && registers > TIGHT;
+        let ends = fitted.ends + if tight { TIGHTER } else { 0.0 };
+        let exchange =
+            fitted.exchange + fitted.other * (tiles.together - 1.0) + tiles.together * own;
+        ends * tiles.computing + exchange + tiles.longer + work.zones.moving(shape, Between::Chip)
+    }
+
+    /// Seconds of a time block of tiles that a launch runs in rounds.
+    fn launched_time(&self, tiles: &Tiles<'_>) -> f64 {
+        let (fitted, gpu) = (self.fitted(), &self.model.gpu);
+        let &Tiles {
+            work,
+            shape,
+            rounds,
+            together,
+            ..
+        } = tiles;
+        let lone = shape.warps() == 1;
+        let counted = match rounds < MANY {
+            true if lone => rounds + ENDING,
+            true => rounds.ceil(),
+            false => rounds,
+        };
+        // Few tiles of a last round copy faster, where each is alone.
+        let copied = if together > 1.0 { counted } else { rounds };
+        let (computing, copying) = (counted * tiles.computing, copied * tiles.copying);
+        let not_hidden = self.not_hidden(tiles);
+        let all = computing.max(copying) + not_hidden * computing.min(copying);
+        // Others run beside the tiles in zones where there are many.
+        let many = (rounds - BESIDE_ZONES[0]) / (BESIDE_ZONES[1] - BESIDE_ZONES[0]);
+        let many = many.clamp(0.0, 1.0);
+        let met = 1.0 - many + many * rounds * tiles.in_zones;
+        let start = match gpu.has(Feature::EarlyLaunch) {
+            true => fitted.start,
+            false => fitted.start + EARLY,
+        };
+        let shared = self.shared_of(work, shape) * f64::from(shape.blocks.max(1));
+        let crammed = self.has_patches() && shared + LEFT > f64::from(gpu.shared_per_block);
+        let all = if crammed { CRAMMED * all } else { all };
+        all + start + met * (tiles.longer + work.zones.moving(shape, Between::Memory))
+    }
+
+    /// The share of the shorter one of computing and copying that nothing hides.
+    fn not_hidden(&self, tiles: &Tiles<'_>) -> f64 {
+        let fitted = self.fitted();
+        let fine = self.planner.scheme.precision == Precision::F64;
+        match tiles.together > 1.0 {
+            true if tiles.shape.warps() == 1 && fine => NOT_HIDDEN_LONE,
+            true => fitted.not_hidden,
+            false if tiles.rounds < FEW => fitted.not_hidden_few[usize::from(fine)],
+            false => fitted.not_hidden_alone[usize::from(fine)],
         }
     }
 }

@@ -1,16 +1,12 @@
 //! Time blocks in flight and calculation windows: how many, over how many planes, for a device's memory.
 
 use super::{DevicePlanner, NoWindow, PlannedSlabs, Refusal, TowerPlan, predict};
-use crate::disk;
 use crate::gpu::{EvenHeights, HeightShares, InFlight, device_bytes};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
-use torre_compiler::lattice::{Axis, Interval};
+use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
-use torre_compiler::pipeline::{
-    Footprints, LaidOut, LaunchTowers, Rates, WindowRate, WindowWork, mean_time,
-};
-use torre_compiler::problem::OutputKind;
+use torre_compiler::pipeline::{Footprints, LaidOut, LaunchTowers, Rates, WindowRate, WindowWork};
 use torre_compiler::tower::Towers;
 
 /// Time blocks in flight, planned.
@@ -21,12 +17,15 @@ pub struct WindowPlan {
     pub devices: usize,
     /// Steps of a pass.
     pub steps: u64,
-    /// Planes across the first axis, ghosts included; planes of the window.
+    /// Planes across the first axis, ghosts included.
     pub planes: i64,
+    /// The fewest places that a buffer needs for it.
     pub least: i64,
-    /// Bytes of each device's memory, and of a plane.
+    /// Bytes of each device's memory.
     pub bytes: u64,
+    /// Bytes of a plane.
     pub plane_bytes: u64,
+    /// Cells of a plane.
     pub cells_of_plane: u64,
     pub rate: WindowRate,
     /// Bytes copied each way in a run.
@@ -37,6 +36,16 @@ pub struct WindowPlan {
     pub again: i64,
     /// Where it is no window that slides, but slabs.
     pub slabs: Option<PlannedSlabs>,
+}
+
+/// A window that is considered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// The rate that it could have at most; 0 where it has far fewer places than planes.
+    pub(super) rate: f64,
+    pub(super) how: InFlight,
+    /// The planes that it has, about.
+    pub(super) about: i64,
 }
 
 /// The options that are asked for, and the memory that there is.
@@ -74,9 +83,6 @@ const AHEAD: [i64; 2] = [2, 1];
 
 /// A window is looked at closely whose planes are about as many as there are places, or a little more.
 const CLOSE: f64 = 1.2;
-
-/// Windows whose operations are timed for a schedule, at most.
-const MOST_TIMED: usize = 6;
 
 /// The least and the greatest number of heights of time blocks for whose tables there is memory. A run with more
 /// heights gives tables back that no pass needs.
@@ -156,14 +162,12 @@ impl DevicePlanner<'_> {
     /// fits.
     pub fn window_bound(&self, plan: &TowerPlan, wanted: Wanted) -> f64 {
         let candidates = self.window_candidates(plan, wanted);
-        candidates
-            .iter()
-            .map(|(rate, ..)| *rate)
-            .fold(0.0, f64::max)
+        let rates = candidates.iter().map(|candidate| candidate.rate);
+        rates.fold(0.0, f64::max)
     }
 
-    /// Rates of windows that are considered, with the planes that they have about.
-    fn window_candidates(&self, plan: &TowerPlan, wanted: Wanted) -> Vec<(f64, InFlight, i64)> {
+    /// Windows that are considered, the one with the highest rate first.
+    pub(super) fn window_candidates(&self, plan: &TowerPlan, wanted: Wanted) -> Vec<Candidate> {
         let layout = &self.window_layout;
         let towers = plan.fit.towers();
         let mapping = self.model.facts.mapping;
@@ -198,16 +202,20 @@ impl DevicePlanner<'_> {
                 };
                 let about = about_planes(towers, plan.height(), how);
                 let rate = self.window_rate(plan, wanted, how, about);
-                let close = about as f64 <= CLOSE * how.places.unwrap_or(0) as f64;
-                candidates.push((if close { rate.weighed } else { 0.0 }, how, about));
+                let close = is_close(about, places);
+                candidates.push(Candidate {
+                    rate: if close { rate.weighed } else { 0.0 },
+                    how,
+                    about,
+                });
             }
         }
-        candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        candidates.sort_by(|a, b| b.rate.total_cmp(&a.rate));
         candidates
     }
 
     /// The expected rate of a window of `least` planes.
-    fn window_rate(
+    pub(super) fn window_rate(
         &self,
         plan: &TowerPlan,
         wanted: Wanted,
@@ -285,107 +293,8 @@ impl DevicePlanner<'_> {
         cells[Axis::MIDDLE] * cells[Axis::INNER]
     }
 
-    /// A calculation window over the host's memory, or over files.
-    pub fn window(&self, plan: Option<&TowerPlan>, wanted: Wanted) -> Result<WindowPlan, Refusal> {
-        let available = wanted.available;
-        let refuse = |reason| Err(Refusal::Window(reason));
-        if let Some(reason) = self.window_refusal(plan, wanted.every) {
-            return refuse(reason);
-        }
-        let Some(plan) = plan else {
-            return refuse(NoWindow::Layerwise);
-        };
-        let layout = &self.window_layout;
-        let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
-        let candidates = self.window_candidates(plan, wanted);
-        // By planes of a group: towers are looked at once.
-        let mut known: BTreeMap<i64, Footprints> = BTreeMap::new();
-        let mut all = None::<Footprints>;
-        let mut needed = None::<u64>;
-        let fewest = candidates.iter().map(|(_, how, _)| how.blocks).min();
-        let (mut best, mut timed) = (None::<WindowPlan>, 0);
-        for (most, how, about) in candidates {
-            let enough = |best: &WindowPlan| most <= best.rate.weighed || timed >= MOST_TIMED;
-            if best.as_ref().is_some_and(enough) {
-                break;
-            }
-            let places = how.places.unwrap_or(0);
-            // Where no other one fits, the smallest ones are looked at, too.
-            let closely = about as f64 <= CLOSE * places as f64 || Some(how.blocks) == fewest;
-            let least = match closely {
-                true => {
-                    let all = all.get_or_insert_with(|| self.footprints(plan, how));
-                    let new = || all.regrouped(how.group, plan.height());
-                    let footprints = known.entry(how.group).or_insert_with(new);
-                    match (
-                        self.least_places(footprints, plan, how),
-                        self.ring_refusal(),
-                    ) {
-                        (Some(least), _) => {
-                            let own = self.window_bytes(plan, how, least);
-                            needed = needed.into_iter().chain([own]).min();
-                            least
-                        }
-                        // The ring is shorter than this window.
-                        (None, Some(_)) => continue,
-                        (None, None) => return refuse(NoWindow::Way),
-                    }
-                }
-                false => about,
-            };
-            if least > places {
-                continue;
-            }
-            let steps = how.blocks as u64 * plan.height();
-            let planes = layout.visible(Axis::OUTER).len();
-            // The next pass takes the places of planes that this one has stored: more of them would stay empty.
-            let how = InFlight {
-                places: Some(places.min(planes.max(least))),
-                ..how
-            };
-            let copied = self.copied_planes(known.get_mut(&how.group), plan, wanted, how);
-            let mut rate = self.window_rate(plan, wanted, how, least);
-            if let Some(footprints) = known.get_mut(&how.group)
-                && let Some([expected, doubted]) = self.window_times(footprints, plan, wanted, how)
-            {
-                rate.cells = expected;
-                rate.weighed = mean_time(expected, doubted);
-            }
-            timed += 1;
-            if best
-                .as_ref()
-                .is_some_and(|best| best.rate.weighed >= rate.weighed)
-            {
-                continue;
-            }
-            best = Some(WindowPlan {
-                how,
-                devices: wanted.devices.max(1),
-                steps,
-                planes,
-                least,
-                bytes: self.window_bytes(plan, how, how.places.unwrap_or(0)),
-                plane_bytes,
-                cells_of_plane: self.cells_of_a_plane() as u64,
-                rate,
-                files: wanted.disk.map(|_| disk::needed(layout)),
-                again: copied.again,
-                slabs: None,
-                copied: copied.planes.saturating_mul(plane_bytes),
-            });
-        }
-        let refusal = match (needed, self.ring_refusal()) {
-            (None, Some(_)) => NoWindow::ShortRing,
-            _ => NoWindow::Memory {
-                needed: needed.unwrap_or(u64::MAX),
-                available,
-            },
-        };
-        best.ok_or(Refusal::Window(refusal))
-    }
-
     /// Bytes of a device's memory for a window of `places` planes, with tables.
-    fn window_bytes(&self, plan: &TowerPlan, how: InFlight, places: i64) -> u64 {
+    pub(super) fn window_bytes(&self, plan: &TowerPlan, how: InFlight, places: i64) -> u64 {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let how = InFlight {
             places: Some(places),
@@ -394,37 +303,6 @@ impl DevicePlanner<'_> {
         let waves = self.waves_per_step();
         device_bytes(scheme, self.problem, layout, plan.height(), how, waves)
             .saturating_add(self.tables(plan, how.blocks))
-    }
-
-    /// The planes that a run loads into a window and stores again.
-    fn copied_planes(
-        &self,
-        footprints: Option<&mut Footprints>,
-        plan: &TowerPlan,
-        wanted: Wanted,
-        how: InFlight,
-    ) -> CopiedPlanes {
-        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let heights = vec![plan.height(); how.blocks];
-        let loaded = footprints.and_then(|own| own.planes(scheme, layout, &heights));
-        let loaded = loaded.unwrap_or(layout.visible(Axis::OUTER)).len();
-        let ring = self.ring_refusal().map(|_| scheme.grid.cells[Axis::OUTER]);
-        let again = ring.map_or(0, |ring| loaded - ring);
-        let passes = self
-            .problem
-            .steps
-            .div_ceil(self.pass_steps(plan, how.blocks));
-        let devices = wanted.devices.max(1) as u64;
-        // How often planes come from the host and go back, or from files. Over files, planes that come back stay in the
-        // host's memory.
-        let (planes, through) = match wanted.disk {
-            Some(_) => (loaded - again, passes.div_ceil(devices)),
-            None => (loaded, passes),
-        };
-        CopiedPlanes {
-            again,
-            planes: through.saturating_mul(planes as u64),
-        }
     }
 
     /// The heights of the time blocks of a run of a window or of stripes, in their order, as far as one looks: a list
@@ -494,33 +372,6 @@ impl DevicePlanner<'_> {
         footprints
     }
 
-    /// The planes that a window holds at least.
-    fn least_places(
-        &self,
-        footprints: &mut Footprints,
-        plan: &TowerPlan,
-        how: InFlight,
-    ) -> Option<i64> {
-        let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let window = how.window(footprints, scheme, layout, plan.height(), 1)?;
-        let outputs = self.problem.outputs.iter();
-        let slices = outputs.filter_map(|output| match output.kind {
-            OutputKind::Slice {
-                axis: Axis::OUTER,
-                index,
-            } => Some(Interval::new(index, index + 1)),
-            OutputKind::Slice { .. } => Some(Interval::new(
-                0,
-                scheme.extent(output.component)[Axis::OUTER].hi,
-            )),
-            OutputKind::Volume => None,
-        });
-        let slices: Vec<Interval> = slices.collect();
-        let slices: Vec<Interval> = slices.into_iter().map(|s| footprints.along(s)).collect();
-        let heights = vec![plan.height(); how.blocks];
-        footprints.least_places(scheme, layout, &heights, &window, &slices)
-    }
-
     /// The operations of two passes of each device of a plan.
     pub fn laid_out(&self, plan: &TowerPlan, how: InFlight, devices: usize) -> Option<LaidOut> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
@@ -530,14 +381,6 @@ impl DevicePlanner<'_> {
         let window = how.window(&mut footprints, scheme, layout, plan.height(), devices)?;
         LaidOut::new(window, vec![pass; 2 * devices], footprints.way()).ok()
     }
-}
-
-/// The planes that a run copies to a window, and back.
-struct CopiedPlanes {
-    /// The planes that a pass has twice, around a ring.
-    again: i64,
-    /// Of all passes.
-    planes: u64,
 }
 
 /// The largest number up to `most` that fits, where all smaller ones do; 0 if none does.
@@ -551,6 +394,11 @@ fn most_that_fit(most: i64, fits: impl Fn(i64) -> bool) -> i64 {
         }
     }
     fitting
+}
+
+/// Whether a window of about `about` planes may fit into `places` places.
+pub(super) fn is_close(about: i64, places: i64) -> bool {
+    about as f64 <= CLOSE * places as f64
 }
 
 /// The planes of a window, about.
