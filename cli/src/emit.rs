@@ -305,7 +305,7 @@ fn pipeline(
         };
         return Ok(format!("{}\n{printed}", window::text(&held)));
     }
-    if let Some(how) = held.how().filter(|how| how.slabs.is_some()) {
+    if let Some(how) = held.how().filter(|how| how.held.base().is_some()) {
         let slabs = planner.laid_out_slabs(towers, how, held.in_turns());
         let slabs = slabs.ok_or_else(|| Failure::usage("there are no slabs"))?;
         slabs.check().map_err(|fault| wrong(&fault))?;

@@ -319,7 +319,7 @@ impl Question<'_> {
 
 /// Why and how a window moves over the domain, in a sentence.
 pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
-    let places = plan.how.places.unwrap_or(0);
+    let places = plan.how.held.places().unwrap_or(0);
     let why = match holding.window {
         WindowArg::Auto if plan.devices > 1 => "the GPUs cannot hold stripes of the domain, so ",
         WindowArg::Auto => "the fields do not fit into the GPU's memory, so ",
@@ -348,7 +348,7 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
     if plan.devices > 1 {
         let _ = write!(note, ", on each of {} GPUs in turns", plan.devices);
     }
-    if plan.how.circular.is_none() {
+    if plan.how.held.unit().is_none() {
         note += "; its planes slide, as the GPU does not map memory twice";
     }
     note + &written(plan, holding)
@@ -420,7 +420,7 @@ fn write_window(out: &mut String, plan: &WindowPlan) {
     let _ = writeln!(
         out,
         "  window    {:8} of {} planes of {}; {} at least; {} of {} memory",
-        plan.how.places.unwrap_or(0),
+        plan.how.held.places().unwrap_or(0),
         plan.planes,
         bytes(plan.plane_bytes),
         plan.least,
@@ -433,8 +433,8 @@ fn write_window(out: &mut String, plan: &WindowPlan) {
     let _ = writeln!(
         out,
         "  buffer    {:>8} {}",
-        bytes(plan.how.places.unwrap_or(0).max(0) as u64 * plan.plane_bytes),
-        match plan.how.circular {
+        bytes(plan.how.held.places().unwrap_or(0).max(0) as u64 * plan.plane_bytes),
+        match plan.how.held.unit() {
             Some(_) => "mapped twice in a row: planes go around",
             None => "in which planes slide, as this GPU does not map memory twice",
         }
@@ -470,7 +470,7 @@ fn write_slabs(out: &mut String, plan: &WindowPlan, slabs: &PlannedSlabs) {
         slabs.base,
         plan.planes,
         bytes(plan.plane_bytes),
-        plan.how.places.unwrap_or(0),
+        plan.how.held.places().unwrap_or(0),
         bytes(plan.bytes),
         match plan.devices {
             0 | 1 => "the GPU's",
@@ -560,7 +560,7 @@ pub fn json(held: &Held) -> serde_json::Value {
             &mut value,
             serde_json::json!({
                 "devices": plan.devices,
-                "buffer_planes": plan.how.places,
+                "buffer_planes": plan.how.held.places(),
                 "least_planes": plan.least,
                 "planes": plan.planes,
                 "plane_bytes": plan.plane_bytes,
@@ -571,7 +571,7 @@ pub fn json(held: &Held) -> serde_json::Value {
                 "predicted_gcells_per_s": plan.rate.cells * 1e-9,
                 "transfers_allow_gcells_per_s": plan.rate.transfers * 1e-9,
                 "computing_allows_gcells_per_s": plan.rate.computing * 1e-9,
-                "planes_go_around": plan.how.circular.is_some(),
+                "planes_go_around": plan.how.held.unit().is_some(),
                 "seconds_of_slides_per_second": plan.rate.slides,
             }),
         );

@@ -125,7 +125,7 @@ impl<T: Value> Run<'_, T> {
         if self.args.timeline.is_some() {
             simulation = simulation.with_timeline()?;
         }
-        if how.places.is_some() && !simulation.is_locked() {
+        if how.held.places().is_some() && !simulation.is_locked() {
             self.voice
                 .note("the host's memory cannot be locked, so copies take longer");
         }

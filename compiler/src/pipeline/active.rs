@@ -181,7 +181,7 @@ impl Active {
     }
 
     pub fn is_stored(&self, window: &Window) -> bool {
-        self.has_run() && (window.places.is_none() || !self.has_unstored())
+        self.has_run() && (window.places().is_none() || !self.has_unstored())
     }
 
     /// Down to which plane everything that is loaded may be stored.

@@ -7,7 +7,7 @@
 
 use super::active::Active;
 use super::list::List;
-use super::{Action, NoLayout, Op, OpId, Pass, PassBlock, Queue, Window};
+use super::{Action, DeviceBuffer, NoLayout, Op, OpId, Pass, PassBlock, Queue, Window};
 use crate::lattice::Interval;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -67,10 +67,10 @@ impl Builder {
         let devices = window.devices.max(1);
         let queues = devices * (2 + window.in_flight.max(1));
         let buffer = Buffer {
-            base: match window.places {
-                Some(_) if window.circular => 0,
-                Some(places) => window.planes.hi - places,
-                None => window.planes.lo,
+            base: match window.buffer {
+                DeviceBuffer::Circular { .. } => 0,
+                DeviceBuffer::Sliding { places } => window.planes.hi - places,
+                DeviceBuffer::Whole => window.planes.lo,
             },
             slide: None,
             uses: Default::default(),
@@ -116,7 +116,7 @@ impl Builder {
                 let ring_part = active.pass.ring_part;
                 let whole = ring_part.is_none_or(|own| own.loaded.lo == self.window.planes.lo);
                 let begun = active.runs.is_empty() || active.next(0).is_none();
-                self.window.places.is_some() && whole && begun
+                self.window.places().is_some() && whole && begun
             }
             _ => false,
         }
@@ -171,7 +171,7 @@ impl Builder {
         let number = self.passes;
         self.passes += 1;
         self.list.end_before(self.window.first_active(number));
-        if self.window.places.is_none() {
+        if self.window.places().is_none() {
             self.join = self.list.last().collect();
             self.buffer_mut(number).base = self.window.number(number, self.window.planes.lo);
         }
@@ -230,7 +230,7 @@ impl Builder {
         if self.window.is_circular() {
             op.base = self.window.number(pass, planes.lo);
         }
-        if self.window.places.is_some() && !matches!(action, Action::Load { .. }) {
+        if self.window.places().is_some() && !matches!(action, Action::Load { .. }) {
             let own = Use {
                 places: self.places(pass, planes),
                 id: op.id,
@@ -279,7 +279,7 @@ impl Builder {
 
     /// Whether the pass before has stored the planes that the next tick loads.
     fn may_load(&self, index: usize) -> bool {
-        let (Some(before), Some(_)) = (index.checked_sub(1), self.window.places) else {
+        let (Some(before), Some(_)) = (index.checked_sub(1), self.window.places()) else {
             return true;
         };
         let active = &self.active[index];
@@ -291,7 +291,7 @@ impl Builder {
 
     /// Whether a pass around a ring has stored the planes that its next tick loads once more.
     fn may_load_again(&self, index: usize) -> bool {
-        let (Some(ring), Some(_)) = (self.window.ring, self.window.places) else {
+        let (Some(ring), Some(_)) = (self.window.ring, self.window.places()) else {
             return true;
         };
         let active = &self.active[index];
@@ -308,7 +308,7 @@ impl Builder {
     }
 
     fn load(&mut self, index: usize, ops: &mut Vec<Op>) -> Result<(), NoLayout> {
-        let Some(places) = self.window.places else {
+        let Some(places) = self.window.places() else {
             return Ok(());
         };
         let active = &self.active[index];
@@ -495,7 +495,7 @@ impl Builder {
         let held = active.held(planes.touched);
         needed.extend(
             held.map(|held| held.load)
-                .filter(|_| self.window.places.is_some()),
+                .filter(|_| self.window.places().is_some()),
         );
         let gathers = active.held(planes.written).flat_map(|held| &held.gathers);
         needed.extend(gathers.filter(|(of, _)| *of < block).map(|(_, id)| *id));
@@ -553,7 +553,7 @@ impl Builder {
 
     /// Stores planes that are final.
     fn store(&mut self, index: usize, ops: &mut Vec<Op>) {
-        if self.window.places.is_none() {
+        if self.window.places().is_none() {
             return;
         }
         let active = &self.active[index];

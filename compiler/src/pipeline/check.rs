@@ -164,7 +164,7 @@ impl Checker<'_> {
     /// The place of a plane.
     fn place(&self, op: &Op, plane: i64) -> Result<i64, Fault> {
         let place = self.window.place(op.pass, plane, op.base);
-        let places = self.window.places.unwrap_or(self.window.planes.len());
+        let places = self.window.places().unwrap_or(self.window.planes.len());
         match (0..places).contains(&place) && self.window.planes.contains(plane) {
             true if self.window.is_circular() => Ok(self.window.number(op.pass, plane)),
             true => Ok(place),
@@ -176,7 +176,7 @@ impl Checker<'_> {
     fn uses(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
         for plane in planes.lo..planes.hi {
             let place = self.place(op, plane)?;
-            if self.window.places.is_none() {
+            if self.window.places().is_none() {
                 continue;
             }
             let slot = self.slot(op, place);
@@ -196,7 +196,7 @@ impl Checker<'_> {
 
     /// Planes that lie where a circular buffer gets a plane of some number are not used any more, and gone.
     fn goes_around(&mut self, op: &Op, number: i64) -> Result<(), Fault> {
-        let places = self.window.places.unwrap_or(0);
+        let places = self.window.places().unwrap_or(0);
         let slots = &self.buffers[self.window.device(op.pass)].slots;
         let below = slots.range(..=number - places);
         let gone = below.chain(slots.range(number + places..));
@@ -303,7 +303,7 @@ impl Checker<'_> {
         let blocks = own.map_or(&[][..], |pass| &pass.blocks);
         let planes = self.history.run(op, blocks, block, group)?;
         // The array of a device that holds all of it goes from pass to pass.
-        if let (None, Some(before)) = (self.window.places, op.pass.checked_sub(1)) {
+        if let (None, Some(before)) = (self.window.places(), op.pass.checked_sub(1)) {
             for block in 0..self.passes[before as usize].blocks.len() {
                 let last = self.history.runs(before, block).last().copied();
                 let early = Fault::TooEarly {
@@ -347,7 +347,7 @@ impl Checker<'_> {
     }
 
     fn slide(&mut self, op: &Op, places: Interval, by: i64) -> Result<(), Fault> {
-        let size = self.window.places.unwrap_or(0);
+        let size = self.window.places().unwrap_or(0);
         if self.window.is_circular() {
             return Err(Fault::Order { op: op.id });
         }
@@ -413,7 +413,7 @@ impl Checker<'_> {
                 }
             }
         }
-        match self.window.places {
+        match self.window.places() {
             Some(_) => self.history.all_stored(),
             None => Ok(()),
         }

@@ -281,7 +281,7 @@ impl Footprints {
         }
         let window = Window {
             planes: self.planes(scheme, layout, heights)?,
-            places: Some(UNLIMITED),
+            buffer: window.buffer.with_places(UNLIMITED),
             devices: 1,
             ..window.clone()
         };

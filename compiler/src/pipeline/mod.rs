@@ -78,6 +78,36 @@ use crate::lattice::Interval;
 use crate::tower::Planes;
 use std::sync::Arc;
 
+/// The room that a device has for planes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceBuffer {
+    /// For the whole array: nothing is loaded or stored.
+    Whole,
+    /// For some planes, which slide to make room for others.
+    Sliding { places: i64 },
+    /// For some planes, which go around: planes whose numbers differ by the number of places, about, lie at the same
+    /// place.
+    Circular { places: i64 },
+}
+
+impl DeviceBuffer {
+    /// Planes that it has room for; `None`: all.
+    pub fn places(self) -> Option<i64> {
+        match self {
+            DeviceBuffer::Whole => None,
+            DeviceBuffer::Sliding { places } | DeviceBuffer::Circular { places } => Some(places),
+        }
+    }
+
+    /// A buffer with room for some planes, which go around if they do so in this one.
+    pub fn with_places(self, places: i64) -> DeviceBuffer {
+        match self {
+            DeviceBuffer::Circular { .. } => DeviceBuffer::Circular { places },
+            DeviceBuffer::Whole | DeviceBuffer::Sliding { .. } => DeviceBuffer::Sliding { places },
+        }
+    }
+}
+
 /// The planes that a device holds, and the layout of operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -85,11 +115,7 @@ pub struct Window {
     pub planes: Interval,
     /// Planes of the ring, where the outer axis is periodic and planes are counted on around it.
     pub ring: Option<i64>,
-    /// Planes of the device's buffer; `None`: it holds the whole array, and nothing is loaded or stored.
-    pub places: Option<i64>,
-    /// Planes go around in the buffer: planes whose numbers differ by the number of places, about, lie at the same
-    /// place. Otherwise they slide.
-    pub circular: bool,
+    pub buffer: DeviceBuffer,
     /// Devices that take passes in turns, at least 1; with the whole array there is one.
     pub devices: usize,
     /// Queues of time blocks of a device: the most that are in flight.
@@ -248,9 +274,14 @@ impl Window {
         pass.saturating_sub(2 * self.devices.max(1) as u64 - 1)
     }
 
-    /// Whether planes go around in a buffer.
+    /// Planes of the device's buffer; `None`: it holds the whole array.
+    pub fn places(&self) -> Option<i64> {
+        self.buffer.places()
+    }
+
+    /// Whether planes go around in the buffer.
     pub fn is_circular(&self) -> bool {
-        self.circular && self.places.is_some()
+        matches!(self.buffer, DeviceBuffer::Circular { .. })
     }
 
     /// The place of the buffer where a plane of a pass lies, if plane number `base` lies at place 0.

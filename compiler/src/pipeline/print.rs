@@ -89,8 +89,7 @@ impl fmt::Display for Printed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Window {
             planes,
-            places,
-            circular,
+            buffer,
             devices,
             in_flight,
             ahead,
@@ -109,9 +108,12 @@ impl fmt::Display for Printed<'_> {
                 " on each of {devices} devices, which take passes in turns"
             )?,
         }
-        match places {
+        match buffer.places() {
             Some(places) => {
-                let around = if *circular { ", which go around" } else { "" };
+                let around = match self.window.is_circular() {
+                    true => ", which go around",
+                    false => "",
+                };
                 writeln!(
                     f,
                     "buffer of {places} planes{around}, {ahead} groups loaded ahead"

@@ -58,7 +58,7 @@ pub use gaps::{GapTrial, NoTrial, TimedGap, best_gap};
 pub use interruptions::{EvenHeights, HeightShares, Heights, Interruptions};
 pub use no_time_blocks::NoTimeBlocks;
 pub use patches::{CompiledPatches, PatchBlocks};
-pub use pipelined::{Devices, InFlight, PIECE, Pipelined, device_bytes, piece_bytes};
+pub use pipelined::{Devices, HeldPlanes, InFlight, PIECE, Pipelined, device_bytes, piece_bytes};
 pub use queues::{Peers, Queues};
 pub use simulation::{OnDevice, resident_bytes};
 pub use striped::{Striped, StripedProgram, Striping, striped_bytes};

@@ -143,7 +143,7 @@ impl SlabBuilder {
     /// The operations of the next slab up to its last run, and the stores of the one before. Operations of slabs two
     /// turns before are over.
     pub fn begin(&mut self, slab: Slab) -> Result<Vec<Op>, NoLayout> {
-        let places = self.window.places.unwrap_or(0);
+        let places = self.window.places().unwrap_or(0);
         if slab.held.len() > places {
             let needed = slab.held.len();
             return Err(NoLayout::Room { needed, places });

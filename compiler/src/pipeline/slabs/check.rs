@@ -84,7 +84,7 @@ impl Checker<'_> {
 
     fn place(&self, op: &Op, plane: i64) -> Result<i64, Fault> {
         let place = self.window.place(op.pass, plane, op.base);
-        let inside = (0..self.window.places.unwrap_or(0)).contains(&place);
+        let inside = (0..self.window.places().unwrap_or(0)).contains(&place);
         match inside && self.slab(op).held.contains(plane) {
             true => Ok(place),
             false => Err(Fault::Outside { op: op.id, plane }),

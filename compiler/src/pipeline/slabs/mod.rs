@@ -37,7 +37,7 @@ pub use build::{LaidOutSlabs, SlabBuilder};
 pub use check::check_slabs;
 pub use print::PrintedSlabs;
 
-use super::{NoLayout, Pass, PassBlock, Planes, Queue, Window};
+use super::{DeviceBuffer, NoLayout, Pass, PassBlock, Planes, Queue, Window};
 use crate::lattice::Interval;
 
 /// Buffers of a device. Slabs go to devices in turns, and on each device to its buffers in turns; so a buffer of the
@@ -113,8 +113,7 @@ pub fn buffers(devices: usize, planes: Interval, places: i64, in_flight: usize) 
     Window {
         planes,
         ring: None,
-        places: Some(places),
-        circular: false,
+        buffer: DeviceBuffer::Sliding { places },
         devices: BUFFERS * devices,
         in_flight: in_flight.max(1),
         ahead: 0,

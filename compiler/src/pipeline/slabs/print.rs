@@ -56,7 +56,7 @@ impl fmt::Display for PrintedSlabs<'_> {
             f,
             "planes {}, two buffers of {} planes{several}, {} time blocks in flight",
             self.planes(window.planes),
-            window.places.unwrap_or(0),
+            window.places().unwrap_or(0),
             window.in_flight
         )?;
         for (number, slab) in slabs.iter().enumerate() {

@@ -30,7 +30,7 @@ fn lower_time_blocks_find_room() {
     let (mut tried, mut waits) = (0, 0);
     for (seed, mut case) in cases(0..3000) {
         let window = &mut case.window;
-        if window.ring.is_some() || window.places.is_none() {
+        if window.ring.is_some() || window.places().is_none() {
             continue;
         }
         let (scheme, layout, footprints) = (&case.scheme, &case.layout, &mut case.footprints);
@@ -44,7 +44,7 @@ fn lower_time_blocks_find_room() {
         gathers.truncate(rng.below(3) as usize);
         let high = vec![highest as u64 * period; window.in_flight];
         let least = footprints.least_places(scheme, layout, &high, window, &gathers);
-        window.places = Some(least.expect("a large buffer"));
+        window.buffer = window.buffer.with_places(least.expect("a large buffer"));
         for _ in 0..4 {
             let mut passes = Vec::new();
             for _ in 0..rng.within(1, 5) {

@@ -24,6 +24,9 @@ pub(super) const ORDER: Order = Order {
     partitions: 1,
 };
 
+/// Places of a buffer that has room for everything.
+const LARGE: i64 = 1 << 40;
+
 /// The forms of faces whose towers move up the outer axis (1) or down (-1).
 pub(super) fn forms(way: i32) -> [Form; 2] {
     [[way, 1, 0], [way, -1, 0]].map(PerAxis)
@@ -150,8 +153,10 @@ impl Case {
         let mut window = Window {
             planes: loaded.reduce(Interval::hull).unwrap_or(held),
             ring: footprints.ring(),
-            places: Some(1 << 40),
-            circular: !seed.is_multiple_of(3),
+            buffer: match seed.is_multiple_of(3) {
+                true => DeviceBuffer::Sliding { places: LARGE },
+                false => DeviceBuffer::Circular { places: LARGE },
+            },
             devices: devices as usize,
             in_flight,
             ahead: rng.within(0, 2),
@@ -164,9 +169,12 @@ impl Case {
             return None;
         }
         let large = large.expect("a large buffer");
-        window.places = match resident {
-            true => None,
-            false => Some(large.peak + rng.within(0, 2) * rng.within(0, 10)),
+        window.buffer = match resident {
+            true => DeviceBuffer::Whole,
+            false => {
+                let places = large.peak + rng.within(0, 2) * rng.within(0, 10);
+                window.buffer.with_places(places)
+            }
         };
         Some(Case {
             scheme,
@@ -175,6 +183,10 @@ impl Case {
             window,
             passes,
         })
+    }
+
+    fn set_places(&mut self, places: i64) {
+        self.window.buffer = self.window.buffer.with_places(places);
     }
 
     fn laid_out(&self) -> Result<LaidOut, NoLayout> {
@@ -225,13 +237,13 @@ fn pipelines_of_random_schemes_have_no_fault() {
 fn buffers_are_as_small_as_possible() {
     let mut tried = 0;
     for (seed, mut case) in cases(0..500) {
-        if case.window.places.is_none() {
+        if case.window.places().is_none() {
             continue;
         }
-        case.window.places = Some(1 << 40);
+        case.set_places(LARGE);
         let peak = case.laid_out().expect("a large buffer").peak;
         for (places, fits) in [(peak, true), (peak - 1, false)] {
-            case.window.places = Some(places);
+            case.set_places(places);
             assert_eq!(case.laid_out().is_ok(), fits, "seed {seed}");
         }
         tried += 1;
@@ -244,20 +256,20 @@ fn buffers_are_as_small_as_possible() {
 fn circular_buffers_are_not_smaller_than_they_say() {
     let (mut found, mut tried) = (0, 0);
     for (seed, mut case) in cases(0..500) {
-        let Some(places) = case.window.places.filter(|_| case.window.circular) else {
+        let Some(places) = case.window.places().filter(|_| case.window.is_circular()) else {
             continue;
         };
-        case.window.places = Some(1 << 40);
+        case.set_places(LARGE);
         let peak = case.laid_out().expect("a large buffer").peak;
-        case.window.places = Some(places + 8);
+        case.set_places(places + 8);
         let ops = case.operations();
         assert_eq!(case.check(&ops), Ok(()), "seed {seed}");
         let slide = |op: &Op| matches!(op.action, Action::Slide { .. });
         assert!(!ops.iter().any(slide), "seed {seed}");
-        case.window.places = Some(peak - 1);
+        case.set_places(peak - 1);
         assert!(case.check(&ops).is_err(), "seed {seed}");
         // Where a load waits for the users of a place, it would not wait for enough with a place less.
-        case.window.places = Some(places + 7);
+        case.set_places(places + 7);
         found += usize::from(case.check(&ops).is_err());
         tried += 1;
     }
@@ -361,8 +373,10 @@ fn windows_have_the_planes_of_the_formula() {
         let window = Window {
             planes: footprints.held(),
             ring: None,
-            places: Some(1 << 40),
-            circular: spread,
+            buffer: match spread {
+                true => DeviceBuffer::Circular { places: LARGE },
+                false => DeviceBuffer::Sliding { places: LARGE },
+            },
             devices: 1,
             in_flight: in_flight as usize,
             ahead: 0,
@@ -389,15 +403,18 @@ fn windows_take_as_long_as_launches_or_copies() {
         let mut window = Window {
             planes: footprints.held(),
             ring: None,
-            places: None,
-            circular,
+            buffer: match circular {
+                true => DeviceBuffer::Circular { places: LARGE },
+                false => DeviceBuffer::Sliding { places: LARGE },
+            },
             devices: 1,
             in_flight: 4,
             ahead: 1,
             spread: !circular,
         };
         let least = footprints.least_places(&scheme, &layout, &[8; 4], &window, &[]);
-        window.places = least.map(|least| least + 80);
+        let least = least.expect("a large buffer");
+        window.buffer = window.buffer.with_places(least + 80);
         let passes = vec![pass.clone(); 3];
         let laid_out = LaidOut::new(window, passes, footprints.way()).expect("enough places");
         assert_eq!(laid_out.check(), Ok(()));

@@ -14,15 +14,16 @@ fn drawn(planes: i64, devices: usize) -> String {
     let mut window = Window {
         planes: footprints.held(),
         ring: None,
-        places: None,
-        circular: true,
+        buffer: DeviceBuffer::Circular { places: 0 },
         devices: 1,
         in_flight: 3,
         ahead: 2,
         spread: true,
     };
     let least = footprints.least_places(&scheme, &layout, &heights, &window, &[]);
-    window.places = least.map(|least| 3 * least / 2);
+    window.buffer = DeviceBuffer::Circular {
+        places: 3 * least.expect("a large buffer") / 2,
+    };
     window.devices = devices;
     let passes = vec![pass; 2 * devices];
     let laid_out = LaidOut::new(window, passes, footprints.way()).expect("a large buffer");

@@ -29,7 +29,7 @@ mod slices;
 mod stream;
 mod unit;
 
-pub use in_flight::InFlight;
+pub use in_flight::{HeldPlanes, InFlight};
 pub use over_files::{PIECE, piece_bytes};
 pub use unit::Devices;
 
@@ -141,10 +141,10 @@ pub fn device_bytes(
 ) -> u64 {
     let planes = PlaneBytes::new(layout, 1, how);
     let sizes = slices::Sizes::new(scheme, problem, layout, pass_steps(steps, how), waves);
-    let beside = how.places.map_or(0, |_| Beside::bytes(layout));
+    let beside = how.held.places().map_or(0, |_| Beside::bytes(layout));
     let buffer = planes.buffer_bytes().saturating_add(beside);
     let unit = buffer.saturating_add(2 * sizes.all());
-    unit.saturating_mul(how.slabs.map_or(1, |_| BUFFERS as u64))
+    unit.saturating_mul(how.held.base().map_or(1, |_| BUFFERS as u64))
 }
 
 /// Steps of a pass of time blocks of `steps` steps, at most.
@@ -154,7 +154,7 @@ fn pass_steps(steps: u64, how: InFlight) -> u64 {
 
 /// Time blocks of a pass, at most.
 fn most_blocks(how: InFlight) -> usize {
-    match how.places {
+    match how.held.places() {
         Some(_) => how.blocks.max(1),
         None => RESIDENT_BLOCKS * how.blocks.max(1),
     }
@@ -178,9 +178,9 @@ impl<'a, T: Value> Pipelined<'a, T> {
         let interruptions = Interruptions::new(scheme, problem);
         let chosen = &interruptions.volumes;
         // The states of zones move with planes in a layout for that.
-        let fixed = how.places.is_some() && !scheme.zones.is_empty() && !layout.windowed;
+        let fixed = how.held.places().is_some() && !scheme.zones.is_empty() && !layout.windowed;
         let unfit = !interruptions.always.is_empty() || fixed;
-        let several = devices.count() > 1 && how.places.is_none();
+        let several = devices.count() > 1 && how.held == HeldPlanes::All;
         if unfit || several || !chosen.are_those_of(&towers.program, problem) {
             return Ok(None);
         }
@@ -218,7 +218,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             units.push(unit);
         }
         let device = devices.device(0);
-        let locked = match how.places {
+        let locked = match how.held.places() {
             Some(_) => {
                 let in_file = calculation.is_in_file();
                 let array = calculation.array_mut();
@@ -281,7 +281,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
     ) -> Result<(Option<SlabRun>, Window), DeviceError> {
         let (scheme, layout) = (calculation.scheme, &calculation.layout);
         let (steps, count) = (towers.steps, devices.count());
-        let Some((places, base)) = how.places.zip(how.slabs) else {
+        let HeldPlanes::Slabs { places, base } = how.held else {
             let window = how.window(footprints, scheme, layout, steps, count);
             let window = window.ok_or(DeviceError::TooLong)?;
             check_layout(footprints, calculation, &window, steps)?;
@@ -327,7 +327,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             done?;
             ended?;
             self.steps = self.asked;
-            if self.builder.window().places.is_some() {
+            if self.builder.window().places().is_some() {
                 self.calculation.set_steps(self.steps);
                 self.take_slices_around();
                 if progress.guard.looks() {

@@ -104,7 +104,7 @@ impl<T: Value> Pipelined<'_, T> {
     pub(super) fn next_finds_room(&mut self, until: u64) -> Result<bool, DeviceError> {
         // Over files each device has a pass at a time.
         let alone = self.builder.is_idle() || self.over.is_some();
-        if alone || self.builder.window().places.is_none() {
+        if alone || self.builder.window().places().is_none() {
             return Ok(true);
         }
         let (blocks, _) = self.blocks_until(until)?;
@@ -148,9 +148,7 @@ impl<T: Value> Pipelined<'_, T> {
             group: self.footprints.grouping().planes(),
             ahead: window.ahead,
             spread: window.spread,
-            places: window.places,
-            slabs: self.slabs.as_ref().map(|slabs| slabs.base),
-            circular: self.planes.circular(),
+            held: self.planes.held(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where planes lie: in the host's array, and in the device's buffer.
 
-use super::in_flight::InFlight;
+use super::in_flight::{HeldPlanes, InFlight};
 use crate::gpu::device::Address;
 use torre_compiler::lattice::{Axis, Interval};
 use torre_compiler::layout::{GPU_ALIGNMENT, Layout};
@@ -20,13 +20,12 @@ pub(super) struct PlaneBytes {
     ghosts: i64,
     /// Planes of the buffer.
     places: i64,
-    /// The bytes of which the buffer has a multiple, and it lies twice in a row.
-    circular: Option<u64>,
+    held: HeldPlanes,
 }
 
 impl PlaneBytes {
     pub fn new(layout: &Layout, way: i64, how: InFlight) -> PlaneBytes {
-        let places = how.places;
+        let places = how.held.places();
         let element = layout.element_bytes as i64;
         let held = layout.visible(Axis::OUTER);
         let after = layout.elements - layout.after_planes();
@@ -41,20 +40,17 @@ impl PlaneBytes {
             },
             ghosts: -held.lo,
             places: places.unwrap_or(held.len()),
-            circular: how
-                .circular
-                .filter(|_| places.is_some() && how.slabs.is_none()),
+            held: how.held,
         }
     }
 
     /// Whether planes go around.
     pub fn is_circular(&self) -> bool {
-        self.circular.is_some()
+        self.held.unit().is_some()
     }
 
-    /// Bytes of which a circular buffer has a multiple.
-    pub fn circular(&self) -> Option<u64> {
-        self.circular
+    pub fn held(&self) -> HeldPlanes {
+        self.held
     }
 
     /// Bytes of a plane.
@@ -66,7 +62,7 @@ impl PlaneBytes {
     pub fn buffer_bytes(&self) -> u64 {
         let planes = self.each.saturating_mul(self.places);
         let bytes = planes.saturating_add(self.before + self.after) as u64;
-        match self.circular {
+        match self.held.unit() {
             Some(unit) => bytes.div_ceil(unit.max(1)).saturating_mul(unit.max(1)),
             None => bytes,
         }
@@ -206,6 +202,7 @@ pub(super) struct Move {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use torre_compiler::pipeline::DeviceBuffer;
     use torre_compiler::scheme::Precision;
     use torre_compiler::testing::maxwell;
 
@@ -216,16 +213,16 @@ mod tests {
             group: 1,
             ahead: 0,
             spread: false,
-            places: Some(7),
-            slabs: None,
-            circular,
+            held: HeldPlanes::window(7, circular),
         };
         let planes = PlaneBytes::new(layout, way, how);
         let window = Window {
             planes: planes.of_array(layout.visible(Axis::OUTER)),
             ring: None,
-            places: how.places,
-            circular: circular.is_some(),
+            buffer: match circular {
+                Some(_) => DeviceBuffer::Circular { places: 7 },
+                None => DeviceBuffer::Sliding { places: 7 },
+            },
             devices: 1,
             in_flight: 1,
             ahead: 0,

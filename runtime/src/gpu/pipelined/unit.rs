@@ -193,7 +193,7 @@ impl<T: Value> UnitParts<'_, '_, T> {
             true => device.take_circular(bytes)?,
             false => device.take(bytes)?,
         };
-        let beside = match how.places {
+        let beside = match how.held.places() {
             Some(_) => Beside::new(device, layout, calculation.array(), calculation.steps())?,
             None => {
                 device.write(buffer, calculation.array())?;
@@ -206,7 +206,7 @@ impl<T: Value> UnitParts<'_, '_, T> {
                 true => Some(load(device, &self.program.ptx.text, service::GATHER_PLANE)?),
                 false => None,
             },
-            gather_values: match how.places {
+            gather_values: match how.held.places() {
                 Some(_) => None,
                 None => Some(load(device, &self.program.ptx.text, service::GATHER)?),
             },

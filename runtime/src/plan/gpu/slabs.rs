@@ -3,7 +3,7 @@
 use super::window::{COLUMNS, group_planes};
 use super::{DevicePlanner, NoSlabs, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
 use crate::disk;
-use crate::gpu::{InFlight, device_bytes};
+use crate::gpu::{HeldPlanes, InFlight, device_bytes};
 use torre_compiler::backend::gpu::abi::TaskWord;
 use torre_compiler::lattice::Axis;
 use torre_compiler::pipeline::{
@@ -44,6 +44,15 @@ struct Fitted {
     slabs: Vec<Slab>,
     base: i64,
     places: i64,
+}
+
+impl Fitted {
+    fn held(&self) -> HeldPlanes {
+        HeldPlanes::Slabs {
+            places: self.places,
+            base: self.base,
+        }
+    }
 }
 
 fn places_of(slabs: &[Slab]) -> i64 {
@@ -96,24 +105,19 @@ impl DevicePlanner<'_> {
         let mut all = None::<Footprints>;
         for columns in wanted.columns.map_or(COLUMNS.to_vec(), |n| vec![n]) {
             let group = group_planes(plan.fit.towers(), columns);
-            let how = InFlight {
-                blocks: 1,
-                group,
-                ahead: 0,
-                spread: false,
-                places: Some(0),
-                slabs: Some(0),
-                circular: None,
-            };
-            let all = all.get_or_insert_with(|| self.footprints(plan, how));
-            let mut footprints = all.regrouped(how.group, plan.height());
+            let all = all.get_or_insert_with(|| self.footprints(plan, group));
+            let mut footprints = all.regrouped(group, plan.height());
             for blocks in &blocks {
-                let how = InFlight {
+                let how = |held| InFlight {
                     blocks: *blocks as usize,
-                    ..how
+                    group,
+                    ahead: 0,
+                    spread: false,
+                    held,
                 };
-                match self.slabs_of(&mut footprints, plan, how, wanted.available, sizes) {
+                match self.slabs_of(&mut footprints, plan, &how, wanted.available, sizes) {
                     Ok(fitted) => {
+                        let how = how(fitted.held());
                         let found = self.rated(&footprints, plan, how, fitted, wanted);
                         let rate = |plan: &WindowPlan| plan.rate.cells;
                         if best.as_ref().is_none_or(|best| rate(best) < rate(&found)) {
@@ -128,18 +132,21 @@ impl DevicePlanner<'_> {
         best.ok_or(Refusal::Window(reason))
     }
 
-    /// The slabs of passes of some time blocks, as wide as asked for or as find room in the given bytes.
+    /// The slabs of passes of some time blocks, as wide as asked for or as find room in the given bytes. `how`: the time
+    /// blocks, by the planes that the device holds.
     fn slabs_of(
         &self,
         footprints: &mut Footprints,
         plan: &TowerPlan,
-        how: InFlight,
+        how: &dyn Fn(HeldPlanes) -> InFlight,
         available: u64,
         sizes: SlabSizes,
     ) -> Result<Fitted, NoSlabs> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let waves = self.waves_per_step();
+        // Besides planes.
+        let how = how(HeldPlanes::Slabs { places: 0, base: 0 });
         let fixed = device_bytes(scheme, self.problem, layout, plan.height(), how, waves);
         let fixed = fixed.saturating_add(self.slab_tables(plan));
         let left = available.saturating_sub(fixed);
@@ -262,11 +269,6 @@ impl DevicePlanner<'_> {
         let common = common.map(|(slab, next)| next.loaded.hi - slab.loaded.lo);
         let common = wanted.disk.and_then(|_| common.max());
         let rate = SlabsRate::new(rates, work);
-        let how = InFlight {
-            places: Some(places),
-            slabs: Some(base),
-            ..how
-        };
         WindowPlan {
             how,
             devices,
@@ -321,11 +323,14 @@ impl DevicePlanner<'_> {
         devices: usize,
     ) -> Option<LaidOutSlabs> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let mut footprints = self.footprints(plan, how);
+        let HeldPlanes::Slabs { places, base } = how.held else {
+            return None;
+        };
+        let mut footprints = self.footprints(plan, how.group);
         let heights = vec![plan.height(); how.blocks];
-        let slabs = footprints.slabs(scheme, layout, &heights, how.slabs?)?;
+        let slabs = footprints.slabs(scheme, layout, &heights, base)?;
         let held = footprints.held();
-        let builder = SlabBuilder::on(devices, held, how.places?, how.blocks, how.group);
+        let builder = SlabBuilder::on(devices, held, places, how.blocks, how.group);
         LaidOutSlabs::new(builder, &slabs, 2, footprints.way()).ok()
     }
 }

@@ -493,12 +493,12 @@ fn windows_are_no_larger_than_domains() {
                 planner.window(Some(towers), wanted).expect("a window")
             };
             let own = window(1 << 40);
-            let places = own.how.places.expect("a window");
+            let places = own.how.held.places().expect("a window");
             assert!(places == own.planes && own.least <= places, "{own:?}");
             let fields = own.plane_bytes * own.planes as u64;
             assert!(own.bytes < fields + fields / 4, "{} of {fields}", own.bytes);
             let less = window(own.bytes / 4 * 3);
-            assert!(less.how.places < own.how.places, "{less:?}");
+            assert!(less.how.held.places() < own.how.held.places(), "{less:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Time blocks in flight and calculation windows: how many, over how many planes, for a device's memory.
 
 use super::{DevicePlanner, NoWindow, PlannedSlabs, Refusal, TowerPlan, predict};
-use crate::gpu::{EvenHeights, HeightShares, InFlight, device_bytes};
+use crate::gpu::{EvenHeights, HeightShares, HeldPlanes, InFlight, device_bytes};
 use std::collections::BTreeSet;
 use torre_compiler::backend::gpu::abi::{PROGRESS_BYTES, TaskWord};
 use torre_compiler::lattice::Axis;
@@ -150,9 +150,7 @@ impl DevicePlanner<'_> {
                     group: group_planes(plan.fit.towers(), columns),
                     ahead: 0,
                     spread: true,
-                    places: None,
-                    slabs: None,
-                    circular: None,
+                    held: HeldPlanes::All,
                 })
             }
         }
@@ -189,17 +187,12 @@ impl DevicePlanner<'_> {
                     group: group_planes(towers, columns),
                     ahead: AHEAD[usize::from(mapping.is_some())],
                     spread: mapping.is_none(),
-                    places: Some(0),
-                    slabs: None,
-                    circular: mapping,
+                    held: HeldPlanes::window(0, mapping),
                 };
                 // A circular buffer has a whole number of pieces of memory.
                 let fits = |places| self.window_bytes(plan, how, places) <= wanted.available;
                 let places = most_that_fit(2 * layout.visible(Axis::OUTER).len(), fits);
-                let how = InFlight {
-                    places: Some(places),
-                    ..how
-                };
+                let how = how.with_places(places);
                 let about = about_planes(towers, plan.height(), how);
                 let rate = self.window_rate(plan, wanted, how, about);
                 let close = is_close(about, places);
@@ -229,7 +222,10 @@ impl DevicePlanner<'_> {
             steps,
             bytes: self.bytes_of_a_cell(),
             window: least,
-            slides_in: how.places.filter(|_| how.circular.is_none()),
+            slides_in: match how.held {
+                HeldPlanes::Sliding { places } => Some(places),
+                _ => None,
+            },
             launch: self.launch_towers(plan, how.group),
             planes: (passes as i64 * planes) as f64 / wanted.devices.max(1) as f64,
         };
@@ -296,10 +292,7 @@ impl DevicePlanner<'_> {
     /// Bytes of a device's memory for a window of `places` planes, with tables.
     pub(super) fn window_bytes(&self, plan: &TowerPlan, how: InFlight, places: i64) -> u64 {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let how = InFlight {
-            places: Some(places),
-            ..how
-        };
+        let how = how.with_places(places);
         let waves = self.waves_per_step();
         device_bytes(scheme, self.problem, layout, plan.height(), how, waves)
             .saturating_add(self.tables(plan, how.blocks))
@@ -357,15 +350,15 @@ impl DevicePlanner<'_> {
             .saturating_add(each.saturating_mul(around))
     }
 
-    /// The groups of time blocks of a plan; its towers are known.
-    pub(super) fn footprints(&self, plan: &TowerPlan, how: InFlight) -> Footprints {
+    /// The groups of time blocks of a plan, in groups of `group` planes; its towers are known.
+    pub(super) fn footprints(&self, plan: &TowerPlan, group: i64) -> Footprints {
         let (scheme, layout): (_, &Layout) = (self.planner.scheme, &self.window_layout);
         let mut footprints = Footprints::new(
             scheme,
             layout,
             plan.fit.towers(),
             plan.order.order,
-            how.group,
+            group,
             plan.height(),
         );
         footprints.height(scheme, layout, plan.height());
@@ -375,7 +368,7 @@ impl DevicePlanner<'_> {
     /// The operations of two passes of each device of a plan.
     pub fn laid_out(&self, plan: &TowerPlan, how: InFlight, devices: usize) -> Option<LaidOut> {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let mut footprints = self.footprints(plan, how);
+        let mut footprints = self.footprints(plan, how.group);
         let heights = vec![plan.height(); how.blocks];
         let pass = footprints.pass(scheme, layout, &heights)?;
         let window = how.window(&mut footprints, scheme, layout, plan.height(), devices)?;

@@ -138,7 +138,7 @@ impl Search<'_> {
     fn weigh(&mut self, candidate: Candidate) -> Result<Option<WindowPlan>, NoWindow> {
         let (planner, plan, wanted) = (self.planner, self.plan, self.wanted);
         let how = candidate.how;
-        let places = how.places.unwrap_or(0);
+        let places = how.held.places().unwrap_or(0);
         let least = self.least(candidate)?.filter(|least| *least <= places);
         let Some(least) = least else {
             return Ok(None);
@@ -148,10 +148,7 @@ impl Search<'_> {
         let planes = layout.visible(Axis::OUTER).len();
         // The next pass takes the places of planes that this one has stored: more of them would stay empty.
         let places = places.min(planes.max(least));
-        let how = InFlight {
-            places: Some(places),
-            ..how
-        };
+        let how = how.with_places(places);
         let mut footprints = self.known.get_mut(&how.group);
         let copied = planner.copied_planes(footprints.as_deref_mut(), plan, wanted, how);
         let mut rate = planner.window_rate(plan, wanted, how, least);
@@ -183,13 +180,14 @@ impl Search<'_> {
         let Candidate { how, about, .. } = candidate;
         let (planner, plan) = (self.planner, self.plan);
         // Where no other one fits, the smallest ones are looked at, too.
-        let closely = is_close(about, how.places.unwrap_or(0)) || Some(how.blocks) == self.fewest;
+        let closely =
+            is_close(about, how.held.places().unwrap_or(0)) || Some(how.blocks) == self.fewest;
         if !closely {
             return Ok(Some(about));
         }
         let all = self
             .all
-            .get_or_insert_with(|| planner.footprints(plan, how));
+            .get_or_insert_with(|| planner.footprints(plan, how.group));
         let new = || all.regrouped(how.group, plan.height());
         let footprints = self.known.entry(how.group).or_insert_with(new);
         let least = planner.least_places(footprints, plan, how);

@@ -4,7 +4,7 @@ use super::windows::{CIRCULAR, Done, Trial, compiled_for_window, identity, least
 use super::*;
 use std::collections::BTreeSet;
 use std::path::Path;
-use torre_runtime::gpu::{Devices, InFlight};
+use torre_runtime::gpu::{Devices, HeldPlanes, InFlight};
 use torre_runtime::run::checkpoint::Earlier;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
@@ -63,10 +63,7 @@ impl Case<'_> {
         let (plan, model) = plan_of(&Interpreted::new(), scheme, problem, self.schedule);
         let towers = &compiled_for_window(library, scheme, plan, &model);
         let least = least_places(scheme, problem, towers, self.how);
-        let how = InFlight {
-            places: Some(least.expect("a long ring") + more),
-            ..self.how
-        };
+        let how = self.how.with_places(least.expect("a long ring") + more);
         run(&Trial {
             library,
             scheme,
@@ -120,7 +117,7 @@ problem p {{
             schedule: "torre(D = 2, TH = 2)",
             precision: Precision::F32,
             how: InFlight {
-                circular,
+                held: HeldPlanes::window(0, circular),
                 ..CIRCULAR
             },
         };
@@ -192,7 +189,7 @@ problem p {
             schedule: "(x, y): diamond(W = 2) lean -x height 2; z: span",
             precision,
             how: InFlight {
-                circular,
+                held: HeldPlanes::window(0, circular),
                 ..CIRCULAR
             },
         };
@@ -308,7 +305,7 @@ problem p {
                 schedule,
                 precision,
                 how: InFlight {
-                    circular,
+                    held: HeldPlanes::window(0, circular),
                     ..CIRCULAR
                 },
             };

@@ -4,7 +4,7 @@ use super::slabs::by_slabs;
 use super::turns::in_turns;
 use super::windows::few_cells;
 use super::*;
-use torre_runtime::gpu::InFlight;
+use torre_runtime::gpu::{HeldPlanes, InFlight};
 
 const SCHEDULE: &str = "(x, y): diamond(W = 3) lean -x height 2; z: span";
 
@@ -26,9 +26,7 @@ fn towers_that_move_down_give_the_bits_of_the_reference() {
         group: 5,
         ahead: 1,
         spread: false,
-        places: None,
-        slabs: None,
-        circular: None,
+        held: HeldPlanes::All,
     };
     for seed in 0..2 {
         let mut rng = Rng::new(seed);
@@ -44,6 +42,6 @@ fn towers_that_move_down_give_the_bits_of_the_reference() {
         assert!(moved, "{done:?}");
         let slabs = InFlight { ahead: 0, ..how };
         let (_, slabs) = by_slabs(&scheme, &problem, SCHEDULE, slabs, 11);
-        assert!(scheme.grid.cells[Axis::OUTER] > 2 * slabs.slabs.expect("slabs"));
+        assert!(scheme.grid.cells[Axis::OUTER] > 2 * slabs.held.base().expect("slabs"));
     }
 }

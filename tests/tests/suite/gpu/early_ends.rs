@@ -2,7 +2,7 @@
 
 use super::*;
 use torre_compiler::scheme::Op;
-use torre_runtime::gpu::{Devices, InFlight, Pipelined};
+use torre_runtime::gpu::{Devices, HeldPlanes, InFlight, Pipelined};
 use torre_runtime::simulation::RunError;
 
 /// FDTD whose weights are `times` as large as they should be, and a problem of some steps without sources.
@@ -35,9 +35,7 @@ fn with_run<R>(
         group: 6,
         ahead: 1,
         spread: false,
-        places: None,
-        slabs: None,
-        circular: None,
+        held: HeldPlanes::All,
     };
     let (set, shape) = (&plan.kernels, Shape::of(scheme));
     let ptx = &code::ptx(library, scheme, set, shape, model.gpu).expect("valid IR");

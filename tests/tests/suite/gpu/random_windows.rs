@@ -4,7 +4,7 @@
 use super::slabs::slabs_of;
 use super::windows::{Trial, least_places};
 use super::*;
-use torre_runtime::gpu::{Devices, InFlight};
+use torre_runtime::gpu::{Devices, HeldPlanes, InFlight};
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
 /// Random schemes on long grids, with all kinds of ends; towers up and down the first axis.
@@ -88,17 +88,14 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             group: rng.within(2, 9),
             ahead: rng.within(0, 2),
             spread: rng.once_in(2),
-            places: None,
-            slabs: None,
-            circular: None,
+            held: HeldPlanes::All,
         };
         let more = rng.within(0, 1) * rng.within(0, 9);
         let Some(least) = least_places(&scheme, &problem, towers, how) else {
             continue;
         };
         if window {
-            how.places = Some(least + more);
-            how.circular = (seed % 3 > 0).then_some(MAPPING);
+            how.held = HeldPlanes::window(least + more, (seed % 3 > 0).then_some(MAPPING));
         }
         device.reseed(seed);
         let trial = Trial {
@@ -126,7 +123,6 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             // Overlapped slabs, or two devices that take passes in turns.
             false if window && !ring && rng.once_in(2) => {
                 how.group = rng.within(2, 9);
-                how.circular = None;
                 let base = rng.within(3, 12);
                 let how = slabs_of(&scheme, towers, how, base).expect("groups");
                 slabs += 1;
@@ -151,7 +147,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
         };
         tried += 1;
         slides += u64::from(done.slides > 0);
-        rounds += u64::from(how.circular.is_some() && done.around > 1.5);
+        rounds += u64::from(how.held.unit().is_some() && done.around > 1.5);
         zoned += u64::from(has_zones && window);
     }
     assert!(

@@ -7,7 +7,7 @@ use super::windows::{compiled_for_window, kernels, least_places};
 use super::*;
 use std::path::Path;
 use torre_runtime::files::LoadedFiles;
-use torre_runtime::gpu::{Devices, InFlight, Pipelined};
+use torre_runtime::gpu::{Devices, HeldPlanes, InFlight, Pipelined};
 use torre_runtime::output::checkpoint::Identity;
 use torre_runtime::run::checkpoint::Earlier;
 use torre_runtime::run::{Checkpoints, checkpoint, verify};
@@ -51,7 +51,7 @@ impl Resumed<'_> {
         let (count, how) = match by {
             By::Turns(count) => {
                 let places = least_places(scheme, problem, towers, self.how);
-                let how = InFlight { places, ..self.how };
+                let how = self.how.with_places(places.expect("groups"));
                 (count, how)
             }
             By::Slabs => (1, slabs_of(scheme, towers, self.how, 8).expect("groups")),
@@ -121,9 +121,7 @@ fn runs_that_were_killed_go_on_with_other_devices() {
             group: 5,
             ahead: 1,
             spread: true,
-            places: None,
-            slabs: None,
-            circular: None,
+            held: HeldPlanes::All,
         },
     };
     let folder = tempfile::tempdir().expect("a folder");

@@ -2,7 +2,7 @@
 
 use super::windows::{CIRCULAR, Trial, compiled_for_window, few_cells, identity, least_places};
 use super::*;
-use torre_runtime::gpu::{Devices, InFlight};
+use torre_runtime::gpu::Devices;
 use torre_runtime::run::checkpoint::Earlier;
 
 /// Towers that make ghosts along the inner axis where rows arrive leave those in files out of date. Towers that read
@@ -36,7 +36,7 @@ fn ghosts_that_are_out_of_date_are_not_read() {
             scheme,
             problem,
             towers,
-            how: InFlight { places, ..CIRCULAR },
+            how: CIRCULAR.with_places(places.expect("groups")),
         }
         .over_files(Devices::One(device), folder)
     };

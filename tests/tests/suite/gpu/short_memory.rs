@@ -7,7 +7,7 @@ use torre_compiler::injection::Injections;
 use torre_compiler::problem::OutputKind;
 use torre_compiler::testing::{Limits, random_patches};
 use torre_runtime::gpu::{
-    CompiledBlocks, CompiledPatches, Devices, InFlight, Pipelined, device_bytes,
+    CompiledBlocks, CompiledPatches, Devices, HeldPlanes, InFlight, Pipelined, device_bytes,
 };
 
 /// Bytes of a device's memory.
@@ -173,11 +173,9 @@ fn tables_of_other_heights_are_given_back() {
         group: 6,
         ahead: 1,
         spread: false,
-        places: None,
-        slabs: None,
-        circular: None,
+        held: HeldPlanes::All,
     };
-    how.places = least_places(scheme, problem, towers, how);
+    how = how.with_places(least_places(scheme, problem, towers, how).expect("groups"));
     // Bytes that are free when the run begins, and at its end.
     let run = |device: &Interpreted| -> Result<[u64; 2], String> {
         let (set, shape) = (kernels(scheme, how), Shape::of(scheme));
@@ -224,7 +222,7 @@ fn memory_for_waves_is_counted() {
     let (plan, model) = plan_of(device, scheme, problem, "torre(D = 2, TH = 2)");
     let towers = &compiled_for_window(library, scheme, plan, &model);
     let mut how = CIRCULAR;
-    how.places = least_places(scheme, problem, towers, how);
+    how = how.with_places(least_places(scheme, problem, towers, how).expect("groups"));
     let (set, shape) = (kernels(scheme, how), Shape::of(scheme));
     let gpu = code::gpu_of(device).expect("a GPU that is known");
     let ptx = code::ptx(library, scheme, &set, shape, gpu).expect("valid IR");
@@ -268,7 +266,7 @@ fn memory_that_was_locked_before_an_error_is_unlocked() {
     let (plan, model) = plan_of(&Interpreted::new(), scheme, problem, "torre(D = 2, TH = 2)");
     let towers = &compiled_for_window(library, scheme, plan, &model);
     let mut how = CIRCULAR;
-    how.places = least_places(scheme, problem, towers, how);
+    how = how.with_places(least_places(scheme, problem, towers, how).expect("groups"));
     let trial = Trial {
         library,
         scheme,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{Footprints, NoLayout, wide_enough};
-use torre_runtime::gpu::{Devices, InFlight, device_bytes};
+use torre_runtime::gpu::{Devices, HeldPlanes, InFlight, device_bytes};
 use torre_runtime::run::checkpoint::Earlier;
 use torre_suite::interpreted::InterpretedPeers;
 
@@ -33,10 +33,9 @@ pub(super) fn slabs_of(
             Err(NoLayout::Narrow { needed, .. }) => base = needed,
             fits => {
                 fits.expect("nothing else is asked");
-                let places = slabs.iter().map(|slab| slab.held.len()).max();
+                let places = slabs.iter().map(|slab| slab.held.len()).max()?;
                 return Some(InFlight {
-                    places,
-                    slabs: Some(base),
+                    held: HeldPlanes::Slabs { places, base },
                     ..how
                 });
             }
@@ -103,9 +102,7 @@ fn slabs_give_the_bits_of_the_reference() {
                 group: 6,
                 ahead: 0,
                 spread: false,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
         (
@@ -117,9 +114,7 @@ fn slabs_give_the_bits_of_the_reference() {
                 group: 3,
                 ahead: 0,
                 spread: false,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
         (
@@ -131,9 +126,7 @@ fn slabs_give_the_bits_of_the_reference() {
                 group: 5,
                 ahead: 0,
                 spread: false,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
     ];
@@ -145,7 +138,7 @@ fn slabs_give_the_bits_of_the_reference() {
         slices_and_a_volume(&mut problem, &scheme, [6, 8], 10);
         problem.steps = 14;
         let (_, how) = by_slabs(&scheme, &problem, schedule, how, base);
-        let base = how.slabs.expect("slabs");
+        let base = how.held.base().expect("slabs");
         let cells = scheme.grid.cells[Axis::OUTER];
         assert!(cells > 2 * base, "{seed}: slabs of {base}");
     }
@@ -176,9 +169,7 @@ problem p {
         group: 5,
         ahead: 0,
         spread: false,
-        places: Some(1),
-        slabs: None,
-        circular: None,
+        held: HeldPlanes::Sliding { places: 1 },
     };
     let layout = kernels(scheme, how).layout;
     assert!(layout.zones.iter().any(|zone| zone.in_planes));
@@ -200,16 +191,10 @@ fn slabs_over_files_go_on_where_they_ended() {
         group: 5,
         ..CIRCULAR
     };
-    let window = InFlight {
-        places: least_places(scheme, problem, towers, how),
-        ..how
-    };
-    let none = InFlight {
-        ahead: 0,
-        circular: None,
-        ..how
-    };
-    let slabs = slabs_of(scheme, towers, none, 8).expect("groups");
+    let least = least_places(scheme, problem, towers, how).expect("groups");
+    let window = how.with_places(least);
+    let slabs = InFlight { ahead: 0, ..how };
+    let slabs = slabs_of(scheme, towers, slabs, 8).expect("groups");
     let run = |how: InFlight, devices: Devices<'_>, folder: &Path| {
         let trial = Trial {
             library,
@@ -265,9 +250,7 @@ fn slabs_keep_to_the_memory_of_the_device() {
         group: 6,
         ahead: 0,
         spread: false,
-        places: None,
-        slabs: None,
-        circular: None,
+        held: HeldPlanes::All,
     };
     let mut how = slabs_of(&scheme, towers, how, 20).expect("groups");
     let set = kernels(&scheme, how);
@@ -287,12 +270,16 @@ fn slabs_keep_to_the_memory_of_the_device() {
     let small = Interpreted::with_memory(needed - 1);
     let refused = trial.in_flight(Devices::One(&small));
     assert!(refused.is_err_and(|error| error.contains("bytes of the GPU's memory")));
-    how.places = how.places.map(|places| places - 1);
+    let HeldPlanes::Slabs { places, base } = how.held else {
+        panic!("slabs");
+    };
+    let places = places - 1;
+    how.held = HeldPlanes::Slabs { places, base };
     let device = Interpreted::new();
     let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
     assert!(refused.is_err_and(|error| error.contains("planes are needed at a time")));
     // Bases that are narrower than the part that others need of them.
-    how.slabs = Some(3);
+    how.held = HeldPlanes::Slabs { places, base: 3 };
     let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
     assert!(refused.is_err_and(|error| error.contains("the one after the next one needs")));
 }

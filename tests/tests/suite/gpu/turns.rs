@@ -6,7 +6,7 @@ use super::windows::{
 };
 use super::*;
 use torre_compiler::resolve::Resolved;
-use torre_runtime::gpu::{Devices, InFlight};
+use torre_runtime::gpu::{Devices, HeldPlanes, InFlight};
 use torre_runtime::run::checkpoint::Earlier;
 use torre_suite::interpreted::{InterpretedPeers, MAPPING};
 
@@ -21,8 +21,8 @@ pub(super) fn in_turns(
     let library = library().expect("a library that was found before");
     let (plan, model) = plan_of(&Interpreted::new(), scheme, problem, schedule);
     let towers = &compiled_for_window(library, scheme, plan, &model);
-    how.circular = (devices == 2).then_some(MAPPING);
-    how.places = least_places(scheme, problem, towers, how);
+    how.held = HeldPlanes::window(0, (devices == 2).then_some(MAPPING));
+    how = how.with_places(least_places(scheme, problem, towers, how).expect("groups"));
     let peers = InterpretedPeers::new(devices);
     peers.reseed(devices as u64);
     let several = Devices::InTurns(&peers);
@@ -90,7 +90,7 @@ fn chains_over_files_go_on_where_they_ended() {
         group: 5,
         ..CIRCULAR
     };
-    how.places = least_places(scheme, problem, towers, how);
+    how = how.with_places(least_places(scheme, problem, towers, how).expect("groups"));
     let run = |devices: usize, folder: &std::path::Path, last: Option<u64>| {
         let peers = InterpretedPeers::new(devices);
         peers.reseed(devices as u64);
@@ -144,9 +144,7 @@ fn devices_in_turns_give_the_bits_of_the_reference() {
                 group: 6,
                 ahead: 1,
                 spread: true,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
         (
@@ -158,9 +156,7 @@ fn devices_in_turns_give_the_bits_of_the_reference() {
                 group: 5,
                 ahead: 0,
                 spread: false,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
     ];
@@ -201,18 +197,9 @@ problem p {
         group: 5,
         ahead: 1,
         spread: true,
-        places: None,
-        slabs: None,
-        circular: None,
+        held: HeldPlanes::All,
     };
-    let layout = kernels(
-        scheme,
-        InFlight {
-            places: Some(1),
-            ..how
-        },
-    )
-    .layout;
+    let layout = kernels(scheme, how.with_places(1)).layout;
     assert!(layout.zones.iter().any(|zone| zone.in_planes));
     assert!(layout.zones.iter().any(|zone| !zone.in_planes));
     let done = in_turns(scheme, problem, "torre(D = 1, TH = 2)", 2, how);

@@ -4,11 +4,11 @@ use super::*;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layout::BoxLayout;
-use torre_compiler::pipeline::{Footprints, Window};
+use torre_compiler::pipeline::{DeviceBuffer, Footprints, Window};
 use torre_compiler::problem::OutputKind;
 use torre_compiler::resolve::Resolved;
 use torre_runtime::files::LoadedFiles;
-use torre_runtime::gpu::{Devices, InFlight, Pipelined, device_bytes};
+use torre_runtime::gpu::{Devices, HeldPlanes, InFlight, Pipelined, device_bytes};
 use torre_runtime::host::memory::Memory;
 use torre_runtime::run::checkpoint::{self, Earlier};
 use torre_runtime::run::verify;
@@ -23,14 +23,15 @@ pub(super) const CIRCULAR: InFlight = InFlight {
     group: 6,
     ahead: 1,
     spread: false,
-    places: None,
-    slabs: None,
-    circular: Some(MAPPING),
+    held: HeldPlanes::Circular {
+        places: 0,
+        unit: MAPPING,
+    },
 };
 
 /// The kernels for values as a run has them.
 pub(super) fn kernels(scheme: &Scheme, how: InFlight) -> KernelSet {
-    let layout = match how.places {
+    let layout = match how.held.places() {
         Some(_) => Layout::for_window(scheme),
         None => Layout::for_gpu(scheme),
     };
@@ -65,8 +66,10 @@ pub(super) fn least_places(
     let window = Window {
         planes: footprints.planes(scheme, layout, &heights)?,
         ring: footprints.ring(),
-        places: None,
-        circular: how.circular.is_some(),
+        buffer: match how.held.unit() {
+            Some(_) => DeviceBuffer::Circular { places: 0 },
+            None => DeviceBuffer::Sliding { places: 0 },
+        },
         devices: 1,
         in_flight: how.blocks,
         ahead: how.ahead,
@@ -211,13 +214,16 @@ fn compared<T: Value>(
         let slides = ops.filter(|op| op.kind == Kind::Slide).count();
         (timeline.devices.len(), slides as u64)
     });
-    let slides = how.slabs.map_or(run.slides(), |_| 0);
+    let slides = how.held.base().map_or(run.slides(), |_| 0);
     let expected = recorded.then_some((devices.count(), slides));
     assert_eq!(counted, expected);
     if let Some(timeline) = timeline {
         timelines::check(&timeline)?;
     }
-    let times = how.places.map_or(1.0, |places| planes / places as f64);
+    let times = how
+        .held
+        .places()
+        .map_or(1.0, |places| planes / places as f64);
     let passes = problem.steps as f64 / (how.blocks as u64 * towers.steps) as f64;
     Ok(Done {
         slides: run.slides(),
@@ -287,9 +293,7 @@ fn windows_give_the_bits_of_the_reference() {
                 group: 6,
                 ahead: 1,
                 spread: true,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
         (
@@ -300,9 +304,7 @@ fn windows_give_the_bits_of_the_reference() {
                 group: 5,
                 ahead: 0,
                 spread: false,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
         (
@@ -313,9 +315,7 @@ fn windows_give_the_bits_of_the_reference() {
                 group: 9,
                 ahead: 2,
                 spread: true,
-                places: None,
-                slabs: None,
-                circular: None,
+                held: HeldPlanes::All,
             },
         ),
     ];
@@ -334,8 +334,7 @@ fn windows_give_the_bits_of_the_reference() {
             let least = least_places(&scheme, &problem, towers, how).expect("groups");
             let places = least + extra;
             let how = InFlight {
-                places: Some(places),
-                circular,
+                held: HeldPlanes::window(places, circular),
                 ..how
             };
             let device = Interpreted::new();
@@ -378,7 +377,7 @@ fn windows_keep_to_the_memory_of_the_device() {
     let (plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 2, TH = 2)");
     let towers = &compiled_for_window(library, &scheme, plan, &model);
     let mut how = CIRCULAR;
-    how.places = least_places(&scheme, &problem, towers, how);
+    how = how.with_places(least_places(&scheme, &problem, towers, how).expect("groups"));
     let set = kernels(&scheme, how);
     let needed = device_bytes(&scheme, &problem, &set.layout, towers.steps, how, 0);
     // Tables of the time blocks lie beside that.
@@ -400,7 +399,8 @@ fn windows_keep_to_the_memory_of_the_device() {
     let refused = trial.in_flight(Devices::One(&small));
     assert!(refused.is_err_and(|error| error.contains("bytes of the GPU's memory")));
     // A plane less is found before anything runs.
-    how.places = how.places.map(|places| places - 1);
+    let places = how.held.places().expect("a window");
+    let how = how.with_places(places - 1);
     let device = Interpreted::new();
     let refused = Trial { how, ..trial }.in_flight(Devices::One(&device));
     assert!(refused.is_err_and(|error| error.contains("planes are needed at a time")));
@@ -426,9 +426,7 @@ fn time_blocks_in_flight_give_the_bits_of_the_reference() {
             group: 4,
             ahead: 0,
             spread: true,
-            places: None,
-            slabs: None,
-            circular: None,
+            held: HeldPlanes::All,
         };
         Trial {
             library,
@@ -465,11 +463,9 @@ fn windows_over_z_blocks_give_the_bits_of_the_reference() {
         group: 6,
         ahead: 0,
         spread: false,
-        places: None,
-        slabs: None,
-        circular: Some(MAPPING),
+        held: HeldPlanes::window(0, Some(MAPPING)),
     };
-    how.places = least_places(&scheme, &problem, towers, how);
+    how = how.with_places(least_places(&scheme, &problem, towers, how).expect("groups"));
     let done = Trial {
         library,
         scheme: &scheme,
@@ -507,11 +503,9 @@ problem p {
         group: 5,
         ahead: 1,
         spread: true,
-        places: None,
-        slabs: None,
-        circular: None,
+        held: HeldPlanes::All,
     };
-    how.places = least_places(scheme, problem, towers, how);
+    how = how.with_places(least_places(scheme, problem, towers, how).expect("groups"));
     let zones = kernels(scheme, how).layout.zones;
     let [moving, fixed] = [true, false].map(|moves| {
         let zones = zones.iter().filter(|zone| zone.in_planes == moves);
@@ -525,7 +519,10 @@ problem p {
         scheme,
         problem,
         towers,
-        how: InFlight { circular, ..how },
+        how: InFlight {
+            held: HeldPlanes::window(how.held.places().expect("a window"), circular),
+            ..how
+        },
     };
     for circular in [None, Some(MAPPING)] {
         let device = Interpreted::new();
@@ -564,11 +561,9 @@ fn windows_over_files_go_on_where_they_ended() {
         group: 6,
         ahead: 1,
         spread: true,
-        places: None,
-        slabs: None,
-        circular: Some(MAPPING),
+        held: HeldPlanes::window(0, Some(MAPPING)),
     };
-    how.places = least_places(&scheme, &problem, towers, how);
+    how = how.with_places(least_places(&scheme, &problem, towers, how).expect("groups"));
     let run = |device: &Interpreted, folder: &Path| {
         Trial {
             library,
