@@ -12,7 +12,8 @@ use torre_compiler::resolve::Resolved;
 use torre_compiler::schedule::Schedule;
 use torre_runtime::gpu::{DeviceError, DeviceModel, InFlight, resident_bytes};
 use torre_runtime::plan::gpu::{
-    DevicePlan, DevicePlanner, NoDevices, PlannedSlabs, Refusal, StripesPlan, Wanted, WindowPlan,
+    DevicePlan, DevicePlanner, MovingWindow, NoDevices, PlannedSlabs, Refusal, StripesPlan, Wanted,
+    WindowKind, WindowPlan,
 };
 use torre_runtime::rates::Kind;
 use torre_runtime::simulation::SetupError;
@@ -53,8 +54,10 @@ impl Held {
     fn expected(&self, learned_rates: &LearnedRates, taken: &Choice) -> Expected {
         let (kind, modelled) = match self {
             Held::All(_) => (Kind::InFlight, taken.prediction.rate),
-            Held::Window(plan) if plan.slabs.is_some() => (Kind::Slabs, plan.rate.cells),
-            Held::Window(plan) => (Kind::Window, plan.rate.cells),
+            Held::Window(plan) => match &plan.kind {
+                WindowKind::Moving(_) => (Kind::Window, plan.rate()),
+                WindowKind::Slabs(_) => (Kind::Slabs, plan.rate()),
+            },
             Held::Stripes(plan) => (Kind::Stripes, plan.rate.cells),
         };
         learned_rates.expected_as(kind, taken, modelled)
@@ -181,9 +184,8 @@ impl Question<'_> {
     ) -> Result<WindowPlan, Refusal> {
         let asked = |plan: &DevicePlan| self.wanted(planner, plan, available);
         let mut best = planned(planner, plan, wanted, asked(plan));
-        let rate = |window: &Result<WindowPlan, Refusal>| {
-            window.as_ref().map_or(0.0, |window| window.rate.weighed)
-        };
+        let rate =
+            |window: &Result<WindowPlan, Refusal>| window.as_ref().map_or(0.0, WindowPlan::weighed);
         // The most that each could do is known at once, and the cost of a window only when its towers are known.
         let bound = |other: &DevicePlan| {
             let towers = other.towers();
@@ -199,7 +201,7 @@ impl Question<'_> {
         let mut others: Vec<_> = others.map(|other| (bound(&other), other)).collect();
         others.sort_by(|a, b| b.0.total_cmp(&a.0));
         for (bound, other) in others {
-            if best.as_ref().is_ok_and(|best| bound <= best.rate.weighed) {
+            if best.as_ref().is_ok_and(|best| bound <= best.weighed()) {
                 break;
             }
             let window = planned(planner, &other, wanted, asked(&other));
@@ -325,7 +327,7 @@ pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
         WindowArg::Auto => "the fields do not fit into the GPU's memory, so ",
         _ => "",
     };
-    if let Some(slabs) = plan.slabs {
+    if let WindowKind::Slabs(slabs) = &plan.kind {
         let note = format!(
             "{} overlapped slabs of {} of {} planes go through {}, {} steps at a time",
             slabs.count,
@@ -375,9 +377,9 @@ pub fn text(held: &Held) -> String {
     match held {
         Held::All(_) => {}
         Held::Stripes(plan) => write_stripes(&mut out, plan),
-        Held::Window(plan) => match &plan.slabs {
-            Some(slabs) => write_slabs(&mut out, plan, slabs),
-            None => write_window(&mut out, plan),
+        Held::Window(plan) => match &plan.kind {
+            WindowKind::Moving(window) => write_window(&mut out, plan, window),
+            WindowKind::Slabs(slabs) => write_slabs(&mut out, plan, slabs),
         },
     }
     out
@@ -415,7 +417,7 @@ fn write_stripes(out: &mut String, plan: &StripesPlan) {
 }
 
 /// A calculation window, line by line.
-fn write_window(out: &mut String, plan: &WindowPlan) {
+fn write_window(out: &mut String, plan: &WindowPlan, window: &MovingWindow) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
@@ -423,7 +425,7 @@ fn write_window(out: &mut String, plan: &WindowPlan) {
         plan.how.held.places().unwrap_or(0),
         plan.planes,
         bytes(plan.plane_bytes),
-        plan.least,
+        window.least,
         bytes(plan.bytes),
         match plan.devices {
             0 | 1 => "the GPU's",
@@ -452,10 +454,10 @@ fn write_window(out: &mut String, plan: &WindowPlan) {
     let _ = writeln!(
         out,
         "  expected  {:8.1} Gcells/s{}; transfers allow {:.1}, computing {:.1}{}",
-        plan.rate.cells * 1e-9,
+        window.rate.cells * 1e-9,
         if plan.devices > 1 { " of all" } else { "" },
-        plan.rate.transfers * 1e-9,
-        plan.rate.computing * 1e-9,
+        window.rate.transfers * 1e-9,
+        window.rate.computing * 1e-9,
         if plan.devices > 1 { " on each" } else { "" },
     );
 }
@@ -556,26 +558,32 @@ pub fn json(held: &Held) -> serde_json::Value {
         );
     }
     if let Held::Window(plan) = held {
+        let places = plan.how.held.places();
+        let (least, slides) = match &plan.kind {
+            WindowKind::Moving(window) => (Some(window.least), window.rate.slides),
+            WindowKind::Slabs(_) => (places, 0.0),
+        };
+        let [transfers, computing] = plan.allowed();
         crate::report::extend(
             &mut value,
             serde_json::json!({
                 "devices": plan.devices,
-                "buffer_planes": plan.how.held.places(),
-                "least_planes": plan.least,
+                "buffer_planes": places,
+                "least_planes": least,
                 "planes": plan.planes,
                 "plane_bytes": plan.plane_bytes,
                 "device_memory_bytes": plan.bytes,
                 "steps_of_a_pass": plan.steps,
                 "copied_bytes_each_way": plan.copied,
                 "bytes_of_files": plan.files,
-                "predicted_gcells_per_s": plan.rate.cells * 1e-9,
-                "transfers_allow_gcells_per_s": plan.rate.transfers * 1e-9,
-                "computing_allows_gcells_per_s": plan.rate.computing * 1e-9,
+                "predicted_gcells_per_s": plan.rate() * 1e-9,
+                "transfers_allow_gcells_per_s": transfers * 1e-9,
+                "computing_allows_gcells_per_s": computing * 1e-9,
                 "planes_go_around": plan.how.held.unit().is_some(),
-                "seconds_of_slides_per_second": plan.rate.slides,
+                "seconds_of_slides_per_second": slides,
             }),
         );
-        if let Some(slabs) = plan.slabs {
+        if let WindowKind::Slabs(slabs) = &plan.kind {
             crate::report::extend(
                 &mut value,
                 serde_json::json!({

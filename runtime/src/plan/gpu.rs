@@ -36,7 +36,7 @@ pub use refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
 pub use slabs::{PlannedSlabs, SlabSizes};
 pub use stripes::StripesPlan;
 pub use thread_blocks::{candidates, options};
-pub use window::{Wanted, WindowPlan, group_planes};
+pub use window::{MovingWindow, Wanted, WindowKind, WindowPlan, group_planes};
 
 use crate::gpu::{DeviceModel, HeightShares, Heights, Interruptions, TimeBlockOrder, code};
 use crate::plan::{PlanError, Planner};

@@ -1,6 +1,6 @@
 //! Overlapped slabs: their base and height for a device's memory.
 
-use super::window::{COLUMNS, group_planes};
+use super::window::{COLUMNS, WindowKind, group_planes};
 use super::{DevicePlanner, NoSlabs, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
 use crate::disk;
 use crate::gpu::{HeldPlanes, InFlight, device_bytes};
@@ -8,7 +8,7 @@ use torre_compiler::backend::gpu::abi::TaskWord;
 use torre_compiler::lattice::Axis;
 use torre_compiler::pipeline::{
     BUFFERS, Footprints, LaidOutSlabs, NoLayout, Rates, Slab, SlabBuilder, SlabWork, SlabsRate,
-    WindowRate, wide_enough,
+    wide_enough,
 };
 
 /// The sizes of slabs as one asks for them.
@@ -119,8 +119,8 @@ impl DevicePlanner<'_> {
                     Ok(fitted) => {
                         let how = how(fitted.held());
                         let found = self.rated(&footprints, plan, how, fitted, wanted);
-                        let rate = |plan: &WindowPlan| plan.rate.cells;
-                        if best.as_ref().is_none_or(|best| rate(best) < rate(&found)) {
+                        let is_better = |best: &WindowPlan| best.rate() < found.rate();
+                        if best.as_ref().is_none_or(is_better) {
                             best = Some(found);
                         }
                     }
@@ -224,11 +224,7 @@ impl DevicePlanner<'_> {
         wanted: Wanted,
     ) -> WindowPlan {
         let (scheme, layout) = (self.planner.scheme, &self.window_layout);
-        let Fitted {
-            slabs,
-            base,
-            places,
-        } = fitted;
+        let Fitted { slabs, base, .. } = fitted;
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let planes = layout.visible(Axis::OUTER).len();
         let steps = how.blocks as u64 * plan.height();
@@ -274,7 +270,6 @@ impl DevicePlanner<'_> {
             devices,
             steps,
             planes,
-            least: places,
             bytes: device_bytes(
                 scheme,
                 self.problem,
@@ -286,19 +281,12 @@ impl DevicePlanner<'_> {
             .saturating_add(self.slab_tables(plan)),
             plane_bytes,
             cells_of_plane: self.cells_of_a_plane() as u64,
-            rate: WindowRate {
-                transfers: rate.transfers,
-                computing: rate.computing,
-                slides: 0.0,
-                cells: rate.cells,
-                weighed: rate.cells,
-            },
             copied: passes
                 .saturating_mul(planes as u64)
                 .saturating_mul(plane_bytes),
             files: wanted.disk.map(|_| disk::needed(layout)),
             again: common.unwrap_or(0),
-            slabs: Some(PlannedSlabs {
+            kind: WindowKind::Slabs(PlannedSlabs {
                 base,
                 count: slabs.len(),
                 computed: work.computed,

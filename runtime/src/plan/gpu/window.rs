@@ -9,7 +9,7 @@ use torre_compiler::layout::Layout;
 use torre_compiler::pipeline::{Footprints, LaidOut, LaunchTowers, Rates, WindowRate, WindowWork};
 use torre_compiler::tower::Towers;
 
-/// Time blocks in flight, planned.
+/// Time blocks in flight over planes of the host's memory, or of files, planned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowPlan {
     pub how: InFlight,
@@ -19,23 +19,60 @@ pub struct WindowPlan {
     pub steps: u64,
     /// Planes across the first axis, ghosts included.
     pub planes: i64,
-    /// The fewest places that a buffer needs for it.
-    pub least: i64,
     /// Bytes of each device's memory.
     pub bytes: u64,
     /// Bytes of a plane.
     pub plane_bytes: u64,
     /// Cells of a plane.
     pub cells_of_plane: u64,
-    pub rate: WindowRate,
     /// Bytes copied each way in a run.
     pub copied: u64,
     /// Bytes of the files that planes come from and go to; `None`: they are in the host's memory.
     pub files: Option<u64>,
     /// Planes that a pass around a periodic first axis loads once more, or that slabs over files have in common.
     pub again: i64,
-    /// Where it is no window that slides, but slabs.
-    pub slabs: Option<PlannedSlabs>,
+    pub kind: WindowKind,
+}
+
+/// How planes go through a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WindowKind {
+    Moving(MovingWindow),
+    Slabs(PlannedSlabs),
+}
+
+/// A calculation window, planned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MovingWindow {
+    /// The fewest places that a buffer needs for it.
+    pub least: i64,
+    pub rate: WindowRate,
+}
+
+impl WindowPlan {
+    /// Cell-steps per second that are expected.
+    pub fn rate(&self) -> f64 {
+        match &self.kind {
+            WindowKind::Moving(window) => window.rate.cells,
+            WindowKind::Slabs(slabs) => slabs.rate.cells,
+        }
+    }
+
+    /// Cell-steps per second that transfers allow, and that computing allows.
+    pub fn allowed(&self) -> [f64; 2] {
+        match &self.kind {
+            WindowKind::Moving(MovingWindow { rate, .. }) => [rate.transfers, rate.computing],
+            WindowKind::Slabs(PlannedSlabs { rate, .. }) => [rate.transfers, rate.computing],
+        }
+    }
+
+    /// The rate by which plans are compared.
+    pub fn weighed(&self) -> f64 {
+        match &self.kind {
+            WindowKind::Moving(window) => window.rate.weighed,
+            WindowKind::Slabs(slabs) => slabs.rate.cells,
+        }
+    }
 }
 
 /// A window that is considered.

@@ -1,6 +1,6 @@
 //! The search for the calculation window that is expected to be fastest.
 
-use super::window::{Candidate, is_close};
+use super::window::{Candidate, MovingWindow, WindowKind, is_close};
 use super::{DevicePlanner, NoWindow, Refusal, TowerPlan, Wanted, WindowPlan};
 use crate::disk;
 use crate::gpu::InFlight;
@@ -35,7 +35,7 @@ impl DevicePlanner<'_> {
         let (mut best, mut timed) = (None::<WindowPlan>, 0);
         for candidate in candidates {
             let most = candidate.rate;
-            let enough = |best: &WindowPlan| most <= best.rate.weighed || timed >= MOST_TIMED;
+            let enough = |best: &WindowPlan| most <= best.weighed() || timed >= MOST_TIMED;
             if best.as_ref().is_some_and(enough) {
                 break;
             }
@@ -43,7 +43,7 @@ impl DevicePlanner<'_> {
                 continue;
             };
             timed += 1;
-            let is_better = |best: &WindowPlan| best.rate.weighed < found.rate.weighed;
+            let is_better = |best: &WindowPlan| best.weighed() < found.weighed();
             if best.as_ref().is_none_or(is_better) {
                 best = Some(found);
             }
@@ -162,14 +162,12 @@ impl Search<'_> {
             devices: wanted.devices.max(1),
             steps: how.blocks as u64 * plan.height(),
             planes,
-            least,
             bytes: planner.window_bytes(plan, how, places),
             plane_bytes,
             cells_of_plane: planner.cells_of_a_plane() as u64,
-            rate,
             files: wanted.disk.map(|_| disk::needed(layout)),
             again: copied.again,
-            slabs: None,
+            kind: WindowKind::Moving(MovingWindow { least, rate }),
             copied: copied.planes.saturating_mul(plane_bytes),
         }))
     }

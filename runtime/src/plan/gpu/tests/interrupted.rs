@@ -80,7 +80,7 @@ fn outputs_that_cut_time_blocks_short_slow_windows_and_stripes_down() {
                 ..wanted
             };
             let stripes = planner.stripes(Some(plan), 2, wanted).expect("stripes");
-            let rates = [window.rate.cells, files.rate.cells, stripes.rate.cells];
+            let rates = [window.rate(), files.rate(), stripes.rate.cells];
             (cells, rates, window.copied)
         })
     };
