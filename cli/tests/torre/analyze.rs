@@ -69,44 +69,6 @@ fn the_report_has_all_numbers() {
     assert_eq!(report["pace"]["kind"], "Courant number");
 }
 
-/// The step of plasma waves is at most 2 / sqrt(4 + wp^2), whichever cell has the worst wave of this step.
-#[test]
-fn the_limit_names_the_cell_that_sets_it() {
-    let text = "scheme s {
-  axes x
-  param dt = 0.3
-  coef wp = if x > 30 then 1.5 else 0.1
-  field E : scalar on nodes
-  field H : scalar on cells at 1/2
-  field J : scalar on nodes at 1/2
-  step {
-    H += dt * d(E, x)
-    J += dt * wp^2 * E
-    E += dt * (d(H, x) - J)
-  }
-}
-problem p { scheme s; domain 60; steps 10 }
-";
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("plasma.torre");
-    std::fs::write(&source, text).unwrap();
-    for dt in ["0.3", "0.6", "0.9"] {
-        let json = succeed(
-            &format!("analyze {{0}} --set dt={dt} --report json"),
-            &[&source],
-        );
-        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let limit = report["limit"]["value"].as_f64().unwrap();
-        assert!((limit - 0.8).abs() < 1e-6, "{dt}: {limit}");
-        let cell = report["limit"]["at_cell"][0].as_i64().unwrap();
-        assert!(cell > 29, "{dt}: {cell}");
-        let text = succeed(&format!("analyze {{0}} --set dt={dt}"), &[&source]);
-        let line = text.lines().find(|line| line.contains("largest stable dt"));
-        let named = format!("with the coefficients of cell ({cell})");
-        assert!(line.is_some_and(|l| l.contains(&named)), "{dt}: {text}");
-    }
-}
-
 #[test]
 fn steps_cells_and_courant_numbers_are_printed() {
     for command in ["check", "run --set steps=1 --set domain=16x20x24"] {

@@ -162,9 +162,9 @@ fn point_distance(grid: &Grid, m: PerAxis<i64>) -> f64 {
     1.0 / steep.sum::<f64>().sqrt()
 }
 
-/// The length of which an absorbing end has some hundred: the smallest cell size, but at least the way in which a wave in
-/// the direction m passes a cell along the axis that it crosses at the most points. Waves that are resolved have several
-/// of these in a wavelength, however unlike cell sizes are.
+/// The length of which an absorbing end has some hundred: the smallest cell size, but at least the way in which a wave
+/// in the direction m passes a cell along the axis that it crosses at the most points. Waves that are resolved have
+/// several of these in a wavelength, however unlike cell sizes are.
 pub fn cell_along(grid: &Grid, m: PerAxis<i64>) -> f64 {
     let sizes = grid.present().map(|a| grid.spacing[a]);
     let smallest = sizes.fold(f64::INFINITY, f64::min);

@@ -13,8 +13,8 @@ pub(super) struct Stage {
 /// The stages of a step, in their order.
 ///
 /// Several threads may advance disjoint rows of a stage, or disjoint ranges of a row, at the same time: a stage never
-/// reads a value that another row's update of the same stage writes (rule 4 of schemes), and ghosts belong to one source
-/// each. All of them wait for each other before the next stage begins.
+/// reads a value that another row's update of the same stage writes (rule 4 of schemes), and ghosts belong to one
+/// source each. All of them wait for each other before the next stage begins.
 pub(super) fn stages(scheme: &Scheme) -> Vec<Stage> {
     let stage = |id| Stage {
         id,

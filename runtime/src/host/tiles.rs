@@ -1,8 +1,8 @@
 //! Runs the tiles of a program on some threads.
 //!
 //! Threads take the tracks of [`Strips`] from a [`Board`], tile by tile. A tile runs when the strips of
-//! [`Strips::waits`] have passed the same place. That this is enough is tested by `torre_compiler::tile::check` on random
-//! tilings.
+//! [`Strips::waits`] have passed the same place. That this is enough is tested by `torre_compiler::tile::check` on
+//! random tilings.
 
 use super::batch::{Batch, Collector};
 use super::board::Board;

@@ -28,13 +28,12 @@ use super::owner::{Begun, Others, Owner};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
 use super::records::Records;
-use super::results_folder::{self, FIELDS_STORE, REPORT, VOLUMES_STORE};
+use super::results_folder::{self, REPORT};
 use super::series::SeriesRecords;
 use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::checksum::Xxh64;
 use crate::output::npy;
-use crate::output::zarr::ZarrStore;
 use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::{BlowUp, Part, PartOf, Picture, RunError, Simulation, Value};
 pub use missing::Missing;
@@ -137,25 +136,6 @@ impl Outputs {
             Others::Removed => Ok(()),
             Others::Kept => owner.check(&self.folder, Begun::of(resumed)),
         }
-    }
-
-    /// Refuses what lies under the names of files and stores, and would only be noticed when they are written at the end.
-    fn check_names(&self, problem: &Problem) -> Result<(), FileError> {
-        if let Some(path) = results_folder::folder_in_place_of_file(&self.folder) {
-            let error = std::io::ErrorKind::IsADirectory.into();
-            return Err(FileError::io(&path, Attempt::Create)(error));
-        }
-        if self.format != VolumeFormat::Zarr {
-            return Ok(());
-        }
-        let mut frames = problem.frames();
-        let volumes = frames.any(|output| matches!(output.kind, OutputKind::Volume));
-        for (store, written) in [(VOLUMES_STORE, volumes), (FIELDS_STORE, self.save_final)] {
-            if written {
-                ZarrStore::check(&self.folder.join(store))?;
-            }
-        }
-        Ok(())
     }
 
     /// Makes the folder that of this run, which is refused beside results of another one unless they are overwritten.

@@ -12,8 +12,8 @@ const SMALLEST: f64 = 1e-200;
 /// the end: in the two fields there is c s' u beside it for waves that go outwards, and no others are in the end.
 /// Without it a tenth of a wave of 100 cells comes back. The operator
 /// -c^2 d^2/dx^2 + s^2 - c s' = (s - c d/dx)(s + c d/dx) has no negative values, so that nothing grows, and the value 0
-/// for the field A with s A + c A' = 0. On the lattice c s' is the term for which this A stands still, too: with another
-/// one the field behind a pulse grows or fades.
+/// for the field A with s A + c A' = 0. On the lattice c s' is the term for which this A stands still, too: with
+/// another one the field behind a pulse grows or fades.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     /// The stage of the last update in a step, after which the ends absorb.

@@ -132,8 +132,8 @@ impl DevicePlanner<'_> {
         best.ok_or(Refusal::Window(reason))
     }
 
-    /// The slabs of passes of some time blocks, as wide as asked for or as find room in the given bytes. `how`: the time
-    /// blocks, by the planes that the device holds.
+    /// The slabs of passes of some time blocks, as wide as asked for or as find room in the given bytes. `how`: the
+    /// time blocks, by the planes that the device holds.
     fn slabs_of(
         &self,
         footprints: &mut Footprints,

@@ -6,13 +6,33 @@ use crate::output::zarr::{TIME, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, vtk};
 use crate::run::fields::{FieldRows, shape_of, shaped};
 use crate::run::places::{attributes, dimensions, staggering};
-use crate::run::results_folder::{FIELDS_STORE, VOLUMES_STORE};
+use crate::run::results_folder::{FIELDS_STORE, VOLUMES_STORE, folder_in_place_of_file};
 use crate::simulation::{Simulation, Value};
-use torre_compiler::problem::{Output, OutputKind};
+use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::statics::physical_time;
 
 impl Outputs {
+    /// Refuses files and folders under the names of results, which would only be noticed when these are written at the
+    /// end.
+    pub(super) fn check_names(&self, problem: &Problem) -> Result<(), FileError> {
+        if let Some(path) = folder_in_place_of_file(&self.folder) {
+            let error = std::io::ErrorKind::IsADirectory.into();
+            return Err(FileError::io(&path, Attempt::Create)(error));
+        }
+        if self.format != VolumeFormat::Zarr {
+            return Ok(());
+        }
+        let mut frames = problem.frames();
+        let volumes = frames.any(|output| matches!(output.kind, OutputKind::Volume));
+        for (store, written) in [(VOLUMES_STORE, volumes), (FIELDS_STORE, self.save_final)] {
+            if written {
+                ZarrStore::check(&self.folder.join(store))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes every component as it is now.
     pub(super) fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
         let scheme = simulation.scheme();
