@@ -65,7 +65,9 @@ pub use predict::{
     mean_time,
 };
 pub use print::Printed;
-pub use slabs::{BUFFERS, LaidOutSlabs, PrintedSlabs, Slab, SlabBuilder, check_slabs, wide_enough};
+pub use slabs::{
+    BUFFERS, LaidOutSlabs, PrintedSlabs, Slab, SlabBuilder, StatePlaces, check_slabs, wide_enough,
+};
 pub use stripes::{
     NoStripes, PrintedStripes, StripeAction, StripeFault, StripeLaunches, StripeOp, StripeOps,
     StripeQueue, StripeSeconds, StripedBlock, StripedHeight, StripedPass, StripedTime, Stripes,

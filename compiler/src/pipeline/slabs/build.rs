@@ -1,6 +1,6 @@
 //! From slabs to operations.
 
-use super::{BUFFERS, Slab, buffers, queue_of, wide_enough};
+use super::{BUFFERS, Slab, StatePlaces, buffers, queue_of, wide_enough};
 use crate::lattice::Interval;
 use crate::pipeline::list::List;
 use crate::pipeline::{Action, Fault, NoLayout, Op, OpId, Queue, Window};
@@ -51,11 +51,15 @@ pub struct SlabBuilder {
     /// Per buffer, the last run of each block of the slab before: towers of a buffer say in common memory how far they
     /// are.
     ended: Vec<Vec<OpId>>,
+    /// Per buffer, the stores of the slab before.
+    stored: Vec<Vec<OpId>>,
+    states: StatePlaces,
     pending: Option<Pending>,
 }
 
 impl SlabBuilder {
-    /// For the planes of an array, in buffers of `places` places of one device; copies have `piece` planes at most.
+    /// For the planes of an array, in buffers of `places` places of one device; copies have `piece` planes at most. No
+    /// states lie beside planes.
     pub fn new(planes: Interval, places: i64, in_flight: usize, piece: i64) -> SlabBuilder {
         SlabBuilder::on(1, planes, places, in_flight, piece)
     }
@@ -79,8 +83,15 @@ impl SlabBuilder {
             uses: vec![Vec::new(); of_buffers],
             left: vec![Vec::new(); of_buffers],
             ended: vec![Vec::new(); of_buffers],
+            stored: vec![Vec::new(); of_buffers],
+            states: StatePlaces::InPlanes,
             pending: None,
         }
+    }
+
+    /// The same with states at these places.
+    pub fn with_states(self, states: StatePlaces) -> SlabBuilder {
+        SlabBuilder { states, ..self }
     }
 
     pub fn window(&self) -> &Window {
@@ -195,6 +206,10 @@ impl SlabBuilder {
             let mut needed: Vec<OpId> = users(&self.left[buffer], places).collect();
             let stored = self.hosts(planes).iter().filter_map(|host| host.stored);
             needed.extend(stored);
+            // It brings states of planes that the slab before may still amend.
+            if self.states == StatePlaces::Beside {
+                needed.extend(&self.ended[buffer]);
+            }
             let action = Action::Load { planes };
             let op = self.push(number, slab, action, Queue::Loads, needed);
             for host in self.hosts(planes) {
@@ -223,6 +238,10 @@ impl SlabBuilder {
                 needed.extend(users(&self.left[buffer], places));
                 needed.extend(users(&gathers, planes.written));
                 needed.extend(&self.ended[buffer]);
+                // Towers amend planes that the slab has not loaded, of which the slab before stores the states.
+                if self.states == StatePlaces::Beside {
+                    needed.extend(&self.stored[buffer]);
+                }
                 for (earlier, runs) in runs.iter().enumerate() {
                     let first = slab.work.blocks[earlier].first;
                     let need = own.need(earlier, group);
@@ -275,6 +294,8 @@ impl SlabBuilder {
             return;
         };
         let (number, slab) = (pending.number, &pending.slab);
+        let buffer = self.window.device(number);
+        self.stored[buffer].clear();
         for planes in self.pieces(slab.base) {
             let writers = users(&pending.writers, planes);
             let mut needed: Vec<OpId> = writers.chain(users(&pending.loads, planes)).collect();
@@ -288,6 +309,7 @@ impl SlabBuilder {
                 host.stored = Some(op.id);
             }
             self.note(&op, slab, planes);
+            self.stored[buffer].push(op.id);
             ops.push(op);
         }
     }
@@ -299,6 +321,7 @@ pub struct LaidOutSlabs {
     pub window: Window,
     pub slabs: Vec<Slab>,
     pub ops: Vec<Op>,
+    pub states: StatePlaces,
     /// Along the outer axis towers move up (1) or down (-1).
     pub way: i64,
 }
@@ -325,6 +348,7 @@ impl LaidOutSlabs {
         }
         ops.extend(builder.end());
         Ok(LaidOutSlabs {
+            states: builder.states,
             window: builder.window,
             slabs,
             ops,
@@ -334,6 +358,6 @@ impl LaidOutSlabs {
 
     /// Whether it is right for every interleaving.
     pub fn check(&self) -> Result<(), Fault> {
-        super::check_slabs(&self.window, &self.slabs, &self.ops)
+        super::check_slabs(&self.window, self.states, &self.slabs, &self.ops)
     }
 }

@@ -6,7 +6,7 @@
 //! touch them before they have values. Each plane of the host's array has the number of passes that it has been
 //! through: a slab loads it before its pass, and stores it once in a pass.
 
-use super::{BUFFERS, Slab, queue_of};
+use super::{BUFFERS, Slab, StatePlaces, queue_of};
 use crate::lattice::Interval;
 use crate::pipeline::history::{History, Output};
 use crate::pipeline::{Action, Fault, Op, OpId, Window};
@@ -39,10 +39,18 @@ struct Checker<'a> {
     buffers: Vec<BTreeMap<i64, Slot>>,
     /// By plane from the lowest one on.
     host: Vec<HostPlane>,
+    states: StatePlaces,
+    /// By slab.
+    stores: BTreeMap<u64, Vec<OpId>>,
 }
 
 /// Executes the operations of slabs, numbered from 0 on, all of them to their end.
-pub fn check_slabs(window: &Window, slabs: &[Slab], ops: &[Op]) -> Result<(), Fault> {
+pub fn check_slabs(
+    window: &Window,
+    states: StatePlaces,
+    slabs: &[Slab],
+    ops: &[Op],
+) -> Result<(), Fault> {
     let queues = (window.devices / BUFFERS).max(1) * (2 + window.in_flight.max(1));
     let mut checker = Checker {
         window,
@@ -50,6 +58,8 @@ pub fn check_slabs(window: &Window, slabs: &[Slab], ops: &[Op]) -> Result<(), Fa
         history: History::new(queues),
         buffers: vec![BTreeMap::new(); window.devices.max(1)],
         host: vec![HostPlane::default(); window.planes.len().max(0) as usize],
+        states,
+        stores: BTreeMap::new(),
     };
     for op in ops {
         checker.add(op)?;
@@ -136,8 +146,18 @@ impl Checker<'_> {
         self.history.ordered(load, op.id)
     }
 
+    /// The slab that had the buffer of an operation before, where the states of both lie at the same places.
+    fn before_with_states(&self, op: &Op) -> Option<u64> {
+        let before = op.pass.checked_sub(self.window.devices as u64);
+        before.filter(|_| self.states == StatePlaces::Beside)
+    }
+
     fn load(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
         let pass = self.slab(op).pass;
+        if let Some(before) = self.before_with_states(op) {
+            let runs = self.history.runs_of_pass(before);
+            self.history.ordered(runs, op.id)?;
+        }
         for plane in planes.lo..planes.hi {
             self.takes(op, plane, Some(op.id))?;
             let host = self.host(op, plane)?;
@@ -158,6 +178,10 @@ impl Checker<'_> {
         if let Some(before) = op.pass.checked_sub(self.window.devices as u64) {
             let runs = self.history.runs_of_pass(before);
             self.history.ordered(runs, op.id)?;
+        }
+        let before = self.before_with_states(op);
+        if let Some(stores) = before.and_then(|before| self.stores.get(&before)) {
+            self.history.ordered(stores.iter().copied(), op.id)?;
         }
         for plane in planes.touched.lo..planes.touched.hi {
             self.uses(op, plane)?;
@@ -185,6 +209,7 @@ impl Checker<'_> {
 
     fn store(&mut self, op: &Op, planes: Interval) -> Result<(), Fault> {
         let pass = self.slab(op).pass;
+        self.stores.entry(op.pass).or_default().push(op.id);
         for plane in planes.lo..planes.hi {
             self.in_base(op, plane)?;
             self.uses(op, plane)?;

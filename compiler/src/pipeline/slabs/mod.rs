@@ -39,6 +39,7 @@ pub use print::PrintedSlabs;
 
 use super::{DeviceBuffer, NoLayout, Pass, PassBlock, Planes, Queue, Window};
 use crate::lattice::Interval;
+use crate::layout::Layout;
 
 /// Buffers of a device. Slabs go to devices in turns, and on each device to its buffers in turns; so a buffer of the
 /// window belongs to the device of its number, modulo their count.
@@ -105,6 +106,25 @@ pub fn wide_enough(slabs: &[Slab]) -> Result<(), NoLayout> {
         }
     }
     Ok(())
+}
+
+/// Where a buffer keeps the states of zones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatePlaces {
+    /// In the places of planes, if there are any.
+    InPlanes,
+    /// Some beside planes, by the plane's number ([`Layout::has_beside`]): slabs of a buffer that have a plane at
+    /// different places have its states at the same one.
+    Beside,
+}
+
+impl From<&Layout> for StatePlaces {
+    fn from(layout: &Layout) -> Self {
+        match layout.has_beside() {
+            true => StatePlaces::Beside,
+            false => StatePlaces::InPlanes,
+        }
+    }
 }
 
 /// The window that stands for the buffers of slabs on some devices: `places` places in each, and `in_flight` queues of

@@ -22,6 +22,7 @@ struct Case {
     in_flight: usize,
     piece: i64,
     devices: usize,
+    states: StatePlaces,
 }
 
 impl Case {
@@ -84,6 +85,10 @@ impl Case {
             in_flight: rng.within(1, 3) as usize,
             piece: rng.within(1, 9),
             devices: rng.within(1, 3) as usize,
+            states: match rng.within(0, 1) {
+                0 => StatePlaces::InPlanes,
+                _ => StatePlaces::Beside,
+            },
         })
     }
 
@@ -95,6 +100,7 @@ impl Case {
     fn laid_out(&self, places: i64) -> Result<LaidOutSlabs, NoLayout> {
         let held = self.footprints.held();
         let builder = SlabBuilder::on(self.devices, held, places, self.in_flight, self.piece);
+        let builder = builder.with_states(self.states);
         LaidOutSlabs::new(builder, &self.slabs, self.passes, self.footprints.way())
     }
 }

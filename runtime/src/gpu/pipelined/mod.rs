@@ -58,7 +58,9 @@ use std::sync::{Mutex, OnceLock};
 use torre_compiler::injection::{Injections, Receiver, receivers};
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
-use torre_compiler::pipeline::{BUFFERS, Builder, Footprints, OpId, SlabBuilder, Window};
+use torre_compiler::pipeline::{
+    BUFFERS, Builder, Footprints, OpId, SlabBuilder, StatePlaces, Window,
+};
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 use torre_compiler::statics::Files;
@@ -289,6 +291,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
         };
         let blocks = how.blocks.max(1);
         let builder = SlabBuilder::on(count, footprints.held(), places, blocks, how.group);
+        let builder = builder.with_states(StatePlaces::from(layout));
         check_slabs(footprints, calculation, &builder, base, steps)?;
         let window = builder.window().clone();
         Ok((Some(SlabRun::new(base, builder)), window))

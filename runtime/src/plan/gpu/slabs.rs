@@ -8,7 +8,7 @@ use torre_compiler::backend::gpu::abi::TaskWord;
 use torre_compiler::lattice::Axis;
 use torre_compiler::pipeline::{
     BUFFERS, Footprints, LaidOutSlabs, NoLayout, Rates, Slab, SlabBuilder, SlabWork, SlabsRate,
-    wide_enough,
+    StatePlaces, wide_enough,
 };
 
 /// The sizes of slabs as one asks for them.
@@ -319,6 +319,7 @@ impl DevicePlanner<'_> {
         let slabs = footprints.slabs(scheme, layout, &heights, base)?;
         let held = footprints.held();
         let builder = SlabBuilder::on(devices, held, places, how.blocks, how.group);
+        let builder = builder.with_states(StatePlaces::from(layout));
         LaidOutSlabs::new(builder, &slabs, 2, footprints.way()).ok()
     }
 }
