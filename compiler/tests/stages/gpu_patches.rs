@@ -304,7 +304,7 @@ fn more_tiles_that_stay_give_the_bits_of_rows() {
 /// Electric and magnetic fields use the same slots one after the other. Threads meet before a field is published:
 /// without it there are races.
 #[test]
-fn slots_that_are_used_again_need_a_meeting() {
+fn slots_that_are_used_again_need_a_barrier() {
     let Some(library) = library() else { return };
     let scheme = maxwell(2, Precision::F32, [9, 20, 10]);
     let layout = Layout::for_gpu(&scheme).expect("a small scheme");

@@ -263,7 +263,7 @@ fn faces_of_z_blocks_move_as_far_as_stages_read() {
 
 /// Of steps of one stage or two.
 #[test]
-fn rows_are_amended_in_order_with_what_was_asked_for() {
+fn rows_are_amended_in_order_with_the_values_that_were_fetched() {
     let open = PerAxis::splat([Boundary::Zero; 2]);
     for mut scheme in [
         maxwell(4, Precision::F32, [24, 24, 24]),
