@@ -184,8 +184,13 @@ impl Page<'_> {
             ),
         };
         // A medium of one cell's coefficients tells nothing where values do not grow with the real ones.
-        let refuted = trial.filter(|t| t.grows() == Some(false));
+        let refuted = trial.filter(|t| t.grows() != Some(true));
         let verdict = match (stability.is_stable(), self.found.of_equations, refuted) {
+            (true, ..) if stability.settings > 1 => format!(
+                "this step is stable with the coefficients of each of {} cells; where they meet, waves may grow unless \
+                 the scheme conserves an energy",
+                stability.settings
+            ),
             (true, ..) => "this step is stable".to_owned(),
             (false, Some(rate), _) => name_own_growth(scheme, &stability.worst, rate),
             (false, None, found) => format!(

@@ -37,14 +37,15 @@ use folders::Folders;
 use serde_json::Value as Json;
 use std::path::Path;
 use std::time::Duration;
+use torre_compiler::analysis::still_drives;
 use torre_compiler::cost::{Blocking, Choice};
 use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
-use torre_compiler::resolve::codes::VANISHED;
-use torre_compiler::scheme::{Precision, Scheme};
+use torre_compiler::resolve::codes::{INCIDENT, STILL_DRIVE, VANISHED};
+use torre_compiler::scheme::{Coef, Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
@@ -164,6 +165,7 @@ impl<'a, T: Value> Run<'a, T> {
             self.voice.show(&warning.into());
         }
         self.check_conditions(files)?;
+        self.check_drives(files)?;
         // Other back ends find out when they begin.
         if matches!(self.executor, Executor::Reference) {
             incident::check(self.scheme, self.problem, files)
@@ -181,6 +183,22 @@ impl<'a, T: Value> Run<'a, T> {
             Executor::Processor(processor) => self.run_compiled(&prepared, processor),
             Executor::Gpu(gpu) => self.run_on_device(&prepared, gpu),
         }
+    }
+
+    /// Looks at the drives of plane waves in media of files, which the program alone does not tell.
+    fn check_drives(&self, files: &LoadedFiles) -> Result<(), Failure> {
+        if !self.scheme.coefs.iter().any(Coef::is_of_file) {
+            return Ok(());
+        }
+        for drive in still_drives(self.scheme, self.problem, files) {
+            let [message, remedy] = drive.describe(self.problem);
+            if drive.is_all() {
+                return Err(Diagnostic::error(INCIDENT, message).hint(remedy).into());
+            }
+            let warning = Diagnostic::warning(STILL_DRIVE, message).hint(remedy);
+            self.voice.show(&warning.into());
+        }
+        Ok(())
     }
 
     fn run_compiled(

@@ -307,17 +307,21 @@ pub fn sizes(scheme: &Scheme) -> String {
     )
 }
 
-/// `values do not grow with the coefficients that the 1024 cells around it have (200 steps were tried)`
+/// `values do not grow with the coefficients that the 1024 cells around it have, or by less than 0.4 % per step (1000
+/// steps were tried)`
 pub fn name_trial(trial: &Trial) -> String {
-    let grow = match trial.grows() {
-        Some(true) => "grow, too,",
-        Some(false) => "do not grow",
+    let (grow, least) = match trial.grows() {
+        Some(true) => ("grow, too,", String::new()),
+        Some(false) => (
+            "do not grow",
+            format!(", or by less than {}", factor(trial.least_rate())),
+        ),
         None => {
             return "waves grow too slowly for a trial with the coefficients around it".to_owned();
         }
     };
     format!(
-        "values {grow} with the coefficients that the {} cells around it have ({} steps were tried)",
+        "values {grow} with the coefficients that the {} cells around it have{least} ({} steps were tried)",
         trial.cells, trial.steps
     )
 }

@@ -407,3 +407,45 @@ problem p { scheme s; domain 60; steps 10 }
         assert!(line.is_some_and(|l| l.contains(&named)), "{dt}: {text}");
     }
 }
+
+/// E along a wave makes none, in a medium of a file as in one of the program.
+#[test]
+fn drives_are_looked_at_in_media_of_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 40), }";
+    array.extend(format!("{header:<117}\n").as_bytes());
+    let ones = std::iter::repeat_n(1.0_f32.to_le_bytes(), 60 * 40);
+    array.extend(ones.flatten());
+    std::fs::write(folder.path().join("ones.npy"), array).unwrap();
+    let source = folder.path().join("drive.torre");
+    let run = |eps: &str, drive: &str| {
+        let text = format!(
+            "use std::maxwell::maxwell_te
+problem p {{
+  scheme maxwell_te
+  domain 60 x 40
+  coef eps = {eps}
+  incident w {{ direction (1, 0); {drive} }}
+  total x = 14..46, y = 12..28 from w
+  record m = max(abs(Hz))
+  steps 2
+}}
+"
+        );
+        std::fs::write(&source, text).unwrap();
+        let mut command = torre();
+        command.args(["run", "--backend", "cranelift"]).arg(&source);
+        let output = command.output().unwrap();
+        let said = unwrapped(&String::from_utf8(output.stderr).unwrap());
+        (output.status.success(), said)
+    };
+    for eps in ["1", "file(\"ones.npy\")"] {
+        let (ran, said) = run(eps, "drive E.x = sin(t)");
+        assert!(!ran && said.contains("makes no wave"), "{eps}: {said}");
+        let (ran, said) = run(eps, "drive E = [sin(t), sin(t)]");
+        assert!(ran && said.contains("W0505"), "{eps}: {said}");
+        let (ran, said) = run(eps, "drive E.y = sin(t)");
+        assert!(ran && !said.contains("W0505"), "{eps}: {said}");
+    }
+}

@@ -49,7 +49,7 @@ pub use pace::{Pace, pace};
 pub use places::{Cell, Place, Places, places, places_in};
 pub use stability::{Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
-pub use still::{before, still_part};
+pub use still::{StillDrive, still_drives};
 pub use trial::{Trial, trial};
 pub use zone::{Effort, Growth, Phase, TOLERANCE};
 

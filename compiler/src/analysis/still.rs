@@ -4,9 +4,9 @@
 use super::places::setting;
 use super::step::Step;
 use crate::lattice::{Axis, PerAxis};
-use crate::problem::PlaneWave;
+use crate::problem::{IncidentField, PlaneWave, Problem};
 use crate::scheme::{ComponentId, Scheme};
-use crate::statics::{GridPoint, NoFiles, physical_time};
+use crate::statics::{Files, GridPoint, physical_time};
 use num_complex::Complex64;
 use std::collections::BTreeMap;
 
@@ -20,11 +20,67 @@ const STEPS: u32 = 4096;
 /// Values of a drive that are looked at.
 const SAMPLES: u64 = 4096;
 
+/// The part of a drive that stands still from which on there is no wave, and from which on it is worth a warning. Waves
+/// of schemes have a polarisation that differs from the equations' by less than the second.
+const ALL_STILL: f64 = 0.999;
+const SOME_STILL: f64 = 0.03;
+
+/// A plane wave whose drive stands still, at least in part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StillDrive {
+    /// The number of the incident field.
+    pub incident: usize,
+    /// The share of the drive, by size.
+    pub part: f64,
+}
+
+impl StillDrive {
+    /// Whether there is no wave at all.
+    pub fn is_all(&self) -> bool {
+        self.part > ALL_STILL
+    }
+
+    /// `a part of the drive of w, 30 % of its size, makes no wave in its direction`, and the remedy.
+    pub fn describe(&self, problem: &Problem) -> [String; 2] {
+        let name = &problem.incidents[self.incident].name;
+        let message = match self.is_all() {
+            true => format!("the drive of `{name}` makes no wave in its direction"),
+            false => format!(
+                "a part of the drive of `{name}`, {:.0} % of its size, makes no wave in its direction",
+                100.0 * self.part
+            ),
+        };
+        let remedy = "for Maxwell's equations drive E across the direction, for acoustics the pressure, for elastic \
+                      media the velocity";
+        [message, remedy.to_owned()]
+    }
+}
+
+/// The plane waves with a box whose drives stand still, at least in a part that counts.
+pub fn still_drives(scheme: &Scheme, problem: &Problem, files: &dyn Files) -> Vec<StillDrive> {
+    let waves = problem.incidents.iter().enumerate();
+    let found = waves.filter_map(|(incident, own)| {
+        let (IncidentField::Plane(wave), Some(first)) = (&own.field, own.boxes.first()) else {
+            return None;
+        };
+        let at = before(scheme, first.ends);
+        let part = still_part(scheme, files, wave, at, problem.steps)?;
+        (part > SOME_STILL).then_some(StillDrive { incident, part })
+    });
+    found.collect()
+}
+
 /// The root of the mean square of the part of a drive that stands still, over that of the drive; where several fields
 /// are driven, that of the field with the largest part. `None` where the scheme is not linear at a place, grows there,
-/// or is not driven. The scheme has no coefficients of files.
-pub fn still_part(scheme: &Scheme, wave: &PlaneWave, at: PerAxis<i64>, steps: u64) -> Option<f64> {
-    let step = Step::new(scheme, &setting(scheme, &NoFiles, at)).ok()?;
+/// or is not driven.
+fn still_part(
+    scheme: &Scheme,
+    files: &dyn Files,
+    wave: &PlaneWave,
+    at: PerAxis<i64>,
+    steps: u64,
+) -> Option<f64> {
+    let step = Step::new(scheme, &setting(scheme, files, at)).ok()?;
     let m = wave.direction.map(|m| m as f64);
     let length = m.iter().map(|(_, m)| m * m).sum::<f64>().sqrt();
     let theta = m.map(|m| std::f64::consts::TAU / CELLS * m / length);
@@ -46,7 +102,7 @@ pub fn still_part(scheme: &Scheme, wave: &PlaneWave, at: PerAxis<i64>, steps: u6
             let number = driven.iter().position(|id| *id == drive.component)?;
             values[number] += drive.wave.eval(&GridPoint {
                 scheme,
-                files: &NoFiles,
+                files,
                 position: scheme.component(drive.component).position,
                 at: PerAxis::splat(0),
                 time: physical_time(scheme, drive.component, now as i64),
@@ -70,6 +126,6 @@ pub fn still_part(scheme: &Scheme, wave: &PlaneWave, at: PerAxis<i64>, steps: u6
 }
 
 /// A cell outside of the lower faces of a box.
-pub fn before(scheme: &Scheme, ends: PerAxis<[i64; 2]>) -> PerAxis<i64> {
+fn before(scheme: &Scheme, ends: PerAxis<[i64; 2]>) -> PerAxis<i64> {
     PerAxis::from_fn(|axis: Axis| (ends[axis][0] - 1).clamp(0, scheme.grid.cells[axis] - 1))
 }

@@ -40,6 +40,11 @@ impl Trial {
         let steps = self.steps as f64;
         self.rate.map(|rate| rate * steps > GROWTH)
     }
+
+    /// ln of the least growth per step that the steps would show.
+    pub fn least_rate(&self) -> f64 {
+        GROWTH / self.steps as f64
+    }
 }
 
 /// A value that an update reads, by component, age and index into the piece.

@@ -10,7 +10,7 @@ use crate::host::HostExpr;
 use crate::incident::{self, Refusal};
 use crate::lattice::PerAxis;
 use crate::problem::{Drive, Incident, IncidentField, PlaneWave, Problem, TotalBox};
-use crate::scheme::{ComponentId, Scheme};
+use crate::scheme::{Coef, ComponentId, Scheme};
 use crate::statics::NoFiles;
 use torre_grammar::ast::{self, Ends, Expr, IncidentLine, Name, ProblemStmt, Stmt, Target};
 use torre_grammar::diag::Diagnostic;
@@ -24,11 +24,6 @@ const LOOKED_AT: u64 = 1 << 18;
 
 /// The part of a value that an absorbing end takes in a step at most, in Courant numbers.
 const LOSS: f64 = 0.4;
-
-/// The part of a drive that stands still from which on there is no wave, and from which on there is a warning. Waves of
-/// schemes have a polarisation that differs from the equations' by less than the second.
-const ALL_STILL: f64 = 0.999;
-const SOME_STILL: f64 = 0.03;
 
 /// Numbers with their place.
 #[derive(Clone, Copy)]
@@ -339,13 +334,10 @@ impl Resolver<'_> {
         problem: &Problem,
         results: &Results,
     ) -> Outcome<()> {
-        let of_files = |coef: &crate::scheme::Coef| {
-            let mut is_file = |e: &HostExpr| matches!(e, HostExpr::File { .. });
-            coef.value.any(&mut is_file)
-        };
+        let of_files = scheme.coefs.iter().any(Coef::is_of_file);
         let checked = incident::check_places(scheme, problem).and_then(|()| {
             let later = incident::places(scheme, problem) > LOOKED_AT;
-            match later || scheme.coefs.iter().any(of_files) {
+            match later || of_files {
                 true => incident::check_lengths(scheme, problem),
                 false => incident::check(scheme, problem, &NoFiles),
             }
@@ -356,7 +348,7 @@ impl Resolver<'_> {
             fault,
         }) = checked
         else {
-            return match scheme.coefs.iter().any(of_files) {
+            return match of_files {
                 true => Ok(()),
                 false => self.check_drives(scheme, problem, results),
             };
@@ -380,41 +372,21 @@ impl Resolver<'_> {
         problem: &Problem,
         results: &Results,
     ) -> Outcome<()> {
-        for (incident, place) in problem.incidents.iter().zip(&results.incoming.names) {
-            let (IncidentField::Plane(wave), Some(first)) =
-                (&incident.field, incident.boxes.first())
-            else {
-                continue;
-            };
-            let at = analysis::before(scheme, first.ends);
-            let Some(part) = analysis::still_part(scheme, wave, at, problem.steps) else {
-                continue;
-            };
-            const ACROSS: &str = "for Maxwell's equations drive E across the direction, for acoustics the pressure, \
-                                  for elastic media the velocity";
-            if part > ALL_STILL {
-                let message = format!(
-                    "the drive of `{}` makes no wave in its direction",
-                    incident.name
-                );
-                let d = self.error(codes::INCIDENT, message, place).hint(ACROSS);
+        for drive in analysis::still_drives(scheme, problem, &NoFiles) {
+            let place = &results.incoming.names[drive.incident];
+            let [message, remedy] = drive.describe(problem);
+            if drive.is_all() {
+                let d = self.error(codes::INCIDENT, message, place).hint(remedy);
                 return self.fail(d);
             }
-            if part > SOME_STILL {
-                let message = format!(
-                    "a part of the drive of `{}`, {:.0} % of its size, makes no wave in its direction",
-                    incident.name,
-                    100.0 * part
-                );
-                let d = Diagnostic::warning(codes::STILL_DRIVE, message)
-                    .at(
-                        &place.source,
-                        place.span,
-                        "the wave is smaller than its drive",
-                    )
-                    .hint(ACROSS);
-                self.report.push(d);
-            }
+            let d = Diagnostic::warning(codes::STILL_DRIVE, message)
+                .at(
+                    &place.source,
+                    place.span,
+                    "the wave is smaller than its drive",
+                )
+                .hint(remedy);
+            self.report.push(d);
         }
         Ok(())
     }

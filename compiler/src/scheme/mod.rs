@@ -169,6 +169,13 @@ pub struct Coef {
     pub only_axis: Option<Axis>,
 }
 
+impl Coef {
+    /// Whether its values depend on a file.
+    pub fn is_of_file(&self) -> bool {
+        self.value.any(&mut |e| matches!(e, HostExpr::File { .. }))
+    }
+}
+
 /// A `.npy` file with one value per cell index of a component at `position`.
 #[derive(Clone, Debug)]
 pub struct StaticFile {
