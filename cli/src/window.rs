@@ -591,7 +591,6 @@ pub fn json(held: &Held) -> serde_json::Value {
                     "planes_of_a_base": slabs.base,
                     "loaded_bytes": plan.copied as f64 * slabs.loaded,
                     "computed_per_cell_step": slabs.computed,
-                    "computing_allows_gcells_per_s": slabs.rate.computing * 1e-9,
                 }),
             );
         }

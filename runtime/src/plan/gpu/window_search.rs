@@ -177,7 +177,7 @@ impl Search<'_> {
     fn least(&mut self, candidate: Candidate) -> Result<Option<i64>, NoWindow> {
         let Candidate { how, about, .. } = candidate;
         let (planner, plan) = (self.planner, self.plan);
-        // Where no other one fits, the smallest ones are looked at, too.
+        // Where no other window fits, the smallest windows are looked at, too.
         let closely =
             is_close(about, how.held.places().unwrap_or(0)) || Some(how.blocks) == self.fewest;
         if !closely {
