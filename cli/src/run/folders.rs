@@ -71,7 +71,7 @@ impl Folders {
         }
     }
 
-    /// The report of a run that ended because of a value.
+    /// The report of a run that ended by a blow-up.
     pub fn blown_up(&self, found: &BlowUp) -> Json {
         let mut report = self.begun.clone();
         // JSON has no numbers for NaN and infinity.

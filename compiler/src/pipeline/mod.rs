@@ -85,7 +85,7 @@ use std::sync::Arc;
 pub enum DeviceBuffer {
     /// For the whole array: nothing is loaded or stored.
     Whole,
-    /// For some planes, which slide to make room for others.
+    /// For some planes one after the other; those of a window slide to make room for others.
     Sliding { places: i64 },
     /// For some planes, which go around: planes whose numbers differ by the number of places, about, lie at the same
     /// place.

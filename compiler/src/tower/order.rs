@@ -142,15 +142,15 @@ impl Order<'_> {
         let stage = StageAt::new(scheme, number as i64);
         let mut ops = Vec::new();
         let count = stage.updates(scheme).len();
-        // Sources whose waves have to be looked up are prefetched at the start of a stage. Sources with copied waves,
-        // or none, far from faces are looked up near faces only.
+        // Finding waves takes as long as loading them, so a prefetch pays only where many rows of a period have some: not
+        // for rows near faces of sources that are bare or copied elsewhere, nor far from faces where all rows are alike.
         let copies = self.context.copies;
-        let fetched = |source: &VolumeSource| match source.adds {
+        let prefetched = |source: &VolumeSource| match source.adds {
             Adds::Correction(FarRows::Alike) => self.faces && !copies,
             Adds::Correction(FarRows::Bare) => false,
             Adds::Correction(FarRows::Various) | Adds::Product => true,
         };
-        let any = |update: &usize| self.sources_of(stage, *update).any(fetched);
+        let any = |update: &usize| self.sources_of(stage, *update).any(prefetched);
         for update in (0..count).filter(any) {
             let of = allocation.updates.iter().filter(|row| row.update == update);
             let rows: Vec<RowUpdate> = of.copied().collect();

@@ -197,14 +197,14 @@ impl CudaDevice {
         driver!("waiting for the GPU", cuStreamSynchronize(self.stream))
     }
 
-    /// The way of copies in the order of the device's work.
+    /// For copies in the order of the device's work.
     fn in_order(&self) -> StreamBus {
         StreamBus {
             stream: self.stream,
         }
     }
 
-    /// The way of copies to the host that go on beside that.
+    /// For copies to the host that go on beside that.
     fn beside(&self) -> StreamBus {
         StreamBus {
             stream: self.copies,

@@ -282,7 +282,11 @@ impl<'a, T: Value> OnDevice<'a, T> {
         if progress.guard.looks() && self.lookout.is_none() {
             let (scheme, layout) = (self.scheme(), &self.calculation.layout);
             let gather = self.code.services.gather;
-            self.lookout = Some(Lookout::new(self.device, gather, scheme, layout)?);
+            match Lookout::new(self.device, gather, scheme, layout) {
+                // A run that has the memory for its values goes on without.
+                Err(DeviceError::Memory { .. }) => {}
+                made => self.lookout = Some(made?),
+            }
         }
         let stream = self.stream.clone();
         let first = match self.has_waves() {

@@ -148,9 +148,15 @@ impl Room {
 
     /// Gives the memory of a time block back, and all unused memory; no launch uses it any more.
     pub fn give_back_of(&mut self, device: &dyn Device, ready: Ready) -> Result<(), DeviceError> {
-        let spare = self.spare.drain(..).map(|(_, place)| place);
-        let places: Vec<Address> = spare.chain(ready.places).collect();
-        for place in places {
+        let known = ready.places.into_iter();
+        let known = known.filter_map(|place| Some((*self.taken.get(&place)?, place)));
+        self.spare.extend(known);
+        self.give_back_spare(device)
+    }
+
+    /// Gives all unused memory back.
+    pub fn give_back_spare(&mut self, device: &dyn Device) -> Result<(), DeviceError> {
+        for (_, place) in std::mem::take(&mut self.spare) {
             if self.taken.remove(&place).is_some() {
                 device.give_back(place)?;
             }

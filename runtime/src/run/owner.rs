@@ -17,6 +17,7 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Files of results lie in the folder itself, in a folder of it, or in a store, whose files are deeper by as many
 /// levels as an array has axes, and two more.
 const MOST_AROUND: usize = 7;
+
 /// The run that results belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {

@@ -84,7 +84,7 @@ impl fmt::Display for Misfit {
                 "a period has {rows} rows, which are more than a list can hold, or too far from each other"
             ),
             Misfit::Far => f.write_str(
-                "the towers are so narrow that they depend on others than their neighbours",
+                "the towers are so narrow that waits for neighbours do not reach all towers on which they depend",
             ),
         }
     }

@@ -143,7 +143,16 @@ impl<T: Value> Pipelined<'_, T> {
         let device = self.devices.device(number);
         for lies in lies.chunks(threads::available()) {
             for (lie, tables) in of.all(lies) {
-                let tables = tables?.send(&mut unit.room, device)?;
+                let tables = tables?;
+                let room = &mut unit.room;
+                let tables = match room.attempt(|room| tables.send(room, device)) {
+                    // Memory of tables of other sizes may be in the way.
+                    Err(DeviceError::Memory { .. }) => {
+                        room.give_back_spare(device)?;
+                        room.attempt(|room| tables.send(room, device))?
+                    }
+                    sent => sent?,
+                };
                 unit.rotated.insert(lie, tables);
             }
         }

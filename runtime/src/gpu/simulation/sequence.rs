@@ -57,7 +57,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     }
 
     /// Why it does not advance by the time blocks that [`OnDevice::by`] was given; `None`: it does, but for steps that
-    /// time blocks do not reach.
+    /// time blocks do not reach, or it was given none.
     pub fn without_towers(&self) -> Option<&NoTimeBlocks> {
         self.without_towers.as_ref()
     }

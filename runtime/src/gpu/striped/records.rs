@@ -12,7 +12,7 @@ use torre_compiler::backend::gpu::abi::{Argument, Gather};
 use torre_compiler::backend::gpu::service;
 use torre_compiler::lattice::{Axis, Interval, PerAxis};
 use torre_compiler::layout::Layout;
-use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::problem::{Output, OutputKind, Probe, Problem};
 use torre_compiler::real::Real;
 use torre_compiler::scheme::Scheme;
 
@@ -237,12 +237,22 @@ impl<T: Value> Striped<'_, T> {
         Ok(())
     }
 
-    /// The cells of a device that are looked at.
+    /// The cells of a device that are looked at; none where it has no memory for their places.
     fn make_looks(&mut self, number: usize) -> Result<(), DeviceError> {
-        let unit = &mut self.units[number];
-        if unit.looks.is_some() {
+        if self.units[number].looks.is_some() {
             return Ok(());
         }
+        let looks = match self.looks_of(number) {
+            Err(DeviceError::Memory { .. }) => (Vec::new(), Vec::new()),
+            looks => looks?,
+        };
+        self.units[number].looks = Some(looks);
+        Ok(())
+    }
+
+    /// The cells of a device that are looked at, and by phase the table of their places.
+    fn looks_of(&self, number: usize) -> Result<(Vec<Probe>, Vec<Address>), DeviceError> {
+        let unit = &self.units[number];
         let scheme = self.calculation.scheme;
         let all = lookout::cells(scheme).into_iter();
         let own: Vec<_> = all
@@ -261,7 +271,6 @@ impl<T: Value> Striped<'_, T> {
             device.write(table, &bytes)?;
             places.push(table);
         }
-        unit.looks = Some((own, places));
-        Ok(())
+        Ok((own, places))
     }
 }

@@ -233,7 +233,7 @@ impl fmt::Display for Refusal {
             Refusal::Tiles(reason) => reason.fmt(f),
             Refusal::Unfit(unfit) => unfit.fmt(f),
             Refusal::Far => f.write_str(
-                "the towers are so narrow that they depend on others than their neighbours",
+                "the towers are so narrow that waits for neighbours do not reach all towers on which they depend",
             ),
             Refusal::Line { values } => write!(
                 f,

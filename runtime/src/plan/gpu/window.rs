@@ -78,7 +78,7 @@ impl WindowPlan {
 /// A window that is considered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// The rate that it could have at most; 0 where it has far fewer places than planes.
+    /// The rate that it could have at most; 0 where its places are too few for its planes ([`is_close`]).
     pub(super) rate: f64,
     pub(super) how: InFlight,
     /// The planes that it has, about.

@@ -124,7 +124,7 @@ fn random_problems_by_windows_give_the_bits_of_the_reference() {
             false if window && !ring && rng.once_in(2) => {
                 how.group = rng.within(2, 9);
                 let base = rng.within(3, 12);
-                let how = slabs_of(&scheme, towers, how, base).expect("groups");
+                how = slabs_of(&scheme, towers, how, base).expect("groups");
                 slabs += 1;
                 let trial = Trial { how, ..trial };
                 let folder = tempfile::tempdir().expect("a folder");

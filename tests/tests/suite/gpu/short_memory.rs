@@ -55,7 +55,6 @@ impl Case<'_> {
         let after = device.free_memory().expect("a number");
         device.give_back(other).expect("memory");
         let by_blocks = run.without_towers().is_none();
-        assert_eq!(by_blocks, run.without_towers().is_none());
         let mut check = Literal::<T>::new(scheme, problem, &NoFiles);
         let company = Company::default();
         let done = execute(&mut run, Some(&mut check), company, &Watch::default());

@@ -203,8 +203,8 @@ impl CorrectionTable {
     }
 }
 
-/// The parameters of a volume source: where its profiles lie, for each axis three words, and one for the wave. Those of
-/// corrections have other meanings ([`CorrectionParams`]).
+/// The parameters of a volume source: where its profiles lie, for each axis three words, and one for the wave. The
+/// words of corrections mean something else ([`CorrectionParams`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeParams {
     /// Where the profiles lie, or the table of corrections.

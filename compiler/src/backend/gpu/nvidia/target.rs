@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn features_belong_to_processors() {
+    fn features_belong_to_gpus() {
         let has = |name, feature| Gpu::named(name).is_some_and(|gpu| gpu.has(feature));
         assert!(has("sm_90", Feature::BulkCopy) && !has("sm_89", Feature::BulkCopy));
         assert!(has("sm_90a", Feature::RegisterShift) && !has("sm_90", Feature::RegisterShift));
