@@ -8,6 +8,7 @@ use crate::write;
 use std::path::{Path, PathBuf};
 use torre_compiler::driver;
 use torre_compiler::resolve::{Options, Resolved};
+use torre_compiler::world::World;
 use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 use torre_runtime::budget;
@@ -51,27 +52,44 @@ pub fn spare(written: &Path, subject: &Subject) -> Result<(), Failure> {
     let Ok(program) = driver::program(&world, &source) else {
         return Ok(());
     };
+    modules_named(&source, &world)
+        .iter()
+        .try_for_each(|read| spare(read))?;
     let problems = match &subject.problem {
         Some(problem) => vec![problem.clone()],
         None => program.problems(),
     };
-    let is_text = written.extension().is_some_and(|ending| ending == "torre");
-    if problems.is_empty() && is_text {
-        return Err(write::may_be_read(written));
-    }
     for problem in problems {
         let options = Options {
             problem: Some(problem),
             ..options(subject, None)
         };
-        match program.resolve(&options) {
-            Ok(resolved) => spare_read(&resolved, &world, spare)?,
-            // Which modules it reads is not known.
-            Err(_) if is_text => return Err(write::may_be_read(written)),
-            Err(_) => {}
+        if let Ok(resolved) = program.resolve(&options) {
+            spare_read(&resolved, &world, spare)?;
         }
     }
     Ok(())
+}
+
+/// The modules beside a program that it names, or that one of these names, whether or not a problem needs them.
+fn modules_named(source: &Source, world: &FileWorld) -> Vec<PathBuf> {
+    let beside: Vec<String> = world.modules();
+    let mut found: Vec<Source> = Vec::new();
+    let mut open = vec![source.clone()];
+    while let Some(text) = open.pop() {
+        for name in &beside {
+            if !text.text().contains(&format!("{name}::")) {
+                continue;
+            }
+            let module = world.module(source, &[name]);
+            let module = module.filter(|m| found.iter().all(|other| other.name() != m.name()));
+            if let Some(module) = module {
+                found.push(module.clone());
+                open.push(module);
+            }
+        }
+    }
+    found.iter().map(|m| PathBuf::from(m.name())).collect()
 }
 
 /// Calls `spare` with each file that a problem reads.

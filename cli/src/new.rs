@@ -62,7 +62,7 @@ pub fn new(args: &args::New, voice: &Voice) -> Result<(), Failure> {
 /// ends the comment in which the program has it.
 fn file(name: &Path) -> Option<PathBuf> {
     let text = name.to_string_lossy();
-    let is_folder = name.is_dir() || text.ends_with(MAIN_SEPARATOR) || name.file_name().is_none();
+    let is_folder = text.ends_with(MAIN_SEPARATOR) || name.file_name().is_none();
     if is_folder || text.chars().any(char::is_control) {
         return None;
     }

@@ -117,15 +117,6 @@ pub fn spare(written: &Path, read: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A file that is there and may be a module of a program that does not resolve.
-pub fn may_be_read(written: &Path) -> Failure {
-    let written = written.display();
-    let message = format!("`{written}` is there, and may be a module of the program");
-    Diagnostic::error(codes::OVERWRITES, message)
-        .hint("which modules a program reads is known only of problems without errors: give the result another name")
-        .into()
-}
-
 /// Refuses a file that takes the place of a result, a state or a lock of a run.
 pub fn spare_results(written: &Path) -> Result<(), Failure> {
     let folder = match (written.exists(), written.parent()) {

@@ -96,10 +96,10 @@ impl<T: Value> Run<'_, T> {
         if self.goes_on(folder) || args.overwrite {
             return Ok(());
         }
-        let foreign = StateFolder::arrays_there(folder);
+        let foreign = StateFolder::foreign_array(folder);
         let has_state = StateFolder::has_state(folder);
         let folder = folder.display();
-        let (message, hint) = match foreign.first() {
+        let (message, hint) = match foreign {
             _ if has_state => (
                 format!("`{folder}` has the state of a run"),
                 format!(
@@ -108,7 +108,7 @@ impl<T: Value> Run<'_, T> {
                 ),
             ),
             Some(file) => (
-                format!("`{}` belongs to no state of a run", file.display()),
+                format!("`{}` is no array of a run", file.display()),
                 "move it away, name another folder with `--window`, or say `--overwrite` beside `--out`".to_owned(),
             ),
             None => return Ok(()),

@@ -251,7 +251,7 @@ fn schemes_with_two_axes_go_by_pyramids() {
     );
     let program = succeed(&format!("emit {wave} --stage towers {domain} {asked}"), &[]);
     assert!(
-        program.contains("publish") && program.contains("meet"),
+        program.contains("publish") && program.contains("barrier"),
         "{program}"
     );
     let wide = format!("plan {wave} --backend cuda {domain} --schedule pyramid(B=300,TH=4,Z=96)");

@@ -28,7 +28,7 @@ use ends::{Ends, OwnUpdate};
 use spread::Spread;
 use std::ops::Range;
 
-/// The depth of an absorbing end, in the smallest cell size.
+/// The depth of an absorbing end, in cells along the wave ([`cell_along`]).
 const DEPTH: f64 = 100.0;
 
 /// The depth of an end where waves are such that losses reflect them, which they do not notice in ends that are deep
@@ -150,16 +150,16 @@ impl Extent {
 
     /// Points of a line in the direction m in a cell along the wave.
     fn points_per_cell(scheme: &Scheme, m: PerAxis<i64>) -> f64 {
-        cell_along(&scheme.grid, m) / point_distance(&scheme.grid, m)
+        cell_along(&scheme.grid, m) * point_density(&scheme.grid, m)
     }
 }
 
-/// The distance of the points of a line in the direction m.
-fn point_distance(grid: &Grid, m: PerAxis<i64>) -> f64 {
+/// The number of points of a line in the direction m in a unit of length.
+fn point_density(grid: &Grid, m: PerAxis<i64>) -> f64 {
     let steep = grid
         .present()
         .map(|a| (m[a] as f64 / grid.spacing[a]).powi(2));
-    1.0 / steep.sum::<f64>().sqrt()
+    steep.sum::<f64>().sqrt()
 }
 
 /// The length of which an absorbing end has some hundred: the smallest cell size, but at least the way in which a wave
@@ -169,7 +169,12 @@ pub fn cell_along(grid: &Grid, m: PerAxis<i64>) -> f64 {
     let sizes = grid.present().map(|a| grid.spacing[a]);
     let smallest = sizes.fold(f64::INFINITY, f64::min);
     let most = m.iter().map(|(_, m)| m.abs()).max().unwrap_or(0);
-    smallest.max(most as f64 * point_distance(grid, m))
+    let along = most as f64 / point_density(grid, m);
+    // Rounding is no longer way.
+    match along > smallest * (1.0 + 1e-9) {
+        true => along,
+        false => smallest,
+    }
 }
 
 /// Refuses a line in the direction m that would be too long in any medium.

@@ -152,8 +152,8 @@ pub struct Graph {
     facts: Vec<Facts>,
     known: HashMap<Node, NodeId>,
     kernels: Vec<Rc<Kernel>>,
-    /// Per call its value in its zone.
-    insides: HashMap<CallId, NodeId>,
+    /// Per call its value in its zone, and the states that it keeps.
+    insides: HashMap<CallId, (NodeId, Vec<StateKey>)>,
     /// Per state that has been given one, its next value.
     next_values: HashMap<StateKey, NodeId>,
     shifted: HashMap<(NodeId, Shift), NodeId>,
@@ -478,8 +478,15 @@ impl Graph {
     }
 
     /// A call that is `inside` in its zone and `outside` elsewhere.
-    pub fn zoned(&mut self, call: CallId, inside: NodeId, outside: NodeId) -> NodeId {
-        self.insides.insert(call, inside);
+    /// `states`: all states that it keeps.
+    pub fn zoned(
+        &mut self,
+        call: CallId,
+        inside: NodeId,
+        outside: NodeId,
+        states: &[StateKey],
+    ) -> NodeId {
+        self.insides.insert(call, (inside, states.to_vec()));
         self.add(Node::Zoned(call, outside))
     }
 

@@ -397,9 +397,9 @@ impl Resolver<'_> {
         let call = self.zoned.new_call(Call {
             zone,
             inside,
-            states,
+            states: states.clone(),
             place: place.clone(),
         });
-        self.graph.zoned(call, inside, outside)
+        self.graph.zoned(call, inside, outside, &states)
     }
 }

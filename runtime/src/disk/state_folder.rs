@@ -216,12 +216,14 @@ impl StateFolder {
         fs::symlink_metadata(path.join(STATE)).is_ok()
     }
 
-    /// The files in a folder that have the names of arrays.
-    pub fn arrays_there(path: &Path) -> Vec<PathBuf> {
-        let files = FIELDS.iter().map(|name| path.join(name));
-        files
-            .filter(|file| fs::symlink_metadata(file).is_ok())
-            .collect()
+    /// The first file in a folder that has the name of an array and cannot be one. Arrays consist of whole blocks; a run
+    /// that ended before its first state leaves them.
+    pub fn foreign_array(path: &Path) -> Option<PathBuf> {
+        let mut files = FIELDS.iter().map(|name| path.join(name));
+        files.find(|file| {
+            let found = fs::symlink_metadata(file);
+            found.is_ok_and(|found| !found.is_file() || found.len() % BLOCK != 0)
+        })
     }
 
     pub fn path(&self) -> &Path {

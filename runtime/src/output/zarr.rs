@@ -108,7 +108,7 @@ pub fn series_of(store: &Path) -> Result<BTreeMap<String, Vec<f64>>, FileError> 
     };
     let failed = |name: &str, error| FileError::io(&store.join(name), Attempt::Read)(error);
     let text = match read(METADATA) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !store.exists() => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_nothing(store) => {
             return Ok(BTreeMap::new());
         }
         text => text.map_err(|error| failed(METADATA, error))?,
@@ -141,6 +141,14 @@ pub fn series_of(store: &Path) -> Result<BTreeMap<String, Vec<f64>>, FileError> 
         series.insert(long.unwrap_or(name).to_owned(), times);
     }
     Ok(series)
+}
+
+/// Whether there is nothing at a path, or an empty folder.
+fn is_nothing(path: &Path) -> bool {
+    match std::fs::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 impl ZarrStore {

@@ -5,6 +5,9 @@ use std::ops::Range;
 /// Smaller values at an absorbing end become 0: subnormal numbers are slow.
 const SMALLEST: f64 = 1e-200;
 
+/// ln of the ratio by which the field that stands still falls from point to point, at most.
+const STEEPEST: f64 = 1.0;
+
 /// The factors that remain of a component's values at both ends.
 ///
 /// Two fields that make waves together and both lose the rate s let waves in without a reflection. A component u that
@@ -61,10 +64,11 @@ impl Ends {
         let count = self.left.len();
         let updates: Vec<Option<OwnUpdate>> = (0..count).map(updates).collect();
         let loss = |i: usize| -self.left[i].ln();
-        // ln A, from the middle of the line outwards.
+        // ln A, from the middle of the line outwards. Where waves are slow for the loss, A falls by less: any positive A
+        // that stands still keeps the operator from negative values, but the step of a steep one is not stable.
         let fall = |inner: usize, outer: usize| match &updates[outer] {
             Some(update) if update.speed > 0.0 => {
-                (loss(inner) + loss(outer)) / (2.0 * update.speed)
+                ((loss(inner) + loss(outer)) / (2.0 * update.speed)).min(STEEPEST)
             }
             _ => 0.0,
         };

@@ -113,7 +113,13 @@ impl Graph {
             let node = self.node(id);
             f(node);
             match node {
-                Node::Zoned(call, _) => open.extend(self.insides.get(&call)),
+                Node::Zoned(call, _) => {
+                    if let Some((inside, states)) = self.insides.get(&call) {
+                        open.push(*inside);
+                        let next = states.iter().filter_map(|key| self.next_values.get(key));
+                        open.extend(next);
+                    }
+                }
                 Node::State(key) => open.extend(self.next_values.get(&key)),
                 _ => {}
             }
