@@ -203,8 +203,8 @@ impl Page<'_> {
         if stability.is_stable() && stability.settings > 1 {
             let _ = writeln!(
                 out,
-                "  each of {} sets of coefficients was looked at alone; where they meet, a scheme that conserves no energy \
-                 may let waves grow",
+                "  each of {} sets of coefficients was looked at alone; where they meet, a scheme that conserves no \
+                 energy may let waves grow",
                 stability.settings
             );
         }

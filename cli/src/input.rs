@@ -5,6 +5,7 @@ use crate::codes;
 use crate::failure::{Exit, Failure};
 use crate::render::Voice;
 use crate::write;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use torre_compiler::driver;
 use torre_compiler::resolve::{Options, Resolved};
@@ -71,25 +72,32 @@ pub fn spare(written: &Path, subject: &Subject) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The modules beside a program that it names, or that one of these names, whether or not a problem needs them.
-fn modules_named(source: &Source, world: &FileWorld) -> Vec<PathBuf> {
-    let beside: Vec<String> = world.modules();
-    let mut found: Vec<Source> = Vec::new();
+/// The files of the modules beside a program that it names, or that one of these names, whether or not a problem needs
+/// them.
+fn modules_named(source: &Source, world: &FileWorld) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
     let mut open = vec![source.clone()];
     while let Some(text) = open.pop() {
-        for name in &beside {
-            if !text.text().contains(&format!("{name}::")) {
-                continue;
-            }
-            let module = world.module(source, &[name]);
-            let module = module.filter(|m| found.iter().all(|other| other.name() != m.name()));
-            if let Some(module) = module {
-                found.push(module.clone());
-                open.push(module);
+        for name in first_names(text.text()) {
+            let file = world.path(&format!("{name}.torre"));
+            if found.insert(file) {
+                open.extend(world.module(source, &[name]));
             }
         }
     }
-    found.iter().map(|m| PathBuf::from(m.name())).collect()
+    found
+}
+
+/// The first names of all paths `name::...` in a text.
+fn first_names(text: &str) -> BTreeSet<&str> {
+    let paths = text.match_indices("::").filter_map(|(at, _)| {
+        let before = text[..at].trim_end();
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let rest = before.trim_end_matches(is_part);
+        let name = &before[rest.len()..];
+        (!name.is_empty() && !rest.trim_end().ends_with("::")).then_some(name)
+    });
+    paths.collect()
 }
 
 /// Calls `spare` with each file that a problem reads.

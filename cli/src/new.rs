@@ -58,11 +58,12 @@ pub fn new(args: &args::New, voice: &Voice) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file of a name, which may have the ending of programs already. The name of a folder is none, nor is one that
-/// ends the comment in which the program has it.
+/// The file of a name, which may have the ending of programs already. A path that ends as those of folders do is no
+/// name of a file, nor is one that ends the comment in which the program has it.
 fn file(name: &Path) -> Option<PathBuf> {
     let text = name.to_string_lossy();
-    let is_folder = text.ends_with(MAIN_SEPARATOR) || name.file_name().is_none();
+    let folders = ["", ".", ".."].map(|last| format!("{MAIN_SEPARATOR}{last}"));
+    let is_folder = folders.iter().any(|end| text.ends_with(end)) || name.file_name().is_none();
     if is_folder || text.chars().any(char::is_control) {
         return None;
     }

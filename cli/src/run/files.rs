@@ -86,7 +86,7 @@ impl<T: Value> Run<'_, T> {
         }
     }
 
-    /// Refuses to begin anew in a folder with a state, or with files of unknown origin under the names of one, once it
+    /// Refuses to begin anew in a folder with a state, or with files under the names of arrays that are none, once it
     /// is known that no other run has it.
     pub(super) fn spare_fields(&self) -> Result<(), Failure> {
         let args = self.args;

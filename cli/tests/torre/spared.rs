@@ -82,12 +82,20 @@ problem b { scheme s; domain 9; steps 3 }
             assert!(error.contains("E0814"), "{written} {more}: {error}");
         }
     }
-    let library = "use own::s\nscheme r : s { }\n";
-    std::fs::write(path("library.torre"), library).unwrap();
     let command = "emit {0} --stage ast -o {1}";
-    let error = fail(1, command, &[&path("library.torre"), &path("own.torre")]);
-    assert!(error.contains("E0814"), "{error}");
+    for library in [
+        "use own::s\nscheme r : s { }\n",
+        "use own :: s\nscheme r : s { }\n",
+    ] {
+        std::fs::write(path("library.torre"), library).unwrap();
+        let error = fail(1, command, &[&path("library.torre"), &path("own.torre")]);
+        assert!(error.contains("E0814"), "{error}");
+    }
+    // The name of another module ends with this one's.
+    std::fs::write(path("n.torre"), "const x = 1\n").unwrap();
+    succeed(command, &[&path("library.torre"), &path("n.torre")]);
     std::fs::remove_file(path("library.torre")).unwrap();
+    std::fs::remove_file(path("n.torre")).unwrap();
     assert_same_files(&files(folder.path()), &before, "emitted");
     for _ in 0..2 {
         succeed(command, &[&path("program.torre"), &path("new.torre")]);

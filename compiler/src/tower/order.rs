@@ -142,8 +142,9 @@ impl Order<'_> {
         let stage = StageAt::new(scheme, number as i64);
         let mut ops = Vec::new();
         let count = stage.updates(scheme).len();
-        // Finding waves takes as long as loading them, so a prefetch pays only where many rows of a period have some: not
-        // for rows near faces of sources that are bare or copied elsewhere, nor far from faces where all rows are alike.
+        // Finding waves takes as long as loading them, so a prefetch pays only where many rows of a period have some:
+        // not for rows near faces of sources that are bare or copied elsewhere, nor far from faces where all rows are
+        // alike.
         let copies = self.context.copies;
         let prefetched = |source: &VolumeSource| match source.adds {
             Adds::Correction(FarRows::Alike) => self.faces && !copies,

@@ -210,27 +210,30 @@ problem p {{ scheme s; domain 64; steps 3 }}"
 /// States advance with the values before their statement, and after the statements whose `@next` they read.
 #[test]
 fn next_values_of_states_read_next_values() {
-    let program = |read: &str| {
+    let program = |read: &str, value: &str| {
         format!(
-            "def mem(E, v, body) {{ state J in body; J@next = 0.9*J + 0.1*{read}; J }}
+            "def mem(E, v, body) {{ state J in body; J@next = 0.9*J + 0.1*{read}; {value} }}
 scheme s {{ axes x; param dt = 0.1; field p : scalar on nodes; field v : scalar on nodes; field w : scalar on nodes
   step {{ allow W0301; w += dt*p; p -= mem(p, v, x > 3); v -= dt*w }} }}
 problem a {{ scheme s; domain 10; steps 5 }}"
         )
     };
-    let order = |read: &str| -> Vec<String> {
-        let scheme = resolved(&program(read)).scheme;
+    let order = |read: &str, value: &str| -> Vec<String> {
+        let scheme = resolved(&program(read, value)).scheme;
         let targets = scheme.stages.iter().flat_map(|stage| &stage.updates);
         targets
             .map(|update| scheme.component(update.target).name.clone())
             .collect()
     };
-    assert_eq!(order("E"), ["w", "p", "v"]);
-    assert_eq!(order("v"), ["w", "p", "v"]);
-    assert_eq!(order("v@next"), ["w", "v", "p"]);
+    // Whether or not the value of the definition reads the state.
+    for value in ["J", "E"] {
+        assert_eq!(order("E", value), ["w", "p", "v"]);
+        assert_eq!(order("v", value), ["w", "p", "v"]);
+        assert_eq!(order("v@next", value), ["w", "v", "p"]);
+    }
     let (world, options) = (TestWorld::default(), Options::default());
     for own in ["E@next", "(v + E@next)", "v * E@next"] {
-        let shown = show(&refused_with(&world, &program(own), &options));
+        let shown = show(&refused_with(&world, &program(own, "J"), &options));
         let said = "E0302: dependence cycle within a step";
         assert!(shown.contains(said), "{own}: {shown}");
         assert!(shown.contains("solve the statement"), "{shown}");

@@ -216,8 +216,8 @@ impl StateFolder {
         fs::symlink_metadata(path.join(STATE)).is_ok()
     }
 
-    /// The first file in a folder that has the name of an array and cannot be one. Arrays consist of whole blocks; a run
-    /// that ended before its first state leaves them.
+    /// The first file in a folder that has the name of an array and cannot be one. Arrays consist of whole blocks; a
+    /// run that ended before its first state leaves them.
     pub fn foreign_array(path: &Path) -> Option<PathBuf> {
         let mut files = FIELDS.iter().map(|name| path.join(name));
         files.find(|file| {

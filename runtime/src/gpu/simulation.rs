@@ -108,8 +108,9 @@ pub struct OnDevice<'a, T> {
     records: Vec<Vec<f64>>,
     planes: Records<Waiting>,
     pictures: Vec<Picture>,
-    /// Looks whether values stay finite, in runs that are to end where they do not.
-    lookout: Option<Lookout>,
+    /// Looks whether values stay finite, in runs that are to end where they do not; empty where memory is too short for
+    /// it.
+    lookout: Option<Option<Lookout>>,
     /// Cell-stages since it looked last.
     unseen: u64,
     blown_up: Option<BlowUp>,
@@ -259,7 +260,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
     /// Has some values come back.
     fn look(&mut self) -> Result<(), DeviceError> {
         self.unseen = 0;
-        if let Some(lookout) = &mut self.lookout {
+        if let Some(Some(lookout)) = &mut self.lookout {
             let scheme = self.calculation.scheme;
             let found = lookout.look(self.device, scheme, self.array, self.asked)?;
             self.blown_up = self.blown_up.take().or(found);
@@ -282,11 +283,11 @@ impl<'a, T: Value> OnDevice<'a, T> {
         if progress.guard.looks() && self.lookout.is_none() {
             let (scheme, layout) = (self.scheme(), &self.calculation.layout);
             let gather = self.code.services.gather;
-            match Lookout::new(self.device, gather, scheme, layout) {
+            self.lookout = Some(match Lookout::new(self.device, gather, scheme, layout) {
                 // A run that has the memory for its values goes on without.
-                Err(DeviceError::Memory { .. }) => {}
-                made => self.lookout = Some(made?),
-            }
+                Err(DeviceError::Memory { .. }) => None,
+                made => Some(made?),
+            });
         }
         let stream = self.stream.clone();
         let first = match self.has_waves() {
@@ -309,7 +310,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             self.pass(progress)?;
         }
         self.end_records()?;
-        if let Some(lookout) = &mut self.lookout {
+        if let Some(Some(lookout)) = &mut self.lookout {
             let found = lookout.end(self.device, self.calculation.scheme)?;
             self.blown_up = self.blown_up.take().or(found);
         }
@@ -355,7 +356,7 @@ impl<'a, T: Value> OnDevice<'a, T> {
             })
             .map(|place| place.count() * T::PRECISION.bytes() as u64)
             .sum();
-        let lookout = self.lookout.as_ref();
+        let lookout = self.lookout.as_ref().and_then(Option::as_ref);
         self.probes.has_room(steps * self.probe_bytes())
             && self.planes.has_room(slices)
             && lookout.is_none_or(|lookout| lookout.has_room(self.scheme()))

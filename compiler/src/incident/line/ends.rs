@@ -64,8 +64,8 @@ impl Ends {
         let count = self.left.len();
         let updates: Vec<Option<OwnUpdate>> = (0..count).map(updates).collect();
         let loss = |i: usize| -self.left[i].ln();
-        // ln A, from the middle of the line outwards. Where waves are slow for the loss, A falls by less: any positive A
-        // that stands still keeps the operator from negative values, but the step of a steep one is not stable.
+        // ln A, from the middle of the line outwards. Where waves are slow for the loss, A falls by less: any positive
+        // A that stands still keeps the operator from negative values, but the step of a steep one is not stable.
         let fall = |inner: usize, outer: usize| match &updates[outer] {
             Some(update) if update.speed > 0.0 => {
                 ((loss(inner) + loss(outer)) / (2.0 * update.speed)).min(STEEPEST)
