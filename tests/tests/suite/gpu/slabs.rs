@@ -150,37 +150,31 @@ fn slabs_amend_layers_with_the_bits_of_the_reference() {
     if library().is_none() {
         return;
     }
-    // Layers of 8 planes: slabs of a buffer have planes of a layer in common, at different places.
-    for (cells, layers, base) in [(40, 3, 9), (72, 8, 8)] {
-        let text = format!(
-            "use std::maxwell::maxwell_media
-problem p {{
+    let text = "use std::maxwell::maxwell_media
+problem p {
   scheme maxwell_media
-  domain {cells} x 5 x 4
-  boundary x: cpml({layers}), y: cpml(2) | pec, z: pec
+  domain 40 x 5 x 4
+  boundary x: cpml(3), y: cpml(2) | pec, z: pec
   coef eps = if y < 3 then 2.5 else 1
   source E.z at (7, 3, 2) += exp(-((t - 3)/2)^2)
   probe E.z at (33, 4, 2)
   probe E.z at (19, 2, 2)
-  init E.z = 0.1 * cos(0.7*x)
   steps 8
-}}
-"
-        );
-        let resolved = with_layers(&text);
-        let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-        let how = InFlight {
-            blocks: 2,
-            group: 5,
-            ahead: 0,
-            spread: false,
-            held: HeldPlanes::Sliding { places: 1 },
-        };
-        let layout = kernels(scheme, how).layout;
-        assert!(layout.zones.iter().any(|zone| zone.in_planes));
-        assert!(layout.zones.iter().any(|zone| !zone.in_planes));
-        by_slabs(scheme, problem, "torre(D = 1, TH = 2)", how, base);
-    }
+}
+";
+    let resolved = with_layers(text);
+    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let how = InFlight {
+        blocks: 2,
+        group: 5,
+        ahead: 0,
+        spread: false,
+        held: HeldPlanes::Sliding { places: 1 },
+    };
+    let layout = kernels(scheme, how).layout;
+    assert!(layout.zones.iter().any(|zone| zone.in_planes));
+    assert!(layout.zones.iter().any(|zone| !zone.in_planes));
+    by_slabs(scheme, problem, "torre(D = 1, TH = 2)", how, 9);
 }
 
 /// A run by slabs over files that the device gives up, after any number of launches, goes on with the last whole pass,
