@@ -211,7 +211,8 @@ fn results_of_the_steps_before_are_complete() {
                 };
                 let early = lines(&out, "probes.csv");
                 assert!(lines(&all, "probes.csv").starts_with(&early), "{schedule}");
-                // Values are no numbers some steps behind 1e30, and strips are up to two time blocks of 16 steps apart.
+                // Values become infinite some steps after they pass 1e30, and a strip may be two time blocks of 16
+                // steps behind another one.
                 let rows = early.len() as u64 - 1;
                 assert!(
                     rows + 48 > soonest && rows <= found,

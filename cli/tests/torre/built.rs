@@ -132,14 +132,7 @@ fn the_example_of_a_header_with_files_compiles() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("driven.torre");
     std::fs::write(&source, FILES).unwrap();
-    let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
-    array.extend(format!("{head:117}\n").bytes());
-    array.extend(
-        [0.0f32, 0.25, 0.75, 1.0]
-            .iter()
-            .flat_map(|v| v.to_le_bytes()),
-    );
+    let array = npy_of_f32("(4,)", &[0.0, 0.25, 0.75, 1.0]);
     std::fs::write(folder.path().join("a.npy"), array).unwrap();
     succeed("build {0} --quiet -o {1}", &[&source, folder.path()]);
     let header = std::fs::read_to_string(folder.path().join("driven.h")).unwrap();

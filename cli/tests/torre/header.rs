@@ -360,15 +360,6 @@ problem warm {
 }
 ";
 
-/// A file for NumPy.
-fn npy(shape: &str, values: &[f32]) -> Vec<u8> {
-    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    let head = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
-    bytes.extend(format!("{head:117}\n").bytes());
-    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
-    bytes
-}
-
 #[test]
 fn tables_and_files_in_expressions_become_c() {
     if !has_cc() || !has_llvm() {
@@ -382,7 +373,7 @@ fn tables_and_files_in_expressions_become_c() {
     let values: Vec<f32> = (0..20 * 16)
         .map(|i| (i * 37 % 101) as f32 / 101.0)
         .collect();
-    std::fs::write(folder.path().join("k.npy"), npy("(20, 16)", &values)).unwrap();
+    std::fs::write(folder.path().join("k.npy"), npy_of_f32("(20, 16)", &values)).unwrap();
     for precision in ["f32", "f64"] {
         compare("warm", &source, "warm", folder.path(), precision);
     }
@@ -437,7 +428,7 @@ fn names_of_programs_collide_with_nothing_in_c() {
     let source = folder.path().join("crowded.torre");
     std::fs::write(&source, COLLIDING).unwrap();
     let values: Vec<f32> = (0..63).map(|i| i as f32).collect();
-    let bytes = npy("(9, 7)", &values);
+    let bytes = npy_of_f32("(9, 7)", &values);
     // The second one is how the header's comment writes the first.
     for name in ["a*", "a* "] {
         std::fs::create_dir(folder.path().join(name)).unwrap();

@@ -412,11 +412,7 @@ problem p { scheme s; domain 60; steps 10 }
 #[test]
 fn drives_are_looked_at_in_media_of_files() {
     let folder = tempfile::tempdir().unwrap();
-    let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 40), }";
-    array.extend(format!("{header:<117}\n").as_bytes());
-    let ones = std::iter::repeat_n(1.0_f32.to_le_bytes(), 60 * 40);
-    array.extend(ones.flatten());
+    let array = npy_of_f32("(60, 40)", &[1.0; 60 * 40]);
     std::fs::write(folder.path().join("ones.npy"), array).unwrap();
     let source = folder.path().join("drive.torre");
     let run = |eps: &str, drive: &str| {

@@ -395,12 +395,8 @@ problem media {
 ";
     fs::write(&source, text).unwrap();
     let array = |value: f32| {
-        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (30, 20), }";
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend(118u16.to_le_bytes());
-        bytes.extend(format!("{header:<117}\n").into_bytes());
-        bytes.extend((0..600).flat_map(|n| (value + n as f32 / 1e4).to_le_bytes()));
-        bytes
+        let values: Vec<f32> = (0..600).map(|n| value + n as f32 / 1e4).collect();
+        npy_of_f32("(30, 20)", &values)
     };
     let file = folder.path().join("c.npy");
     let (earlier, bytes) = (array(0.6), array(0.8));

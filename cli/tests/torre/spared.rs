@@ -126,10 +126,7 @@ fn windows_take_no_place_of_others() {
 problem p { scheme s; domain 4 x 3; init u = file(\"window/fields.1\"); steps 3 }
 ";
     std::fs::write(&reading, text).unwrap();
-    let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 3), }";
-    array.extend(format!("{header:<117}\n").as_bytes());
-    array.extend([0; 48]);
+    let array = npy_of_f32("(4, 3)", &[0.0; 12]);
     std::fs::write(window.join("fields.1"), array).unwrap();
     let before = files(folder.path());
     let over = format!("{run} --overwrite --out {{2}}");

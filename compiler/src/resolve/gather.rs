@@ -540,7 +540,7 @@ impl Resolver<'_> {
         self.report.push(d);
     }
 
-    /// Warns of spectra that a run of so many steps has no values for.
+    /// Warns of spectra whose first value is due after the last step.
     pub fn warn_of_empty_spectra(&mut self, scope: &Scope, problem: &ast::Problem, steps: u64) {
         for stmt in &problem.body {
             let ProblemStmt::Spectrum { every, .. } = &stmt.kind.node else {

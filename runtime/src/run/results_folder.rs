@@ -72,7 +72,7 @@ pub fn real(path: &Path) -> PathBuf {
 }
 
 /// Removes all results from a folder, of any run. Files with other names stay. Nothing is removed where something of it
-/// could not be; the report goes last, so that what is left after a failure still belongs to its run.
+/// could not be; the report goes last, so that the rest after a failure still belongs to its run.
 pub fn clear(folder: &Path) -> Result<(), FileError> {
     let mut inside = vec![folder.to_owned()];
     for name in FOLDERS.iter().chain(&STORES) {

@@ -137,6 +137,15 @@ pub fn assert_same_files(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec
     }
 }
 
+/// A file for NumPy in single precision. `shape`: as Python writes it.
+pub fn npy_of_f32(shape: &str, values: &[f32]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let head = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    bytes.extend(format!("{head:117}\n").bytes());
+    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    bytes
+}
+
 /// The bytes of the values of a `.npy` file.
 pub fn npy_values(bytes: &[u8]) -> &[u8] {
     assert_eq!(&bytes[..6], b"\x93NUMPY");

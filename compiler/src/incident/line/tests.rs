@@ -243,7 +243,10 @@ fn the_field_behind_a_pulse_stays() {
         assert!(first.abs() > 1.0, "{direction:?}: {values:?}");
         // It fades by 4e-10 in a step, as an end is not infinitely deep.
         let change = last / first - 1.0;
-        assert!((-5e-5..1e-9).contains(&change), "{direction:?}: {values:?}");
+        assert!(
+            (-2.2e-5..1e-9).contains(&change),
+            "{direction:?}: {values:?}"
+        );
     }
 }
 
@@ -285,7 +288,7 @@ fn equal_cells_have_their_length_along_waves() {
     }
 }
 
-/// Ends are as deep for waves across long cells as for waves across short ones.
+/// Ends are as deep for waves across long cells as for waves across short cells.
 #[test]
 fn ends_take_waves_across_unlike_cells() {
     for (spacing, direction) in [
