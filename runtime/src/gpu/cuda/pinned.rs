@@ -1,7 +1,7 @@
 //! Page-locked memory of the driver, and copies through it.
 
 use super::{Address, DeviceError, check, sys};
-use crate::gpu::transfer::{Bus, copy_widely};
+use crate::gpu::transfer::{Bus, SMALL, copy_widely};
 use std::ffi::c_void;
 use std::ptr;
 
@@ -96,11 +96,16 @@ impl Bus for StreamBus {
     }
 
     fn send_plain(&self, bytes: &[u8], to: Address) -> Result<(), DeviceError> {
-        // The driver has read memory that is not locked when it returns.
         driver!(
             "copying to the GPU",
             cuMemcpyHtoDAsync_v2(to.0, bytes.as_ptr().cast(), bytes.len(), self.stream)
-        )
+        )?;
+        // The driver has read few bytes when it returns. More of them a GPU may read by itself, where it has access to
+        // memory that is not locked.
+        match bytes.len() <= SMALL {
+            true => Ok(()),
+            false => driver!("waiting for the GPU", cuStreamSynchronize(self.stream)),
+        }
     }
 
     fn receive_plain(&self, from: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
