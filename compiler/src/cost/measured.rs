@@ -45,6 +45,16 @@ fn zen5(threads: usize) -> Machine {
     }
 }
 
+/// Another one, whose shared cache and memory others used.
+fn other_zen5(threads: usize) -> Machine {
+    Machine {
+        l3: 26_000_000,
+        memory_rate: 6.5e10,
+        memory_rate_all: 7.1e10,
+        ..zen5(threads)
+    }
+}
+
 /// A virtual machine with 16 cores of a Xeon (Emerald Rapids).
 fn xeon(threads: usize) -> Machine {
     Machine {
@@ -323,6 +333,77 @@ fn cases() -> Vec<Case> {
                 ([16, 2, 16], 0.295),
                 ([12, 2, 8], 0.294),
                 ([8, 1, 8], 0.274),
+            ]),
+        },
+        Case {
+            name: "FDTD(4,2), wide towers on two fast cores",
+            machine: other_zen5(2),
+            scheme: maxwell(4, Precision::F32, cube(256)),
+            layerwise: 0.788,
+            tiled: towers(&[
+                ([48, 1, 32], 1.85),
+                ([40, 1, 16], 1.83),
+                ([32, 1, 16], 1.83),
+                ([24, 1, 16], 1.79),
+                ([12, 2, 8], 1.72),
+                ([20, 3, 32], 1.57),
+            ]),
+        },
+        Case {
+            name: "FDTD(4,2), f64, wide towers on two fast cores",
+            machine: other_zen5(2),
+            scheme: maxwell(4, Precision::F64, cube(256)),
+            layerwise: 0.408,
+            tiled: towers(&[
+                ([40, 1, 32], 0.893),
+                ([32, 2, 32], 0.875),
+                ([32, 1, 16], 0.867),
+                ([24, 1, 16], 0.835),
+                ([24, 3, 32], 0.816),
+            ]),
+        },
+        Case {
+            name: "FDTD(4,2), f64, 384^3, wide towers on two fast cores",
+            machine: other_zen5(2),
+            scheme: maxwell(4, Precision::F64, cube(384)),
+            layerwise: 0.383,
+            tiled: towers(&[
+                ([24, 1, 32], 0.777),
+                ([24, 3, 32], 0.766),
+                ([32, 1, 32], 0.763),
+                ([24, 1, 16], 0.734),
+                ([20, 3, 32], 0.714),
+                ([32, 1, 16], 0.678),
+                ([40, 1, 32], 0.634),
+                ([40, 1, 16], 0.484),
+            ]),
+        },
+        Case {
+            name: "elastic waves, wide towers on two fast cores",
+            machine: other_zen5(2),
+            scheme: elasticity(Precision::F32, cube(256)),
+            layerwise: 0.330,
+            tiled: towers(&[
+                ([24, 3, 32], 0.749),
+                ([24, 1, 32], 0.745),
+                ([20, 2, 32], 0.720),
+                ([32, 2, 32], 0.714),
+                ([32, 1, 32], 0.673),
+                ([40, 1, 32], 0.557),
+                ([48, 1, 32], 0.494),
+            ]),
+        },
+        Case {
+            name: "elastic waves, f64, wide towers on two fast cores",
+            machine: other_zen5(2),
+            scheme: elasticity(Precision::F64, cube(256)),
+            layerwise: 0.168,
+            tiled: towers(&[
+                ([20, 3, 32], 0.308),
+                ([24, 1, 32], 0.298),
+                ([12, 3, 32], 0.296),
+                ([28, 1, 32], 0.270),
+                ([32, 1, 32], 0.247),
             ]),
         },
         Case {

@@ -43,8 +43,11 @@ use touched::{Touched, touched};
 const OWN: [f64; 2] = [0.6, 1.6];
 /// The same for a level-1 cache and the rows around an index, when the kernel comes to the next index.
 const NEAREST: [f64; 2] = [0.4, 1.2];
-/// The same for the cache that all cores share.
+/// The same for the cache that all cores share and all rows of an outer tile, which the next one wants again.
 const SHARED: [f64; 2] = [0.4, 1.0];
+/// The same for that cache and the rows that an inner tile advances from stage to stage, in the tiles of all threads:
+/// those that are wanted again soon stay longest.
+const SHARED_OWN: [f64; 2] = [0.6, 1.4];
 /// Share of the shared cache that a whole grid may fill to stay there.
 const USABLE: f64 = 0.6;
 /// Tiles are chosen if they are expected to be this much faster: where 1.1 to 1.2 were expected, 1.06 to 1.6 were
@@ -299,7 +302,7 @@ impl Bytes {
         let gone = lost(self.footprint * threads, machine.l3, SHARED);
         let beside = self.kept * (BESIDE + gone * (1.0 - BESIDE));
         let each = beside + gone * (self.inner - self.kept).max(0.0);
-        let gone = lost(self.own * threads, machine.l3, SHARED);
+        let gone = lost(self.own * threads, machine.l3, SHARED_OWN);
         each + gone * (self.layerwise - each).max(0.0)
     }
 }

@@ -223,7 +223,7 @@ pub fn families(scheme: &Scheme) -> Vec<TiledTemplate> {
     let heights: &[i64] = &[4, 8, 16, 32];
     match scheme.grid.dimensions() {
         3 => vec![torre(
-            Size::of("W", &[6, 8, 12, 16, 20, 24]),
+            Size::of("W", &[6, 8, 12, 16, 20, 24, 32, 40]),
             Size::of("G", &[1, 2, 3, 4]),
             Size::of("TH", heights),
             // Blocks along the inner axis cost more at their ends than they save; they are there for users who try
