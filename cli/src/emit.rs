@@ -114,7 +114,7 @@ impl Scheduled {
 fn no_towers(args: &args::Emit, schedule: &Schedule) -> Failure {
     let reason = match args.schedule == schedule.to_string() {
         true => {
-            format!("`{schedule}` has no towers: name some with `--schedule`, such as `towers`")
+            format!("`{schedule}` has no towers: name some with `--schedule`, such as `torre`")
         }
         false => format!(
             "`{}` chooses `{schedule}` for this problem, which has no towers",

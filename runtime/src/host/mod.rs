@@ -20,6 +20,7 @@ mod pyramids;
 pub mod receivers;
 mod row;
 mod shares;
+mod speeds;
 mod stages;
 pub mod sweep;
 pub mod threads;
