@@ -170,7 +170,8 @@ impl Range {
     }
 }
 
-fn unary(op: HostUnary, a: Range) -> Range {
+/// The range of an operation.
+pub fn unary(op: HostUnary, a: Range) -> Range {
     match op {
         HostUnary::Neg => Range::new(-a.hi, -a.lo),
         HostUnary::Not => match a.truth() {
@@ -193,7 +194,8 @@ fn unary(op: HostUnary, a: Range) -> Range {
     }
 }
 
-fn binary(op: HostBinary, a: Range, b: Range) -> Range {
+/// The range of an operation with two operands.
+pub fn binary(op: HostBinary, a: Range, b: Range) -> Range {
     use HostBinary as H;
     match op {
         H::Add => Range::new(a.lo + b.lo, a.hi + b.hi),

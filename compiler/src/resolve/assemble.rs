@@ -69,7 +69,7 @@ impl Resolver<'_> {
             return Err(Reported);
         }
         self.set_time_levels(&stages);
-        self.restrict(statements, &mut stages, precision, &mut coefs)?;
+        self.restrict(statements, &mut stages, &grid, precision, &mut coefs)?;
         self.warn_of_skewed_times(statements, &stages, &per_step);
         let mut scheme = Scheme {
             name: self.frame.name.clone(),
@@ -258,6 +258,7 @@ impl Resolver<'_> {
         &mut self,
         statements: &[Statement],
         stages: &mut [Stage],
+        grid: &Grid,
         precision: Precision,
         coefs: &mut Coefs,
     ) -> Outcome<()> {
@@ -287,7 +288,7 @@ impl Resolver<'_> {
                     mask = confined.rest;
                     if let Some(mask) = mask {
                         let (region, position) = (update.region, component.position);
-                        let smaller = enclose(&mut self.graph, mask, position, region);
+                        let smaller = enclose(&mut self.graph, grid, mask, position, region);
                         // A region has kernels of its own at its ends, which has to pay.
                         if smaller.volume() < region.volume() / 2 {
                             update.region = smaller;

@@ -46,7 +46,8 @@ struct SourcePlaces {
 }
 
 /// Where an update acts.
-struct Acts {
+struct Acts<'a> {
+    grid: &'a Grid,
     /// A box around its places.
     region: Region,
     /// The condition of its statement, if it has one.
@@ -374,7 +375,7 @@ impl Resolver<'_> {
         let confined = confine(&mut self.graph, Some(node), facts.position, places.region);
         places.region = confined.region;
         if let Some(node) = confined.rest {
-            places.region = enclose(&mut self.graph, node, facts.position, places.region);
+            places.region = enclose(&mut self.graph, grid, node, facts.position, places.region);
             let typed = Typed {
                 node,
                 position: None,
@@ -427,6 +428,7 @@ impl Resolver<'_> {
                 let update = updates.iter().find(|u| u.target == source.component);
                 let Some(update) = update else { continue };
                 let acts = Acts {
+                    grid: &scheme.grid,
                     region: update.region,
                     condition: statements[stage.index()].condition_of(target),
                 };
@@ -442,6 +444,7 @@ impl Resolver<'_> {
                         let update = own.updates.iter().find(|u| u.target == source.component);
                         update.is_some_and(|update| {
                             let acts = Acts {
+                                grid: &scheme.grid,
                                 region: update.region,
                                 condition: statements[id.index()].condition_of(target),
                             };
@@ -470,12 +473,12 @@ impl Resolver<'_> {
     }
 
     /// The box around the places of a source if an update acts at all of them. Where conditions are too long to be
-    /// decided for each place, or read files, the box of the update has to cover that of the source.
+    /// decided for each place, or read arrays, the box of the update has to cover that of the source.
     fn covered(
         &mut self,
         source: &Source,
         text: &SourceText,
-        acts: &Acts,
+        acts: &Acts<'_>,
         work: &mut usize,
     ) -> Option<Region> {
         let common = source.region.intersect(acts.region);
@@ -483,6 +486,7 @@ impl Resolver<'_> {
         let mut wanted = conjuncts(&mut self.graph, acts.condition);
         wanted.retain(|node| !given.contains(node));
         let claim = Claim {
+            grid: acts.grid,
             given: &given,
             wanted: &wanted,
             position: self.frame.components[source.component.index()].position,
@@ -500,7 +504,7 @@ impl Resolver<'_> {
         &mut self,
         source: &Source,
         text: &SourceText,
-        acts: &Acts,
+        acts: &Acts<'_>,
         work: &mut usize,
     ) -> bool {
         let region = source.region.intersect(acts.region);
@@ -513,6 +517,7 @@ impl Resolver<'_> {
             return false;
         }
         let claim = Claim {
+            grid: acts.grid,
             given: &given,
             wanted: &[never],
             position: self.frame.components[source.component.index()].position,

@@ -10,7 +10,8 @@
 //! linearize, emit                         normal form; operations of one update
 //! require                                 conditions on the parameters of definitions
 //! layers, zoned                           layers at sides; values that a zone amends
-//! regions, confine, enclose, assemble     regions and masks; stages and time levels
+//! regions, confine, enclose, ranges, exact, assemble
+//!                                         regions and masks; stages and time levels
 //! times                                   updates that are not centred in time
 //! gather, incoming, places, probe, output, reduce, spectrum, fit
 //!                                         initial values, sources and results; memory
@@ -36,6 +37,7 @@ mod elsewhere;
 mod emit;
 mod enclose;
 mod evaluate;
+mod exact;
 mod files;
 mod files_read;
 mod fit;
@@ -60,6 +62,7 @@ mod parsed;
 mod places;
 mod pose;
 mod probe;
+mod ranges;
 mod reduce;
 mod regions;
 mod report;

@@ -143,10 +143,16 @@ impl Resolver<'_> {
         };
         let node = self.at_position(&condition, &shown.name, shown.position)?;
         let confined = confine(&mut self.graph, Some(node), shown.position, region);
-        Ok(match confined.rest {
-            None => confined.region,
-            Some(rest) => enclose(&mut self.graph, rest, shown.position, confined.region),
-        })
+        let (Some(rest), Some(grid)) = (confined.rest, &self.frame.grid) else {
+            return Ok(confined.region);
+        };
+        Ok(enclose(
+            &mut self.graph,
+            grid,
+            rest,
+            shown.position,
+            confined.region,
+        ))
     }
 
     /// The states that an output names.

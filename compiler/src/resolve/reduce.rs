@@ -201,7 +201,7 @@ impl Resolver<'_> {
             let confined = confine(&mut self.graph, Some(holds), position, region);
             region = confined.region;
             if let Some(rest) = confined.rest {
-                region = enclose(&mut self.graph, rest, position, region);
+                region = enclose(&mut self.graph, &grid, rest, position, region);
                 let typed = Typed {
                     node: rest,
                     position: None,

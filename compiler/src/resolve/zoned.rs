@@ -283,7 +283,8 @@ impl Resolver<'_> {
 
     /// A zone of a region by its condition: the box around it, in which the condition is a mask.
     fn region_zone(&mut self, condition: NodeId, place: &Place) -> Outcome<usize> {
-        let cells = self.frame.grid.as_ref().map(|g| g.cells).ok_or(Reported)?;
+        let grid = self.frame.grid.clone().ok_or(Reported)?;
+        let cells = grid.cells;
         let whole = cells.map(|n| Interval::new(0, n + 1));
         let mut hull = whole.map(|_| Interval::default());
         // Wherever in its cell a value lies.
@@ -295,7 +296,7 @@ impl Resolver<'_> {
             let confined = confine(&mut self.graph, Some(condition), position, whole);
             let mut own = confined.region;
             if let Some(rest) = confined.rest {
-                own = enclose(&mut self.graph, rest, position, own);
+                own = enclose(&mut self.graph, &grid, rest, position, own);
             }
             if !own.is_empty() {
                 hull = PerAxis::from_fn(|a| hull[a].hull(own[a]));

@@ -420,3 +420,38 @@ fn sides_need_the_axes_by_which_parities_differ() {
     );
     assert!(message.contains("no extent along `y`"), "{message}");
 }
+
+/// The box of a region is the smallest one, by functions and products of coordinates, too.
+#[test]
+fn boxes_of_regions_are_the_smallest() {
+    let program = |region: &str, lines: &str| {
+        format!(
+            "scheme s {{ axes x, y; field u : scalar on nodes; step {{ allow W0301; u += 1 }} }}
+problem p {{ scheme s; domain 12 x 11; steps 1; region R = {region}\n{lines} }}"
+        )
+    };
+    let [three, five] = [[4, 7], [3, 8]].map(|[lo, hi]| Interval::new(lo, hi));
+    for (region, side) in [
+        ("(x-5)^2 + (y-5)^2 < 2.5", three),
+        ("exp(-((x-5)^2 + (y-5)^2)) > 0.1", three),
+        ("sqrt(abs(tan((x-5)/9)) + abs(tan((y-5)/9))) < 0.4", three),
+        ("(x-5)^2 + (y-5)^2 - 1.8*(x-5)*(y-5) < 0.9", five),
+        ("cos((x-5)/3)^2.5 * cos((y-5)/3) > 0.8 and x < 9", three),
+    ] {
+        let text = program(region, "output volume u in R\nsource u in R += 1");
+        let r = resolved(&text);
+        let [output] = r.problem.outputs.as_slice() else {
+            panic!("one output");
+        };
+        for found in [output.region, r.problem.sources[0].region] {
+            let sides = [found[Axis::OUTER], found[Axis::INNER]];
+            assert_eq!(sides, [side; 2], "{region}");
+        }
+    }
+    for region in ["exp(-((x-5)^2 + (y-5)^2)) > 2", "sin(x * y) > 1"] {
+        let text = program(region, "output volume u in R\nsource u in R += 1");
+        let found = checked(&TestWorld::default(), &text);
+        let nowhere = found.0.iter().filter(|d| d.code.0 == "W0502");
+        assert_eq!(nowhere.count(), 2, "{region}: {}", show(&found));
+    }
+}

@@ -384,6 +384,9 @@ problem p {{ scheme s; domain 32 x 32; steps 3
         )
     };
     let disc = "(x - 16)^2 + (y - 16)^2 < 6.25";
+    // The same places by functions, of which bounds of whole boxes tell less.
+    let hill = "exp(-((x - 16)^2 + (y - 16)^2)) > exp(-6.25)";
+    let wave = "sin(3.14159265 * (x - 10.5)) * (x - 12) > 0";
     for levels in ["u", "(d2(u, x) + d2(u, y))"] {
         for (condition, source) in [
             ("x > 10", "at (3, 3)"),
@@ -391,6 +394,10 @@ problem p {{ scheme s; domain 32 x 32; steps 3
             (disc, "at (14, 14)"),
             (disc, "at (3, 3)"),
             (disc, "where x < 16"),
+            (hill, "at (14, 14)"),
+            (hill, "where x < 16"),
+            (wave, "at (14, 3)"),
+            (wave, "in x = 14..18, y = 3..8"),
         ] {
             let shown = refused(&format!(
                 "{}source u {source} += 1 }}",
@@ -404,6 +411,10 @@ problem p {{ scheme s; domain 32 x 32; steps 3
             (disc, "at (14, 15)", 1),
             (disc, "in disc", 21),
             (disc, "where (x - 16)^2 + (y - 16)^2 < 4", 9),
+            (hill, "at (14, 15)", 1),
+            (hill, "in disc", 21),
+            (disc, "where (x - 16)^2 + tan((y - 16)/9)^2 * 81 < 4", 9),
+            (wave, "at (13, 3)", 1),
         ] {
             let r = double(&format!(
                 "{}source u {source} += 1 }}",
@@ -414,6 +425,50 @@ problem p {{ scheme s; domain 32 x 32; steps 3
                 found += usize::from(source_acts(&r.scheme, &NoFiles, &r.problem.sources[0], i));
             });
             assert_eq!(found, places, "{condition}, {source}");
+        }
+    }
+}
+
+/// A source acts after the last statement at all of its places, also where conditions go around a periodic axis, read a
+/// table, or are not finite.
+#[test]
+fn sources_act_after_the_last_statement_at_their_places() {
+    let world = TestWorld {
+        tables: vec![("bump.csv", "0, 0\n3, 1\n6, 0\n")],
+        ..TestWorld::default()
+    };
+    for (condition, inside, outside) in [
+        ("x > 0 and x < 4", 3, 4),
+        ("sin(x) > 0", 3, 4),
+        ("cos(x) < 0 and tan(x) < 0", 2, 4),
+        ("avg(k, x) > 3.5", 7, 3),
+        ("avg(k, x) == 4", 0, 1),
+        ("k[+5/2] < 2", 7, 4),
+        ("table(\"bump.csv\", x) > 0.5", 3, 1),
+        ("1 / (x - 3)^2 > 1", 3, 4),
+        ("log(x - 4) > 0", 6, 4),
+        ("x^0.5 > 1.8", 4, 3),
+        ("atan2(x - 3.5, 1) > 0", 4, 3),
+    ] {
+        for (at, stage) in [(inside, 2), (outside, 0)] {
+            let text = format!(
+                "scheme s {{
+  axes x
+  coef k on cells = x
+  field u : scalar on nodes
+  field w : scalar on nodes
+  step {{
+    allow W0301
+    u += 1
+    w = u
+    where {condition} {{ u = 3 * u }}
+  }}
+}}
+problem p {{ scheme s; domain 8; boundary x: periodic; steps 1; source u at ({at}) += 10 }}"
+            );
+            let r = resolved_with(&world, &text, &Options::default());
+            let found = r.problem.sources[0].stage.index();
+            assert_eq!(found, stage, "{condition} at {at}");
         }
     }
 }

@@ -1,10 +1,15 @@
 //! Walks over a graph: its nodes in order, the calls in it, the same graph with other nodes in places.
 
-use super::{Graph, HostBinary, Node, NodeId, StateKey};
+use super::{Graph, HostBinary, Node, NodeId, StateKey, TableId};
 use crate::resolve::graph::CallId;
 use std::collections::HashMap;
 
 impl Graph {
+    /// The value of a table at an argument.
+    pub fn value_in(&self, table: TableId, at: f64) -> f64 {
+        self.tables[table.0 as usize].value(at)
+    }
+
     /// The parts of a node, calls as they are outside.
     pub fn parts(&self, id: NodeId) -> ([NodeId; 3], usize) {
         match self.node(id) {
