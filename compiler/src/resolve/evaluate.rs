@@ -356,9 +356,8 @@ impl Resolver<'_> {
             let d = self.error(codes::LIST, message, place);
             return self.fail(d);
         }
-        let values: Vec<_> = items.iter().map(|e| self.operand(scope, e)).collect();
         let mut list = Vec::new();
-        for value in values {
+        for value in self.items(scope, items.iter()) {
             let value = value?;
             list.push(self.component_scalar(value)?);
         }

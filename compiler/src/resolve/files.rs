@@ -26,6 +26,7 @@ impl Resolver<'_> {
     ) -> Outcome<Operand> {
         let before = self.files.arrays;
         let outer = std::mem::take(&mut self.files.site);
+        let around = std::mem::replace(&mut self.files.sites, sites.to_vec());
         self.files.site = sites.first().cloned().unwrap_or_default();
         let first = self.operand(scope, expr);
         let mut each = Vec::new();
@@ -36,6 +37,7 @@ impl Resolver<'_> {
             }
         }
         self.files.site = outer;
+        self.files.sites = around;
         let first = first?;
         if each.is_empty() {
             return Ok(first);
@@ -54,6 +56,27 @@ impl Resolver<'_> {
             value: kind.with(items),
             place: first.place,
         })
+    }
+
+    /// The items of a list. Where it has one for each component of the target, each is evaluated at the position of its
+    /// own.
+    pub fn items<'e>(
+        &mut self,
+        scope: &Scope,
+        items: impl ExactSizeIterator<Item = &'e Expr>,
+    ) -> Vec<Outcome<Operand>> {
+        let sites = std::mem::take(&mut self.files.sites);
+        let site = self.files.site.clone();
+        let is_each = sites.len() == items.len();
+        let mut found = Vec::new();
+        for (i, item) in items.enumerate() {
+            if is_each {
+                self.files.site = sites[i].clone();
+            }
+            found.push(self.operand(scope, item));
+        }
+        (self.files.site, self.files.sites) = (site, sites);
+        found
     }
 
     /// `file("eps.npy")`: one value per cell index, at the position of its use.

@@ -20,6 +20,8 @@ pub enum Site {
 #[derive(Default)]
 pub struct FilesRead {
     pub site: Site,
+    /// The same for the components of the target of an expression, whose lists have an item for each.
+    pub(super) sites: Vec<Site>,
     /// How often an expression has named an array.
     pub(super) arrays: u64,
     /// Texts of tables by the names that the program uses.
@@ -37,5 +39,6 @@ impl FilesRead {
     pub fn reset(&mut self) {
         self.tables.clear();
         self.site = Site::Nowhere;
+        self.sites.clear();
     }
 }

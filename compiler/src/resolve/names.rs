@@ -90,6 +90,7 @@ impl Resolver<'_> {
         self.frame.table(table).set(name, Named::Running);
         let inlined = std::mem::take(&mut self.inlined);
         let site = std::mem::take(&mut self.files.site);
+        let sites = std::mem::take(&mut self.files.sites);
         let found = match &definition {
             Definition::Number { value, scope } => {
                 let n = self.number(scope, value);
@@ -103,7 +104,7 @@ impl Resolver<'_> {
             Definition::Coef { coef, scope } => self.coef(scope, coef, place),
         };
         self.inlined = inlined;
-        self.files.site = site;
+        (self.files.site, self.files.sites) = (site, sites);
         let value = found.unwrap_or(Value::Poison);
         self.frame.table(table).set(name, Named::Known(value));
         self.named(table, name, place)

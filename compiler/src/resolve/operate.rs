@@ -489,10 +489,10 @@ impl Resolver<'_> {
             let Some(arg) = slot else {
                 return self.missing_argument("sym", param, place);
             };
-            items.push(self.operand(scope, &arg.value));
+            items.push(&arg.value);
         }
         let mut list = Vec::new();
-        for item in items {
+        for item in self.items(scope, items.into_iter()) {
             let item = item?;
             list.push(self.component_scalar(item)?);
         }

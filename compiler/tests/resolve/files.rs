@@ -188,3 +188,77 @@ fn regions_from_files_have_a_position() {
     let condition = r.problem.sources[0].condition.as_ref().expect("a mask");
     assert_eq!(condition.to_string(), "(f0[0, 0, 0] > 0.5)");
 }
+
+/// The items of a list lie at the positions of the components that they are of, and nowhere else.
+#[test]
+fn items_of_lists_are_read_at_their_own_positions() {
+    let world = TestWorld {
+        arrays: vec![
+            ("ex.npy", "<f4", vec![6, 6]),
+            ("ey.npy", "<f4", vec![7, 5]),
+            ("a.npy", "<f4", vec![6, 5]),
+            ("b.npy", "<f4", vec![6, 5]),
+            ("c.npy", "<f4", vec![6, 5]),
+        ],
+        ..TestWorld::default()
+    };
+    let files = |text: &str| {
+        let r = resolved_with(&world, text, &Options::default());
+        let files = r.scheme.files.iter();
+        let shown: Vec<String> = files
+            .map(|f| format!("{} at {:?}", f.path, f.position.0.map(|h| h.0)))
+            .collect();
+        shown
+    };
+    for value in [
+        "[file(\"ex.npy\"), file(\"ey.npy\")]",
+        "2 * [file(\"ex.npy\"), -file(\"ey.npy\")]",
+        "pair(\"ex.npy\", \"ey.npy\")",
+        "if x < 2 then [file(\"ex.npy\"), file(\"ey.npy\")] else [0, 1]",
+    ] {
+        // E.x lies at [1/2, 0], and a mirror with a plane of values adds one along y.
+        let found = files(&format!(
+            "use std::maxwell::maxwell_te
+def pair(a, b) = [file(a), file(b)]
+problem p {{ scheme maxwell_te; domain 6 x 5; boundary all: pmc; steps 1; init E = {value} }}"
+        ));
+        assert_eq!(
+            found,
+            ["ex.npy at [1, 0, 0]", "ey.npy at [0, 0, 1]"],
+            "{value}"
+        );
+    }
+    let found = files(
+        "scheme s {
+  axes x, y
+  coef e on cells = 2
+  coef k : vector on faces = [avg(e, x) * file(\"a.npy\"), avg(e, y) * file(\"b.npy\")]
+  field v : vector on faces
+  field s : tensor on cells
+  step { v = k * v; s = s }
+}
+problem p {
+  scheme s
+  domain 6 x 5
+  init s = sym(file(\"a.npy\"), file(\"b.npy\"), xy = file(\"c.npy\"))
+  steps 1
+}",
+    );
+    assert_eq!(
+        found,
+        [
+            "a.npy at [0, 0, 1]",
+            "b.npy at [1, 0, 0]",
+            "a.npy at [1, 0, 1]",
+            "b.npy at [1, 0, 1]",
+            "c.npy at [0, 0, 0]"
+        ]
+    );
+    let scalar = "[file(\"ex.npy\"), file(\"ey.npy\")] * file(\"ex.npy\")";
+    let text = format!(
+        "use std::maxwell::maxwell_te
+problem p {{ scheme maxwell_te; domain 6 x 5; boundary all: pmc; steps 1; init E = {scalar} }}"
+    );
+    let shown = show(&refused_with(&world, &text, &Options::default()));
+    assert!(shown.contains("E0603"), "{shown}");
+}
