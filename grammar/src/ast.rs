@@ -246,6 +246,14 @@ pub enum UpdateOp {
 
 pub type Expr = Spanned<ExprKind>;
 
+/// Whether an operation stands in parentheses of its own, which belong to its place.
+pub fn in_parentheses(value: &Expr) -> bool {
+    match &value.node {
+        ExprKind::Binary(_, left, _) => value.span.start < left.span.start,
+        _ => false,
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// Text of the literal is not kept; the formatter prints the shortest text that reads back as this value.

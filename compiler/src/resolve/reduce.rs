@@ -14,7 +14,7 @@ use crate::host::HostBinary;
 use crate::lattice::Position;
 use crate::problem::{Reduction, Series, SeriesTerm};
 use crate::scheme::{ComponentId, Precision};
-use torre_grammar::ast::{BinaryOp, Expr, ExprKind, Name, UnaryOp, Within};
+use torre_grammar::ast::{BinaryOp, Expr, ExprKind, Name, UnaryOp, Within, in_parentheses};
 
 /// Terms of one sum.
 const TERMS: usize = 256;
@@ -318,6 +318,9 @@ fn terms_of(expr: &Expr, depth: usize) -> Vec<Term> {
                     _ => right.collect::<Vec<_>>(),
                 });
                 rest = a;
+                if in_parentheses(rest) {
+                    break;
+                }
             }
             operands.push(terms_of(rest, depth + 1));
             let numbered = operands.into_iter().rev().enumerate();

@@ -334,6 +334,11 @@ fn reductions_have_a_term_for_each_position() {
     let nested = series("record a = sum(E.x + 2 * (u - 1))").terms;
     let alone = series("record a = sum(2 * u - 2)").terms;
     assert_eq!(format!("{:?}", &nested[1..]), format!("{alone:?}"));
+    // Parentheses make a sum of first terms, as of later ones.
+    let mut ahead = series("record a = sum((E.x - 2 + E.x) + 3 * u)").terms;
+    ahead.reverse();
+    let behind = series("record a = sum(3 * u + (E.x - 2 + E.x))").terms;
+    assert_eq!(format!("{ahead:?}"), format!("{behind:?}"));
     let refused = |record: &str| {
         let text = format!("{WAVE}problem p {{\nscheme wave\ndomain 8 x 6\n{record}\nsteps 9\n}}");
         show(&refused_with(
@@ -351,6 +356,7 @@ fn reductions_have_a_term_for_each_position() {
         ("record a = sum(u, u)", "E0518"),
         ("record a = sum(E.x + E.y + 1)", "E0518"),
         ("record a = sum(u + (E.x + E.y + 1))", "E0518"),
+        ("record a = sum(u - 2 + E.x)", "E0518"),
         ("record a = sum(2)", "E0518"),
         ("record a = sum(u)\nrecord a = max(u)", "E0511"),
         // Tables have the times under this name.

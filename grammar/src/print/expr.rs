@@ -1,4 +1,5 @@
-//! Expressions, with as few parentheses as their meaning allows.
+//! Expressions, with as few parentheses as their meaning allows. A sum in parentheses at the head of a sum keeps them: a
+//! record tells the places of its numbers by them.
 
 use super::doc::Doc;
 use crate::ast::*;
@@ -212,7 +213,9 @@ fn chain(op: BinaryOp, left: &Expr, right: &Expr, spacing: Spacing) -> Doc {
     let mut operands = vec![(op, right)];
     let mut first = left;
     // Comparisons do not chain.
+    let is_sum = |value: &Expr| own == Binding::Sum && in_parentheses(value);
     while own != Binding::Compare
+        && !is_sum(first)
         && let ExprKind::Binary(op, left, right) = &first.node
         && op_binding(*op) == own
     {
@@ -238,7 +241,8 @@ fn chain(op: BinaryOp, left: &Expr, right: &Expr, spacing: Spacing) -> Doc {
         .iter()
         .map(|(op, value)| (*op, link(value, above)))
         .collect();
-    let first = link(first, if own == Binding::Compare { above } else { own });
+    let is_closed = own == Binding::Compare || is_sum(first);
+    let first = link(first, if is_closed { above } else { own });
     let links: Vec<(&'static str, Doc)> = links
         .into_iter()
         .map(|(op, doc)| (op_text(op), doc))

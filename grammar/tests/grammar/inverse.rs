@@ -476,3 +476,21 @@ const WORDS: [&str; 63] = [
     "[", "]", "{", "}", ",", ":", "::", "=", "+=", "-", "+", "*", "^", "<", "\n", ";", "// c\n",
     "@prev",
 ];
+
+/// A record tells the places of its numbers by parentheses at the head of a sum.
+#[test]
+fn a_sum_at_the_head_of_a_sum_keeps_its_parentheses() {
+    for (text, printed) in [
+        ("(a-2) + b", "(a - 2) + b"),
+        ("((a + b) - c) + d", "((a + b) - c) + d"),
+        ("(a*2) + b", "a*2 + b"),
+        ("(a*b) * c", "a * b * c"),
+        ("((a + b))", "a + b"),
+        ("a + (b + c)", "a + (b + c)"),
+    ] {
+        let read = parse_expr(&Source::new("text", text)).expect(text);
+        assert_eq!(print_expr(&read), printed);
+        let again = parse_expr(&Source::new("printed", printed)).expect(printed);
+        assert_eq!(print_expr(&again), printed);
+    }
+}
