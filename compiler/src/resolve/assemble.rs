@@ -70,7 +70,7 @@ impl Resolver<'_> {
         }
         self.set_time_levels(&stages);
         self.restrict(statements, &mut stages, &grid, precision, &mut coefs)?;
-        self.warn_of_skewed_times(statements, &stages, &per_step);
+        self.warn_of_skewed_times(statements, &stages, &coefs.list, &per_step);
         let mut scheme = Scheme {
             name: self.frame.name.clone(),
             precision,

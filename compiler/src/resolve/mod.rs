@@ -12,7 +12,7 @@
 //! layers, zoned                           layers at sides; values that a zone amends
 //! regions, confine, enclose, ranges, exact, assemble
 //!                                         regions and masks; stages and time levels
-//! times                                   updates that are not centred in time
+//! times, second_order                     updates that are not centred in time
 //! gather, incoming, places, probe, output, reduce, spectrum, fit
 //!                                         initial values, sources and results; memory
 //! ```
@@ -72,6 +72,7 @@ mod results;
 mod revise;
 mod scan;
 mod searches;
+mod second_order;
 mod sides;
 mod sizes;
 mod space;

@@ -7,8 +7,9 @@ use super::codes;
 use super::graph::{LevelKey, Node};
 use super::order::Statement;
 use super::resolver::Resolver;
+use super::second_order::{carries_centred, has_stage};
 use crate::real::Real;
-use crate::scheme::{Body, Cmp, ComponentId, Op, Read, Stage, Update};
+use crate::scheme::{Body, Cmp, Coef, CoefId, ComponentId, Op, Read, Stage, Update};
 use std::collections::BTreeSet;
 use torre_grammar::diag::Diagnostic;
 
@@ -176,6 +177,7 @@ impl Resolver<'_> {
         &mut self,
         statements: &[Statement],
         stages: &[Stage],
+        coefs: &[Coef],
         per_step: &[u8],
     ) {
         let confused = self.warn_of_next_beside_newest(statements);
@@ -200,13 +202,18 @@ impl Resolver<'_> {
                 break;
             }
         }
+        let frozen = self.frozen_places();
         let mut found: Vec<(usize, Skewed)> = Vec::new();
         times.walk(statements, stages, |times, n, update, statement| {
             let said = found.last().is_some_and(|(last, _)| *last == n);
-            let sum = is_sum(update, stages);
-            if !said && !sum && !confused.contains(&n) && !carries_centred(update) {
-                let skewed = times.skewed(update, statement);
-                found.extend(skewed.map(|skewed| (n, skewed)));
+            if said || confused.contains(&n) || is_sum(update, stages) {
+                return;
+            }
+            if let Some(skewed) = times.skewed(update, statement)
+                && !carries_centred(update, coefs, &frozen)
+                && !has_stage(&mut self.graph, statement, update.target)
+            {
+                found.push((n, skewed));
             }
         });
         found.retain(|(n, _)| {
@@ -393,32 +400,19 @@ fn is_sum(update: &Update, stages: &[Stage]) -> bool {
         .all(|(by, read)| read.component != update.target || (by == update.target && is_here(read)))
 }
 
-/// Whether an update is a transport of second order, by its own old values alone: errors of cells and steps cancel, as
-/// in Lax and Wendroff's method. Its factor of a wave is the mean of exp(i theta s) over the offsets s, with its
-/// weights, so that of a wave of the equations, exp(i theta m), has the mean m of the offsets and no variance.
-/// Coefficients that vary leave this unknown.
-fn carries_centred(update: &Update) -> bool {
-    let own = |r: &Read| r.component == update.target && r.age == 0;
-    if !update.body.reads().all(own) {
-        return false;
-    }
-    let zero = |value: f64| value.abs() < 1e-5;
-    let value = |field: &dyn Fn([f64; 3]) -> f64| {
-        on_constants(&update.body, |r| field(r.offset.0.map(f64::from)))
-    };
-    let axes = [0, 1, 2];
-    let mean = axes.map(|a| value(&|s| s[a]));
-    let is_linear = |a: usize| zero(value(&|s| 1.9 + s[a]) - 1.9 - mean[a]);
-    let varies = |a: usize, b: usize| !zero(value(&|s| s[a] * s[b]) - mean[a] * mean[b]);
-    zero(value(&|_| 0.0))
-        && axes.into_iter().all(is_linear)
-        && !mean.into_iter().all(zero)
-        && !axes.iter().any(|a| axes.iter().any(|b| varies(*a, *b)))
-}
-
 /// The value of a body where each read has a value, such as one that is constant over the grid. Coefficients have
 /// values of no meaning, each its own.
 fn on_constants(body: &Body, field: impl Fn(&Read) -> f64) -> f64 {
+    let own = |id: CoefId| 0.4 + 0.3 * (1.0 + id.index() as f64).sin();
+    value_of(body, field, own)
+}
+
+/// The value of a body where each read and each coefficient has a value.
+pub(super) fn value_of(
+    body: &Body,
+    field: impl Fn(&Read) -> f64,
+    coef: impl Fn(CoefId) -> f64,
+) -> f64 {
     let mut values: Vec<f64> = Vec::with_capacity(body.ops.len());
     for op in &body.ops {
         let v = |value: crate::scheme::Value| values[value.index()];
@@ -427,7 +421,7 @@ fn on_constants(body: &Body, field: impl Fn(&Read) -> f64) -> f64 {
             Op::Read(read) => field(&read),
             // Of amendments only.
             Op::Base | Op::State(_) => 0.0,
-            Op::Coef(id) => 0.4 + 0.3 * (1.0 + id.index() as f64).sin(),
+            Op::Coef(id) => coef(id),
             Op::Neg(a) => -v(a),
             Op::Abs(a) => v(a).abs(),
             Op::Flush(a) => v(a),

@@ -76,11 +76,64 @@ fn second_order_methods_are_not_warned_of() {
         let found = warned(one, step);
         assert!(found.is_empty(), "{step}: {found:?}");
     }
+    // With a coefficient that varies: the second difference of a flux, and of the nearest values.
+    for step in [
+        "u += -c * dc(u, x) + 0.5 * c * dc(c * dc(u, x), x)",
+        "u += -0.5 * c * (u[1] - u[-1]) + 0.5 * c * d(avg(c, x) * d(u, x), x)",
+    ] {
+        let found = warned("  field u : scalar on nodes\n", step);
+        assert!(found.is_empty(), "{step}: {found:?}");
+    }
     // Upwind differences, and Euler's step with central ones, are of first order; so is a step of a nonlinear equation.
     for step in [
         "u@next = u - c * (u - u[-1])",
         "u@next = u - c / 2 * (u[1] - u[-1])",
         "u@next = u - c * u * (u[1] - u[-1]) + c^2 / 2 * u * (u[1] - 2*u + u[-1])",
+    ] {
+        let found = warned(one, step);
+        assert!(
+            found.len() == 1 && found[0].starts_with("W0301"),
+            "{step}: {found:?}"
+        );
+    }
+    // Stages in the value of the update: of diffusion, of a nonlinear equation, of a system, of Runge and Kutta's method
+    // of fourth order.
+    let system = "  field q : { p on nodes, v on nodes }\n";
+    let one = "  field u : scalar on nodes\n";
+    for (fields, step) in [
+        (
+            one,
+            "let k1 = d2(u, x)\n let k2 = d2(u + 0.05 * k1, x)\n u += 0.1 * k2",
+        ),
+        (
+            one,
+            "let k1 = -u * dc(u, x)\n let m = u + 0.05 * k1\n u -= 0.1 * m * dc(m, x)",
+        ),
+        (
+            one,
+            "let k1 = d2(u, x) - u^3\n let m = k1 * 0.05 + u\n u += 0.1 * (d2(m, x) - m^3)",
+        ),
+        (
+            system,
+            "let m = q + 0.05 * [-dc(q.v, x), -c * dc(q.p, x)]\n q += 0.1 * [-dc(m.v, x), -c * dc(m.p, x)]",
+        ),
+        (
+            one,
+            "let k1 = -dc(u, x)\n let k2 = -dc(u + 0.05 * k1, x)\n let k3 = -dc(u + 0.05 * k2, x)\n let k4 = \
+             -dc(u + 0.1 * k3, x)\n u += 0.1 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)",
+        ),
+    ] {
+        let found = warned(fields, step);
+        assert!(found.is_empty(), "{step}: {found:?}");
+    }
+    // Euler's steps with differences of differences and products of sums.
+    for step in [
+        "u -= 0.1 * d2(d2(u, x), x)",
+        "u += 0.1 * (d2(u, x) + u - u^3)",
+        "u += 0.1 * d2(u^3 - u - 0.5 * d2(u, x), x)",
+        "u += 0.1 * u * (1 - u) + 0.1 * d(c[1/2] * d(u, x), x)",
+        "u -= 0.1 * (u - u[-1]) * (u - 0.3)",
+        "u += 0.1 * d2(u - 2 * u[-1] + u[-2], x)",
     ] {
         let found = warned(one, step);
         assert!(
