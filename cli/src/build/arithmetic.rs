@@ -15,7 +15,11 @@ pub fn print(out: &mut String, p: &str, scheme: &Scheme) -> Result {
          static inline double {p}_min(double a, double b) {{ return a < b ? a : b; }}\n\
          static inline double {p}_max(double a, double b) {{ return a > b ? a : b; }}\n\
          static inline double {p}_pow(double a, double b) {{\n\
-         \x20 if (b != trunc(b) || fabs(b) > 64.0) return pow(a, b);\n\
+         \x20 if (b != trunc(b) || fabs(b) > 64.0) {{\n\
+         \x20   /* Of a constant base, such as 2, a compiler would make another function, which rounds otherwise. */\n\
+         \x20   volatile double base = a, exponent = b;\n\
+         \x20   return pow(base, exponent);\n\
+         \x20 }}\n\
          \x20 double result = 1.0;\n\
          \x20 for (unsigned n = (unsigned)fabs(b); n > 0; n >>= 1) {{\n\
          \x20   if (n & 1) result = {p}_mul(result, a);\n\
