@@ -1,5 +1,6 @@
 //! Host expressions as C, with the same bits: products go through a function whose result the C compiler cannot fuse
-//! into an addition, and powers are taken as the compiler takes them.
+//! into an addition, and powers are taken as the compiler takes them. Parts of deep expressions have names: compilers
+//! take few brackets within each other.
 
 use super::tables;
 use std::sync::Arc;
@@ -18,6 +19,50 @@ pub struct Expressions<'a> {
     /// The cell size.
     pub spacing: PerAxis<f64>,
     pub tables: &'a [Arc<Table>],
+}
+
+/// Brackets within each other from which on a part of an expression has a name. C99 promises 63; a few come around it.
+const DEEPEST: usize = 50;
+
+/// Named parts of expressions: statements before the expressions that take them.
+#[derive(Default)]
+pub struct Parts {
+    /// How many have names.
+    named: usize,
+    statements: String,
+}
+
+impl Parts {
+    /// The text, or a name for it where it is deep.
+    fn shallow(&mut self, text: String) -> String {
+        if depth(&text) < DEEPEST {
+            return text;
+        }
+        let name = format!("part{}", self.named);
+        self.named += 1;
+        self.statements
+            .push_str(&format!("      const double {name} = {text};\n"));
+        name
+    }
+
+    /// The statements since the last call.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.statements)
+    }
+}
+
+/// How many brackets of C are within each other.
+fn depth(text: &str) -> usize {
+    let (mut open, mut deepest) = (0, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' => open += 1,
+            b')' => open -= 1,
+            _ => continue,
+        }
+        deepest = deepest.max(open);
+    }
+    deepest
 }
 
 /// A number that reads back as the same one.
@@ -39,9 +84,14 @@ pub fn number(n: f64) -> String {
 }
 
 impl Expressions<'_> {
-    /// The expression as C of type `double`.
-    pub fn print(&self, e: &HostExpr) -> String {
+    /// The expression as C of type `double`, and its named parts. A choice may compute both of its values then, which
+    /// has no other effects.
+    pub fn print(&self, e: &HostExpr, parts: &mut Parts) -> String {
         let p = self.prefix;
+        let mut print = |e: &HostExpr| {
+            let text = self.print(e, parts);
+            parts.shallow(text)
+        };
         match e {
             HostExpr::Number(n) => number(*n),
             HostExpr::Coordinate(axis, by) => {
@@ -62,11 +112,14 @@ impl Expressions<'_> {
                 let index = file.0;
                 format!("{p}_file(files, {index}, x + ({a}), y + ({b}), z + ({c}))")
             }
-            HostExpr::Table(table, a) => tables::call(p, self.tables, table, &self.print(a)),
-            HostExpr::Unary(op, a) => self.unary(*op, &self.print(a)),
-            HostExpr::Binary(op, a, b) => self.binary(*op, &self.print(a), &self.print(b)),
+            HostExpr::Table(table, a) => tables::call(p, self.tables, table, &print(a)),
+            HostExpr::Unary(op, a) => self.unary(*op, &print(a)),
+            HostExpr::Binary(op, a, b) => {
+                let (a, b) = (print(a), print(b));
+                self.binary(*op, &a, &b)
+            }
             HostExpr::If(c, a, b) => {
-                let (c, a, b) = (self.print(c), self.print(a), self.print(b));
+                let (c, a, b) = (print(c), print(a), print(b));
                 format!("({c} != 0.0 ? {a} : {b})")
             }
         }
@@ -145,7 +198,7 @@ mod tests {
             HostExpr::Number(-1.5),
         );
         assert_eq!(
-            c.print(&e),
+            c.print(&e, &mut Parts::default()),
             "(exp(p_mul((double)(2 * y + (1)) / 2.0, 0.1)) - (-1.5))"
         );
         let chosen = HostExpr::If(
@@ -154,8 +207,34 @@ mod tests {
             Box::new(HostExpr::Number(f64::NEG_INFINITY)),
         );
         assert_eq!(
-            c.print(&chosen),
+            c.print(&chosen, &mut Parts::default()),
             "((double)(p_mul((double)(2 * y + (1)) / 2.0, 0.1) < t) != 0.0 ? 1e-30 : (-1.0 / 0.0))"
         );
+    }
+
+    #[test]
+    fn parts_of_deep_expressions_have_names() {
+        let c = Expressions {
+            prefix: "p",
+            stagger: PerAxis([0, 0, 0]).map(HalfIndex),
+            ring: PerAxis([None, None, None]),
+            spacing: PerAxis([1.0, 1.0, 1.0]),
+            tables: &[],
+        };
+        for op in [HostBinary::Add, HostBinary::Mul, HostBinary::Min] {
+            let mut e = HostExpr::Time;
+            for _ in 0..400 {
+                e = HostExpr::binary(op, e, HostExpr::Time);
+            }
+            let mut parts = Parts::default();
+            let value = c.print(&e, &mut parts);
+            let statements = parts.take();
+            let texts = statements.lines().chain([&*value]);
+            assert!(texts.clone().count() > 4 && texts.clone().all(|text| depth(text) <= 63));
+            let times: usize = texts.map(|text| text.matches("t,").count()).sum();
+            assert!(op == HostBinary::Add || times >= 1, "{statements}{value}");
+            assert!(value.contains("part6") && statements.contains("const double part6 = "));
+            assert_eq!(parts.take(), "");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The C header of a built calculation: it takes memory, fills it, steps the scheme layerwise with the kernels of the
 //! object, and gives access to values. It computes the same as `torre run`, with the same bits.
 
-use super::expr::{Expressions, number, triple};
+use super::expr::{Expressions, Parts, number, triple};
 use super::names::{comment, refuse_clashes};
 use super::{arithmetic, calls, tables};
 use crate::report::domain;
@@ -367,7 +367,10 @@ impl Header<'_> {
         )?;
         let layout = &self.set.layout;
         for (coef, id) in scheme.coefs.iter().zip((0..).map(CoefId)) {
-            let value = self.expressions(coef.position).print(&coef.value);
+            let mut parts = Parts::default();
+            let value = self
+                .expressions(coef.position)
+                .print(&coef.value, &mut parts);
             let mut region = scheme.grid.extent(coef.position);
             writeln!(out, "  /* {} */", comment(&coef.name))?;
             let place = match coef.only_axis {
@@ -382,7 +385,13 @@ impl Header<'_> {
                     format!("self->values[INT64_C({first}) + {index} * {stride}]")
                 }
             };
-            self.fill(out, region, &place, &value, 0.0)?;
+            self.fill(
+                out,
+                region,
+                parts,
+                &format!("{place} = ({p}_real){value};"),
+                0.0,
+            )?;
         }
         for id in scheme.component_ids() {
             let component = scheme.component(id);
@@ -392,9 +401,11 @@ impl Header<'_> {
                 let region = scheme.grid.live(component.position);
                 writeln!(out, "  /* {} */", comment(&component.name))?;
                 if let Some(Start { init, time }) = start_of(scheme, self.problem, id, age) {
-                    let value = self.initial_value(init, component.position);
-                    let value = format!("{p}_start({value})");
-                    self.fill(out, region, &self.place(row.0), &value, time)?;
+                    let mut parts = Parts::default();
+                    let value = self.initial_value(init, component.position, &mut parts);
+                    let place = self.place(row.0);
+                    let set = format!("{place} = ({p}_real){p}_start({value});");
+                    self.fill(out, region, parts, &set, time)?;
                 }
                 // Of zeros, too: an odd ghost of 0 is -0.
                 let mut rows = region;
@@ -410,9 +421,9 @@ impl Header<'_> {
         )
     }
 
-    fn initial_value(&self, init: &Init, position: Position) -> String {
+    fn initial_value(&self, init: &Init, position: Position, parts: &mut Parts) -> String {
         match &init.value {
-            StaticValue::Expr(e) => self.expressions(position).print(e),
+            StaticValue::Expr(e) => self.expressions(position).print(e, parts),
             StaticValue::File(FileId(file)) => {
                 format!("{}_file(files, {file}, x, y, z)", self.prefix)
             }
@@ -424,23 +435,25 @@ impl Header<'_> {
         format!("{}_row(self, {row}, x, y)[z]", self.prefix)
     }
 
-    /// Loops that set values, at places in C, to a C expression.
+    /// Loops over a statement in C that sets a value, with the parts of its expression.
     fn fill(
         &self,
         out: &mut String,
         region: Region,
-        place: &str,
-        value: &str,
+        mut parts: Parts,
+        statement: &str,
         time: f64,
     ) -> Result {
-        let p = self.prefix;
         writeln!(
             out,
             "  {{\n    volatile double start = {};\n    const double t = start;\n    (void)t;",
             number(time)
         )?;
         self.loops(out, region)?;
-        writeln!(out, "      {place} = ({p}_real){value};\n  }}")
+        match parts.take() {
+            named if named.is_empty() => writeln!(out, "      {statement}\n  }}"),
+            named => writeln!(out, "    {{\n{named}      {statement}\n    }}\n  }}"),
+        }
     }
 
     /// The heads of three loops over a region.
@@ -460,11 +473,14 @@ impl Header<'_> {
         for (i, source) in self.problem.sources.iter().enumerate() {
             if source.stage == stage {
                 self.source(out, i, source)?;
+        let mut parts = Parts::default();
             }
         }
         Ok(())
     }
 
+        let profile = c.print(&source.profile, &mut parts);
+        let wave = c.print(&source.wave, &mut parts);
     fn source(&self, out: &mut String, index: usize, source: &Source) -> Result {
         let (p, scheme) = (self.prefix, self.scheme);
         let component = scheme.component(source.component);
@@ -484,15 +500,16 @@ impl Header<'_> {
         self.loops(out, source.region)?;
         writeln!(out, "    {{")?;
         if let Some(condition) = &source.condition {
-            writeln!(out, "      if ({} == 0.0) continue;", c.print(condition))?;
+            let value = c.print(condition, &mut parts);
+            let named = parts.take();
+            writeln!(out, "{named}      if ({value} == 0.0) continue;")?;
         }
         writeln!(
             out,
-            "      {p}_real *v = {p}_row(self, row, x, y) + z;\n\
-             \x20     *v = {}({p}_real){p}_mul({}, {});\n    }}\n}}\n",
+            "{}      {p}_real *v = {p}_row(self, row, x, y) + z;\n\
+             \x20     *v = {}({p}_real){p}_mul({profile}, {wave});\n    }}\n}}\n",
+            parts.take(),
             if source.replaces { "" } else { "*v + " },
-            c.print(&source.profile),
-            c.print(&source.wave),
         )
     }
 

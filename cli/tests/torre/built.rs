@@ -7,9 +7,13 @@ use std::process::Command;
 
 /// Compiles a C program in a folder: the messages of the compiler, and whether it succeeded.
 fn compiled(folder: &Path, text: &str, objects: &[&str]) -> (String, bool) {
+    compiled_by("cc", folder, text, objects)
+}
+
+fn compiled_by(compiler: &str, folder: &Path, text: &str, objects: &[&str]) -> (String, bool) {
     let main = folder.join("main.c");
     std::fs::write(&main, text).unwrap();
-    let output = Command::new("cc")
+    let output = Command::new(compiler)
         .current_dir(folder)
         .args([
             "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.c",
@@ -213,4 +217,58 @@ int main(void) {
     assert!(success, "{error}");
     let status = Command::new(folder.path().join("main")).status().unwrap();
     assert!(status.success(), "{status}");
+}
+
+/// Clang knows other functions for powers of 2 and 10, and takes 256 brackets within each other.
+#[test]
+fn clang_makes_the_start_values_of_a_run() {
+    if !has_llvm() || Command::new("clang").arg("--version").output().is_err() {
+        println!("skipped: no clang");
+        return;
+    }
+    let chain = |term: &str, sign: &str, count| vec![term; count].join(sign);
+    let starts = [
+        "2^(x / 1701)".to_owned(),
+        "10^(x / 1701) + x^0.5".to_owned(),
+        chain("exp(-(x - 0.25)^2)", " + ", 252),
+        chain("(1 + 0.001 * x)", " * ", 250),
+        format!("f(x) + {}", chain("sin(x)", " - ", 200)),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (n, start) in starts.iter().enumerate() {
+        let source = folder.path().join(format!("starts{n}.torre"));
+        let function = chain("cos(x)", " + ", 200);
+        let text = format!(
+            "def f(x) {{ {function} }}
+scheme s {{ axes x; field u : scalar on cells; step {{ allow W0301; u = u }} }}
+problem a {{ scheme s; domain 3000; boundary x: periodic; init u = {start}; source u at (3) += 0 * f(x); steps 1 }}\n"
+        );
+        std::fs::write(&source, text).unwrap();
+        let out = folder.path().join(format!("out{n}"));
+        succeed(
+            "build {0} --precision f64 --quiet -o {1}",
+            &[&source, folder.path()],
+        );
+        let run = "run {0} --precision f64 --quiet --save-final --out {1}";
+        succeed(run, &[&source, &out]);
+        let main = "#include \"a.h\"
+#include <stdio.h>
+int main(void) {
+  torre_a run;
+  FILE *out = fopen(\"values\", \"wb\");
+  if (!out || torre_a_init(&run)) return 1;
+  torre_a_run(&run, 1);
+  fwrite(torre_a_row(&run, torre_a_newest(&run, torre_a_u), 0, 0), 8, 3000, out);
+  torre_a_free(&run);
+  return fclose(out);
+}\n";
+        let (error, success) = compiled_by("clang", folder.path(), main, &["-O2", "a.o"]);
+        assert!(success, "{start}: {error}");
+        let mut program = Command::new(folder.path().join("main"));
+        let status = program.current_dir(folder.path()).status().unwrap();
+        assert!(status.success(), "{status}");
+        let found = std::fs::read(folder.path().join("values")).unwrap();
+        let run = std::fs::read(out.join("fields/u.npy")).unwrap();
+        assert!(found == npy_values(&run), "{start}");
+    }
 }
