@@ -74,7 +74,8 @@ fn since_1970() -> u64 {
     now.map_or(0, |time| time.as_secs())
 }
 
-fn hex(digest: impl IntoIterator<Item = u8>) -> String {
+/// Bytes as digits.
+pub fn hex(digest: impl IntoIterator<Item = u8>) -> String {
     digest
         .into_iter()
         .map(|byte| format!("{byte:02x}"))

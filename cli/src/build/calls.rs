@@ -1,4 +1,4 @@
-//! Calls of kernels in a header in C: a box of a stage in parts that lie in the same zones.
+//! Kernels in a header in C: their declarations and their calls, a box of a stage in parts that lie in the same zones.
 
 use super::header::Header;
 use std::fmt::{Result, Write};
@@ -61,13 +61,59 @@ impl Rows<'_> {
              \x20     {}({p}_row(self, 0, {x}, {}), runs, {}, {}, {});\n\
              \x20   }}",
             numbers.join(", "),
-            header.symbol(&self.kernel),
+            header.function(&self.kernel),
             self.first.y,
             numbers.len(),
             self.range.lo,
             self.range.hi,
         )
     }
+}
+
+/// The declarations of kernels.
+pub fn declare(header: &Header<'_>, out: &mut String) -> Result {
+    let p = header.prefix;
+    writeln!(
+        out,
+        "/* Consecutive groups: `offset` bytes behind the base of a kernel's call. */\n\
+         typedef struct {p}_groups {{\n\
+         \x20 int64_t offset, groups;\n}} {p}_groups;\n\n\
+         /* The kernels: `count` runs of groups, indices lo <= z < hi of the contiguous axis. The object has them\n\
+         \x20  under names of this build, so that no object of another one fits. */"
+    )?;
+    for kernel in &header.set.kernels {
+        writeln!(
+            out,
+            "#define {} {}",
+            header.function(kernel),
+            header.symbol(kernel)
+        )?;
+    }
+    let (bare, zoned): (Vec<_>, Vec<_>) =
+        header.set.kernels.iter().partition(|k| k.zones.is_empty());
+    for kernel in bare {
+        let function = header.function(kernel);
+        writeln!(
+            out,
+            "void {function}(void *base, const {p}_groups *runs, int64_t count, int64_t lo, int64_t hi);"
+        )?;
+    }
+    if !zoned.is_empty() {
+        writeln!(
+            out,
+            "/* The kernels in layers and other zones: {} numbers for each run; the first two are \
+             the ones above. */",
+            record_width(&header.set.layout)
+        )?;
+    }
+    for kernel in zoned {
+        let function = header.function(kernel);
+        writeln!(
+            out,
+            "void {function}(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi);"
+        )?;
+    }
+    writeln!(out)
 }
 
 /// The calls that advance a box of a stage in a phase.

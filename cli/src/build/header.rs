@@ -8,7 +8,7 @@ use crate::report::domain;
 use std::fmt::{Result, Write};
 use std::sync::Arc;
 use torre_compiler::ghost::{ComponentGhosts, Fold};
-use torre_compiler::kernel::{KernelSet, RowKernel, record_width, row_region, stage_boxes};
+use torre_compiler::kernel::{KernelSet, RowKernel, row_region, stage_boxes};
 use torre_compiler::lattice::{Axis, Interval, PerAxis, Position, Region};
 use torre_compiler::problem::{Init, Problem, Source, StaticValue};
 use torre_compiler::scheme::{CoefId, ComponentId, FileId, Precision, Scheme, StageId};
@@ -30,6 +30,8 @@ pub struct Header<'a> {
     pub components: Vec<String>,
     /// The target of the object.
     pub target: &'a str,
+    /// The mark of the build, in the names of kernels in the object: no object of another build has them.
+    pub build: String,
 }
 
 impl Header<'_> {
@@ -42,10 +44,10 @@ impl Header<'_> {
     }
 
     fn write(&self, out: &mut String) -> Result {
-        // No definition of the header has this name, and each problem has another one.
-        let guard = format!("TORRE_HEADER_{}", self.problem.name);
+        // No definition of the header has this name, and each build has another one.
+        let guard = format!("TORRE_HEADER_{}_{}", self.problem.name, self.build);
         self.opening(out, &guard)?;
-        self.kernels(out)?;
+        calls::declare(self, out)?;
         self.tables(out)?;
         self.access(out)?;
         arithmetic::print(out, self.prefix, self.scheme)?;
@@ -116,44 +118,19 @@ impl Header<'_> {
         )
     }
 
-    pub fn symbol(&self, kernel: &RowKernel) -> String {
+    /// The name of a kernel in C.
+    pub fn function(&self, kernel: &RowKernel) -> String {
         format!("{}_{kernel}", self.prefix)
     }
 
-    fn kernels(&self, out: &mut String) -> Result {
-        let p = self.prefix;
-        writeln!(
-            out,
-            "/* Consecutive groups: `offset` bytes behind the base of a kernel's call. */\n\
-             typedef struct {p}_groups {{\n\
-             \x20 int64_t offset, groups;\n}} {p}_groups;\n\n\
-             /* The kernels: `count` runs of groups, indices lo <= z < hi of the contiguous axis. */"
-        )?;
-        let (bare, zoned): (Vec<_>, Vec<_>) =
-            self.set.kernels.iter().partition(|k| k.zones.is_empty());
-        for kernel in bare {
-            let symbol = self.symbol(kernel);
-            writeln!(
-                out,
-                "void {symbol}(void *base, const {p}_groups *runs, int64_t count, int64_t lo, int64_t hi);"
-            )?;
-        }
-        if !zoned.is_empty() {
-            writeln!(
-                out,
-                "/* The kernels in layers and other zones: {} numbers for each run; the first two are \
-                 the ones above. */",
-                record_width(&self.set.layout)
-            )?;
-        }
-        for kernel in zoned {
-            let symbol = self.symbol(kernel);
-            writeln!(
-                out,
-                "void {symbol}(void *base, const int64_t *runs, int64_t count, int64_t lo, int64_t hi);"
-            )?;
-        }
-        writeln!(out)
+    /// The prefix of the object's symbols.
+    pub fn symbols(&self) -> String {
+        format!("{}_{}", self.prefix, self.build)
+    }
+
+    /// The name of a kernel in the object.
+    pub fn symbol(&self, kernel: &RowKernel) -> String {
+        format!("{}_{kernel}", self.symbols())
     }
 
     fn tables(&self, out: &mut String) -> Result {
@@ -473,14 +450,11 @@ impl Header<'_> {
         for (i, source) in self.problem.sources.iter().enumerate() {
             if source.stage == stage {
                 self.source(out, i, source)?;
-        let mut parts = Parts::default();
             }
         }
         Ok(())
     }
 
-        let profile = c.print(&source.profile, &mut parts);
-        let wave = c.print(&source.wave, &mut parts);
     fn source(&self, out: &mut String, index: usize, source: &Source) -> Result {
         let (p, scheme) = (self.prefix, self.scheme);
         let component = scheme.component(source.component);
@@ -499,11 +473,14 @@ impl Header<'_> {
         )?;
         self.loops(out, source.region)?;
         writeln!(out, "    {{")?;
+        let mut parts = Parts::default();
         if let Some(condition) = &source.condition {
             let value = c.print(condition, &mut parts);
             let named = parts.take();
             writeln!(out, "{named}      if ({value} == 0.0) continue;")?;
         }
+        let profile = c.print(&source.profile, &mut parts);
+        let wave = c.print(&source.wave, &mut parts);
         writeln!(
             out,
             "{}      {p}_real *v = {p}_row(self, row, x, y) + z;\n\

@@ -11,13 +11,15 @@ use crate::args;
 use crate::codes;
 use crate::failure::Failure;
 use crate::input;
+use crate::provenance::hex;
 use crate::render::Voice;
 use crate::report::domain;
 use crate::write;
 use header::Header;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use torre_compiler::backend::llvm::cpu::{Shape, emit};
-use torre_compiler::backend::llvm::library::{self as llvm, Cpu, Library, Options};
+use torre_compiler::backend::llvm::library::{self as llvm, Cpu, Library, Options, Target};
 use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::kernel::record_width;
 use torre_compiler::lattice::PerAxis;
@@ -30,6 +32,9 @@ use torre_runtime::simulation::SetupError;
 /// The prefix of all names, in the IR too. Built ones go on with the problem's name, so that several fit into one
 /// program.
 const PREFIX: &str = "torre";
+
+/// Bytes of the hash that marks a build.
+const MARK: usize = 8;
 
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let resolved = input::inspected(&args.subject, voice)?;
@@ -61,20 +66,21 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         TargetChoice::Host => &cpu.target.cpu,
         TargetChoice::Named(name) => name,
     };
-    let prefix = &format!("{PREFIX}_{name}");
-    let ir = emit(scheme, &set, Shape::of(&cpu, scheme.precision))
-        .replace(&format!("@{PREFIX}_"), &format!("@{prefix}_"));
-    let object =
-        llvm::compile(library, &ir, &cpu.target, &Options::CPU).map_err(CompileError::from)?;
-    let header = Header {
+    let mut header = Header {
         scheme,
         problem,
         tables: tables::tables(scheme, problem),
         set: &set,
-        prefix,
+        prefix: &format!("{PREFIX}_{name}"),
         components: names::of_components(scheme, &set),
         target,
+        build: String::new(),
     };
+    let ir = emit(scheme, &set, Shape::of(&cpu, scheme.precision));
+    header.build = mark(&header, &ir, &cpu.target, library);
+    let ir = ir.replace(&format!("@{PREFIX}_"), &format!("@{}_", header.symbols()));
+    let object =
+        llvm::compile(library, &ir, &cpu.target, &Options::CPU).map_err(CompileError::from)?;
     let description = describe(&header, &cpu, library);
     write::file(&object_file, object.bytes())?;
     write::file(&header_file, header.print().as_bytes())?;
@@ -84,6 +90,22 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         args.output.display(),
     ));
     Ok(())
+}
+
+/// The mark of a build: the same for equal headers and objects, and another one for all others.
+fn mark(header: &Header<'_>, ir: &str, target: &Target, library: &Library) -> String {
+    let Target {
+        triple,
+        cpu,
+        features,
+    } = target;
+    let compiler = format!("{triple} {cpu} {features} {}", library.version());
+    let mut hash = Sha256::new();
+    for text in [&header.print(), ir, &compiler] {
+        hash.update(text);
+        hash.update([0]);
+    }
+    hex(hash.finalize().into_iter().take(MARK))
 }
 
 fn list<T: Copy>(values: PerAxis<T>) -> Vec<T> {
@@ -102,6 +124,7 @@ fn describe(header: &Header<'_>, cpu: &Cpu, library: &Library) -> Value {
         "torre": env!("CARGO_PKG_VERSION"),
         "scheme": scheme.name,
         "problem": problem.name,
+        "build": header.build,
         "domain": domain(scheme),
         "steps": problem.steps,
         "precision": scheme.precision.to_string(),
@@ -197,12 +220,7 @@ fn states(scheme: &Scheme, layout: &Layout) -> Vec<Value> {
 }
 
 fn kernels(header: &Header<'_>) -> Vec<Value> {
-    let Header {
-        scheme,
-        problem,
-        set,
-        ..
-    } = header;
+    let Header { scheme, set, .. } = header;
     set.kernels
         .iter()
         .map(|kernel| {
@@ -211,7 +229,7 @@ fn kernels(header: &Header<'_>) -> Vec<Value> {
                 .map(|u| scheme.component(u.target).name.as_str())
                 .collect();
             json!({
-                "symbol": format!("{PREFIX}_{}_{kernel}", problem.name),
+                "symbol": header.symbol(kernel),
                 "stage": kernel.stage.0,
                 "phase": kernel.phase,
                 "advances": targets,

@@ -73,7 +73,8 @@ pub fn comment(text: &str) -> String {
 }
 
 /// Stops a compiler where the header of another problem has a name of this one: with components and functions of their
-/// own, both `p` and `p_run` have `torre_p_run`. `more` are the names of components, kernels, sources and tables.
+/// own, both `p` and `p_run` have `torre_p_run`. The header of another build of one problem has all of its names.
+/// `more` are the names of components, kernels, sources and tables.
 pub fn refuse_clashes(
     prefix: &str,
     problem: &str,
@@ -86,13 +87,17 @@ pub fn refuse_clashes(
     let tests: Vec<String> = macros.iter().map(|m| format!("defined {m}")).collect();
     writeln!(
         out,
-        "/* The names of this header: one that has some of them, too, is refused. */\n#if {}",
+        "/* The names of this header: one that has some of them, too, is refused. */\n\
+         #ifdef TORRE_PROBLEM_{problem}\n\
+         #error \"two different headers of a problem {problem}: include each build in a file of its own\"\n\
+         #elif {}",
         tests.join(" || \\\n  ")
     )?;
     writeln!(
         out,
         "#error \"names of problem {problem} are those of another one: call one of them otherwise\"\n#endif"
     )?;
+    writeln!(out, "#define TORRE_PROBLEM_{problem}")?;
     for name in macros {
         writeln!(out, "#define {name}")?;
     }

@@ -219,6 +219,72 @@ int main(void) {
     assert!(status.success(), "{status}");
 }
 
+/// The layout and the arithmetic of kernels are in a header, too, so an object of another build would compute other values
+/// or write elsewhere.
+#[test]
+fn a_header_links_with_the_object_of_its_build_only() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("chains.torre");
+    std::fs::write(&source, CHAINS).unwrap();
+    let builds = [
+        ("one", ""),
+        ("same", ""),
+        ("double", "--precision f64"),
+        ("wide", "--set domain=8x40"),
+        ("brief", "--set dt=0.125"),
+    ];
+    for (name, options) in builds {
+        let build = format!("build {{0}} --problem a --quiet {options} -o {{1}}");
+        succeed(&build, &[&source, &folder.path().join(name)]);
+    }
+    let [one, same] = ["one", "same"].map(|name| files(&folder.path().join(name)));
+    assert_same_files(&one, &same, "equal builds");
+    let text = |header: &str, function: &str| {
+        format!(
+            "#include \"{header}/a.h\"
+double {function}(void);
+double {function}(void) {{
+  torre_a run;
+  if (torre_a_init(&run)) return -1;
+  torre_a_set(&run, torre_a_p, 4, 0, 4, 1);
+  torre_a_run(&run, 1);
+  return (double)torre_a_get(&run, torre_a_p, 4, 0, 4);
+}}\n"
+        )
+    };
+    let main = |header| text(header, "value") + "int main(void) { return value() < 0; }\n";
+    for (header, _) in builds {
+        for (object, _) in builds {
+            let object_file = format!("{object}/a.o");
+            let (error, success) = compiled(folder.path(), &main(header), &[&object_file]);
+            let equal =
+                header == object || [header, object].iter().all(|n| ["one", "same"].contains(n));
+            assert_eq!(success, equal, "{header} {object}: {error}");
+            assert!(equal || error.contains("torre_a_"), "{error}");
+        }
+    }
+    let both = "#include \"one/a.h\"\n#include \"same/a.h\"\nint main(void) { return 0; }\n";
+    let (error, success) = compiled(folder.path(), both, &["one/a.o"]);
+    assert!(success, "{error}");
+    for other in ["double", "wide", "brief"] {
+        let (error, success) = compiled(folder.path(), &both.replace("same", other), &["one/a.o"]);
+        let words = "two different headers of a problem a";
+        assert!(!success && error.contains(words), "{error}");
+    }
+    // Each build in a file of its own.
+    std::fs::write(folder.path().join("other.c"), text("brief", "brief")).unwrap();
+    let calls =
+        "double brief(void);\nint main(void) { return !(value() < brief() && brief() < 1); }\n";
+    let objects = ["other.c", "one/a.o", "brief/a.o"];
+    let (error, success) = compiled(folder.path(), &(text("one", "value") + calls), &objects);
+    assert!(success, "{error}");
+    let status = Command::new(folder.path().join("main")).status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
 /// Clang knows other functions for powers of 2 and 10, and takes 256 brackets within each other.
 #[test]
 fn clang_makes_the_start_values_of_a_run() {
