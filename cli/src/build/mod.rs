@@ -36,6 +36,12 @@ const PREFIX: &str = "torre";
 /// Bytes of the hash that marks a build.
 const MARK: usize = 8;
 
+/// Headers of C and of POSIX that programs or other headers include, without their endings.
+const HEADERS_OF_C: &str = "alloca assert complex ctype dirent dlfcn endian errno fcntl features fenv float getopt \
+    glob grp inttypes iso646 libgen limits locale malloc math memory poll pthread pwd regex sched search semaphore \
+    setjmp signal stdalign stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string \
+    strings tgmath threads time uchar unistd values wait wchar wctype";
+
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let resolved = input::inspected(&args.subject, voice)?;
     let (scheme, problem) = (&resolved.scheme, &resolved.problem);
@@ -85,6 +91,13 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     write::file(&object_file, object.bytes())?;
     write::file(&header_file, header.print().as_bytes())?;
     write::file(&description_file, format!("{description:#}\n").as_bytes())?;
+    if is_header_of_c(name) {
+        voice.note(format_args!(
+            "note: C has a header `{name}.h`, too, which `-I {0}` hides: compile with `-iquote {0}`, or call the \
+             problem otherwise",
+            args.output.display(),
+        ));
+    }
     voice.note(format_args!(
         "{}: {name}.o, {name}.h and {name}.json for {target}",
         args.output.display(),
@@ -106,6 +119,13 @@ fn mark(header: &Header<'_>, ir: &str, target: &Target, library: &Library) -> St
         hash.update([0]);
     }
     hex(hash.finalize().into_iter().take(MARK))
+}
+
+/// Whether C or POSIX has a header of this name; some file systems take small and capital letters as equal.
+fn is_header_of_c(name: &str) -> bool {
+    HEADERS_OF_C
+        .split_whitespace()
+        .any(|header| header.eq_ignore_ascii_case(name))
 }
 
 fn list<T: Copy>(values: PerAxis<T>) -> Vec<T> {

@@ -285,6 +285,31 @@ double {function}(void) {{
     assert!(status.success(), "{status}");
 }
 
+#[test]
+fn a_note_tells_of_a_header_named_like_one_of_c() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("chains.torre");
+    let built = folder.path().join("built");
+    for (name, is_told) in [("string", true), ("Math", true), ("strung", false)] {
+        let text = CHAINS.replace("problem a {", &format!("problem {name} {{"));
+        std::fs::write(&source, text).unwrap();
+        let command = format!("build {{0}} --problem {name} -o {{1}}");
+        let output = run(&command, &[&source, &built]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+        let note = format!("C has a header `{name}.h`, too");
+        assert_eq!(error.contains(&note), is_told, "{error}");
+        assert_eq!(error.contains("-iquote"), is_told, "{error}");
+    }
+    let text = "#include \"string.h\"\nint main(void) { torre_string run; return torre_string_init(&run); }\n";
+    let objects = ["-iquote", "built", "built/string.o"];
+    let (error, success) = compiled(folder.path(), text, &objects);
+    assert!(success, "{error}");
+}
+
 /// Clang knows other functions for powers of 2 and 10, and takes 256 brackets within each other.
 #[test]
 fn clang_makes_the_start_values_of_a_run() {
