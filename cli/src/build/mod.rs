@@ -24,7 +24,7 @@ use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::kernel::record_width;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
-use torre_compiler::scheme::{CoefId, Scheme, StateId};
+use torre_compiler::scheme::{Coef, CoefId, Scheme, StateId};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::program::{self, CompileError, TargetChoice};
 use torre_runtime::simulation::SetupError;
@@ -201,17 +201,28 @@ fn coefficients(scheme: &Scheme, layout: &Layout) -> Vec<Value> {
         .enumerate()
         .map(|(i, coef)| {
             let id = CoefId(i as u32);
-            match coef.only_axis {
-                None => json!({"name": coef.name, "row": layout.coef_row(id).0}),
+            let mut fields = match coef.only_axis {
+                None => json!({"row": layout.coef_row(id).0}),
                 Some(axis) => json!({
-                    "name": coef.name,
                     "axis": axis.index(),
                     "first": layout.axis_coef_element(axis, id, 0),
                     "stride": layout.axis_coefs[axis].stride,
                 }),
-            }
+            };
+            fields["name"] = json!(coef.name);
+            fields["position"] = json!(list(coef.position.map(|h| h.as_f64())));
+            fields["value"] = json!(formula(scheme, coef));
+            fields
         })
         .collect()
+}
+
+/// The expression of a coefficient, with the program's names of axes: `x[-1]` is the position a cell below.
+fn formula(scheme: &Scheme, coef: &Coef) -> String {
+    let grid = &scheme.grid;
+    grid.present().fold(coef.value.to_string(), |text, axis| {
+        text.replace(&format!("pos.{axis}"), grid.axis_name(axis))
+    })
 }
 
 fn states(scheme: &Scheme, layout: &Layout) -> Vec<Value> {

@@ -363,3 +363,36 @@ int main(void) {
         assert!(found == npy_values(&run), "{start}");
     }
 }
+
+#[test]
+fn coefficients_at_several_places_have_their_formulas_in_the_description() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("medium.torre");
+    let text = "
+scheme s {
+  axes x, y
+  coef b on cells = sin(0.4 * x) * cos(0.3 * y)
+  field e : scalar on cells
+  step { e += 0.1 * (b * d2(e, x) + b[-1, 0] * e[-1, 0]) }
+}
+problem medium { scheme s; domain 9 x 8; boundary all: periodic; steps 1 }
+";
+    std::fs::write(&source, text).unwrap();
+    succeed("build {0} --quiet -o {1}", &[&source, folder.path()]);
+    let text = std::fs::read_to_string(folder.path().join("medium.json")).unwrap();
+    let description: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let coefficients = description["coefficients"].as_array().unwrap();
+    let values: Vec<&str> = (coefficients.iter())
+        .map(|c| c["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(values.len(), 2, "{values:?}");
+    for place in ["sin((0.4 * x))", "sin((0.4 * x[-1]))"] {
+        let of_place = values.iter().filter(|value| value.contains(place));
+        assert_eq!(of_place.count(), 1, "{values:?}");
+    }
+    let position = serde_json::json!([0.5, 0.0, 0.5]);
+    assert!(coefficients.iter().all(|c| c["position"] == position));
+}
