@@ -15,6 +15,7 @@ use torre_compiler::scheme::{ComponentId, Scheme};
 use torre_compiler::statics::{coordinate, physical_time};
 use torre_grammar::source::Source;
 use torre_runtime::host::threads;
+use torre_runtime::run::outputs::{series, static_series};
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
@@ -149,6 +150,7 @@ fn output(scheme: &Scheme, output: &Output) -> Value {
     let component = scheme.component(output.component);
     let mut fields = written(scheme, output.kind, component.position, output.region);
     fields["name"] = json!(output.name);
+    fields["file"] = json!(series(output));
     fields["component"] = json!(component.name);
     if output.state.is_some() {
         fields["state"] = json!(output.quantity(scheme));
@@ -164,6 +166,7 @@ fn output(scheme: &Scheme, output: &Output) -> Value {
 fn static_output(scheme: &Scheme, output: &StaticOutput) -> Value {
     let mut fields = written(scheme, output.kind, output.position, output.region);
     fields["name"] = json!(output.name);
+    fields["file"] = json!(static_series(output));
     fields["component"] = Value::Null;
     fields["every"] = Value::Null;
     fields

@@ -311,3 +311,51 @@ fn values_that_are_no_numbers_are_counted() {
     assert_eq!(report(&out)["nan"], 0);
     assert_eq!(report(&out)["infinite"], 0);
 }
+
+/// Signs of names that could be misread are others in the names of files, and long names are cut.
+#[test]
+fn the_report_names_the_files_of_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "b".repeat(200);
+    let text = format!(
+        "
+use std::maxwell::maxwell_te
+problem ball {{
+  scheme maxwell_te
+  domain 20 x 18
+  boundary x: cpml(4), y: cpml(3) | cpml(4)
+  region {long} = x < 9
+  source Hz at (9, 9) += sin(0.4 * t)
+  output volume psi of E.x every 4
+  output volume Hz every 4
+  output volume {long}
+  output slice Hz x = 5 every 2
+  output spectrum Hz y = 5 for f = [0.1]
+  steps 8
+}}
+"
+    );
+    let source = folder.path().join("ball.torre");
+    fs::write(&source, text).unwrap();
+    let out = folder.path().join("out");
+    succeed("run {0} --quiet --out {1}", &[&source, &out]);
+    let report = report(&out);
+    let outputs = report["outputs"].as_array().unwrap();
+    let texts = |list: &serde_json::Value| -> Vec<String> {
+        let list = list.as_array().unwrap().iter();
+        list.map(|text| text.as_str().unwrap().to_owned()).collect()
+    };
+    let files = texts(&report["files"]);
+    let mut bases = Vec::new();
+    for output in outputs {
+        let base = output["file"].as_str().unwrap();
+        let ends = files.iter().filter_map(|file| file.strip_prefix(base));
+        let ends: Vec<&str> = ends.filter(|end| end.starts_with(['-', '.'])).collect();
+        assert!(!ends.is_empty(), "{base}: {files:?}");
+        bases.push(base);
+    }
+    let layer = "volumes/psi_of_E.x_in_layer_below_y";
+    for base in [layer, "volumes/Hz", "slices/Hz-x5", "spectra/Hz-y5"] {
+        assert!(bases.contains(&base), "{bases:?}");
+    }
+}

@@ -517,26 +517,30 @@ fn static_values(scheme: &Scheme, files: &dyn Files, output: &StaticOutput) -> V
 
 /// The files of an output that does not change, without their endings.
 fn static_stem(output: &StaticOutput) -> String {
-    format!("{}/{}", folder_of(output.kind), frame_name(&output.name, 0))
+    frame(&static_series(output), 0)
 }
 
 /// The files of an output after a step, without their endings.
 fn stem(output: &Output, step: u64) -> String {
-    format!(
-        "{}/{}",
-        folder_of(output.kind),
-        frame_name(&output.name, step)
-    )
+    frame(&series(output), step)
 }
 
-/// The files of all frames of an output together, without their endings.
-fn series(output: &Output) -> String {
+/// The files of an output together, without steps and endings.
+pub fn series(output: &Output) -> String {
+    let folder = match output.spectrum {
+        Some(_) => "spectra",
+        None => folder_of(output.kind),
+    };
+    format!("{folder}/{}", file_name(&output.name))
+}
+
+/// The same of an output that does not change.
+pub fn static_series(output: &StaticOutput) -> String {
     format!("{}/{}", folder_of(output.kind), file_name(&output.name))
 }
 
-/// The names of the files of an output after a step, without their endings.
-fn frame_name(output: &str, step: u64) -> String {
-    format!("{}-{step:08}", file_name(output))
+fn frame(series: &str, step: u64) -> String {
+    format!("{series}-{step:08}")
 }
 
 /// The name and the place of values.

@@ -1,6 +1,6 @@
 //! Frames of outputs that a folder lacks when a run goes on.
 
-use super::{Outputs, VolumeFormat, frame_name};
+use super::{Outputs, VolumeFormat, file_name, frame};
 use crate::output::error::FileError;
 use crate::output::zarr::series_of;
 use crate::run::results_folder::VOLUMES_STORE;
@@ -53,7 +53,8 @@ impl Outputs {
                     .iter()
                     .map(|e| (**time / scheme.grid.dt + e).round());
                 let mut steps = steps.map(|step| step.max(0.0) as u64);
-                let file = |step| format!("volumes/{}.npy", frame_name(&name, step));
+                let base = format!("volumes/{}", file_name(&name));
+                let file = |step| format!("{}.npy", frame(&base, step));
                 steps.all(|step| step <= done && !there.contains(&file(step)))
             };
             let frames = times.iter().filter(is_lost).count() as u64;

@@ -1,6 +1,6 @@
 //! Spectra of outputs: an array for each, and pictures of their moduli.
 
-use super::{Outputs, file_name};
+use super::{Outputs, series};
 use crate::output::{FileError, npy};
 use crate::run::spectra::Spectra;
 use crate::simulation::{Simulation, Value};
@@ -17,7 +17,7 @@ impl Outputs {
             let Some(spectrum) = spectra.of(scheme, problem, number) else {
                 continue;
             };
-            let base = format!("spectra/{}", file_name(&output.name));
+            let base = series(output);
             let name = format!("{base}.npy");
             let numbers = (0..spectrum.shape[0]).flat_map(|f| spectrum.at(f));
             npy::write_complex(&self.folder.join(&name), &spectrum.shape, numbers)?;

@@ -1,6 +1,6 @@
 //! Files that hold several arrays: stores and lists of volumes over time, and the fields at the end.
 
-use super::{Outputs, Quantity, VolumeFormat, file_name, image};
+use super::{Outputs, Quantity, VolumeFormat, file_name, image, series};
 use crate::output::npy::{self, NpyReader};
 use crate::output::zarr::{TIME, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, vtk};
@@ -111,7 +111,7 @@ impl Outputs {
             let names: Vec<String> = frames.iter().map(|(_, name)| beside(name)).collect();
             let times = frames.iter().map(|(time, _)| *time);
             let list: Vec<(f64, &str)> = times.zip(names.iter().map(String::as_str)).collect();
-            let name = format!("volumes/{}.pvd", file_name(&output.name));
+            let name = format!("{}.pvd", series(output));
             vtk::write_collection(&self.folder.join(&name), &list)?;
             self.note(&name);
         }
