@@ -1,9 +1,11 @@
 //! The text for the user on stderr: diagnostics with their places in the source and notes; with `--quiet` only errors.
+//! Programs, tables and names of files may hold control characters. These are escaped, as a terminal would obey them.
 
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan, ThemeCharacters,
     ThemeStyles,
 };
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
@@ -69,7 +71,7 @@ impl Voice {
                 continue;
             }
             if diagnostic.severity == Severity::Note {
-                text.push_str(&in_a_line(diagnostic));
+                text.push_str(&plain(&in_a_line(diagnostic)));
                 continue;
             }
             let mut own = String::new();
@@ -98,7 +100,7 @@ impl Voice {
     /// Says something that is neither a result nor an error.
     pub fn note(&self, text: impl fmt::Display) {
         if !self.quiet {
-            self.write(&format!("{text}\n"));
+            self.write(&plain(&format!("{text}\n")));
         }
     }
 
@@ -106,6 +108,37 @@ impl Voice {
         // A closed stderr cannot be reported.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
+}
+
+/// Text whose control characters are escaped, but those between columns and lines.
+fn plain(text: &str) -> Cow<'_, str> {
+    if unshown(text).next().is_none() {
+        return text.into();
+    }
+    let (mut shown, mut from) = (String::new(), 0);
+    for (at, c) in unshown(text) {
+        shown.push_str(&text[from..at]);
+        shown.extend(c.escape_default());
+        from = at + c.len_utf8();
+    }
+    shown.push_str(&text[from..]);
+    shown.into()
+}
+
+/// The place in [`plain`] text of a place in a text.
+fn place_in_plain(text: &str, at: usize) -> usize {
+    let before = unshown(text).take_while(|(place, _)| *place < at);
+    let longer = before.map(|(_, c)| c.escape_default().count() - c.len_utf8());
+    at + longer.sum::<usize>()
+}
+
+/// The control characters that are not shown as they are, and their places.
+fn unshown(text: &str) -> impl Iterator<Item = (usize, char)> {
+    text.char_indices().filter(|&(at, c)| match c {
+        '\t' | '\n' => false,
+        '\r' => !text[at + 1..].starts_with('\n'),
+        c => c.is_control(),
+    })
 }
 
 /// Whether the environment asks for no colours: by `NO_COLOR`, or for a terminal that knows none.
@@ -165,8 +198,8 @@ impl Shown {
         Self {
             severity: diagnostic.severity,
             code: diagnostic.code.0.to_owned(),
-            message: diagnostic.message.clone(),
-            help: diagnostic.hint.clone(),
+            message: plain(&diagnostic.message).into(),
+            help: help(diagnostic),
             source: first.map(named),
             labels: here.enumerate().map(|(i, l)| span(i, l)).collect(),
             related: elsewhere.map(Shown::place).collect(),
@@ -183,8 +216,8 @@ impl Shown {
         Self {
             severity: diagnostic.severity,
             code: diagnostic.code.0.to_owned(),
-            message,
-            help: diagnostic.hint.clone(),
+            message: plain(&message).into(),
+            help: help(diagnostic),
             source: None,
             labels: Vec::new(),
             related: Vec::new(),
@@ -196,7 +229,7 @@ impl Shown {
         Self {
             severity: Severity::Warning,
             code: String::new(),
-            message: format!("in `{}`", label.source.name()),
+            message: format!("in `{}`", plain(label.source.name())),
             help: None,
             source: Some(named(&label.source)),
             labels: vec![span(0, label)],
@@ -205,15 +238,20 @@ impl Shown {
     }
 }
 
+fn help(diagnostic: &Diagnostic) -> Option<String> {
+    let hint = diagnostic.hint.as_deref()?;
+    Some(plain(hint).into())
+}
+
 fn named(source: &Source) -> NamedSource<String> {
-    NamedSource::new(source.name(), source.text().to_owned())
+    NamedSource::new(plain(source.name()), plain(source.text()).into())
 }
 
 /// The first label is the primary one.
 fn span(number: usize, label: &Label) -> LabeledSpan {
-    let [start, end] = ends(label);
+    let [start, end] = ends(label).map(|at| place_in_plain(label.source.text(), at));
     let span = SourceSpan::new(start.into(), end - start);
-    let text = (!label.text.is_empty()).then(|| label.text.clone());
+    let text = (!label.text.is_empty()).then(|| plain(&label.text).into());
     match number {
         0 => LabeledSpan::new_primary_with_span(text, span),
         _ => LabeledSpan::new_with_span(text, span),
@@ -336,6 +374,21 @@ impl miette::Diagnostic for Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert!(matches!(plain("a\tb\r\nc\u{e9}"), Cow::Borrowed(_)));
+        let text = "a\u{1b}[31m\r\u{9b}\r\nb";
+        assert_eq!(plain(text), "a\\u{1b}[31m\\r\\u{9b}\r\nb");
+        let place = |part: &str| {
+            let at = text.find(part).unwrap();
+            place_in_plain(text, at)
+        };
+        for part in ["a", "[31m", "b"] {
+            assert_eq!(Some(place(part)), plain(text).find(part));
+        }
+        assert_eq!(place_in_plain(text, text.len()), plain(text).len());
+    }
 
     #[test]
     fn terminals_without_colours_get_none() {

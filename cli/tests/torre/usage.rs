@@ -386,3 +386,32 @@ fn places_of_messages_are_shown_by_themselves() {
     );
     assert!(error.matches("a line between").count() < 6, "{error}");
 }
+
+/// A terminal obeys control characters, and their authors are not relied on.
+#[test]
+fn messages_escape_control_characters_of_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "scheme s { axes x; field u : scalar on cells; step { allow W0301; u = u } }
+problem p { scheme s; domain 8; init u = table(\"tb.csv\", x); steps 1 }\n";
+    let source = folder.path().join("p.torre");
+    let table = folder.path().join("tb.csv");
+    std::fs::write(&source, text).unwrap();
+    let shows = |parts: &[&str]| {
+        let error = fail(1, "check {0}", &[&source]);
+        let is_plain = |c: char| !c.is_control() || "\n\t".contains(c);
+        assert!(error.chars().all(is_plain), "{error:?}");
+        for part in parts {
+            assert!(error.contains(part), "{error}");
+        }
+    };
+    std::fs::write(&table, "0,1\n1,\x1b[31mred\x1b]0;title\x07\n").unwrap();
+    shows(&["\\u{1b}[31mred\\u{1b}]0"]);
+    std::fs::write(&table, "0,1\r1,2\r").unwrap();
+    shows(&["`1\\r1`"]);
+    // Beside the place of an error, too, and in lines that are too long to be drawn.
+    for far in [0, 2000] {
+        let comment = format!("unknown /* \x1b[2J \u{9b}2J */ {}", " ".repeat(far));
+        std::fs::write(&source, text.replace("table(", &format!("{comment} + f("))).unwrap();
+        shows(&["unknown /* \\u{1b}[2J"]);
+    }
+}
