@@ -379,6 +379,9 @@ pub struct Build {
     /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
+    /// Build a calculation with a time step for which waves grow
+    #[arg(long)]
+    pub allow_unstable: bool,
 }
 
 #[derive(Debug, Args)]

@@ -128,8 +128,9 @@ impl Input {
         Self::read_within(subject, memory, voice)
     }
 
-    /// The same for a program whose fields are in files: they may be larger than memory.
-    pub fn read_for_files(subject: &Subject, voice: &Voice) -> Result<Self, Failure> {
+    /// The same for a program whose size is not held against this machine: its fields are in files, or its code is for
+    /// another program.
+    pub fn read_of_any_size(subject: &Subject, voice: &Voice) -> Result<Self, Failure> {
         Self::read_within(subject, None, voice)
     }
 
@@ -156,9 +157,5 @@ impl Input {
 
 /// The same for commands that only look at the program: sizes are not held against this machine.
 pub fn inspected(subject: &Subject, voice: &Voice) -> Result<Resolved, Failure> {
-    let world = FileWorld::beside(&subject.file);
-    let source = source(&subject.file)?;
-    let resolved = driver::load(&world, &source, &options(subject, None))?;
-    voice.show(&resolved.warnings);
-    Ok(resolved)
+    Input::read_of_any_size(subject, voice).map(|input| input.resolved)
 }

@@ -19,7 +19,7 @@ use torre_runtime::simulation::Value;
 
 pub fn plot(args: &args::Plot, voice: &Voice) -> Result<(), Failure> {
     interrupt::end_tidily();
-    let input = Input::read_for_files(&args.subject, voice)?;
+    let input = Input::read_of_any_size(&args.subject, voice)?;
     match input.resolved.scheme.precision {
         Precision::F32 => draw::<f32>(args, voice, &input),
         Precision::F64 => draw::<f64>(args, voice, &input),

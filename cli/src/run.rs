@@ -73,7 +73,7 @@ pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
     timeline::format(args)?;
     let mut clock = Clock::start();
     let input = match args.holding.folder() {
-        Some(_) => Input::read_for_files(&args.subject, voice)?,
+        Some(_) => Input::read_of_any_size(&args.subject, voice)?,
         None => Input::read(&args.subject, voice)?,
     };
     clock.reading = clock.total();

@@ -231,7 +231,7 @@ impl Header<'_> {
              nowhere if sign is 0.\n\
              \x20  Indices that the array holds along x, y, z, half-open: larger components and ghosts are in it. */\n\
              static const int64_t {p}_held[3][2] = {{{held}}};\n\
-             static const int {p}_odd[{count}] = {{{odd}}}; /* values at z = 0 are 0 */\n\
+             static const int64_t {p}_live[{count}][3] = {{{live}}}; /* values below are 0 */\n\
              static inline int {p}_list(int axis, int component, int64_t i, int64_t index[2], int negated[2]) {{\n\
              \x20 static const int64_t folds[{count}][3][2][3] = {{{folds}}};\n\
              \x20 int64_t extent = {p}_extent[component][axis];\n\
@@ -251,13 +251,14 @@ impl Header<'_> {
                 let PerAxis(axes) = ComponentGhosts::new(scheme, id).0;
                 braces(axes.map(|ghosts| braces(ghosts.folds().map(fold))))
             }),
-            odd = per_component(&|id| scheme.grid.live(position(id))[Axis::INNER].lo.to_string()),
+            live = per_component(&|id| triple(scheme.grid.live(position(id)).map(|i| i.lo))),
         )?;
         writeln!(
             out,
-            "/* Brings the ghosts of a box of a row's values up to date. */\n\
+            "/* Brings the ghosts of a box of a row's values up to date, and the values that the boundary holds at 0. */\n\
              static inline void {p}_ghosts({p} *self, int component, int64_t row,\n\
              \x20   int64_t x0, int64_t x1, int64_t y0, int64_t y1, int64_t z0, int64_t z1) {{\n\
+             \x20 const int64_t *live = {p}_live[component];\n\
              \x20 int64_t below = -{p}_held[2][0], extent = {p}_extent[component][2];\n\
              \x20 int64_t above = {p}_held[2][1] - extent;\n\
              \x20 int64_t margin = (below > above ? below : above) + 1; /* values farther inside have no ghosts */\n\
@@ -270,7 +271,8 @@ impl Header<'_> {
              \x20     {p}_real *w = {p}_row(self, row, x, y);\n\
              \x20     int ny = {p}_list(1, component, y, ys + 1, yn + 1) + 1;\n\
              \x20     ys[0] = y; yn[0] = 0;\n\
-             \x20     if ({p}_odd[component] && z0 == 0) w[0] = 0;\n\
+             \x20     int64_t zeros = x < live[0] || y < live[1] ? z1 : live[2] < z1 ? live[2] : z1;\n\
+             \x20     for (int64_t z = z0; z < zeros; ++z) w[z] = 0;\n\
              \x20     for (int i = 0; i < nx; ++i) for (int j = 0; j < ny; ++j) {{\n\
              \x20       {p}_real *v = {p}_row(self, row, xs[i], ys[j]);\n\
              \x20       int negated = xn[i] != yn[j];\n\
@@ -281,7 +283,7 @@ impl Header<'_> {
              \x20         int nz = {p}_list(2, component, z, zs, zn);\n\
              \x20         for (int k = 0; k < nz; ++k) v[zs[k]] = (negated != zn[k]) ? -w[z] : w[z];\n\
              \x20       }}\n\
-             \x20       if (i + j > 0 && {p}_odd[component] && z0 == 0) v[0] = 0;\n\
+             \x20       for (int64_t z = z0; z < zeros; ++z) v[z] = 0;\n\
              \x20     }}\n\
              \x20   }}\n\
              \x20 }}\n\
@@ -292,14 +294,11 @@ impl Header<'_> {
             "/* Sets the newest value of a component at a cell index within its extent, and its ghosts.\n\
              \x20  A value that the boundary holds at 0 stays 0. */\n\
              static inline void {p}_set({p} *self, int component, int64_t x, int64_t y, int64_t z, {p}_real value) {{\n\
-             \x20 static const int64_t first[{count}][3] = {{{first}}};\n\
-             \x20 const int64_t *live = first[component];\n\
+             \x20 const int64_t *live = {p}_live[component];\n\
              \x20 if (x < live[0] || y < live[1] || z < live[2]) value = 0;\n\
              \x20 {p}_row(self, {p}_newest(self, component), x, y)[z] = value;\n\
              \x20 {p}_ghosts(self, component, {p}_newest(self, component), x, x + 1, y, y + 1, z, z + 1);\n\
-             }}\n\n",
-            count = scheme.components.len(),
-            first = per_component(&|id| triple(scheme.grid.live(position(id)).map(|i| i.lo))),
+             }}\n\n"
         )
     }
 

@@ -10,10 +10,11 @@ mod tables;
 use crate::args;
 use crate::codes;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::{self, Input};
 use crate::provenance::hex;
 use crate::render::Voice;
 use crate::report::domain;
+use crate::stability::{Subject, Unstable};
 use crate::write;
 use header::Header;
 use serde_json::{Value, json};
@@ -26,6 +27,7 @@ use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Coef, CoefId, Scheme, StateId};
 use torre_grammar::diag::Diagnostic;
+use torre_runtime::files::LoadedFiles;
 use torre_runtime::program::{self, CompileError, TargetChoice};
 use torre_runtime::simulation::SetupError;
 
@@ -43,8 +45,8 @@ const HEADERS_OF_C: &str = "alloca assert complex ctype dirent dlfcn endian errn
     strings tgmath threads time uchar unistd values wait wchar wctype";
 
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
-    let resolved = input::inspected(&args.subject, voice)?;
-    let (scheme, problem) = (&resolved.scheme, &resolved.problem);
+    let input = Input::read_of_any_size(&args.subject, voice)?;
+    let (scheme, problem) = (&input.resolved.scheme, &input.resolved.problem);
     if !problem.incidents.is_empty() {
         return Err(Diagnostic::error(
             codes::OPTIONS,
@@ -64,6 +66,7 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         input::spare(written, &args.subject)?;
         write::spare_results(written)?;
     }
+    check_step(args, &input, voice)?;
     let layout = Layout::new(scheme).map_err(SetupError::from)?;
     let set = layerwise_kernels(scheme, layout);
     let library = Library::open().map_err(CompileError::from)?;
@@ -102,6 +105,26 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         "{}: {name}.o, {name}.h and {name}.json for {target}",
         args.output.display(),
     ));
+    Ok(())
+}
+
+/// Refuses an unstable step, as a run does. Arrays that cannot be read are left to the program that hands them over.
+fn check_step(args: &args::Build, input: &Input, voice: &Voice) -> Result<(), Failure> {
+    let unstable = match args.allow_unstable {
+        true => Unstable::Allowed,
+        false => Unstable::Refused,
+    };
+    match LoadedFiles::load(&input.world, &input.resolved.scheme) {
+        Ok(files) => {
+            if let Some(warning) = Subject::new(input, &files).announce(voice, unstable)? {
+                voice.show(&warning.into());
+            }
+        }
+        Err(error) => voice.note(format_args!(
+            "{}: stability is not known: {error}",
+            input.resolved.problem.name
+        )),
+    }
     Ok(())
 }
 

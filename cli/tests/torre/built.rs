@@ -108,6 +108,85 @@ int main(void) {
     assert!(status.success(), "{status}");
 }
 
+const ROWS: &str = "
+scheme s {
+  axes x, y, z
+  param dt = 0.25
+  field p : scalar on nodes
+  field v : vector on edges at 1/2
+  step {
+    v -= dt * [d(p, x), d(p, y), d(p, z)]
+    p -= dt * (d(v.x, x) + d(v.y, y) + d(v.z, z))
+  }
+}
+problem q { scheme s; domain 5 x 4 x 6; boundary SIDES; steps 4 }
+";
+
+/// A box of rows that is written as a whole is as if each value of it were set.
+#[test]
+fn rows_with_ghosts_are_as_values_that_are_set() {
+    if !has_llvm() || !has_cc() {
+        return;
+    }
+    let text = "#include \"q.h\"
+static torre_q_real at(int c, int64_t x, int64_t y, int64_t z) { return (torre_q_real)(1 + c + 3 * x + 0.5 * y - z * z); }
+int main(void) {
+  torre_q one, two;
+  if (torre_q_init(&one) || torre_q_init(&two)) return 1;
+  for (int c = 0; c < torre_q_COMPONENTS; ++c) {
+    const int64_t *n = torre_q_extent[c];
+    int64_t row = torre_q_newest(&two, c);
+    for (int64_t x = 0; x < n[0]; ++x) for (int64_t y = 0; y < n[1]; ++y) for (int64_t z = 0; z < n[2]; ++z) {
+      torre_q_set(&one, c, x, y, z, at(c, x, y, z));
+      torre_q_row(&two, row, x, y)[z] = at(c, x, y, z);
+    }
+    torre_q_ghosts(&two, c, row, 0, n[0], 0, n[1], 0, n[2]);
+  }
+  for (int64_t i = 0; i < torre_q_ELEMENTS; ++i) if (one.values[i] != two.values[i]) return 2;
+  torre_q_run(&one, torre_q_STEPS);
+  torre_q_run(&two, torre_q_STEPS);
+  for (int64_t i = 0; i < torre_q_ELEMENTS; ++i) if (one.values[i] != two.values[i]) return 3;
+  torre_q_free(&one);
+  torre_q_free(&two);
+  return 0;
+}
+";
+    for sides in [
+        "all: odd",
+        "x: odd, y: even, z: periodic",
+        "x: even, y: odd, z: even",
+        "x: odd, even, y: even, odd, z: odd",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("rows.torre");
+        std::fs::write(&source, ROWS.replace("SIDES", sides)).unwrap();
+        succeed("build {0} --quiet -o {1}", &[&source, folder.path()]);
+        let (error, success) = compiled(folder.path(), text, &["q.o"]);
+        assert!(success, "{sides}: {error}");
+        let status = Command::new(folder.path().join("main")).status().unwrap();
+        assert!(status.success(), "{sides}: {status}");
+    }
+}
+
+#[test]
+fn unstable_steps_are_built_on_demand_alone() {
+    if !has_llvm() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("chains.torre");
+    std::fs::write(&source, CHAINS).unwrap();
+    let build = "build {0} --problem a --set dt=1.5 -o {1}";
+    let refused = fail(1, build, &[&source, folder.path()]);
+    assert!(refused.contains("E0815"), "{refused}");
+    assert!(!folder.path().join("a.o").exists());
+    succeed(
+        &format!("{build} --allow-unstable"),
+        &[&source, folder.path()],
+    );
+    assert!(folder.path().join("a.o").exists());
+}
+
 const FILES: &str = "
 scheme s {
   axes x
