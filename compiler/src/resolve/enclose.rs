@@ -8,8 +8,8 @@ use crate::scheme::Grid;
 /// The part of the work of a program that one search for a smallest box may take: programs may have many.
 const SHARE: usize = 64;
 
-/// The smallest box in `region` outside of which a condition certainly fails; a larger one where arrays decide, or where
-/// the search is too long.
+/// The smallest box in `region` outside of which a condition certainly fails; a larger one where arrays decide, or
+/// where the search is too long.
 pub fn enclose(
     graph: &mut Graph,
     grid: &Grid,

@@ -98,8 +98,8 @@ fn second_order_methods_are_not_warned_of() {
             "{step}: {found:?}"
         );
     }
-    // Stages in the value of the update: of diffusion, of a nonlinear equation, of a system, of Runge and Kutta's method
-    // of fourth order.
+    // Stages in the value of the update: of diffusion, of a nonlinear equation, of a system, of Runge and Kutta's
+    // method of fourth order.
     let system = "  field q : { p on nodes, v on nodes }\n";
     let one = "  field u : scalar on nodes\n";
     for (fields, step) in [
