@@ -372,7 +372,11 @@ impl Compare<'_> {
             let kinds = found.kinds.iter_mut().zip(&mut changes);
             for ((kind, changes), (branch, exact)) in kinds.zip(pairs) {
                 let long = self.longest_exact(kind.power, exact).max(branch.longest);
-                let stands = kind.moves && !surely_oscillates(exact[long]);
+                let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
+                let listed: Vec<usize> = wanted.iter().filter_map(at).collect();
+                // Losses make long waves oscillate less than they decay.
+                let told = |n: &usize| surely_oscillates(exact[*n]);
+                let stands = kind.moves && !listed.iter().chain([&long]).any(told);
                 let sample_at = |n: usize| {
                     let points = TAU / (numbers[n] * self.cell);
                     match kind.moves {
@@ -383,8 +387,6 @@ impl Compare<'_> {
                 let shown = |n: &usize| !stands && *n >= branch.longest;
                 let curve = (0..numbers.len()).filter(shown).map(sample_at);
                 let curve = curve.filter(|s| s.ratio.is_finite()).collect();
-                let at = |k: &f64| numbers.iter().position(|n| (n - k).abs() < 1e-8 * k);
-                let listed: Vec<usize> = wanted.iter().filter_map(at).collect();
                 let (compared, is_other) = match pair.is_refined {
                     true => (exact, false),
                     false => (&branch.omega, branch.is_other_when_longer),
