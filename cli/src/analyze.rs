@@ -322,6 +322,13 @@ impl Page<'_> {
                 "  what is computed for {name} in {part} alone is not part of this answer"
             );
         }
+        if !stability.is_complete {
+            let _ = writeln!(
+                out,
+                "  the answer is not known to be complete: not all combinations of statements and branches that act \
+                 together were looked for"
+            );
+        }
     }
 
     fn limit(&self, limit: &Limit) -> String {
@@ -413,6 +420,7 @@ impl Page<'_> {
             "worst_wave": wave(&found.stability.worst),
             "at_cell": of_cell(found.stability.at),
             "sets_of_coefficients": found.stability.settings,
+            "all_combinations_known": found.stability.is_complete,
             "with_all_coefficients": found.trial.map(|t| json!({
                 "cells": t.cells,
                 "steps": t.steps,

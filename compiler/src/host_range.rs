@@ -64,7 +64,7 @@ impl Range {
     }
 
     /// The range of a function that rises or falls all the way.
-    fn monotone(self, f: impl Fn(f64) -> f64) -> Self {
+    pub fn monotone(self, f: impl Fn(f64) -> f64) -> Self {
         let (a, b) = (f(self.lo), f(self.hi));
         if self.is_unbounded() || a.is_nan() || b.is_nan() {
             return Self::WHOLE;
@@ -73,7 +73,7 @@ impl Range {
     }
 
     /// The range of an operation that takes its extremes where its operands do.
-    fn corners(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+    pub fn corners(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let values = [
             f(self.lo, other.lo),
             f(self.lo, other.hi),
@@ -89,7 +89,7 @@ impl Range {
     }
 
     /// Whether it holds, where that is the same for all values.
-    fn truth(self) -> Option<bool> {
+    pub fn truth(self) -> Option<bool> {
         if self.is_point() && self.lo == 0.0 {
             Some(false)
         } else if !self.contains(0.0) {
@@ -109,7 +109,7 @@ impl Range {
     }
 
     /// Whether all values are less than all values of another range, or none is.
-    fn is_less(self, other: Self) -> Option<bool> {
+    pub fn is_less(self, other: Self) -> Option<bool> {
         if self.hi < other.lo {
             Some(true)
         } else if self.lo >= other.hi {
@@ -120,7 +120,7 @@ impl Range {
     }
 
     /// Whether all values equal the values of another range, or none does.
-    fn is_equal(self, other: Self) -> Option<bool> {
+    pub fn is_equal(self, other: Self) -> Option<bool> {
         if self.hi < other.lo || other.hi < self.lo {
             Some(false)
         } else if self.is_point() && other.is_point() && self.lo == other.lo {

@@ -7,6 +7,7 @@ mod book;
 mod built;
 mod checkpoint;
 mod coefficients;
+mod combinations;
 mod cone;
 mod defects;
 mod examples;

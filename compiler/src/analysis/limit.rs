@@ -93,6 +93,14 @@ impl Limit {
             Limit::None | Limit::Unstable => false,
         }
     }
+
+    /// Whether steps are on the stable side of this limit, and not of another one.
+    pub fn is_wider(&self, other: &Limit) -> bool {
+        let Limit::Step { dt, side, .. } = *other else {
+            return *other == Limit::Unstable && *self != Limit::Unstable;
+        };
+        *self == Limit::None || self.allows(side.beyond(dt, 1.0 + 10.0 * CLOSE))
+    }
 }
 
 /// A scheme whose time step can be chosen. `None`: it cannot be resolved with this step.

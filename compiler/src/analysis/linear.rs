@@ -1,7 +1,8 @@
 //! Which linear combination of values an update computes.
 
-use crate::real::Real;
-use crate::scheme::{Body, Cmp, ComponentId, Op, Read, Value};
+use super::number::Number;
+use crate::host_range::Range;
+use crate::scheme::{Body, ComponentId, Op, Read, Value};
 use std::collections::BTreeSet;
 
 /// An operation that makes an update nonlinear.
@@ -38,20 +39,20 @@ pub struct Nonlinear {
 }
 
 /// The values that a body reads, each with its weight in the result; terms that do not depend on field values are left
-/// out. `coefs` are the values of the scheme's coefficients. A nonlinear operation whose result has no weight does not
-/// count.
-pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear> {
+/// out. `coefs` are the values of the scheme's coefficients, or their ranges, which give the ranges of weights for all
+/// branches. A nonlinear operation whose result has no weight does not count.
+pub fn weights<N: Number>(body: &Body, coefs: &[N]) -> Result<Vec<(Read, N)>, Nonlinear> {
     let known = known_values(body, coefs);
     let known = |v: Value| known[v.index()];
-    let mut adjoint = vec![0.0; body.ops.len()];
-    adjoint[body.result.index()] = 1.0;
-    let mut reads: Vec<(Read, f64)> = Vec::new();
+    let mut adjoint = vec![N::of(0.0); body.ops.len()];
+    adjoint[body.result.index()] = N::of(1.0);
+    let mut reads: Vec<(Read, N)> = Vec::new();
     for (i, op) in body.ops.iter().enumerate().rev() {
         let weight = adjoint[i];
-        if weight == 0.0 || known(Value(i as u32)).is_some() {
+        if weight.is_zero() || known(Value(i as u32)).is_some() {
             continue;
         }
-        let mut add = |v: Value, w: f64| adjoint[v.index()] += w;
+        let mut add = |v: Value, w: N| adjoint[v.index()] = adjoint[v.index()].add(w);
         let nonlinear = |operation, by: &[Value]| {
             Err(Nonlinear {
                 operation,
@@ -62,10 +63,10 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
             // Additions of amendments are not part of the analysis.
             Op::Const(_) | Op::Coef(_) | Op::Base | Op::State(_) => {}
             Op::Read(read) => match reads.iter_mut().find(|(r, _)| *r == read) {
-                Some((_, sum)) => *sum += weight,
+                Some((_, sum)) => *sum = sum.add(weight),
                 None => reads.push((read, weight)),
             },
-            Op::Neg(a) => add(a, -weight),
+            Op::Neg(a) => add(a, weight.neg()),
             // A flushed value is too small to matter.
             Op::Flush(a) => add(a, weight),
             Op::Add(a, b) => {
@@ -74,12 +75,12 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
             }
             Op::Sub(a, b) => {
                 add(a, weight);
-                add(b, -weight);
+                add(b, weight.neg());
             }
             Op::Mul(a, b) | Op::Fma(a, b, _) => {
                 match (known(a), known(b)) {
-                    (Some(a), Some(_) | None) => add(b, weight * a),
-                    (None, Some(b)) => add(a, weight * b),
+                    (Some(a), Some(_) | None) => add(b, weight.mul(a)),
+                    (None, Some(b)) => add(a, weight.mul(b)),
                     (None, None) => return nonlinear(Operation::Product, &[a, b]),
                 }
                 if let Op::Fma(_, _, c) = *op {
@@ -87,7 +88,7 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
                 }
             }
             Op::Div(a, b) => match known(b) {
-                Some(b) => add(a, weight / b),
+                Some(b) => add(a, weight.div(b)),
                 None => return nonlinear(Operation::Quotient, &[b]),
             },
             Op::Sqrt(a) => return nonlinear(Operation::Root, &[a]),
@@ -100,56 +101,131 @@ pub fn weights(body: &Body, coefs: &[f64]) -> Result<Vec<(Read, f64)>, Nonlinear
                 then,
                 otherwise,
             } => match (known(a), known(b)) {
-                (Some(a), Some(b)) => add(if holds(cmp, a, b) { then } else { otherwise }, weight),
+                (Some(a), Some(b)) => match N::compare(cmp, a, b) {
+                    Some(holds) => add(if holds { then } else { otherwise }, weight),
+                    None => {
+                        add(then, weight.either(N::of(0.0)));
+                        add(otherwise, weight.either(N::of(0.0)));
+                    }
+                },
                 _ if then == otherwise => add(then, weight),
                 _ => return nonlinear(Operation::Choice, &[a, b]),
             },
         }
     }
-    reads.retain(|(_, w)| *w != 0.0);
+    reads.retain(|(_, w)| !w.is_zero());
     Ok(reads)
 }
 
-/// Which way each choice goes that does not depend on field values.
-pub fn choices(body: &Body, coefs: &[f64]) -> Vec<bool> {
+/// Which way each choice goes that does not depend on field values, by the number of its operation; `None` where it goes
+/// both ways.
+pub fn choices<N: Number>(body: &Body, coefs: &[N]) -> Vec<(usize, Option<bool>)> {
     let known = known_values(body, coefs);
-    let choice = |op: &Op| match *op {
-        Op::Select { cmp, a, b, .. } => Some(holds(cmp, known[a.index()]?, known[b.index()]?)),
+    let choice = |(number, op): (usize, &Op)| match *op {
+        Op::Select { cmp, a, b, .. } => {
+            let holds = N::compare(cmp, known[a.index()]?, known[b.index()]?);
+            Some((number, holds))
+        }
         _ => None,
     };
-    body.ops.iter().filter_map(choice).collect()
+    body.ops.iter().enumerate().filter_map(choice).collect()
+}
+
+/// The sum of the largest absolute weights of a component's values in a body, where each of them has one: no product
+/// with field values, and no function or choice, depends on the component.
+pub fn own_weight(body: &Body, coefs: &[Range], component: ComponentId) -> Option<f64> {
+    let known = known_values(body, coefs);
+    let mut own: Vec<Read> = Vec::new();
+    for read in body.reads().filter(|r| r.component == component) {
+        if !own.contains(read) {
+            own.push(*read);
+        }
+    }
+    let sizes = own
+        .iter()
+        .map(|read| Some(share_of(body, &known, read)?.size()));
+    sizes.sum()
+}
+
+/// The weight of one value that a body reads, if it has one.
+fn share_of(body: &Body, known: &[Option<Range>], read: &Read) -> Option<Range> {
+    let mut shares: Vec<Option<Range>> = Vec::with_capacity(body.ops.len());
+    let zero = Range::of(0.0);
+    for op in &body.ops {
+        let share = |v: Value| shares[v.index()];
+        let is_free = |v: Value| share(v).is_some_and(Number::is_zero);
+        let product = |a: Value, b: Value| match (known[a.index()], known[b.index()]) {
+            (Some(k), _) => Some(k.mul(share(b)?)),
+            (_, Some(k)) => Some(k.mul(share(a)?)),
+            _ => (is_free(a) && is_free(b)).then_some(zero),
+        };
+        let own = match *op {
+            Op::Const(_) | Op::Coef(_) | Op::Base | Op::State(_) => Some(zero),
+            Op::Read(own) => Some(Range::of(if own == *read { 1.0 } else { 0.0 })),
+            Op::Neg(a) => share(a).map(Number::neg),
+            Op::Flush(a) => share(a),
+            Op::Add(a, b) => share(a).zip(share(b)).map(|(a, b)| a.add(b)),
+            Op::Sub(a, b) => share(a).zip(share(b)).map(|(a, b)| a.sub(b)),
+            Op::Mul(a, b) => product(a, b),
+            Op::Fma(a, b, c) => product(a, b).zip(share(c)).map(|(p, c)| p.add(c)),
+            Op::Div(a, b) => match known[b.index()] {
+                Some(k) => share(a).map(|a| a.div(k)),
+                None => (is_free(a) && is_free(b)).then_some(zero),
+            },
+            Op::Sqrt(a) | Op::Power2(a) | Op::Exponent(a) | Op::Abs(a) => {
+                is_free(a).then_some(zero)
+            }
+            Op::Select {
+                cmp,
+                a,
+                b,
+                then,
+                otherwise,
+            } => {
+                let of_known = known[a.index()].zip(known[b.index()]);
+                match of_known.and_then(|(a, b)| Range::compare(cmp, a, b)) {
+                    Some(true) => share(then),
+                    Some(false) => share(otherwise),
+                    None if !is_free(a) || !is_free(b) => None,
+                    None => share(then).zip(share(otherwise)).map(|(t, o)| t.hull(o)),
+                }
+            }
+        };
+        shares.push(own);
+    }
+    shares[body.result.index()]
 }
 
 /// A product is known where a factor is 0, for any other factor.
-fn product(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+fn product<N: Number>(a: Option<N>, b: Option<N>) -> Option<N> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(a * b),
-        (Some(0.0), None) | (None, Some(0.0)) => Some(0.0),
+        (Some(a), Some(b)) => Some(a.mul(b)),
+        (Some(zero), None) | (None, Some(zero)) if zero.is_zero() => Some(N::of(0.0)),
         _ => None,
     }
 }
 
 /// The value of each operation that does not depend on field values.
-fn known_values(body: &Body, coefs: &[f64]) -> Vec<Option<f64>> {
-    let mut known: Vec<Option<f64>> = Vec::with_capacity(body.ops.len());
+fn known_values<N: Number>(body: &Body, coefs: &[N]) -> Vec<Option<N>> {
+    let mut known: Vec<Option<N>> = Vec::with_capacity(body.ops.len());
     for op in &body.ops {
         let k = |v: Value| known[v.index()];
-        let both = |a: Value, b: Value, f: fn(f64, f64) -> f64| Some(f(k(a)?, k(b)?));
+        let both = |a: Value, b: Value, f: fn(N, N) -> N| Some(f(k(a)?, k(b)?));
         let value = match *op {
-            Op::Const(c) => Some(c),
+            Op::Const(c) => Some(N::of(c)),
             Op::Coef(id) => Some(coefs[id.index()]),
             Op::Read(_) | Op::Base | Op::State(_) => None,
-            Op::Neg(a) => k(a).map(|a| -a),
-            Op::Abs(a) => k(a).map(f64::abs),
+            Op::Neg(a) => k(a).map(N::neg),
+            Op::Abs(a) => k(a).map(N::abs),
             Op::Flush(a) => k(a),
-            Op::Sqrt(a) => k(a).map(f64::sqrt),
-            Op::Power2(a) => k(a).map(Real::power2),
-            Op::Exponent(a) => k(a).map(Real::exponent),
-            Op::Add(a, b) => both(a, b, |a, b| a + b),
-            Op::Sub(a, b) => both(a, b, |a, b| a - b),
+            Op::Sqrt(a) => k(a).map(N::sqrt),
+            Op::Power2(a) => k(a).map(N::power2),
+            Op::Exponent(a) => k(a).map(N::exponent),
+            Op::Add(a, b) => both(a, b, N::add),
+            Op::Sub(a, b) => both(a, b, N::sub),
             Op::Mul(a, b) => product(k(a), k(b)),
-            Op::Div(a, b) => both(a, b, |a, b| a / b),
-            Op::Fma(a, b, c) => product(k(a), k(b)).and_then(|p| Some(p + k(c)?)),
+            Op::Div(a, b) => both(a, b, N::div),
+            Op::Fma(a, b, c) => product(k(a), k(b)).and_then(|p| Some(p.add(k(c)?))),
             Op::Select {
                 cmp,
                 a,
@@ -157,22 +233,16 @@ fn known_values(body: &Body, coefs: &[f64]) -> Vec<Option<f64>> {
                 then,
                 otherwise,
             } => match (k(a), k(b)) {
-                (Some(a), Some(b)) => k(if holds(cmp, a, b) { then } else { otherwise }),
+                (Some(a), Some(b)) => match N::compare(cmp, a, b) {
+                    Some(holds) => k(if holds { then } else { otherwise }),
+                    None => k(then).zip(k(otherwise)).map(|(t, o)| t.either(o)),
+                },
                 _ => None,
             },
         };
         known.push(value);
     }
     known
-}
-
-fn holds(cmp: Cmp, a: f64, b: f64) -> bool {
-    match cmp {
-        Cmp::Lt => a < b,
-        Cmp::Le => a <= b,
-        Cmp::Eq => a == b,
-        Cmp::Ne => a != b,
-    }
 }
 
 /// The components that some values of a body depend on.
@@ -197,7 +267,7 @@ fn components(body: &Body, values: &[Value]) -> BTreeSet<ComponentId> {
 mod tests {
     use super::*;
     use crate::lattice::PerAxis;
-    use crate::scheme::CoefId;
+    use crate::scheme::{Cmp, CoefId};
 
     fn read(component: u32, x: i32) -> Read {
         Read {
@@ -272,7 +342,7 @@ mod tests {
                     otherwise: Value(3),
                 },
             ];
-            weights(&body(ops), &[])
+            weights::<f64>(&body(ops), &[])
         };
         assert_eq!(choice(Cmp::Lt, 0.0), Ok(vec![(read(0, 0), 1.0)]));
         assert_eq!(choice(Cmp::Lt, 1.0), Ok(vec![(read(1, 0), 1.0)]));
@@ -283,9 +353,64 @@ mod tests {
             (Op::Sqrt(Value(0)), Operation::Root),
             (Op::Div(Value(0), Value(0)), Operation::Quotient),
         ] {
-            let refused = weights(&body(vec![Op::Read(read(2, 0)), op]), &[]).unwrap_err();
+            let refused = weights::<f64>(&body(vec![Op::Read(read(2, 0)), op]), &[]).unwrap_err();
             assert_eq!(refused.operation, operation);
             assert_eq!(refused.components, BTreeSet::from([ComponentId(2)]));
         }
+    }
+
+    #[test]
+    fn ranges_of_weights_hold_for_all_branches_and_signs() {
+        // if m0 then 3 u else m1 u - m2 u
+        let ops = vec![
+            Op::Read(read(0, 0)),
+            Op::Coef(CoefId(1)),
+            Op::Coef(CoefId(2)),
+            Op::Mul(Value(1), Value(0)),
+            Op::Mul(Value(2), Value(0)),
+            Op::Sub(Value(3), Value(4)),
+            Op::Const(3.0),
+            Op::Mul(Value(6), Value(0)),
+            Op::Coef(CoefId(0)),
+            Op::Const(0.0),
+            Op::Select {
+                cmp: Cmp::Ne,
+                a: Value(8),
+                b: Value(9),
+                then: Value(7),
+                otherwise: Value(5),
+            },
+        ];
+        let [one, zero] = [1.0, 0.0].map(Range::point);
+        let [m1, m2] = [Range::new(0.25, 0.5), Range::new(-5.0, -0.25)];
+        for (m0, lo, hi) in [
+            (one, 3.0, 3.0),
+            (zero, 0.5, 5.5),
+            (Range::new(0.0, 1.0), 0.0, 8.5),
+        ] {
+            let found = weights(&body(ops.clone()), &[m0, m1, m2]).unwrap();
+            assert_eq!(found, [(read(0, 0), Range::new(lo, hi))]);
+        }
+    }
+
+    #[test]
+    fn a_component_has_a_weight_of_its_own_unless_products_depend_on_it() {
+        // 2 u + v^2, and u + u v
+        let sum = body(vec![
+            Op::Read(read(0, 0)),
+            Op::Read(read(1, 0)),
+            Op::Const(2.0),
+            Op::Mul(Value(1), Value(1)),
+            Op::Fma(Value(2), Value(0), Value(3)),
+        ]);
+        assert_eq!(own_weight(&sum, &[], ComponentId(0)), Some(2.0));
+        assert_eq!(own_weight(&sum, &[], ComponentId(2)), Some(0.0));
+        assert_eq!(own_weight(&sum, &[], ComponentId(1)), None);
+        let product = body(vec![
+            Op::Read(read(0, 0)),
+            Op::Read(read(1, 0)),
+            Op::Fma(Value(0), Value(1), Value(0)),
+        ]);
+        assert_eq!(own_weight(&product, &[], ComponentId(0)), None);
     }
 }

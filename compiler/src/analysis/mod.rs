@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Body          --linear--> weights of the values that an update reads
-//! coefficients  --places--> the places where they are extreme
+//! coefficients  --places--> the places where they are extreme     --forms--> and of each set of updates and branches
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
 //! G             --zone----> the waves that grow most     --stability, limit--> stable or not, the largest step
 //! cells         --trial---> growth of a piece of the lattice, where no step is stable in a uniform medium, and at
@@ -17,14 +17,17 @@
 //! grow in proportion to time, and so do sums over time. So eigenvalues decide, and polynomials are reported
 //! ([`Analysis::drift`]).
 
+mod boxes;
 mod cost;
 mod dispersion;
 mod draw;
 mod equation;
+mod forms;
 mod interfaces;
 mod limit;
 mod linear;
 mod matrix;
+mod number;
 mod order;
 mod pace;
 mod places;
@@ -143,6 +146,12 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         limit = largest_step(sizes.start, with_step, files, &cells, Taken::Each);
         if !places.combined.is_empty() {
             safe_limit = largest_step(sizes.start, with_step, files, &cells, Taken::Combined);
+            // The largest values need not be the most unfavourable ones.
+            if let (Some(own), Some(safe)) = (&limit, &safe_limit)
+                && safe.is_wider(own)
+            {
+                safe_limit = limit;
+            }
         }
     }
     let without_edge = limit.as_ref().is_some_and(Limit::is_none_stable);

@@ -2,19 +2,19 @@
 //!
 //! Coefficients are expressions of the place, so their extremes are found by halving boxes of cells, of which the
 //! ranges of the expressions ([`crate::host_range`]) leave few: no array has to be filled, and no small body is missed
-//! between samples. Where statements are confined to regions, each region has extremes of its own.
+//! between samples. Where statements are confined to regions, each region has extremes of its own, and so has each
+//! combination of statements and branches ([`super::forms`]).
 
+use super::boxes::{Boxes, Candidate};
 use super::cost::{Cost, Patience};
-use super::linear::choices;
+use super::forms::{Form, Forms};
 use super::step::{NoStep, Setting, Step};
 use crate::distinct::distinct;
-use crate::host_range::{HostBox, Range, range};
-use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};
-use crate::scheme::{CoefId, FileId, Op, Scheme, Update};
-use crate::statics::{Files, coef_value, coordinates};
+use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
+use crate::scheme::{CoefId, Op, Scheme, Update};
+use crate::statics::{Files, coef_value};
 use crate::taken::is_taken;
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// Boxes that are looked at for the extreme of a coefficient, and of a step's vigour, which takes longer.
 const BOXES: usize = 1000;
@@ -23,8 +23,6 @@ const VIGOUR_BOXES: usize = 1000;
 const COEFS: usize = 24;
 /// Regions with statements of their own.
 const ZONES: usize = 64;
-/// Cells per axis of the blocks that the extremes of files are kept for.
-const BLOCK: i64 = 16;
 
 /// A cell with one face across each axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +54,13 @@ pub struct Place {
 pub struct Places {
     /// With different settings, the most vigorous first.
     pub list: Vec<Place>,
-    /// Per set of updates that act together somewhere: every coefficient at its largest absolute value in that zone,
-    /// whether or not these occur at one place. Empty where one place has them all.
+    /// Per set of updates and branches that act together somewhere: every coefficient at its largest absolute value in
+    /// that zone, whether or not these values occur at one place. Empty where one place has them all.
     pub combined: Vec<Setting>,
     /// Regions too thin for waves in them to mean anything: their bounds along an axis.
     pub thin: Vec<(Axis, Interval)>,
+    /// Whether all combinations of updates and branches that act together somewhere are known.
+    pub is_complete: bool,
 }
 
 /// By coefficient whether the waves of a scheme depend on it. Amendments are not part of the analysis: the profiles
@@ -81,7 +81,7 @@ fn of_waves(scheme: &Scheme) -> Vec<bool> {
 }
 
 /// The value of a coefficient at an index, or 0 where it is no finite number and no update takes it.
-fn coef_of_waves(scheme: &Scheme, files: &dyn Files, id: CoefId, at: PerAxis<i64>) -> f64 {
+pub fn coef_of_waves(scheme: &Scheme, files: &dyn Files, id: CoefId, at: PerAxis<i64>) -> f64 {
     let coef = &scheme.coefs[id.index()];
     let value = coef_value(scheme, files, coef.position, &coef.value, at);
     match scheme.precision.round(value).is_finite() || is_taken(scheme, files, id, at) {
@@ -162,18 +162,23 @@ fn places_of(
     patience: Patience,
 ) -> Result<Places, NoStep> {
     let cost = Cost::new(scheme);
+    let bounds = Boxes::new(scheme, files);
     let search = Search {
         scheme,
         used: of_waves(scheme),
         files,
-        bounds: FileBounds::new(scheme, files),
+        bounds: &bounds,
+        forms: Forms::new(&bounds),
         boxes: cost.boxes(zones.len(), VIGOUR_BOXES),
     };
     let mut found: Vec<Place> = Vec::new();
     let mut combined = Vec::new();
+    let mut is_complete = true;
     for zone in zones {
         let first = found.len();
-        for at in search.extremes(zone) {
+        let (cells, all_forms) = search.extremes(zone);
+        is_complete &= all_forms;
+        for at in cells {
             let own = Place {
                 cell: at.into(),
                 setting: setting(scheme, files, at),
@@ -187,7 +192,7 @@ fn places_of(
                 }
             }
         }
-        combined.extend(extreme_settings(&found[first..]));
+        combined.extend(extreme_settings(&search.forms, &found[first..]));
     }
     // Coefficients and updates of a few cells only are no medium for waves, unless there is nothing else.
     let (thick, dropped): (Vec<Place>, Vec<Place>) = found
@@ -200,7 +205,11 @@ fn places_of(
                 thin.push(part);
             }
         }
-        combined.retain(|c: &Setting| thick.iter().any(|p| p.setting.active == c.active));
+        let forms: BTreeSet<Form> = thick
+            .iter()
+            .map(|p| search.forms.form(&p.setting))
+            .collect();
+        combined.retain(|c: &Setting| forms.contains(&search.forms.form(c)));
         found = thick;
     }
     cost.allow(found.len() + combined.len(), patience)?;
@@ -219,27 +228,48 @@ fn places_of(
         list,
         combined,
         thin,
+        is_complete,
     })
 }
 
-/// For each set of updates that act at some of the places: all coefficients at their largest absolute values among
-/// them.
-pub fn extreme_settings(places: &[Place]) -> Vec<Setting> {
-    let mut extremes: Vec<Setting> = Vec::new();
+/// The same for some cells.
+pub fn extremes_of_cells(scheme: &Scheme, files: &dyn Files, cells: &[Cell]) -> Vec<Setting> {
+    let bounds = Boxes::new(scheme, files);
+    let own = |cell: &Cell| Place {
+        cell: *cell,
+        setting: setting(scheme, files, *cell),
+    };
+    let places: Vec<Place> = cells.iter().map(own).collect();
+    extreme_settings(&Forms::new(&bounds), &places)
+}
+
+/// For each set of updates that act, and of branches that are taken, at some of the places: all coefficients at their
+/// largest absolute values. Coefficients on which conditions depend have the values of these places, others the values
+/// of all places where the same updates act.
+fn extreme_settings(forms: &Forms, places: &[Place]) -> Vec<Setting> {
+    let mut extremes: Vec<(Form, Setting)> = Vec::new();
     for place in places {
-        let same = |s: &&mut Setting| s.active == place.setting.active;
-        match extremes.iter_mut().find(same) {
-            None => extremes.push(place.setting.clone()),
-            Some(extreme) => {
-                for (e, c) in extreme.coefs.iter_mut().zip(&place.setting.coefs) {
-                    if c.abs() > e.abs() {
-                        *e = *c;
-                    }
+        let form = forms.form(&place.setting);
+        if !extremes.iter().any(|(own, _)| *own == form) {
+            extremes.push((form, place.setting.clone()));
+        }
+    }
+    for place in places {
+        let form = forms.form(&place.setting);
+        for (own, extreme) in &mut extremes {
+            if extreme.active != place.setting.active {
+                continue;
+            }
+            let coefs = extreme.coefs.iter_mut().zip(&place.setting.coefs);
+            for (number, (e, c)) in coefs.enumerate() {
+                let counts = *own == form || !forms.is_condition(number);
+                if counts && c.abs() > e.abs() {
+                    *e = *c;
                 }
             }
         }
     }
-    extremes
+    extremes.into_iter().map(|(_, setting)| setting).collect()
 }
 
 /// The boxes that the ends of the updates' regions cut the domain into, without boxes that are thinner than twice the
@@ -290,34 +320,54 @@ struct Search<'a> {
     /// By coefficient whether waves depend on it.
     used: Vec<bool>,
     files: &'a dyn Files,
-    bounds: FileBounds<'a>,
+    bounds: &'a Boxes<'a>,
+    forms: Forms<'a>,
     /// Boxes in which a step's vigour is looked for.
     boxes: usize,
 }
 
 impl Search<'_> {
-    /// Cells of a zone where coefficients are largest or smallest, where a step is most vigorous, and the middle.
-    fn extremes(&self, zone: Region) -> Vec<PerAxis<i64>> {
-        let mut found = vec![zone.map(|i| i.lo + (i.len() - 1).max(0) / 2)];
+    /// Cells of a zone where coefficients are largest or smallest, where a step is most vigorous, also among the cells
+    /// of each form, and the middle; and whether all forms are among them.
+    fn extremes(&self, zone: Region) -> (Vec<PerAxis<i64>>, bool) {
+        let middle = zone.map(|i| i.lo + (i.len() - 1).max(0) / 2);
+        let mut found = vec![middle];
         let varying: Vec<usize> = (0..self.scheme.coefs.len())
-            .filter(|&c| self.used[c] && !self.range(c, zone).is_point())
+            .filter(|&c| self.used[c] && !self.bounds.range(c, zone).is_point())
             .collect();
+        let range = |coef: usize, part: Region| self.bounds.range(coef, part);
         for &coef in varying.iter().take(COEFS) {
-            found.push(self.highest(zone, BOXES, |part| self.range(coef, part).hi));
-            found.push(self.highest(zone, BOXES, |part| -self.range(coef, part).lo));
+            found.push(self.highest(zone, middle, BOXES, |part| range(coef, part).hi));
+            found.push(self.highest(zone, middle, BOXES, |part| -range(coef, part).lo));
         }
         if varying.len() > 1 {
-            found.push(self.highest(zone, self.boxes, |part| self.vigour(part)));
+            found.push(self.highest(zone, middle, self.boxes, |part| self.vigour(part)));
         }
-        found
+        let forms = self.forms.find(zone, |p| self.thinnest(p).is_some());
+        let has_media = varying.iter().any(|c| !self.forms.is_condition(*c));
+        let boxes = (self.boxes / forms.places.len().max(1)).max(8);
+        for place in &forms.places {
+            let (at, form) = (place.cell.index, self.forms.form(&place.setting));
+            found.push(at);
+            if has_media && forms.places.len() > 1 {
+                found.push(self.highest(zone, at, boxes, |part| self.vigour_of(&form, part)));
+            }
+        }
+        (found, forms.is_complete)
     }
 
     /// The cell of a zone with the highest value of a function that is given by upper bounds over boxes, exact ones
-    /// over cells.
-    fn highest(&self, zone: Region, boxes: usize, bound: impl Fn(Region) -> f64) -> PerAxis<i64> {
+    /// over cells; the first cell where no other one has a higher value.
+    fn highest(
+        &self,
+        zone: Region,
+        first: PerAxis<i64>,
+        boxes: usize,
+        bound: impl Fn(Region) -> f64,
+    ) -> PerAxis<i64> {
         let middle = |r: Region| r.map(|i| i.lo + (i.len() - 1).max(0) / 2);
         let cell = |at: PerAxis<i64>| at.map(|i| Interval::new(i, i + 1));
-        let mut best = (middle(zone), bound(cell(middle(zone))));
+        let mut best = (first, bound(cell(first)));
         let mut queue = BinaryHeap::from([Candidate {
             bound: bound(zone),
             zone,
@@ -327,7 +377,8 @@ impl Search<'_> {
                 break;
             };
             // Bounds and values of the same expression differ by rounding.
-            if top <= best.1 + 1e-12 * best.1.abs() || top.is_nan() {
+            let is_known = top <= best.1 + 1e-12 * best.1.abs() || top == f64::NEG_INFINITY;
+            if is_known || top.is_nan() {
                 break;
             }
             let widest = Axis::ALL.into_iter().max_by_key(|&a| zone[a].len());
@@ -399,7 +450,7 @@ impl Search<'_> {
     fn thinnest(&self, place: &Place) -> Option<(Axis, Interval)> {
         let grid = &self.scheme.grid;
         let reach = self.scheme.reach();
-        let own = self.form(&place.setting);
+        let own = self.forms.form(&place.setting);
         grid.present().find_map(|axis| {
             let enough = 2 * i64::from(reach[axis].into_iter().max().unwrap_or(0));
             let enough = enough.min(grid.cells[axis]);
@@ -407,7 +458,7 @@ impl Search<'_> {
                 let mut cell = place.cell;
                 cell.index[axis] = grid.around(axis, *index, 0);
                 let inside = (0..grid.cells[axis]).contains(&cell.index[axis]);
-                inside && self.form(&setting(self.scheme, self.files, cell)) == own
+                inside && self.forms.form(&setting(self.scheme, self.files, cell)) == own
             };
             let here = place.cell.index[axis];
             let above = (here + 1..here + enough).take_while(like).count() as i64;
@@ -417,183 +468,63 @@ impl Search<'_> {
         })
     }
 
-    /// Which updates act, and which way their choices go.
-    fn form(&self, setting: &Setting) -> (Vec<Vec<bool>>, Vec<Vec<bool>>) {
-        let updates = self.scheme.stages.iter().flat_map(|s| &s.updates);
-        let choices = updates.map(|u| choices(&u.body, &setting.coefs)).collect();
-        (setting.active.clone(), choices)
-    }
-
-    /// The values of a coefficient over a box of cells.
-    fn range(&self, coef: usize, zone: Region) -> Range {
-        let id = CoefId(coef as u32);
-        let coef = &self.scheme.coefs[coef];
-        let extent = self.scheme.grid.extent(coef.position);
-        let zone = Region::from_fn(|a| {
-            // The last cell stands for the plane at the end, too.
-            let last = zone[a].hi == self.scheme.grid.cells[a];
-            let hi = if last { extent[a].hi } else { zone[a].hi };
-            Interval::new(zone[a].lo.min(extent[a].hi - 1), hi.min(extent[a].hi))
-        });
-        let single = zone.volume() == 1;
-        if single {
-            let at = zone.map(|i| i.lo);
-            return Range::point(coef_of_waves(self.scheme, self.files, id, at));
-        }
-        let cells = Cells {
-            scheme: self.scheme,
-            bounds: &self.bounds,
-            position: coef.position,
-            zone,
-        };
-        range(&coef.value, &cells)
-    }
-
-    /// [`Step::vigour`] with all coefficients at their largest absolute values in a box.
+    /// An upper bound of [`Step::vigour`] over a box: for all values that coefficients have there, and for all branches
+    /// and updates that act. That of a cell is its own.
     fn vigour(&self, zone: Region) -> f64 {
-        let coefs = (0..self.scheme.coefs.len())
-            .map(|c| match self.used[c] {
-                true => self.range(c, zone).size().min(f64::MAX),
-                false => 0.0,
-            })
-            .collect();
-        let active = self
-            .scheme
-            .stages
-            .iter()
-            .map(|s| vec![true; s.updates.len()])
-            .collect();
-        match Step::new(self.scheme, &Setting { coefs, active }) {
-            Ok(step) => match step.vigour() {
-                vigour if vigour.is_finite() => vigour,
-                _ => Self::without_bounds(zone),
-            },
-            Err(NoStep::NotFinite { .. }) => Self::without_bounds(zone),
+        let step = match zone.volume() {
+            1 => return self.vigour_in(zone.map(|i| i.lo)),
+            _ => Step::bound(self.scheme, &self.bounds.spans(zone, &self.used)),
+        };
+        match step {
+            Ok(step) => Some(step.vigour())
+                .filter(|v| v.is_finite())
+                .unwrap_or(f64::INFINITY),
+            // Smaller boxes may have bounds.
+            Err(NoStep::NotFinite { .. }) => f64::INFINITY,
             // Nonlinear updates are found later.
             Err(_) => f64::NAN,
         }
     }
 
-    /// The vigour where a coefficient has no bounds: smaller boxes may have some, and a cell is no place of waves.
-    fn without_bounds(zone: Region) -> f64 {
-        match zone.volume() {
-            1 => f64::NEG_INFINITY,
-            _ => f64::INFINITY,
+    /// The same for the cells of a form alone.
+    fn vigour_of(&self, form: &Form, zone: Region) -> f64 {
+        let possible = self.forms.possible(zone);
+        match possible.is_none_or(|forms| forms.contains(form)) {
+            true => self.vigour(zone),
+            false => f64::NEG_INFINITY,
         }
     }
-}
 
-/// A box that may have the highest value.
-#[derive(Clone, Copy, PartialEq)]
-struct Candidate {
-    bound: f64,
-    zone: Region,
-}
-
-impl Eq for Candidate {}
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.bound.total_cmp(&other.bound)
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// A box of cells as expressions see it.
-struct Cells<'a> {
-    scheme: &'a Scheme,
-    bounds: &'a FileBounds<'a>,
-    position: Position,
-    zone: Region,
-}
-
-impl HostBox for Cells<'_> {
-    fn coordinate(&self, axis: Axis, by: HalfIndex) -> Range {
+    /// The vigour of a cell; of a last one, of its upper faces too.
+    fn vigour_in(&self, at: PerAxis<i64>) -> f64 {
         let grid = &self.scheme.grid;
-        coordinates(grid, axis, self.position[axis] + by, self.zone[axis])
-    }
-
-    fn file(&self, file: FileId, offset: Offset) -> Range {
-        let grid = &self.scheme.grid;
-        let extent = grid.extent(self.scheme.files[file.index()].position);
-        let zone = Region::from_fn(|a| {
-            let o = i64::from(offset[a]);
-            let (lo, hi) = (self.zone[a].lo + o, self.zone[a].hi + o);
-            if grid.is_periodic(a) && (lo < 0 || hi > extent[a].hi) {
-                return extent[a];
+        let mut cells = vec![Cell::from(at)];
+        for axis in grid.present() {
+            if at[axis] == grid.cells[axis] - 1 && !grid.is_periodic(axis) {
+                let upper: Vec<Cell> = cells
+                    .iter()
+                    .map(|cell| {
+                        let mut above = *cell;
+                        above.upper[axis] = true;
+                        above
+                    })
+                    .collect();
+                cells.extend(upper);
             }
-            let last = extent[a].hi - 1;
-            Interval::new(lo.clamp(0, last), (hi - 1).clamp(0, last) + 1)
-        });
-        self.bounds.range(file, zone)
-    }
-}
-
-/// The ranges of files over blocks of cells.
-struct FileBounds<'a> {
-    files: &'a dyn Files,
-    /// By file the number of blocks per axis, and their ranges.
-    blocks: Vec<(PerAxis<i64>, Vec<Range>)>,
-}
-
-impl<'a> FileBounds<'a> {
-    fn new(scheme: &Scheme, files: &'a dyn Files) -> Self {
-        let ids = (0..scheme.files.len() as u32).map(FileId);
-        let used = |id: FileId| {
-            let is = |e: &crate::host::HostExpr| matches!(e, crate::host::HostExpr::File { file, .. } if *file == id);
-            scheme.coefs.iter().any(|c| c.value.any(&mut |e| is(e)))
-        };
-        let bounds = ids.map(|id| {
-            let extent = scheme.grid.extent(scheme.files[id.index()].position);
-            if !used(id) {
-                return (PerAxis::splat(0), Vec::new());
-            }
-            let counts = PerAxis::from_fn(|a| (extent[a].hi + BLOCK - 1) / BLOCK);
-            let mut ranges = Vec::new();
-            for_each(counts.map(|n| Interval::new(0, n)), |block| {
-                let part = Region::from_fn(|a| {
-                    Interval::new(block[a] * BLOCK, (block[a] + 1) * BLOCK).intersect(extent[a])
-                });
-                let mut range = Range::WHOLE;
-                let mut first = true;
-                for_each(part, |at| {
-                    let value = Range::point(files.value(id, at));
-                    range = if first { value } else { range.hull(value) };
-                    first = false;
-                });
-                ranges.push(range);
-            });
-            (counts, ranges)
-        });
-        Self {
-            files,
-            blocks: bounds.collect(),
         }
-    }
-
-    fn range(&self, file: FileId, zone: Region) -> Range {
-        let (counts, ranges) = &self.blocks[file.index()];
-        let mut range: Option<Range> = None;
-        let mut add = |own: Range| range = Some(range.map_or(own, |r| r.hull(own)));
-        if zone.volume() <= BLOCK.pow(3) as u64 {
-            for_each(zone, |at| add(Range::point(self.files.value(file, at))));
-            return range.unwrap_or(Range::WHOLE);
-        }
-        let blocks = zone.map(|i| Interval::new(i.lo / BLOCK, (i.hi - 1) / BLOCK + 1));
-        for_each(blocks, |block| {
-            let index = Axis::ALL.iter().fold(0, |n, &a| n * counts[a] + block[a]);
-            let own = ranges.get(index as usize).copied().unwrap_or(Range::WHOLE);
-            add(own);
+        let own = setting(self.scheme, self.files, at);
+        let settings = cells.into_iter().filter_map(|cell| {
+            let setting = setting(self.scheme, self.files, cell);
+            (setting.active == own.active).then_some(setting)
         });
-        range.unwrap_or(Range::WHOLE)
+        let vigours = settings.map(|setting| match Step::new(self.scheme, &setting) {
+            Ok(step) => Some(step.vigour())
+                .filter(|v| v.is_finite())
+                .unwrap_or(f64::NEG_INFINITY),
+            // A cell without bounds is no place of waves.
+            Err(NoStep::NotFinite { .. }) => f64::NEG_INFINITY,
+            Err(_) => f64::NAN,
+        });
+        vigours.reduce(f64::max).unwrap_or(f64::NEG_INFINITY)
     }
-}
-
-fn for_each(region: Region, f: impl FnMut(PerAxis<i64>)) {
-    crate::lattice::for_each_index(region, f);
 }

@@ -1,7 +1,7 @@
 //! Whether a scheme's step is stable.
 
 use super::cost::Patience;
-use super::places::{Cell, Place, Places, extreme_settings, places, setting};
+use super::places::{Cell, Places, extremes_of_cells, places, setting};
 use super::step::{Block, NoStep, Step};
 use super::zone::{Effort, Growth, Phase, TOLERANCE, Waves};
 use crate::lattice::{Axis, Interval, PerAxis};
@@ -32,6 +32,8 @@ pub struct Stability {
     pub aside: Vec<ComponentId>,
     /// How many different sets of coefficients were looked at.
     pub settings: usize,
+    /// Whether all combinations of updates and branches that act together somewhere are among them.
+    pub is_complete: bool,
 }
 
 impl Stability {
@@ -99,6 +101,7 @@ pub fn of_places(
         thin: places.thin.clone(),
         aside: media.aside(),
         settings: places.list.len(),
+        is_complete: places.is_complete,
     })
 }
 
@@ -120,15 +123,8 @@ impl Media {
 
     /// With all coefficients at the largest absolute values that they have in the cells.
     pub fn combined(scheme: &Scheme, files: &dyn Files, cells: &[Cell]) -> Result<Self, NoStep> {
-        let places: Vec<Place> = cells
-            .iter()
-            .map(|&cell| Place {
-                cell,
-                setting: setting(scheme, files, cell),
-            })
-            .collect();
         let mut list = Vec::new();
-        for setting in extreme_settings(&places) {
+        for setting in extremes_of_cells(scheme, files, cells) {
             let step = Step::new(scheme, &setting)?;
             let blocks = step.blocks();
             list.push((PerAxis::splat(0).into(), step, blocks));

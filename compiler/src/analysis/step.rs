@@ -7,10 +7,13 @@
 //! The product over all stages is the amplification matrix G(theta) (J. G. Charney, R. Fjortoft and J. von Neumann,
 //! Tellus 2 (1950) 237-254, for one component).
 
-use super::linear::{self, Nonlinear};
+use super::linear::{self, Nonlinear, own_weight};
 use super::matrix::Matrix;
+use super::number::Number;
+use super::zone::TOLERANCE;
+use crate::host_range::Range;
 use crate::lattice::{Axis, PerAxis};
-use crate::scheme::{Boundary, ComponentId, Read, Scheme, displacement};
+use crate::scheme::{Boundary, ComponentId, Read, Scheme, Update, displacement};
 use num_complex::Complex64;
 
 /// The most values of a cell that are followed.
@@ -37,6 +40,8 @@ pub struct Tap {
 pub struct Row {
     pub target: ComponentId,
     pub taps: Vec<Tap>,
+    /// Whether it acts in all cells that are meant; elsewhere the component keeps its value.
+    pub is_certain: bool,
 }
 
 /// The coefficients, and which updates act.
@@ -46,6 +51,15 @@ pub struct Setting {
     pub coefs: Vec<f64>,
     /// By stage and update.
     pub active: Vec<Vec<bool>>,
+}
+
+/// The ranges of coefficients over some cells, and which updates act there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spans {
+    /// By coefficient.
+    pub coefs: Vec<Range>,
+    /// By stage and update; `None` where it acts in some cells only.
+    pub active: Vec<Vec<Option<bool>>>,
 }
 
 /// An update that is not linear.
@@ -112,6 +126,27 @@ impl Step {
     /// # Errors
     /// The scheme has too many values per cell, updates that are not linear, or weights that are not finite.
     pub fn new(scheme: &Scheme, setting: &Setting) -> Result<Self, NoStep> {
+        Self::of(scheme, &setting.coefs, |stage, number| {
+            Some(setting.active[stage][number])
+        })
+    }
+
+    /// The step whose weights are the largest absolute ones of all steps in some cells: in all branches that are taken
+    /// there, and with all updates that act there.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn bound(scheme: &Scheme, spans: &Spans) -> Result<Self, NoStep> {
+        Self::of(scheme, &spans.coefs, |stage, number| {
+            spans.active[stage][number]
+        })
+    }
+
+    fn of<N: Number>(
+        scheme: &Scheme,
+        coefs: &[N],
+        active: impl Fn(usize, usize) -> Option<bool>,
+    ) -> Result<Self, NoStep> {
         let mut slots = Vec::new();
         let mut first = Vec::new();
         for id in scheme.component_ids() {
@@ -129,12 +164,15 @@ impl Step {
         let mut aside: Vec<ComponentId> = Vec::new();
         for (index, stage) in scheme.stages.iter().enumerate() {
             let mut rows = Vec::new();
-            let acting = stage.updates.iter().zip(&setting.active[index]);
-            for (update, _) in acting.filter(|(_, active)| **active) {
+            for (number, update) in stage.updates.iter().enumerate() {
+                let active = active(index, number);
+                if active == Some(false) {
+                    continue;
+                }
                 let target = update.target;
-                let weights = match linear::weights(&update.body, &setting.coefs) {
+                let weights = match linear::weights(&update.body, coefs) {
                     Ok(weights) => weights,
-                    Err(why) if is_aside(scheme, target, &why) => {
+                    Err(_) if is_aside(scheme, update, coefs) => {
                         aside.push(target);
                         continue;
                     }
@@ -147,7 +185,7 @@ impl Step {
                         continue;
                     }
                 };
-                if weights.iter().any(|(_, w)| !w.is_finite()) {
+                if weights.iter().any(|(_, w)| !w.largest().is_finite()) {
                     return Err(NoStep::NotFinite {
                         stage: index,
                         target,
@@ -157,7 +195,7 @@ impl Step {
                 let taps = taps.map(|(read, weight)| Tap {
                     slot: first[read.component.index()] + usize::from(read.age),
                     distance: distance(scheme, target, &read),
-                    weight,
+                    weight: weight.largest(),
                 });
                 let taps: Vec<Tap> = taps.collect();
                 for tap in &taps {
@@ -165,7 +203,11 @@ impl Step {
                         reach[axis] = reach[axis].max(d.abs());
                     }
                 }
-                rows.push(Row { target, taps });
+                rows.push(Row {
+                    target,
+                    taps,
+                    is_certain: active.is_some(),
+                });
             }
             stages.push(rows);
         }
@@ -354,11 +396,21 @@ impl Step {
                     .iter()
                     .take_while(|s| s.component == row.target)
                     .count();
+                let kept = match row.is_certain {
+                    true => Vec::new(),
+                    false => state[newest * size..(newest + levels) * size].to_vec(),
+                };
                 state.copy_within(
                     newest * size..(newest + levels - 1) * size,
                     (newest + 1) * size,
                 );
                 state[newest * size..(newest + 1) * size].copy_from_slice(values);
+                // Of an update that may act, the larger values of both cases.
+                for (new, old) in state[newest * size..].iter_mut().zip(kept) {
+                    if old.re > new.re {
+                        *new = old;
+                    }
+                }
             }
         }
     }
@@ -416,11 +468,14 @@ pub fn largest_block(scheme: &Scheme) -> usize {
     (0..n).map(of).max().unwrap_or(0)
 }
 
-/// Whether no other value depends on a component, whose update is not linear in the values of others.
-pub fn is_aside(scheme: &Scheme, target: ComponentId, why: &Nonlinear) -> bool {
+/// Whether an update that is not linear makes a sum over values of others: no other value depends on its component, its
+/// own values enter linearly, and of themselves they do not grow.
+pub fn is_aside<N: Number>(scheme: &Scheme, update: &Update, coefs: &[N]) -> bool {
+    let target = update.target;
     let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    !why.components.contains(&target)
-        && updates.all(|u| u.target == target || u.body.reads().all(|r| r.component != target))
+    let ranges: Vec<Range> = coefs.iter().map(|c| c.range()).collect();
+    updates.all(|u| u.target == target || u.body.reads().all(|r| r.component != target))
+        && own_weight(&update.body, &ranges, target).is_some_and(|w| w <= 1.0 + TOLERANCE)
 }
 
 /// Which element is reached from which over one or more edges, where element (i, j) of the matrix is an edge unless it

@@ -207,8 +207,8 @@ fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) ->
                 }
                 let weights = match linear::weights(&update.body, &here.coefs) {
                     Ok(weights) => weights,
-                    Err(why) => {
-                        is_linear &= is_aside(scheme, update.target, &why);
+                    Err(_) => {
+                        is_linear &= is_aside(scheme, update, &here.coefs);
                         return;
                     }
                 };

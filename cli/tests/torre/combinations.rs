@@ -1,0 +1,174 @@
+//! Stability where branches, regions and coefficients act together, and the parts that the answer leaves out.
+
+use crate::support::*;
+
+/// Sound in 140 cells, with other updates of `v` and `p`, and other definitions.
+fn sound(definitions: &str, dt: f64, updates: &str) -> String {
+    format!(
+        "scheme sound {{\n  axes x\n  param h = 1\n  param dt = {dt}\n  {definitions}\n  field p : scalar on cells\n  \
+         field v : scalar on nodes at 1/2\n  step {{\n    allow W0301\n    {updates}\n  }}\n}}\n\
+         problem pulse {{\n  scheme sound\n  domain 140\n  boundary x: zero\n  init p = exp(-(x-40)^2/9)\n  \
+         steps 40\n}}\n"
+    )
+}
+
+/// The limits that the analysis finds: with the coefficients of any one cell, and with the largest ones.
+fn limits(program: &str) -> [Option<f64>; 2] {
+    let (_folder, file) = written(program);
+    let json = succeed(&format!("analyze {file} --report json"), &[]);
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["all_combinations_known"], true, "{report}");
+    ["limit", "limit_with_all_extremes"].map(|of| report[of]["value"].as_f64())
+}
+
+#[test]
+fn each_combination_of_branches_and_regions_is_looked_at() {
+    let branches = sound(
+        "",
+        0.8,
+        "v -= dt * d(p, x)
+    where x < 80 { p -= dt * d(v, x) }
+    else where x < 95 { p -= 3 * dt * d(v, x) }
+    else { p -= 0.5 * dt * d(v, x) }",
+    );
+    let overlap = sound(
+        "region A = sin(x/6) > 0\n  region B = cos(x/6) > 0",
+        1.0,
+        "where A { v -= 0.8 * dt * d(p, x) }
+    where B { v -= 0.8 * dt * d(p, x) }
+    p -= dt * d(v, x)",
+    );
+    let within_a_branch = sound(
+        "coef kap on cells = if x < 80 then 20 else if x < 110 then 2 else 1",
+        0.6,
+        "v -= dt * d(p, x)
+    where x < 80 { p -= 0.01 * dt * kap * d(v, x) }
+    else { p -= 2 * dt * kap * d(v, x) }",
+    );
+    for (program, limit) in [
+        (branches, 3.0_f64.recip().sqrt()),
+        (overlap, 1.6_f64.recip().sqrt()),
+        (within_a_branch, 0.5),
+    ] {
+        let [own, _] = limits(&program);
+        let own = own.unwrap();
+        assert!((own - limit).abs() < 1e-6, "{own} {limit}");
+        let (_folder, file) = written(&program);
+        let error = fail(1, &format!("check {file}"), &[]);
+        assert!(error.contains("E0815"), "{error}");
+    }
+}
+
+#[test]
+fn coefficients_of_opposite_signs_add_up() {
+    for (sign, b) in [("-", "-0.4"), ("+", "0.4")] {
+        let program = sound(
+            &format!(
+                "coef a = if x < 30 then 0.45 else if x < 60 then 0.4 else 0\n  \
+                 coef b = if x < 30 then 0 else if x < 60 then {b} else 0"
+            ),
+            1.0,
+            &format!("v = 0\n    p += dt * (a * d2(p, x) {sign} b * d2(p, x))"),
+        );
+        let [own, _] = limits(&program);
+        assert!((own.unwrap() - 0.625).abs() < 1e-6, "{own:?}");
+    }
+}
+
+#[test]
+fn all_extremes_are_taken_in_each_branch() {
+    let program = sound(
+        "coef rho on nodes = if x < 20 then 0.5 else 1\n  coef kap on cells = if x > 100 then 1.9 else 1",
+        0.3,
+        "v -= dt / rho * d(p, x)
+    where x < 60 { p -= dt * kap * d(v, x) }
+    else { p -= 3 * dt * kap * d(v, x) }",
+    );
+    let [own, all] = limits(&program).map(Option::unwrap);
+    assert!((own - 5.7_f64.recip().sqrt()).abs() < 1e-6, "{own}");
+    assert!((all - 11.4_f64.recip().sqrt()).abs() < 1e-6, "{all}");
+}
+
+#[test]
+fn two_balls_that_overlap_are_found_in_a_large_domain() {
+    let program = "scheme balls {
+  axes x, y, z
+  param h = 1
+  param dt = 0.1
+  region A = (x-100)^2 + (y-300)^2 + (z-200)^2 < 400
+  region B = (x-130)^2 + (y-300)^2 + (z-200)^2 < 400
+  field u : scalar on cells
+  step {
+    allow W0301
+    u += dt * d2(u, x)
+    where A { u += dt * d2(u, y) }
+    where B { u += dt * d2(u, y) }
+  }
+}
+problem heat {
+  scheme balls
+  domain 600 x 600 x 600
+  boundary all: periodic
+  steps 1
+}
+";
+    let (_folder, file) = written(program);
+    let json = succeed(&format!("analyze {file} --report json"), &[]);
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["sets_of_coefficients"], 4, "{report}");
+    assert_eq!(report["all_combinations_known"], true, "{report}");
+}
+
+#[test]
+fn a_component_that_grows_by_itself_is_no_sum() {
+    let updates = |e: &str| format!("v -= dt * d(p, x)\n    p -= dt * d(v, x)\n    e = {e}");
+    let field = "field e : scalar on cells";
+    for e in ["e^3 + p * p", "2 * e + p * p"] {
+        let (_folder, file) = written(&sound(field, 0.5, &updates(e)));
+        let error = fail(1, &format!("analyze {file}"), &[]);
+        assert!(error.contains("the update of `e` is not linear"), "{error}");
+        let shown = run(&format!("check {file}"), &[]);
+        let shown = String::from_utf8_lossy(&shown.stderr).into_owned();
+        assert!(shown.contains("stability is not known"), "{shown}");
+    }
+    for e in ["e + p * p", "0.5 * e + p * p", "p * p", "e + abs(p)"] {
+        let (_folder, file) = written(&sound(field, 0.5, &updates(e)));
+        let shown = succeed(&format!("analyze {file}"), &[]);
+        assert!(shown.contains("the sums `e` are not linear"), "{shown}");
+    }
+}
+
+#[test]
+fn waves_with_losses_keep_their_speed() {
+    for loss in ["0.12", "0.13", "0.5"] {
+        let program = format!(
+            "scheme lossy {{
+  axes x
+  param h = 1
+  param dt = 0.1
+  param loss = {loss}
+  field u : scalar on nodes
+  field k : scalar on nodes
+  step {{
+    k = -(dc(u, x) + loss*u)
+    u += dt*(-(dc(u + dt/2*k, x) + loss*(u + dt/2*k)))
+  }}
+}}
+problem p {{
+  scheme lossy
+  domain 64
+  boundary x: periodic
+  init u = sin(x)
+  steps 20
+}}
+"
+        );
+        let (_folder, file) = written(&program);
+        let shown = succeed(&format!("analyze {file}"), &[]);
+        assert!(
+            shown.contains("\n  waves of speed 1: phase velocity"),
+            "{shown}"
+        );
+        assert!(shown.contains("\n                     40  0.99"), "{shown}");
+    }
+}
