@@ -117,8 +117,8 @@ pub fn weights<N: Number>(body: &Body, coefs: &[N]) -> Result<Vec<(Read, N)>, No
     Ok(reads)
 }
 
-/// Which way each choice goes that does not depend on field values, by the number of its operation; `None` where it goes
-/// both ways.
+/// Which way each choice goes that does not depend on field values, by the number of its operation; `None` where it
+/// goes both ways.
 pub fn choices<N: Number>(body: &Body, coefs: &[N]) -> Vec<(usize, Option<bool>)> {
     let known = known_values(body, coefs);
     let choice = |(number, op): (usize, &Op)| match *op {
