@@ -298,8 +298,8 @@ int main(void) {
     assert!(status.success(), "{status}");
 }
 
-/// The layout and the arithmetic of kernels are in a header, too, so an object of another build would compute other values
-/// or write elsewhere.
+/// The layout and the arithmetic of kernels are in a header, too, so an object of another build would compute other
+/// values or write elsewhere.
 #[test]
 fn a_header_links_with_the_object_of_its_build_only() {
     if !has_llvm() || !has_cc() {
