@@ -30,15 +30,43 @@ pub struct Claim {
     folder: PathBuf,
     place: Place,
     locked: bool,
-    /// The folder was made for it.
-    made: bool,
+    _made: Made,
+}
+
+/// Folders that were made for a claim. The empty ones are removed at the end, as after a run that was refused.
+#[derive(Debug)]
+struct Made {
+    /// The innermost first.
+    folders: Vec<PathBuf>,
+}
+
+impl Made {
+    /// The folders that have to be made for a folder.
+    fn before(folder: &Path) -> Self {
+        let absent = folder.ancestors().take_while(|path| {
+            let is_named = !path.as_os_str().is_empty();
+            is_named && !path.exists()
+        });
+        Self {
+            folders: absent.map(Path::to_owned).collect(),
+        }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // Stays unless it is empty.
+            let _ = fs::remove_dir(folder);
+        }
+    }
 }
 
 impl Claim {
     /// Makes a folder if need be and claims it. `run` says which run this is, in a few words.
     pub fn take(folder: &Path, run: &str) -> Result<Self, FileError> {
         let fail = || FileError::io(folder, Attempt::Claim);
-        let made = !folder.exists();
+        let made = Made::before(folder);
         let path = folder.join(LOCK);
         for _ in 0..ATTEMPTS {
             make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
@@ -76,7 +104,7 @@ impl Claim {
                     folder: folder.to_owned(),
                     place,
                     locked,
-                    made,
+                    _made: made,
                 };
                 claim.describe(run).map_err(fail())?;
                 if locked {
@@ -143,10 +171,6 @@ impl Drop for Claim {
                 false => forget(&path),
             }
         }
-        if self.made {
-            // Stays unless it is empty, as after a run that was refused.
-            let _ = fs::remove_dir(&self.folder);
-        }
     }
 }
 
@@ -185,8 +209,8 @@ mod tests {
         symlink(&folder, &link).unwrap();
         in_use(Claim::take(&link, "other"));
         drop(one);
-        assert!(!folder.exists());
-        fs::create_dir(&folder).unwrap();
+        assert!(!scratch.path().join("a").exists());
+        fs::create_dir_all(&folder).unwrap();
         drop(Claim::take(&folder, "x").unwrap());
         assert!(fs::read_dir(&folder).unwrap().next().is_none());
         // Left by a run that was killed.
