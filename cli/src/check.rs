@@ -21,7 +21,10 @@ use torre_runtime::world::FileWorld;
 pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
     let subject = &args.subject;
     let world = FileWorld::beside(&subject.file);
-    let source = input::source(&subject.file)?;
+    let source = match input::source(&subject.file) {
+        Err(failure) if args.report.is_some() => return report(&failure.diagnostics),
+        source => source?,
+    };
     let options: Options = input::options(subject, None);
     let program = driver::program(&world, &source);
     // With a problem or settings only that calculation is looked at; without them the whole file is.
@@ -67,12 +70,7 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
         }
     }
     if args.report.is_some() {
-        let list: Vec<Value> = diagnostics.0.iter().map(as_json).collect();
-        write::result(&format!("{:#}\n", Value::from(list)))?;
-        return match diagnostics.has_errors() {
-            true => Err(Failure::silent()),
-            false => Ok(()),
-        };
+        return report(&diagnostics);
     }
     let (errors, warnings) = count(&diagnostics);
     match errors {
@@ -86,6 +84,16 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
             Ok(())
         }
         _ => Err(diagnostics.into()),
+    }
+}
+
+/// Writes all diagnostics to stdout.
+fn report(diagnostics: &Diagnostics) -> Result<(), Failure> {
+    let list: Vec<Value> = diagnostics.0.iter().map(as_json).collect();
+    write::result(&format!("{:#}\n", Value::from(list)))?;
+    match diagnostics.has_errors() {
+        true => Err(Failure::silent()),
+        false => Ok(()),
     }
 }
 

@@ -287,6 +287,17 @@ fn the_program_of_the_readme_is_right() {
     succeed("run {0} --quiet --set steps=1", &[&source]);
 }
 
+/// A program that cannot be read has a report as one with faults has.
+#[test]
+fn a_check_of_an_absent_file_has_a_report() {
+    let output = run("check nowhere.torre --report json", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found[0]["code"], "E0801");
+    assert_eq!(found[0]["severity"], "error");
+    assert!(output.stderr.is_empty());
+}
+
 #[test]
 fn a_closed_pipe_ends_the_command_quietly() {
     use std::process::Stdio;
