@@ -223,8 +223,11 @@ impl<T: Value> Run<'_, T> {
             Replaced::InFiles if !self.args.overwrite => "of a run over files",
             _ => return Ok(()),
         };
+        if self.args.overwrite {
+            return Ok(());
+        }
         let folder = folder.display();
-        let message = format!("`{folder}` has the state {whose}");
+        let message = format!("`{folder}` has {whose}");
         let hint = format!(
             "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside \
              `--out`"
@@ -247,10 +250,13 @@ impl<T: Value> Run<'_, T> {
                     1 => "a frame".to_owned(),
                     n => format!("{n} frames"),
                 };
-                let output = lost.output;
+                let why = match lost.is_own {
+                    true => format!("which `{folder}/volumes` lacks"),
+                    false => "which is no output of this run".to_owned(),
+                };
                 format!(
-                    "`{folder}/volumes.zarr` would lose {number} of `{output}` before the checkpoint, which \
-                     `{folder}/volumes` lacks"
+                    "`{folder}/volumes.zarr` would lose {number} of `{}`, {why}",
+                    lost.output
                 )
             }
             Err(error) => format!("`{folder}/volumes.zarr` would be replaced unread: {error}"),

@@ -135,3 +135,50 @@ fn frames_of_another_output_are_not_mixed_in() {
     write("output volume u in x = 0..20 every 4\n  output slice u x = 30 every 8");
     succeed(&resume, &[&source, &out, &checkpoint]);
 }
+
+/// A run that goes on with other steps, or without an output, does not make the store smaller.
+#[test]
+fn a_store_keeps_the_frames_of_earlier_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    let text = std::fs::read_to_string(&source).unwrap();
+    let write = |outputs: &str| {
+        let own = text.replace("output   volume u every 8", outputs);
+        std::fs::write(&source, own).unwrap();
+    };
+    let path = |name: &str| folder.path().join(name);
+    let (out, checkpoint, whole) = (path("out"), path("checkpoint"), path("whole"));
+    let common = "run {0} --quiet --threads 1 --backend cranelift --format zarr --out {1}";
+    let both = "output volume u every 4\n  output volume u in x = 2..9 every 4";
+    write(both);
+    succeed(
+        &format!("{common} --save-initial --set steps=12 --checkpoint {{2}}"),
+        &[&source, &out, &checkpoint],
+    );
+    let before = files(&out);
+    let resume = format!("{common} --resume {{2}}");
+    write("output volume u every 8");
+    let error = fail(1, &resume, &[&source, &out, &checkpoint]);
+    let said = "would lose 4 frames of `u-2`, which is no output of this run";
+    assert!(
+        error.contains("E0812") && unwrapped(&error).contains(said),
+        "{error}"
+    );
+    assert_same_files(&files(&out), &before, "refused");
+    // Steps 16 and 24 beside the earlier ones, and step 0 without its option.
+    write(&both.replace("every 4", "every 8"));
+    for _ in 0..2 {
+        succeed(&resume, &[&source, &out, &checkpoint]);
+        let times = std::fs::read(out.join("volumes.zarr/time/c/0")).unwrap();
+        assert_eq!(times.len() / 8, 6);
+    }
+    // The frames are the ones of a run that was never interrupted.
+    write(both);
+    let all = format!("{common} --save-initial --checkpoint {{2}}");
+    succeed(&all, &[&source, &whole, &path("other")]);
+    for step in [0, 4, 8, 12, 16, 24] {
+        let name = format!("volumes/u-{step:08}.npy");
+        let read = |folder: &std::path::Path| std::fs::read(folder.join(&name)).unwrap();
+        assert!(read(&out) == read(&whole), "{name}");
+    }
+}

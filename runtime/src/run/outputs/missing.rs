@@ -1,11 +1,12 @@
 //! Frames of outputs that a folder lacks when a run goes on.
 
-use super::{Outputs, VolumeFormat, file_name, frame};
+use super::stores::volumes;
+use super::{Outputs, VolumeFormat};
 use crate::output::error::FileError;
 use crate::output::zarr::series_of;
 use crate::run::results_folder::VOLUMES_STORE;
 use std::collections::BTreeSet;
-use torre_compiler::problem::{Output, OutputKind, Problem};
+use torre_compiler::problem::{Output, Problem};
 use torre_compiler::scheme::Scheme;
 
 /// Frames of an output that a folder lacks, as they were written before a checkpoint, elsewhere.
@@ -24,47 +25,78 @@ pub struct Lost {
     /// The series' name.
     pub output: String,
     pub frames: u64,
+    /// Whether the run has a volume of this name.
+    pub is_own: bool,
 }
 
 impl Outputs {
-    /// The first series of the store of an earlier run that would lose frames of steps before this one goes on: the
-    /// store is made anew of the volumes in the folder. An error where the store cannot be read.
+    /// The first series of the store of an earlier run that would lose frames when this run goes on: the store is made
+    /// anew of the run's own outputs, from the volumes in the folder. A frame is kept if the folder has its volume, or if
+    /// the run writes it again. An error where the store cannot be read.
     pub fn would_lose(
         &self,
         scheme: &Scheme,
         problem: &Problem,
         resumed: Option<u64>,
     ) -> Result<Option<Lost>, FileError> {
-        let resumed = resumed.filter(|steps| *steps > 0);
         let (Some(done), VolumeFormat::Zarr) = (resumed, self.format) else {
             return Ok(None);
         };
-        let there = self.frames_there();
+        // A run without volumes leaves the store as it is.
+        if volumes(problem).next().is_none() {
+            return Ok(None);
+        }
         let lost = |(name, times): (String, Vec<f64>)| {
-            let mut volumes = problem.frames();
-            let own = volumes.find(|o| o.name == name && matches!(o.kind, OutputKind::Volume));
-            // How much earlier than its step a value is, in steps; both are possible for an output that was removed.
-            let earlier = match own {
-                Some(own) => vec![scheme.component(own.component).time.as_f64()],
-                None => vec![0.0, 0.5],
+            let own = volumes(problem).find(|output| output.name == name);
+            let frames = match own {
+                Some(own) => {
+                    let kept = self.kept_steps(own, done, problem.steps);
+                    let earlier = scheme.component(own.component).time.as_f64();
+                    let step =
+                        |time: &f64| (time / scheme.grid.dt + earlier).round().max(0.0) as u64;
+                    times
+                        .iter()
+                        .filter(|time| !kept.contains(&step(time)))
+                        .count()
+                }
+                None => times.len(),
             };
-            let is_lost = |time: &&f64| {
-                let steps = earlier
-                    .iter()
-                    .map(|e| (**time / scheme.grid.dt + e).round());
-                let mut steps = steps.map(|step| step.max(0.0) as u64);
-                let base = format!("volumes/{}", file_name(&name));
-                let file = |step| format!("{}.npy", frame(&base, step));
-                steps.all(|step| step <= done && !there.contains(&file(step)))
-            };
-            let frames = times.iter().filter(is_lost).count() as u64;
             (frames > 0).then_some(Lost {
                 output: name,
-                frames,
+                frames: frames as u64,
+                is_own: own.is_some(),
             })
         };
-        let store = self.folder.join(VOLUMES_STORE);
-        Ok(series_of(&store)?.into_iter().find_map(lost))
+        let found = series_of(&self.folder.join(VOLUMES_STORE))?;
+        Ok(found.into_iter().find_map(lost))
+    }
+
+    /// The steps of the frames of a volume that the folder has when the run ends: the ones that are there, and the ones
+    /// that the run writes after `done` steps.
+    fn kept_steps(&self, output: &Output, done: u64, steps: u64) -> BTreeSet<u64> {
+        let written = self.frame_steps(output, steps);
+        // The frame of the start values is written by a run that begins with them.
+        let mut kept: BTreeSet<u64> = written.filter(|step| *step > done || done == 0).collect();
+        kept.extend(self.steps_there(output, steps));
+        kept
+    }
+
+    /// The steps up to `steps` of the frames of a volume that lie in the folder, from the run itself or from earlier
+    /// ones, which had the same output with other steps.
+    pub(super) fn steps_there(&self, output: &Output, steps: u64) -> BTreeSet<u64> {
+        let there = self.frames_there();
+        let step_of = |name: &String| {
+            let step = name
+                .rsplit_once('-')?
+                .1
+                .split_once('.')?
+                .0
+                .parse::<u64>()
+                .ok()?;
+            let is_frame = step <= steps && *name == self.volume_name(output, step);
+            (is_frame && self.folder.join(name).is_file()).then_some(step)
+        };
+        there.iter().filter_map(step_of).collect()
     }
 
     /// The frames of the first steps that the folder lacks.

@@ -23,9 +23,11 @@ impl Outputs {
         if self.format != VolumeFormat::Zarr {
             return Ok(());
         }
-        let mut frames = problem.frames();
-        let volumes = frames.any(|output| matches!(output.kind, OutputKind::Volume));
-        for (store, written) in [(VOLUMES_STORE, volumes), (FIELDS_STORE, self.save_final)] {
+        let has_volumes = volumes(problem).next().is_some();
+        for (store, written) in [
+            (VOLUMES_STORE, has_volumes),
+            (FIELDS_STORE, self.save_final),
+        ] {
             if written {
                 ZarrStore::check(&self.folder.join(store))?;
             }
@@ -82,19 +84,18 @@ impl Outputs {
         Ok(())
     }
 
-    /// The volumes that lie in the folder, with their times.
+    /// The volumes of an output that lie in the folder, with their times.
     fn frames<'a>(
         &'a self,
         scheme: &'a Scheme,
         output: &'a Output,
         steps: u64,
     ) -> impl Iterator<Item = (f64, String)> + 'a {
-        self.frame_steps(output, steps)
-            .map(move |step| {
-                let time = physical_time(scheme, output.component, step as i64);
-                (time, self.volume_name(output, step))
-            })
-            .filter(|(_, name)| self.folder.join(name).is_file())
+        let steps = self.steps_there(output, steps).into_iter();
+        steps.map(move |step| {
+            let time = physical_time(scheme, output.component, step as i64);
+            (time, self.volume_name(output, step))
+        })
     }
 
     /// Lists the volumes with their times, for ParaView.
@@ -120,14 +121,14 @@ impl Outputs {
 
     /// Puts the volumes written so far into one store.
     pub(super) fn store<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
-        if volumes(simulation).next().is_none() {
+        if volumes(simulation.problem()).next().is_none() {
             return Ok(());
         }
         let scheme = simulation.scheme();
         let path = self.folder.join(VOLUMES_STORE);
         let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
         let mut spent = Vec::new();
-        for output in volumes(simulation) {
+        for output in volumes(simulation.problem()) {
             let shape = shape_of(scheme, output.region);
             let position = scheme.component(output.component).position;
             let series = store.add_series(
@@ -169,7 +170,8 @@ impl Outputs {
     }
 }
 
-fn volumes<T>(simulation: &dyn Simulation<T>) -> impl Iterator<Item = &Output> {
-    let outputs = simulation.problem().frames();
+/// The outputs that are volumes.
+pub(super) fn volumes(problem: &Problem) -> impl Iterator<Item = &Output> {
+    let outputs = problem.frames();
     outputs.filter(|o| matches!(o.kind, OutputKind::Volume))
 }
