@@ -61,6 +61,43 @@ fn stores_take_no_place_of_others() {
     }
 }
 
+/// A run learns before its first step that it could not write to a folder of results.
+#[test]
+fn folders_of_results_are_tried_before_the_first_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 16);
+    let text = std::fs::read_to_string(&source).unwrap();
+    let more = "output   volume u every 8\n  output   spectrum u x = 9 for f = 0.02";
+    let text = text.replace("output   volume u every 8", more);
+    std::fs::write(&source, text).unwrap();
+    let out = folder.path().join("out");
+    let run = "run {0} --quiet --threads 1 --backend cranelift --out {1}";
+    let kinds: [(&str, Make); 2] = [
+        ("it is a file", |at, _| std::fs::write(at, "mine").unwrap()),
+        ("leads nowhere", |at, far| symlink(far, at).unwrap()),
+    ];
+    for (said, make) in kinds {
+        for (name, more) in [
+            ("slices", ""),
+            ("volumes", ""),
+            ("volumes", "--format zarr"),
+            ("spectra", "--overwrite"),
+            ("fields", "--save-final"),
+        ] {
+            std::fs::create_dir(&out).unwrap();
+            make(&out.join(name), &folder.path().join("far"));
+            let error = unwrapped(&fail(1, &format!("{run} {more}"), &[&source, &out]));
+            let all = ["E0802", name, said]
+                .iter()
+                .all(|part| error.contains(part));
+            assert!(all, "{name} {said}: {error}");
+            let names = std::fs::read_dir(&out).unwrap().count();
+            assert_eq!(names, 1, "{name} {said}");
+            std::fs::remove_dir_all(&out).unwrap();
+        }
+    }
+}
+
 /// Which modules a program reads is known only where one problem is named.
 #[test]
 fn emitted_text_takes_no_place_of_modules() {

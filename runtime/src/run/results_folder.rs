@@ -126,6 +126,28 @@ pub(super) fn folder_in_place_of_file(folder: &Path) -> Option<PathBuf> {
     files.find(|path| path.is_dir())
 }
 
+/// An error where a path is taken, and not by a folder in which files can be made, or by a link to one.
+pub(super) fn check_folder(path: &Path) -> Result<(), FileError> {
+    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(());
+    }
+    let checked = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            access(path, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from)
+        }
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::NotADirectory,
+            "it is a file and no folder",
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "it is a symbolic link that leads nowhere",
+        )),
+        Err(error) => Err(error),
+    };
+    checked.map_err(FileError::io(path, Attempt::Write))
+}
+
 /// Whether a folder is there, and no link to another one: the target of a link is not removed.
 fn own_folder(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {

@@ -1,13 +1,16 @@
 //! Files that hold several arrays: stores and lists of volumes over time, and the fields at the end.
 
-use super::{Outputs, Quantity, VolumeFormat, file_name, image, series};
+use super::{Outputs, Quantity, VolumeFormat, file_name, folder_of, image, series};
 use crate::output::npy::{self, NpyReader};
 use crate::output::zarr::{TIME, ZarrStore};
 use crate::output::{Attempt, Cause, FileError, vtk};
 use crate::run::fields::{FieldRows, shape_of, shaped};
 use crate::run::places::{attributes, dimensions, staggering};
-use crate::run::results_folder::{FIELDS_STORE, VOLUMES_STORE, folder_in_place_of_file};
+use crate::run::results_folder::{
+    FIELDS_STORE, VOLUMES_STORE, check_folder, folder_in_place_of_file,
+};
 use crate::simulation::{Simulation, Value};
+use std::collections::BTreeSet;
 use torre_compiler::problem::{Output, OutputKind, Problem};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::statics::physical_time;
@@ -19,6 +22,9 @@ impl Outputs {
         if let Some(path) = folder_in_place_of_file(&self.folder) {
             let error = std::io::ErrorKind::IsADirectory.into();
             return Err(FileError::io(&path, Attempt::Create)(error));
+        }
+        for name in self.folders_of_results(problem) {
+            check_folder(&self.folder.join(name))?;
         }
         if self.format != VolumeFormat::Zarr {
             return Ok(());
@@ -33,6 +39,20 @@ impl Outputs {
             }
         }
         Ok(())
+    }
+
+    /// The folders that the run's results go to.
+    fn folders_of_results(&self, problem: &Problem) -> BTreeSet<&'static str> {
+        let frames = problem.frames().map(|output| folder_of(output.kind));
+        let constant = problem.statics.iter().map(|o| folder_of(o.kind));
+        let mut folders: BTreeSet<_> = frames.chain(constant).collect();
+        if problem.spectra().next().is_some() {
+            folders.insert("spectra");
+        }
+        if self.save_final && self.format != VolumeFormat::Zarr {
+            folders.insert("fields");
+        }
+        folders
     }
 
     /// Writes every component as it is now.
