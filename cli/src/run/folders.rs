@@ -218,11 +218,6 @@ impl<T: Value> Run<'_, T> {
 
     /// Refuses checkpoints in the place of the state of another calculation.
     fn spare_state(&self, folder: &Path, identity: &Identity) -> Result<(), Failure> {
-        let whose = match checkpoint::replaced(folder, identity) {
-            Replaced::Other if !self.args.overwrite => "of another calculation",
-            Replaced::InFiles if !self.args.overwrite => "of a run over files",
-            _ => return Ok(()),
-        };
         if self.args.overwrite {
             return Ok(());
         }
@@ -231,6 +226,12 @@ impl<T: Value> Run<'_, T> {
         let hint = format!(
             "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside \
              `--out`"
+        let whose = match checkpoint::replaced(folder, identity) {
+            Replaced::Own => return Ok(()),
+            Replaced::Other => "the state of another calculation".to_owned(),
+            Replaced::InFiles => "the state of a run over files".to_owned(),
+            Replaced::Unread(error) => format!("a state that cannot be read: {error}"),
+        };
         );
         Err(Diagnostic::error(codes::OTHER_RESULTS, message)
             .hint(hint)

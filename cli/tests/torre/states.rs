@@ -232,3 +232,46 @@ fn fields_in_files_may_exceed_memory() {
     let error = unwrapped(&error);
     assert!(error.contains("E0819") && error.contains("disk"), "{error}");
 }
+
+/// Folders above are made for a run, too.
+#[test]
+fn a_refused_run_leaves_no_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 16);
+    let [out, state] = ["a/b/out", "a/c/state"].map(|name| folder.path().join(name));
+    let refused = "run {0} --quiet --set dt=50 --out {1} --checkpoint {2}";
+    let error = fail(1, refused, &[&source, &out, &state]);
+    assert!(error.contains("E0815"), "{error}");
+    assert!(!folder.path().join("a").exists());
+    fs::create_dir(folder.path().join("a")).unwrap();
+    fail(1, refused, &[&source, &out, &state]);
+    assert_eq!(fs::read_dir(folder.path().join("a")).unwrap().count(), 0);
+}
+
+/// The reason why a state cannot be read is said.
+#[test]
+fn a_checkpoint_that_cannot_be_read_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 16);
+    let state = folder.path().join("state");
+    let run = "run {0} --quiet --threads 1 --backend cranelift --checkpoint {1}";
+    succeed(run, &[&source, &state]);
+    let file = state.join("state.checkpoint");
+    let whole = fs::read(&file).unwrap();
+    let kinds: [(&str, fn(&Path, &[u8])); 2] = [
+        ("where its header needs", |file, whole| {
+            fs::write(file, &whole[..whole.len() / 2]).unwrap();
+        }),
+        ("Too many levels of symbolic links", |file, _| {
+            fs::remove_file(file).unwrap();
+            std::os::unix::fs::symlink(file, file).unwrap();
+        }),
+    ];
+    for (said, make) in kinds {
+        make(&file, &whole);
+        let error = unwrapped(&fail(1, run, &[&source, &state]));
+        let is_unread = error.contains("has a state that cannot be read: ");
+        assert!(error.contains("E0812") && is_unread, "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+}

@@ -15,6 +15,7 @@ use crate::simulation::{RunError, Simulation, Value};
 use serde_json::Map;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::Region;
+use std::io::ErrorKind;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
@@ -212,28 +213,31 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
 }
 
 /// The state in a folder, as a run sees it that would replace it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Replaced {
     /// None, or an earlier one of the same calculation.
     Own,
     /// One whose fields are in files beside it.
     InFiles,
-    /// One of another calculation, or one that cannot be read.
+    /// One of another calculation.
     Other,
 }
 
 /// The state that a checkpoint in a folder would replace.
 pub fn replaced(folder: &Path, identity: &Identity) -> Replaced {
     let path = folder.join(FILE);
-    if std::fs::symlink_metadata(&path).is_err() {
+    if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         return Replaced::Own;
     }
     match Checkpoint::open(&path) {
         Ok(found) if found.header().notes.contains_key(NOTE) => Replaced::InFiles,
         Ok(found) if found.expect(identity).is_ok() => Replaced::Own,
-        Ok(_) | Err(_) => Replaced::Other,
+        Ok(_) => Replaced::Other,
+        Err(error) => Replaced::Unread(error),
     }
 }
+    /// One that cannot be read, so that nothing is known about it.
+    Unread(FileError),
 
 /// The checkpoint of a folder with which a run goes on. Its file is opened once, so that all that is read is of one
 /// step, also if the run that wrote it writes a later one meanwhile.
