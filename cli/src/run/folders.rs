@@ -63,9 +63,7 @@ impl Folders {
 
     /// The folder of a state under this run's claim.
     pub fn claimed(&self, state: StateFolder) -> StateFolder {
-        let mut claims = self.claims.iter();
-        let own = claims.find(|claim| real(claim.folder()) == real(state.path()));
-        match own {
+        match claim_of(&self.claims, state.path()) {
             Some(claim) => state.claimed(claim),
             None => state,
         }
@@ -138,10 +136,13 @@ impl<T: Value> Run<'_, T> {
             self.spare_state(folder, identity)?;
         }
         let every = args.every.unwrap_or(0);
-        let checkpoints = args
-            .checkpoint
-            .as_ref()
-            .map(|folder| Checkpoints::new(folder, every, identity.clone()));
+        let checkpoints = args.checkpoint.as_ref().map(|folder| {
+            let checkpoints = Checkpoints::new(folder, every, identity.clone());
+            match claim_of(&claims, folder) {
+                Some(claim) => checkpoints.claimed(claim),
+                None => checkpoints,
+            }
+        });
         let wanted = args.out.is_some() || args.report.is_some();
         let provenance = match wanted {
             true => provenance(self.input, files.paths()),
@@ -169,6 +170,10 @@ impl<T: Value> Run<'_, T> {
                     pictures: plot::pictures(&args.pictures, self.scheme, self.problem)?,
                 };
                 let outputs = Outputs::create(folder, wanted)?;
+                let outputs = match claim_of(&claims, folder) {
+                    Some(claim) => outputs.claimed(claim),
+                    None => outputs,
+                };
                 let own = outputs.owner(identity, self.problem);
                 outputs.check(&own, self.problem, resumed, self.others())?;
                 self.spare_store(&outputs, resumed)?;
@@ -221,17 +226,17 @@ impl<T: Value> Run<'_, T> {
         if self.args.overwrite {
             return Ok(());
         }
-        let folder = folder.display();
-        let message = format!("`{folder}` has {whose}");
-        let hint = format!(
-            "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside \
-             `--out`"
         let whose = match checkpoint::replaced(folder, identity) {
             Replaced::Own => return Ok(()),
             Replaced::Other => "the state of another calculation".to_owned(),
             Replaced::InFiles => "the state of a run over files".to_owned(),
             Replaced::Unread(error) => format!("a state that cannot be read: {error}"),
         };
+        let folder = folder.display();
+        let message = format!("`{folder}` has {whose}");
+        let hint = format!(
+            "name another folder with `--checkpoint`, remove `{folder}/state.checkpoint`, or say `--overwrite` beside \
+             `--out`"
         );
         Err(Diagnostic::error(codes::OTHER_RESULTS, message)
             .hint(hint)
@@ -307,6 +312,12 @@ impl<T: Value> Run<'_, T> {
             .into()),
         }
     }
+}
+
+/// The claim of a run to a folder.
+fn claim_of<'a>(claims: &'a [Claim], folder: &Path) -> Option<&'a Claim> {
+    let folder = real(folder);
+    claims.iter().find(|claim| real(claim.folder()) == folder)
 }
 
 /// Missing frames in words.

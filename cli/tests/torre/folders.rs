@@ -37,6 +37,47 @@ fn report(folder: &Path) -> Value {
     serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap()
 }
 
+/// A run that lost its folder, or the lock in it, writes nothing there any more.
+#[test]
+fn a_run_whose_folder_or_lock_is_removed_ends_with_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 300, 40_000_000);
+    let every = fs::read_to_string(&source).unwrap();
+    fs::write(&source, every.replace("every 8", "every 80")).unwrap();
+    for lost in ["out", "out/.torre.lock", "state", "state/.torre.lock"] {
+        let [out, state] = ["out", "state"].map(|name| folder.path().join(name));
+        let mut command = torre();
+        command.args(["run", "--quiet", "--threads", "1", "--backend", "cranelift"]);
+        command.arg(&source).arg("--out").arg(&out);
+        command.arg("--checkpoint").arg(&state);
+        command.args(["--every", "160"]).stderr(Stdio::piped());
+        let mut running = start_until(&mut command, &state.join("state.checkpoint"));
+        let lost = folder.path().join(lost);
+        let begun = Instant::now();
+        // The run may make a file in the folder meanwhile.
+        while lost.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            _ = fs::remove_file(&lost);
+            _ = fs::remove_dir_all(&lost);
+        }
+        let mut error = String::new();
+        let stderr = running.0.stderr.as_mut().unwrap();
+        std::io::Read::read_to_string(stderr, &mut error).unwrap();
+        assert_eq!(running.0.wait().unwrap().code(), Some(1), "{error}");
+        let error = unwrapped(&error);
+        assert!(error.contains("E0802"), "{error}");
+        // A file that is written while its folder is removed cannot get its name.
+        let said = "it was removed, moved or replaced";
+        assert!(
+            error.contains(said) || error.contains("No such file"),
+            "{error}"
+        );
+        for left in [&out, &state] {
+            _ = fs::remove_dir_all(left);
+        }
+    }
+}
+
 #[test]
 fn a_folder_belongs_to_one_run_at_a_time() {
     let folder = tempfile::tempdir().unwrap();

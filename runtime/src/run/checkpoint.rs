@@ -10,12 +10,14 @@ use crate::host::Calculation;
 use crate::output::atomic::remove_leftovers;
 use crate::output::checkpoint::{self as file, Checkpoint, CheckpointFault, Identity, probe_name};
 use crate::output::checksum::Xxh64;
+use crate::output::claim::Claim;
+use crate::output::open::Place;
 use crate::output::{AnyRows, Attempt, Cause, FileError, Rows, View};
 use crate::simulation::{RunError, Simulation, Value};
 use serde_json::Map;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::Region;
-use std::io::ErrorKind;
 use torre_compiler::problem::Problem;
 use torre_compiler::scheme::{ComponentId, Scheme, StateId};
 
@@ -29,6 +31,8 @@ pub struct Checkpoints {
     /// After each multiple of this number of steps; 0: only at the end.
     every: u64,
     identity: Identity,
+    /// The lock of the folder, if the run has one.
+    lock: Option<Place>,
 }
 
 impl Checkpoints {
@@ -39,7 +43,14 @@ impl Checkpoints {
             path: folder.join(FILE),
             every,
             identity,
+            lock: None,
         }
+    }
+
+    /// Checkpoints are written as long as the run has the folder by its claim.
+    pub fn claimed(mut self, claim: &Claim) -> Self {
+        self.lock = claim.is_locked().then(|| claim.lock().clone());
+        self
     }
 
     /// The file that is written.
@@ -67,6 +78,9 @@ impl Checkpoints {
         simulation: &dyn Simulation<T>,
         kept: Records<'_>,
     ) -> Result<(), FileError> {
+        if let Some(lock) = &self.lock {
+            lock.check()?;
+        }
         let scheme = simulation.scheme();
         let fields: Vec<(String, FieldRows<'_, T>)> = scheme
             .component_ids()
@@ -221,6 +235,8 @@ pub enum Replaced {
     InFiles,
     /// One of another calculation.
     Other,
+    /// One that cannot be read, so that nothing is known about it.
+    Unread(FileError),
 }
 
 /// The state that a checkpoint in a folder would replace.
@@ -236,8 +252,6 @@ pub fn replaced(folder: &Path, identity: &Identity) -> Replaced {
         Err(error) => Replaced::Unread(error),
     }
 }
-    /// One that cannot be read, so that nothing is known about it.
-    Unread(FileError),
 
 /// The checkpoint of a folder with which a run goes on. Its file is opened once, so that all that is read is of one
 /// step, also if the run that wrote it writes a later one meanwhile.

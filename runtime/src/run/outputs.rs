@@ -16,11 +16,11 @@
 //!
 //! STEP has 8 digits or more, so that files sort by their steps.
 
+mod claimed;
+mod missing;
 mod spectra;
 mod stores;
 mod tables;
-
-mod missing;
 
 use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
@@ -34,6 +34,7 @@ use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
 use crate::output::checksum::Xxh64;
 use crate::output::npy;
+use crate::output::open::Place;
 use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::{BlowUp, Part, PartOf, Picture, RunError, Simulation, Value};
 pub use missing::Missing;
@@ -82,6 +83,8 @@ pub struct Outputs {
     keep_volumes: bool,
     /// The files that there are, by their paths in the folder.
     written: RefCell<BTreeSet<String>>,
+    /// The lock of the folder, if the run has one.
+    lock: Option<Place>,
     gallery: RefCell<Gallery>,
 }
 
@@ -103,6 +106,7 @@ impl Outputs {
             save_final,
             keep_volumes,
             written: RefCell::default(),
+            lock: None,
             gallery: RefCell::new(Gallery::new(folder, pictures)),
         };
         for part in ["", "slices", "volumes", "fields", "spectra"] {
@@ -163,6 +167,7 @@ impl Outputs {
 
     /// Writes the report, with the list of all files of results in it.
     pub fn report(&self, report: &Json) -> Result<(), FileError> {
+        self.check_claim()?;
         self.note(REPORT);
         let text = format!("{:#}\n", self.listed(report));
         write_file(&self.folder.join(REPORT), text.as_bytes())
@@ -255,6 +260,7 @@ impl Outputs {
         shape: &[usize],
         values: &[f64],
     ) -> Result<(), FileError> {
+        self.check_claim()?;
         let values: Vec<T> = values.iter().map(|v| Real::from_f64(*v)).collect();
         let name = format!("{stem}.npy");
         let path = self.folder.join(&name);
@@ -287,6 +293,7 @@ impl Outputs {
         problem: &Problem,
         steps: u64,
     ) -> Result<(), FileError> {
+        self.check_claim()?;
         for output in problem.frames() {
             let stems: Vec<(u64, String)> = self
                 .frame_steps(output, steps)
@@ -405,6 +412,7 @@ impl Outputs {
         output: &Output,
         rows: &dyn Rows<T>,
     ) -> Result<(), FileError> {
+        self.check_claim()?;
         let (scheme, step) = (simulation.scheme(), simulation.steps());
         let name = self.volume_name(output, step);
         let path = self.folder.join(&name);

@@ -17,6 +17,7 @@ impl Outputs {
             let Some(spectrum) = spectra.of(scheme, problem, number) else {
                 continue;
             };
+            self.check_claim()?;
             let base = series(output);
             let name = format!("{base}.npy");
             let numbers = (0..spectrum.shape[0]).flat_map(|f| spectrum.at(f));

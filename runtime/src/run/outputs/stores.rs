@@ -57,6 +57,7 @@ impl Outputs {
 
     /// Writes every component as it is now.
     pub(super) fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
+        self.check_claim()?;
         let scheme = simulation.scheme();
         let each = |extension: &'static str| {
             scheme.component_ids().map(move |id| {
@@ -97,6 +98,7 @@ impl Outputs {
                     attributes.insert("time".into(), time.into());
                     store.write(&component.name, &rows, &dimensions, attributes)?;
                 }
+                self.check_claim()?;
                 store.commit()?;
                 self.note(FIELDS_STORE);
             }
@@ -123,7 +125,8 @@ impl Outputs {
         &self,
         simulation: &dyn Simulation<T>,
     ) -> Result<(), FileError> {
-        for output in volumes(simulation) {
+        self.check_claim()?;
+        for output in volumes(simulation.problem()) {
             let frames: Vec<(f64, String)> = self
                 .frames(simulation.scheme(), output, simulation.steps())
                 .collect();
@@ -144,6 +147,7 @@ impl Outputs {
         if volumes(simulation.problem()).next().is_none() {
             return Ok(());
         }
+        self.check_claim()?;
         let scheme = simulation.scheme();
         let path = self.folder.join(VOLUMES_STORE);
         let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
@@ -174,6 +178,7 @@ impl Outputs {
                 spent.push(name);
             }
         }
+        self.check_claim()?;
         store.commit()?;
         self.note(VOLUMES_STORE);
         if self.keep_volumes {

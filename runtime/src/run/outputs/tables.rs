@@ -77,6 +77,7 @@ impl Outputs {
         if curves.is_empty() {
             return Ok(());
         }
+        self.check_claim()?;
         let names = curves.iter().map(|c| c.name.clone()).collect();
         let mut table = ProbeTable::<V>::new("t", names);
         let mut steps = Vec::new();
