@@ -14,6 +14,8 @@ pub struct Report {
     pub provenance: Map<String, Value>,
     /// The identity of the run's results among results of others, if it wrote any.
     pub identity: Option<Value>,
+    /// Whether all was written, the checkpoint of the end included.
+    pub complete: bool,
     /// Files that it wrote outside of the folder of results.
     pub files: Vec<PathBuf>,
     pub scheme: String,
@@ -149,7 +151,7 @@ impl Report {
             "field_memory_bytes": self.field_bytes,
             "peak_memory_bytes": self.peak_bytes,
             "verified": self.verified,
-            "complete": true,
+            "complete": self.complete,
             "identity": self.identity,
             "files": files.collect::<Vec<_>>(),
             "nan": sum(|count| count.nan),

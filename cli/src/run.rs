@@ -394,6 +394,9 @@ impl<'a, T: Value> Run<'a, T> {
                 .note(format_args!("all values are 0 at the end: {why}"));
         }
         timeline::write(self.args, timeline.as_ref())?;
+        if let Some(error) = outcome.unsaved {
+            return Err(error.into());
+        }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);
         match lost {
             None => Ok(()),
@@ -479,7 +482,9 @@ impl<'a, T: Value> Run<'a, T> {
         let (choice, expected) = self.choice(tuning);
         let gap = self.executor.gpu().and_then(|gpu| gpu.gap.as_ref());
         // Files of results are listed by their folder.
-        let checkpoint = folders.checkpoints.as_ref().map(|c| c.path().to_owned());
+        let complete = outcome.unsaved.is_none();
+        let checkpoint = folders.checkpoints.as_ref().filter(|_| complete);
+        let checkpoint = checkpoint.map(|c| c.path().to_owned());
         let report = args::report_file(self.args.report.as_deref());
         let files = checkpoint.into_iter().chain(report.map(Path::to_owned));
         let files = files.chain(self.args.timeline.clone());
@@ -493,6 +498,7 @@ impl<'a, T: Value> Run<'a, T> {
             counts: outcome.counts.clone(),
             schedule_text: choice.and_then(|choice| self.schedule_text(choice)),
             identity: folders.owner.as_ref().map(Owner::json),
+            complete,
             files: files.collect(),
             scheme: self.scheme.name.clone(),
             problem: self.problem.name.clone(),

@@ -337,6 +337,45 @@ fn a_damaged_frame_costs_neither_the_state_nor_the_fields() {
     }
 }
 
+/// Its file alone is larger than files may be, as on a full disk of its own.
+#[test]
+fn results_do_not_depend_on_the_checkpoint_of_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 24);
+    for format in ["npy", "zarr", "vtk"] {
+        let path = |name: &str| folder.path().join(format!("{name}-{format}"));
+        let (whole, out, state) = (path("whole"), path("out"), path("state"));
+        let common = format!(
+            "run {{0}} --quiet --threads 1 --backend cranelift --save-final --format {format} --out {{1}}"
+        );
+        succeed(&common, &[&source, &whole]);
+        let largest = files(&whole).values().map(Vec::len).max().unwrap() as u64;
+        let run = format!("{common} --checkpoint {{2}}");
+        let short = limited(torre(), largest + 1000);
+        let output = run_by(short, &run, &[&source, &out, &state]);
+        let error = unwrapped(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(
+            error.contains("E0802") && error.contains("state.checkpoint"),
+            "{error}"
+        );
+        assert!(!state.exists(), "nothing is in it");
+        let (whole, mut written) = (results(&whole), results(&out));
+        if format == "zarr" {
+            written.retain(|name, _| !name.starts_with("volumes/"));
+        }
+        assert_same_files(&whole, &written, format);
+        let report = std::fs::read(out.join("report.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+        assert_eq!(report["complete"], false);
+        assert_eq!(report["steps_run"], 24);
+        let listed = report["files"].to_string();
+        assert!(listed.contains("fields") && !listed.contains("state.checkpoint"));
+        // It is the same run, and may be done again.
+        succeed(&run, &[&source, &out, &state]);
+    }
+}
+
 /// Also with `--overwrite`: a window over files keeps its state until another run can begin.
 #[test]
 fn a_refused_run_leaves_the_state_of_a_window() {

@@ -10,7 +10,7 @@
 //! ```
 //! A checkpoint is written after all results that are due up to its step, so a run that continues from it writes the
 //! rest. The last one comes before the results of the end: these read frames of earlier times, which may be damaged,
-//! and a run that continues after the last step writes them.
+//! and a run that continues after the last step writes them. Where it cannot be written, they are written all the same.
 
 pub mod census;
 pub mod checkpoint;
@@ -72,13 +72,15 @@ impl Company<'_> {
 }
 
 /// How a run went.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Outcome {
     pub times: Times,
     /// How many times it went on, to the next pause or to its end.
     pub stretches: u64,
     /// The values of all components after the last step.
     pub counts: Vec<Count>,
+    /// Why the checkpoint of the end was not written.
+    pub unsaved: Option<FileError>,
 }
 
 /// Wall times of the parts of a run.
@@ -193,20 +195,29 @@ pub fn execute<T: Value>(
                 }
             })?;
         }
+        let mut unsaved = None;
         if let Some(checkpoints) = company.checkpoints
             && checkpoints.due(simulation.steps(), steps)
         {
-            timed(&mut times.checkpoints, || {
+            let written = timed(&mut times.checkpoints, || {
                 checkpoints.write(simulation, company.records)
-            })?;
+            });
+            match ended {
+                // The disk of the results may have room.
+                true => unsaved = written.err(),
+                false => written?,
+            }
         }
         timed(&mut times.checkpoints, || {
             confirm_state(simulation, &company)
         })?;
         if ended && let Some(outputs) = company.outputs {
-            timed(&mut times.writing, || {
+            let finished = timed(&mut times.writing, || {
                 outputs.finish(simulation, company.records)
-            })?;
+            });
+            if let Err(error) = finished {
+                return Err(unsaved.unwrap_or(error).into());
+            }
         }
         if ended {
             times.stepping += simulation.overlapped();
@@ -214,6 +225,7 @@ pub fn execute<T: Value>(
                 times,
                 stretches,
                 counts,
+                unsaved,
             });
         }
     }

@@ -30,6 +30,24 @@ pub fn ended_by_signals(mut command: Command) -> Command {
     command
 }
 
+/// The command, which can write no file of more bytes than these.
+pub fn limited(mut command: Command, bytes: u64) -> Command {
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    let set = move || {
+        // SAFETY: it reads the limit only.
+        match unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: between fork and exec `setrlimit` alone is called, which may be.
+    unsafe { command.pre_exec(set) };
+    command
+}
+
 /// What is known of this machine, which is measured once for all tests.
 pub fn machine_file() -> String {
     succeed("machine", &[]);
@@ -55,6 +73,11 @@ pub fn root() -> PathBuf {
 
 /// Runs the command with arguments separated by blanks, and paths put in for `{0}`, `{1}`, ...
 pub fn run(arguments: &str, paths: &[&Path]) -> Output {
+    run_by(torre(), arguments, paths)
+}
+
+/// Runs a command with such arguments.
+pub fn run_by(mut command: Command, arguments: &str, paths: &[&Path]) -> Output {
     let words = arguments.split_whitespace().map(|word| {
         paths
             .iter()
@@ -63,7 +86,7 @@ pub fn run(arguments: &str, paths: &[&Path]) -> Output {
                 word.replace(&format!("{{{i}}}"), path.to_str().unwrap())
             })
     });
-    torre().args(words).output().unwrap()
+    command.args(words).output().unwrap()
 }
 
 /// Runs the command, which must succeed, and returns its stdout.
