@@ -18,6 +18,7 @@
 
 mod claimed;
 mod missing;
+mod names;
 mod spectra;
 mod stores;
 mod tables;
@@ -32,18 +33,19 @@ use super::results_folder::{self, REPORT};
 use super::series::SeriesRecords;
 use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
-use crate::output::checksum::Xxh64;
 use crate::output::npy;
 use crate::output::open::Place;
 use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::{BlowUp, Part, PartOf, Picture, RunError, Simulation, Value};
 pub use missing::Missing;
+use names::{file_name, folder_of, static_stem, stem};
+pub use names::{series, static_series};
 use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use torre_compiler::lattice::Region;
-use torre_compiler::problem::{Output, OutputKind, Problem, StaticOutput, is_in_file_names};
+use torre_compiler::problem::{Output, OutputKind, Problem, StaticOutput};
 use torre_compiler::real::Real;
 use torre_compiler::reference::for_each_index;
 use torre_compiler::scheme::{ComponentId, Scheme};
@@ -505,14 +507,6 @@ pub(super) fn parts_due(problem: &Problem, step: u64) -> Vec<Part> {
     due.map(part).collect()
 }
 
-/// The folder of an output's files.
-fn folder_of(kind: OutputKind) -> &'static str {
-    match kind {
-        OutputKind::Slice { .. } => "slices",
-        OutputKind::Volume => "volumes",
-    }
-}
-
 /// The values of an output that does not change.
 fn static_values(scheme: &Scheme, files: &dyn Files, output: &StaticOutput) -> Vec<f64> {
     let mut values = Vec::with_capacity(output.region.volume() as usize);
@@ -521,34 +515,6 @@ fn static_values(scheme: &Scheme, files: &dyn Files, output: &StaticOutput) -> V
         values.push(value);
     });
     values
-}
-
-/// The files of an output that does not change, without their endings.
-fn static_stem(output: &StaticOutput) -> String {
-    frame(&static_series(output), 0)
-}
-
-/// The files of an output after a step, without their endings.
-fn stem(output: &Output, step: u64) -> String {
-    frame(&series(output), step)
-}
-
-/// The files of an output together, without steps and endings.
-pub fn series(output: &Output) -> String {
-    let folder = match output.spectrum {
-        Some(_) => "spectra",
-        None => folder_of(output.kind),
-    };
-    format!("{folder}/{}", file_name(&output.name))
-}
-
-/// The same of an output that does not change.
-pub fn static_series(output: &StaticOutput) -> String {
-    format!("{}/{}", folder_of(output.kind), file_name(&output.name))
-}
-
-fn frame(series: &str, step: u64) -> String {
-    format!("{series}-{step:08}")
 }
 
 /// The name and the place of values.
@@ -582,22 +548,4 @@ fn image<T: Value>(
     let position = scheme.component(id).position;
     let grid = vtk_grid(scheme, position, quantity.region, Some(time));
     vtk::write(path, &grid, &[(quantity.name, T::any(rows))])
-}
-
-/// Letters of a file's name before the step and the ending; file systems take 255, some of which temporary names need.
-const LONGEST: usize = 160;
-
-/// A name as a file's name: signs that could be misread become `_`, and the end of a long one becomes a number that
-/// tells it apart.
-pub fn file_name(name: &str) -> String {
-    let sign = |c| if is_in_file_names(c) { c } else { '_' };
-    let mut file: String = name.chars().map(sign).collect();
-    if file.starts_with('.') {
-        file.insert(0, '_');
-    }
-    if file.len() > LONGEST {
-        file.truncate(LONGEST - 17);
-        file.push_str(&format!("-{:016x}", Xxh64::of(name.as_bytes())));
-    }
-    file
 }
