@@ -465,6 +465,7 @@ fn what_killed_processes_left_is_cleared_away() {
         path
     };
     for of in [now.as_str(), "0123abcd-77-0"] {
+        let window = format!("window-{of}");
         let mut all = vec![
             left("r.json", of),
             left("e.txt", of),
@@ -473,6 +474,7 @@ fn what_killed_processes_left_is_cleared_away() {
             left("out/volumes/a-00000001.npy", of),
             left("out/fields/u.npy", of),
             left("state/state.checkpoint", of),
+            left(&format!("{window}/state.checkpoint"), of),
         ];
         let other = left("other.json", of);
         let store = at(&format!("out/volumes.zarr.{now}.part"));
@@ -483,6 +485,15 @@ fn what_killed_processes_left_is_cleared_away() {
             "run {0} --quiet --overwrite --out {1} --checkpoint {2} --report {3}",
             &[&source, &at("out"), &at("state"), &at("r.json")],
         );
+        let over = "run {0} --quiet --threads 1 --backend cranelift --window {1}";
+        let paths: &[&Path] = &[&source, &at(&window)];
+        succeed(over, paths);
+        assert!(
+            all.iter()
+                .all(|path| !path.starts_with(at(&window)) || !path.exists())
+        );
+        all.push(left(&format!("{window}/state.checkpoint"), of));
+        succeed(&format!("{over} --resume {{1}} --set steps=12"), paths);
         if has_llvm() {
             all.push(left("built/pond.o", of));
             all.push(left("built/pond.h", of));

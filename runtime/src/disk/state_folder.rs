@@ -8,7 +8,7 @@
 //! The file that `state.checkpoint` names is not changed before a newer one names the other.
 
 use super::array_file::{ArrayFile, BLOCK};
-use crate::output::atomic::make_folder;
+use crate::output::atomic::{make_folder, remove_leftovers};
 use crate::output::checkpoint::{self, Checkpoint, CheckpointFault, Identity};
 use crate::output::checksum::Xxh64;
 use crate::output::claim::Claim;
@@ -109,7 +109,8 @@ fn undo(made: &[PathBuf]) {
 }
 
 impl StateFolder {
-    /// Begins anew, with a file of zeros: the one that a state of the folder does not need.
+    /// Begins anew, with a file of zeros: the one that a state of the folder does not need. Removes files that a killed
+    /// run left in the folder under temporary names.
     pub fn create(
         path: &Path,
         layout: &Layout,
@@ -117,6 +118,7 @@ impl StateFolder {
     ) -> Result<StateFolder, FileError> {
         let is_new = !path.exists();
         make_folder(path).map_err(FileError::io(path, Attempt::Create))?;
+        remove_leftovers(path);
         let earlier = match Checkpoint::open(&path.join(STATE)) {
             Ok(state) => state.header().notes.get(NOTE).and_then(Value::as_u64),
             // Which file a state needs is not known where the system does not give it.
@@ -144,13 +146,15 @@ impl StateFolder {
         })
     }
 
-    /// Goes on with the state that the folder has, by code with these ghosts along the inner axis.
+    /// Goes on with the state that the folder has, by code with these ghosts along the inner axis. Removes the same
+    /// files as [`Self::create`].
     pub fn open(
         path: &Path,
         layout: &Layout,
         identity: &Identity,
         ghosts: RowGhosts,
     ) -> Result<StateFolder, FileError> {
+        remove_leftovers(path);
         let state = path.join(STATE);
         let mut checkpoint = Checkpoint::open(&state)?;
         checkpoint.expect(identity)?;
