@@ -341,7 +341,7 @@ fn a_damaged_frame_costs_neither_the_state_nor_the_fields() {
 #[test]
 fn results_do_not_depend_on_the_checkpoint_of_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    let source = pond(folder.path(), 50, 24);
+    let source = pond(folder.path(), 3000, 24);
     for format in ["npy", "zarr", "vtk"] {
         let path = |name: &str| folder.path().join(format!("{name}-{format}"));
         let (whole, out, state) = (path("whole"), path("out"), path("state"));
@@ -362,7 +362,7 @@ fn results_do_not_depend_on_the_checkpoint_of_the_end() {
         assert!(!state.exists(), "nothing is in it");
         let (whole, mut written) = (results(&whole), results(&out));
         if format == "zarr" {
-            written.retain(|name, _| !name.starts_with("volumes/"));
+            written.retain(|name, _| !(name.starts_with("volumes/") && name.ends_with(".npy")));
         }
         assert_same_files(&whole, &written, format);
         let report = std::fs::read(out.join("report.json")).unwrap();
