@@ -68,8 +68,12 @@ impl Claim {
         let fail = || FileError::io(folder, Attempt::Claim);
         let made = Made::before(folder);
         let path = folder.join(LOCK);
-        for _ in 0..ATTEMPTS {
-            make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
+        for attempt in 1..=ATTEMPTS {
+            match make_folder(folder) {
+                // A run that was refused removed one of the folders above it meanwhile.
+                Err(error) if attempt < ATTEMPTS && was_removed(&error) => continue,
+                done => done.map_err(FileError::io(folder, Attempt::Create))?,
+            }
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
             let file = OpenOptions::new()
                 .read(true)
@@ -174,6 +178,11 @@ impl Drop for Claim {
     }
 }
 
+/// Whether making a folder may have failed because another run removed it, or one above it, at the same moment.
+fn was_removed(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists)
+}
+
 /// The description that a run wrote of itself, without characters that could confuse a terminal.
 fn description(file: &File) -> String {
     let mut text = Vec::new();
@@ -269,6 +278,22 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, folder.join(LOCK), rustix::fs::Mode::RWXU).unwrap();
         Claim::take(&folder, "x").unwrap_err();
         Claim::take(&precious.join("below"), "x").unwrap_err();
+    }
+
+    /// Each of them may remove folders above that another one needs.
+    #[test]
+    fn runs_that_come_and_go_have_folders_beside_each_other() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join("a/b").join(name);
+        std::thread::scope(|scope| {
+            for name in ["c", "d"] {
+                scope.spawn(move || {
+                    for _ in 0..500 {
+                        drop(Claim::take(&path(name), "x").unwrap());
+                    }
+                });
+            }
+        });
     }
 
     #[test]
