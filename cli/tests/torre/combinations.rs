@@ -119,6 +119,76 @@ problem heat {
     assert_eq!(report["all_combinations_known"], true, "{report}");
 }
 
+/// Sound with a step of 0.2 in a domain of some cells along each axis, where further statements act in some boxes: the
+/// first and the last coordinate along each axis, and the factor of `p`.
+fn sound_with_boxes(axes: &str, cells: i64, boxes: &[(Vec<[i64; 2]>, f64)]) -> String {
+    let axes: Vec<&str> = axes.split_whitespace().collect();
+    let joined = |part: &dyn Fn(&str) -> String, with: &str| {
+        let parts: Vec<String> = axes.iter().map(|a| part(a)).collect();
+        parts.join(with)
+    };
+    let statement = |(region, factor): &(Vec<[i64; 2]>, f64)| {
+        let sides = axes.iter().zip(region);
+        let sides = sides.map(|(a, [lo, hi])| format!("{a} > {lo} and {a} < {hi}"));
+        let sides: Vec<String> = sides.collect();
+        format!(
+            "    where {} {{ p -= {factor} * dt * div }}\n",
+            sides.join(" and ")
+        )
+    };
+    let statements: String = boxes.iter().map(statement).collect();
+    format!(
+        "scheme sound {{\n  axes {}\n  param h = 1\n  param dt = 0.2\n  field p : scalar on cells\n  \
+         field v : vector on faces at 1/2\n  step {{\n    allow W0301\n    v -= dt * [{}]\n    let div = {}\n    \
+         p -= dt * div\n{statements}  }}\n}}\nproblem pulse {{\n  scheme sound\n  domain {}\n  \
+         boundary all: odd\n  init p = exp(-x^2)\n  steps 10\n}}\n",
+        axes.join(", "),
+        joined(&|a| format!("d(p, {a})"), ", "),
+        joined(&|a| format!("d(v.{a}, {a})"), " + "),
+        joined(&|_| cells.to_string(), " x "),
+    )
+}
+
+#[test]
+fn each_of_dozens_of_boxes_is_looked_at() {
+    let spread = |number: i64, axis: i64| {
+        let lo = 25 * ([7, 3, 5][axis as usize] * number % 11) + number % 4 + axis;
+        [lo, lo + 9]
+    };
+    for axes in ["x y", "x y z"] {
+        let dimensions = axes.split_whitespace().count() as i64;
+        let body = |number: i64| (0..dimensions).map(|axis| spread(number, axis)).collect();
+        let mut boxes: Vec<(Vec<[i64; 2]>, f64)> = (0..36).map(|n| (body(n), 2.0)).collect();
+        // The overlap of two boxes alone has the limit.
+        for by in [0, 5] {
+            let sides = (0..dimensions).map(|_| [280 + by, 290 + by]);
+            boxes.push((sides.collect(), 8.0));
+        }
+        let [own, _] = limits(&sound_with_boxes(axes, 300, &boxes));
+        let limit = (17.0 * dimensions as f64).recip().sqrt();
+        assert!(
+            (own.unwrap() - limit).abs() < 1e-6,
+            "{axes}: {own:?} {limit}"
+        );
+    }
+}
+
+#[test]
+fn a_body_beside_the_ends_of_others_is_no_sliver() {
+    let mut boxes = vec![(vec![[10, 16], [10, 20]], 5.0)];
+    boxes.extend((0..5).map(|n| (vec![[11 + n, 50 + n], [30 + 10 * n, 38 + 10 * n]], 2.0)));
+    let program = sound_with_boxes("x y", 90, &boxes);
+    let [own, _] = limits(&program);
+    assert!(
+        (own.unwrap() - 12.0_f64.recip().sqrt()).abs() < 1e-6,
+        "{own:?}"
+    );
+    let (_folder, file) = written(&program);
+    let shown = run(&format!("analyze {file}"), &[]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(!shown.contains("alone is not part"), "{shown}");
+}
+
 #[test]
 fn a_component_that_grows_by_itself_is_no_sum() {
     let updates = |e: &str| format!("v -= dt * d(p, x)\n    p -= dt * d(v, x)\n    e = {e}");

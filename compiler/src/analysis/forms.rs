@@ -7,7 +7,7 @@
 use super::boxes::{Boxes, Candidate};
 use super::linear::choices;
 use super::number::Number;
-use super::places::{Place, setting};
+use super::places::{Place, middle, setting};
 use super::step::{Setting, Spans};
 use crate::lattice::{Axis, Interval, Region};
 use crate::scheme::{Body, Cmp, CoefId, Op, Scheme, Update, Value};
@@ -37,7 +37,7 @@ enum Condition {
     Choice(usize, usize),
 }
 
-/// The forms that were found in a box.
+/// The forms that were found in some boxes.
 pub struct Found {
     pub places: Vec<Place>,
     /// Whether all forms that occur were found.
@@ -117,13 +117,17 @@ impl<'a> Forms<'a> {
         Some(forms)
     }
 
-    /// A cell of each form that occurs in a box, in a medium of such cells where there is one.
-    pub fn find(&self, zone: Region, is_thin: impl Fn(&Place) -> bool) -> Found {
+    /// A cell of each form that occurs in some boxes, in a medium of such cells where there is one.
+    pub fn find(&self, zone: &[Region], is_thin: impl Fn(&Place) -> bool) -> Found {
         let mut done: BTreeSet<Form> = BTreeSet::new();
         let mut thin: BTreeMap<Form, Vec<Place>> = BTreeMap::new();
         let mut found = Vec::new();
-        let mut queue = BinaryHeap::from([candidate(zone)]);
-        for _ in 0..BOXES {
+        let mut queue = zone
+            .iter()
+            .copied()
+            .map(candidate)
+            .collect::<BinaryHeap<_>>();
+        for _ in 0..BOXES + zone.len() {
             let Some(Candidate { zone, .. }) = queue.pop().filter(|_| done.len() < FORMS) else {
                 break;
             };
@@ -163,7 +167,7 @@ impl<'a> Forms<'a> {
     }
     /// The middle cell of a box.
     fn place(&self, zone: Region) -> Place {
-        let cell = zone.map(|i| i.lo + (i.len() - 1).max(0) / 2);
+        let cell = middle(zone);
         Place {
             cell: cell.into(),
             setting: setting(self.boxes.scheme, self.boxes.files, cell),

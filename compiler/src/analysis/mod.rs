@@ -37,6 +37,7 @@ mod still;
 mod trial;
 mod waves;
 mod zone;
+mod zones;
 
 pub use cost::{Patience, limit_is_quick};
 pub use dispersion::{

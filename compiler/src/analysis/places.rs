@@ -9,7 +9,8 @@ use super::boxes::{Boxes, Candidate};
 use super::cost::{Cost, Patience};
 use super::forms::{Form, Forms};
 use super::step::{NoStep, Setting, Step};
-use crate::distinct::distinct;
+use super::zones::{ZONES, Zone, zones};
+use crate::host_range::Range;
 use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
 use crate::scheme::{CoefId, Op, Scheme, Update};
 use crate::statics::{Files, coef_value};
@@ -21,8 +22,6 @@ const BOXES: usize = 1000;
 const VIGOUR_BOXES: usize = 1000;
 /// Coefficients whose extremes are looked for one by one.
 const COEFS: usize = 24;
-/// Regions with statements of their own.
-const ZONES: usize = 64;
 
 /// A cell with one face across each axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +133,7 @@ pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Set
 /// The places that decide about a scheme.
 pub fn places(scheme: &Scheme, files: &dyn Files, patience: Patience) -> Result<Places, NoStep> {
     Cost::new(scheme).allow(1, patience)?;
-    let (zones, thin) = zones(scheme);
-    places_of(scheme, files, zones, thin, patience)
+    places_of(scheme, files, zones(scheme), patience)
 }
 
 /// The places that decide in some boxes.
@@ -146,19 +144,21 @@ pub fn places_in(
     patience: Patience,
 ) -> Result<Places, NoStep> {
     Cost::new(scheme).allow(1, patience)?;
-    let (zones, _) = zones(scheme);
+    let zones = zones(scheme);
     let parts = zones.iter().flat_map(|zone| {
-        let within = boxes.iter().map(|own| own.intersect(*zone));
-        within.filter(|part| !part.is_empty())
+        let within = boxes.iter().map(|own| {
+            let parts = zone.iter().map(|part| own.intersect(*part));
+            parts.filter(|part| !part.is_empty()).collect::<Zone>()
+        });
+        within.filter(|zone| !zone.is_empty())
     });
-    places_of(scheme, files, parts.collect(), Vec::new(), patience)
+    places_of(scheme, files, parts.collect(), patience)
 }
 
 fn places_of(
     scheme: &Scheme,
     files: &dyn Files,
-    zones: Vec<Region>,
-    mut thin: Vec<(Axis, Interval)>,
+    zones: Vec<Zone>,
     patience: Patience,
 ) -> Result<Places, NoStep> {
     let cost = Cost::new(scheme);
@@ -170,13 +170,15 @@ fn places_of(
         bounds: &bounds,
         forms: Forms::new(&bounds),
         boxes: cost.boxes(zones.len(), VIGOUR_BOXES),
+        coef_boxes: (BOXES * ZONES / zones.len().max(ZONES)).max(8),
     };
     let mut found: Vec<Place> = Vec::new();
     let mut combined = Vec::new();
+    let mut thin = Vec::new();
     let mut is_complete = true;
     for zone in zones {
         let first = found.len();
-        let (cells, all_forms) = search.extremes(zone);
+        let (cells, all_forms) = search.extremes(&zone);
         is_complete &= all_forms;
         for at in cells {
             let own = Place {
@@ -272,47 +274,9 @@ fn extreme_settings(forms: &Forms, places: &[Place]) -> Vec<Setting> {
     extremes.into_iter().map(|(_, setting)| setting).collect()
 }
 
-/// The boxes that the ends of the updates' regions cut the domain into, without boxes that are thinner than twice the
-/// reach of reads.
-fn zones(scheme: &Scheme) -> (Vec<Region>, Vec<(Axis, Interval)>) {
-    let grid = &scheme.grid;
-    let reach = scheme.reach();
-    let mut thin = Vec::new();
-    let mut zones = vec![Region::from_fn(|a| Interval::new(0, grid.cells[a]))];
-    for axis in grid.present() {
-        let mut cuts = vec![0, grid.cells[axis]];
-        for update in scheme.stages.iter().flat_map(|s| &s.updates) {
-            let live = grid.live(scheme.component(update.target).position)[axis];
-            let Interval { lo, hi } = update.region[axis];
-            if !update.region.is_empty() {
-                cuts.extend((lo > live.lo).then_some(lo));
-                cuts.extend((hi < live.hi).then_some(hi));
-            }
-        }
-        let cuts = distinct(cuts);
-        let least = 2 * i64::from(reach[axis].into_iter().max().unwrap_or(0));
-        let mut parts: Vec<Interval> = cuts.windows(2).map(|w| Interval::new(w[0], w[1])).collect();
-        if parts.len() > 1 {
-            thin.extend(parts.iter().filter(|p| p.len() < least).map(|p| (axis, *p)));
-            let thick: Vec<Interval> = parts.iter().copied().filter(|p| p.len() >= least).collect();
-            if !thick.is_empty() && zones.len() * thick.len() <= ZONES {
-                parts = thick;
-            } else {
-                parts = vec![Interval::new(0, grid.cells[axis])];
-            }
-        }
-        zones = zones
-            .iter()
-            .flat_map(|zone| {
-                parts.iter().map(|p| {
-                    let mut zone = *zone;
-                    zone[axis] = *p;
-                    zone
-                })
-            })
-            .collect();
-    }
-    (zones, thin)
+/// The middle cell of a box.
+pub fn middle(zone: Region) -> PerAxis<i64> {
+    zone.map(|i| i.lo + (i.len() - 1).max(0) / 2)
 }
 
 struct Search<'a> {
@@ -324,21 +288,30 @@ struct Search<'a> {
     forms: Forms<'a>,
     /// Boxes in which a step's vigour is looked for.
     boxes: usize,
+    /// Boxes in which the extreme of a coefficient is looked for.
+    coef_boxes: usize,
 }
 
 impl Search<'_> {
     /// Cells of a zone where coefficients are largest or smallest, where a step is most vigorous, also among the cells
     /// of each form, and the middle; and whether all forms are among them.
-    fn extremes(&self, zone: Region) -> (Vec<PerAxis<i64>>, bool) {
-        let middle = zone.map(|i| i.lo + (i.len() - 1).max(0) / 2);
+    fn extremes(&self, zone: &[Region]) -> (Vec<PerAxis<i64>>, bool) {
+        let largest = zone.iter().rev().max_by_key(|part| part.volume());
+        let middle = largest.map_or(PerAxis::splat(0), |part| middle(*part));
         let mut found = vec![middle];
+        let varies = |coef: usize| {
+            let mut ranges = zone.iter().map(|part| self.bounds.range(coef, *part));
+            let first = ranges.next();
+            let alike = |range: Range| range.is_point() && Some(range) == first;
+            first.is_some_and(|range| !range.is_point()) || !ranges.all(alike)
+        };
         let varying: Vec<usize> = (0..self.scheme.coefs.len())
-            .filter(|&c| self.used[c] && !self.bounds.range(c, zone).is_point())
+            .filter(|&c| self.used[c] && varies(c))
             .collect();
         let range = |coef: usize, part: Region| self.bounds.range(coef, part);
         for &coef in varying.iter().take(COEFS) {
-            found.push(self.highest(zone, middle, BOXES, |part| range(coef, part).hi));
-            found.push(self.highest(zone, middle, BOXES, |part| -range(coef, part).lo));
+            found.push(self.highest(zone, middle, self.coef_boxes, |part| range(coef, part).hi));
+            found.push(self.highest(zone, middle, self.coef_boxes, |part| -range(coef, part).lo));
         }
         if varying.len() > 1 {
             found.push(self.highest(zone, middle, self.boxes, |part| self.vigour(part)));
@@ -360,18 +333,18 @@ impl Search<'_> {
     /// over cells; the first cell where no other one has a higher value.
     fn highest(
         &self,
-        zone: Region,
+        zone: &[Region],
         first: PerAxis<i64>,
         boxes: usize,
         bound: impl Fn(Region) -> f64,
     ) -> PerAxis<i64> {
-        let middle = |r: Region| r.map(|i| i.lo + (i.len() - 1).max(0) / 2);
         let cell = |at: PerAxis<i64>| at.map(|i| Interval::new(i, i + 1));
         let mut best = (first, bound(cell(first)));
-        let mut queue = BinaryHeap::from([Candidate {
+        let parts = zone.iter().map(|&zone| Candidate {
             bound: bound(zone),
             zone,
-        }]);
+        });
+        let mut queue: BinaryHeap<Candidate> = parts.collect();
         for _ in 0..boxes {
             let Some(Candidate { bound: top, zone }) = queue.pop() else {
                 break;
