@@ -181,7 +181,7 @@ impl<'a> Subject<'a> {
             _ if is_none_stable => "no `dt` that was tried is stable; ".to_owned(),
             _ => String::new(),
         };
-        let more = "`torre analyze` says more, `--allow-unstable` runs it all the same";
+        let more = "`torre analyze` says more, `--allow-unstable` goes on all the same";
         diagnostic.hint = Some(format!("{advice}{more}"));
         if unstable == Unstable::Refused {
             return Err(diagnostic);

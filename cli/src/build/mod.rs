@@ -108,7 +108,8 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses an unstable step, as a run does. Arrays that cannot be read are left to the program that hands them over.
+/// Refuses an unstable step, as a run does. Where values of arrays cannot be read, a note says that stability is not
+/// known.
 fn check_step(args: &args::Build, input: &Input, voice: &Voice) -> Result<(), Failure> {
     let unstable = match args.allow_unstable {
         true => Unstable::Allowed,

@@ -1,7 +1,7 @@
 //! Boxes of cells: the ranges of coefficients over them, and which updates act there.
 
+use super::cells::coef_of_waves;
 use super::number::Number;
-use super::places::coef_of_waves;
 use super::step::Spans;
 use crate::host_range::{HostBox, Range, range};
 use crate::lattice::{Axis, HalfIndex, Interval, Offset, PerAxis, Position, Region};

@@ -11,7 +11,7 @@ use super::waves::{
     Branch, Branches, LONGEST_LISTED, Medium, branches, long_waves, speed, surely_oscillates,
     wave_numbers,
 };
-use crate::analysis::places::{Cell, setting};
+use crate::analysis::cells::{Cell, setting};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;

@@ -13,9 +13,10 @@
 //! All kinds of waves of a grid of lengths and directions are looked at, in up to eight media, so that growth of one
 //! does not hide another's.
 
+use super::cells::Cell;
 use super::cost::Patience;
 use super::dispersion::{Lattice, Resolve};
-use super::places::{Cell, places};
+use super::places::places;
 use super::stability::{Media, Stability};
 use super::zone::{Phase, TOLERANCE};
 use crate::lattice::{Axis, PerAxis};

@@ -5,9 +5,9 @@
 //! time.
 
 use super::boxes::{Boxes, Candidate};
+use super::cells::{Place, middle, setting};
 use super::linear::choices;
 use super::number::Number;
-use super::places::{Place, middle, setting};
 use super::step::{Setting, Spans};
 use crate::lattice::{Axis, Interval, Region};
 use crate::scheme::{Body, Cmp, CoefId, Op, Scheme, Update, Value};
@@ -249,7 +249,7 @@ impl<'a> Forms<'a> {
     fn of_update(&self, number: usize, update: &Update, zone: Option<Region>) -> Condition {
         let is_certain = zone.is_none_or(|zone| self.boxes.has(update, zone).is_some());
         match update.mask.filter(|_| is_certain) {
-            Some(mask) => self.of_coef(mask, Cmp::Ne, 0.0, true),
+            Some(mask) => self.of_coef(mask, Cmp::Ne, 0.0),
             None => Condition::Region(number),
         }
     }
@@ -258,19 +258,24 @@ impl<'a> Forms<'a> {
         let operand = |v: Value| body.ops[v.index()];
         match body.ops[op] {
             Op::Select { cmp, a, b, .. } => match (operand(a), operand(b)) {
-                (Op::Coef(id), Op::Const(value)) => self.of_coef(id, cmp, value, true),
-                (Op::Const(value), Op::Coef(id)) => self.of_coef(id, cmp, value, false),
+                (Op::Coef(id), Op::Const(value)) => self.of_coef(id, cmp, value),
+                (Op::Const(value), Op::Coef(id)) => {
+                    Condition::Coef(self.first[id.index()], cmp, bits(value), false)
+                }
                 _ => Condition::Choice(number, op),
             },
             _ => Condition::Choice(number, op),
         }
     }
 
-    fn of_coef(&self, id: CoefId, cmp: Cmp, value: f64, is_first: bool) -> Condition {
-        // 0 and -0 compare alike.
-        let bits = (value + 0.0).to_bits();
-        Condition::Coef(self.first[id.index()], cmp, bits, is_first)
+    fn of_coef(&self, id: CoefId, cmp: Cmp, value: f64) -> Condition {
+        Condition::Coef(self.first[id.index()], cmp, bits(value), true)
     }
+}
+
+/// The same for 0 and -0, which compare alike.
+fn bits(value: f64) -> u64 {
+    (value + 0.0).to_bits()
 }
 
 fn candidate(zone: Region) -> Candidate {

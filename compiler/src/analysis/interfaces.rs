@@ -4,8 +4,9 @@
 //! is nowhere in the domain. Waves may grow in it where values of the domain do not, so a piece of the lattice around
 //! the cell decides ([`super::trial`]), unless waves grow in a medium of several cells, too.
 
+use super::cells::{Cell, setting};
 use super::cost::Patience;
-use super::places::{Cell, places, setting};
+use super::places::places;
 use super::stability::{Media, Stability, allowed};
 use super::trial::{Trial, piece, trial};
 use super::zone::Phase;

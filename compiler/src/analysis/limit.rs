@@ -6,7 +6,7 @@
 //! problems: R. Hettich and K. O. Kortanek, SIAM Review 35 (1993) 380-429, sec. 7). At last all waves are looked at
 //! below the edge.
 
-use super::places::Cell;
+use super::cells::Cell;
 use super::stability::Media;
 use super::zone::{Effort, Growth, Phase};
 use crate::scheme::Scheme;

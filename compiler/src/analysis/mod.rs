@@ -18,6 +18,7 @@
 //! ([`Analysis::drift`]).
 
 mod boxes;
+mod cells;
 mod cost;
 mod dispersion;
 mod draw;
@@ -39,6 +40,7 @@ mod waves;
 mod zone;
 mod zones;
 
+pub use cells::{Cell, Place};
 pub use cost::{Patience, limit_is_quick};
 pub use dispersion::{
     AROUND, Direction, Dispersion, Kind, Lattice, POINTS, Reference, Resolve, Sample, dispersion,
@@ -50,7 +52,7 @@ pub use limit::{Limit, Side, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
 pub use order::Order;
 pub use pace::{Pace, pace};
-pub use places::{Cell, Place, Places, places, places_in};
+pub use places::{Places, places, places_in};
 pub use stability::{Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
 pub use still::{StillDrive, still_drives};
@@ -166,7 +168,7 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         true => growth_of_equations(&stability, scheme, files, sizes.resolve),
         false => None,
     };
-    let worst = Step::new(scheme, &places::setting(scheme, files, stability.at))?;
+    let worst = Step::new(scheme, &cells::setting(scheme, files, stability.at))?;
     let is_left_out = |axis: Axis| {
         let mut sides = scheme.grid.boundary[axis].iter();
         sides.any(|side| side.is_mirror() && !worst.is_mirrored(scheme, axis, *side))

@@ -1,6 +1,7 @@
 //! How far the fastest long waves get in a step, in cells: the Courant number.
 
-use super::places::{Places, setting};
+use super::cells::setting;
+use super::places::Places;
 use super::step::Step;
 use super::waves::{Branch, Branches, Medium, branches, slope};
 use crate::lattice::{Axis, PerAxis};

@@ -6,15 +6,15 @@
 //! combination of statements and branches ([`super::forms`]).
 
 use super::boxes::{Boxes, Candidate};
+use super::cells::{Cell, Place, middle, of_waves, setting};
 use super::cost::{Cost, Patience};
 use super::forms::{Form, Forms};
 use super::step::{NoStep, Setting, Step};
 use super::zones::{ZONES, Zone, zones};
 use crate::host_range::Range;
-use crate::lattice::{Axis, Interval, PerAxis, Position, Region};
-use crate::scheme::{CoefId, Op, Scheme, Update};
-use crate::statics::{Files, coef_value};
-use crate::taken::is_taken;
+use crate::lattice::{Axis, Interval, PerAxis, Region};
+use crate::scheme::Scheme;
+use crate::statics::Files;
 use std::collections::{BTreeSet, BinaryHeap};
 
 /// Boxes that are looked at for the extreme of a coefficient, and of a step's vigour, which takes longer.
@@ -22,31 +22,6 @@ const BOXES: usize = 1000;
 const VIGOUR_BOXES: usize = 1000;
 /// Coefficients whose extremes are looked for one by one.
 const COEFS: usize = 24;
-
-/// A cell with one face across each axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    pub index: PerAxis<i64>,
-    /// Whether the face is the upper one.
-    pub upper: PerAxis<bool>,
-}
-
-impl From<PerAxis<i64>> for Cell {
-    /// With its lower faces, which have the indices of the cell.
-    fn from(index: PerAxis<i64>) -> Self {
-        Self {
-            index,
-            upper: PerAxis::splat(false),
-        }
-    }
-}
-
-/// A place with the coefficients and the updates that act there.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Place {
-    pub cell: Cell,
-    pub setting: Setting,
-}
 
 /// The places that decide.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,74 +35,6 @@ pub struct Places {
     pub thin: Vec<(Axis, Interval)>,
     /// Whether all combinations of updates and branches that act together somewhere are known.
     pub is_complete: bool,
-}
-
-/// By coefficient whether the waves of a scheme depend on it. Amendments are not part of the analysis: the profiles
-/// of layers would only give many places whose steps are the same.
-fn of_waves(scheme: &Scheme) -> Vec<bool> {
-    let mut used = vec![false; scheme.coefs.len()];
-    for update in scheme.stages.iter().flat_map(|s| &s.updates) {
-        for op in &update.body.ops {
-            if let Op::Coef(id) = op {
-                used[id.index()] = true;
-            }
-        }
-        if let Some(mask) = update.mask {
-            used[mask.index()] = true;
-        }
-    }
-    used
-}
-
-/// The value of a coefficient at an index, or 0 where it is no finite number and no update takes it.
-pub fn coef_of_waves(scheme: &Scheme, files: &dyn Files, id: CoefId, at: PerAxis<i64>) -> f64 {
-    let coef = &scheme.coefs[id.index()];
-    let value = coef_value(scheme, files, coef.position, &coef.value, at);
-    match scheme.precision.round(value).is_finite() || is_taken(scheme, files, id, at) {
-        true => value,
-        false => 0.0,
-    }
-}
-
-/// The setting at a cell: coefficients at its middle and at its faces, or 0 where no wave depends on them.
-pub fn setting(scheme: &Scheme, files: &dyn Files, cell: impl Into<Cell>) -> Setting {
-    let cell: Cell = cell.into();
-    let near = |position: Position, extent: Region| {
-        PerAxis::from_fn(|a| {
-            let is_above = cell.upper[a] && !position[a].is_half();
-            let Interval { lo, hi } = extent[a];
-            let index = scheme
-                .grid
-                .around(a, cell.index[a] + i64::from(is_above), lo);
-            index.clamp(lo, (hi - 1).max(lo))
-        })
-    };
-    let coefs: Vec<f64> = scheme
-        .coefs
-        .iter()
-        .zip(of_waves(scheme))
-        .enumerate()
-        .map(|(index, (coef, used))| {
-            if !used {
-                return 0.0;
-            }
-            let at = near(coef.position, scheme.grid.extent(coef.position));
-            let value = coef_of_waves(scheme, files, CoefId(index as u32), at);
-            scheme.precision.round(value)
-        })
-        .collect();
-    let acts = |update: &Update| {
-        let position = scheme.component(update.target).position;
-        let live = scheme.grid.live(position);
-        let masked = update.mask.is_some_and(|m| coefs[m.index()] == 0.0);
-        update.region.contains(near(position, live)) && !masked
-    };
-    let active = scheme
-        .stages
-        .iter()
-        .map(|s| s.updates.iter().map(acts).collect())
-        .collect();
-    Setting { coefs, active }
 }
 
 /// The places that decide about a scheme.
@@ -272,11 +179,6 @@ fn extreme_settings(forms: &Forms, places: &[Place]) -> Vec<Setting> {
         }
     }
     extremes.into_iter().map(|(_, setting)| setting).collect()
-}
-
-/// The middle cell of a box.
-pub fn middle(zone: Region) -> PerAxis<i64> {
-    zone.map(|i| i.lo + (i.len() - 1).max(0) / 2)
 }
 
 struct Search<'a> {

@@ -1,7 +1,8 @@
 //! Whether a scheme's step is stable.
 
+use super::cells::{Cell, setting};
 use super::cost::Patience;
-use super::places::{Cell, Places, extremes_of_cells, places, setting};
+use super::places::{Places, extremes_of_cells, places};
 use super::step::{Block, NoStep, Step};
 use super::zone::{Effort, Growth, Phase, TOLERANCE, Waves};
 use crate::lattice::{Axis, Interval, PerAxis};

@@ -1,7 +1,7 @@
 //! The part of a plane wave's drive that makes no wave, since fields of its direction stand still: of a field E it is
 //! the part along the wave.
 
-use super::places::setting;
+use super::cells::setting;
 use super::step::Step;
 use crate::lattice::{Axis, PerAxis};
 use crate::problem::{IncidentField, PlaneWave, Problem};

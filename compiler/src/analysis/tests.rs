@@ -1,7 +1,7 @@
 //! Amplification matrices against steps of the reference, and the search for places and waves.
 
+use super::cells::setting;
 use super::matrix::Matrix;
-use super::places::setting;
 use super::step::Step;
 use super::*;
 use crate::host::{HostBinary, HostExpr};

@@ -4,8 +4,8 @@
 //! axis: there waves seem to grow with every step. A piece of the lattice around such a place is stepped from random
 //! values instead, with zeros beyond it.
 
+use super::cells::{Cell, setting};
 use super::linear;
-use super::places::{Cell, setting};
 use super::step::{Setting, is_aside};
 use crate::lattice::{Axis, Interval, PerAxis, Region, for_each_index};
 use crate::scheme::{Grid, Located, Scheme};

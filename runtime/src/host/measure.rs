@@ -67,16 +67,30 @@ pub fn machine(threads: usize) -> Machine {
 
 /// The same, with how far it can be relied on.
 pub fn measured(threads: usize) -> Measured {
-    find(Folder::of_user(&["torre"]).ok().as_ref(), threads, false)
+    find(
+        Folder::of_user(&["torre"]).ok().as_ref(),
+        threads,
+        Stored::Used,
+    )
 }
 
 /// Measures in any case, and stores the result.
 pub fn measure_again(threads: usize) -> Measured {
-    find(Folder::of_user(&["torre"]).ok().as_ref(), threads, true)
+    find(
+        Folder::of_user(&["torre"]).ok().as_ref(),
+        threads,
+        Stored::Ignored,
+    )
 }
 
-/// `again`: whatever is stored.
-fn find(folder: Option<&Folder>, threads: usize, again: bool) -> Measured {
+/// Earlier measurements of the machine.
+#[derive(Clone, Copy)]
+enum Stored {
+    Used,
+    Ignored,
+}
+
+fn find(folder: Option<&Folder>, threads: usize, stored: Stored) -> Measured {
     let Some(folder) = folder else {
         let (machine, _) = speeds::measure(threads);
         return Measured {
@@ -84,9 +98,9 @@ fn find(folder: Option<&Folder>, threads: usize, again: bool) -> Measured {
             doubtful: true,
         };
     };
-    let known = || match again {
-        true => None,
-        false => read(folder, threads),
+    let known = || match stored {
+        Stored::Used => read(folder, threads),
+        Stored::Ignored => None,
     };
     if let Some(known) = known() {
         return known;
@@ -176,13 +190,12 @@ fn stored(folder: &Folder) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A section with the latest ones of other machines that this version measured, as the file's text.
+/// A section with the latest sections of other machines that this version measured, as the file's text.
 fn beside_others(folder: &Folder, section: &str) -> String {
     let stored = stored(folder).unwrap_or_default();
-    let others = stored.split("\n\n").filter(|other| {
-        let name = other.lines().next().unwrap_or_default();
-        name.starts_with(VERSION) && name != identity()
-    });
+    let name = |section: &str| section.lines().next().unwrap_or_default().to_owned();
+    let others = stored.split("\n\n");
+    let others = others.filter(|o| name(o).starts_with(VERSION) && name(o) != name(section));
     let sections = std::iter::once(section).chain(others).map(str::trim_end);
     let sections: Vec<&str> = sections.take(MACHINES).collect();
     format!("{}\n", sections.join("\n\n"))
@@ -267,7 +280,7 @@ mod tests {
             doubtful: false,
         };
         assert_eq!(read(&folder, 2).as_ref(), Some(&measured));
-        assert_eq!(find(Some(&folder), 2, false), measured);
+        assert_eq!(find(Some(&folder), 2, Stored::Used), measured);
         let mut other = measured.clone();
         assert_eq!(other.key(), measured.key());
         other.machine.l3_rate *= 1.0 + f64::EPSILON;

@@ -155,6 +155,7 @@ impl Outputs {
         others: Others,
         report: &Json,
     ) -> Result<Vec<Missing>, FileError> {
+        self.check_claim()?;
         match owner.check(&self.folder, Begun::of(resumed)) {
             Err(_) if others == Others::Removed => results_folder::clear(&self.folder)?,
             checked => checked?,

@@ -50,13 +50,20 @@ impl Outputs {
             let own = volumes(problem).find(|output| output.name == name);
             let frames = match own {
                 Some(own) => {
-                    let kept = self.kept_steps(own, done, problem.steps);
+                    let there = self.steps_there(own, problem.steps);
+                    // The frame of the start values is written by a run that begins with them.
+                    let is_written = |step: &u64| {
+                        let is_start = self.save_initial && done == 0 && *step == 0;
+                        let is_ahead = *step > done && *step <= problem.steps;
+                        (is_start || is_ahead) && step.is_multiple_of(own.every)
+                    };
                     let earlier = scheme.component(own.component).time.as_f64();
                     let step =
                         |time: &f64| (time / scheme.grid.dt + earlier).round().max(0.0) as u64;
                     times
                         .iter()
-                        .filter(|time| !kept.contains(&step(time)))
+                        .map(step)
+                        .filter(|step| !there.contains(step) && !is_written(step))
                         .count()
                 }
                 None => times.len(),
@@ -71,18 +78,8 @@ impl Outputs {
         Ok(found.into_iter().find_map(lost))
     }
 
-    /// The steps of the frames of a volume that the folder has when the run ends: the ones that are there, and the ones
-    /// that the run writes after `done` steps.
-    fn kept_steps(&self, output: &Output, done: u64, steps: u64) -> BTreeSet<u64> {
-        let written = self.frame_steps(output, steps);
-        // The frame of the start values is written by a run that begins with them.
-        let mut kept: BTreeSet<u64> = written.filter(|step| *step > done || done == 0).collect();
-        kept.extend(self.steps_there(output, steps));
-        kept
-    }
-
-    /// The steps up to `steps` of the frames of a volume that lie in the folder, from the run itself or from earlier
-    /// ones, which had the same output with other steps.
+    /// The steps up to `steps` of the frames of a volume that lie in the folder, from the run itself or from
+    /// earlier runs, which had the same output with other steps.
     pub(super) fn steps_there(&self, output: &Output, steps: u64) -> BTreeSet<u64> {
         let there = self.frames_there();
         let step_of = |name: &String| {
