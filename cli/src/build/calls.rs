@@ -102,7 +102,7 @@ pub fn declare(header: &Header<'_>, out: &mut String) -> Result {
         writeln!(
             out,
             "/* The kernels in layers and other zones: {} numbers for each run; the first two are \
-             the ones above. */",
+             as above. */",
             record_width(&header.set.layout)
         )?;
     }

@@ -255,7 +255,7 @@ impl Header<'_> {
         )?;
         writeln!(
             out,
-            "/* Brings the ghosts of a box of a row's values up to date, and the values that the boundary holds at 0. */\n\
+            "/* Brings the ghosts of a box of a row's values up to date; values that the boundary holds are 0. */\n\
              static inline void {p}_ghosts({p} *self, int component, int64_t row,\n\
              \x20   int64_t x0, int64_t x1, int64_t y0, int64_t y1, int64_t z0, int64_t z1) {{\n\
              \x20 const int64_t *live = {p}_live[component];\n\

@@ -122,14 +122,17 @@ scheme s {
 problem q { scheme s; domain 5 x 4 x 6; boundary SIDES; steps 4 }
 ";
 
-/// A box of rows that is written as a whole is as if each value of it were set; a component may have a name of the header.
+/// A box of rows that is written as a whole is as if each value of it were set;
+/// a component may have a name of the header.
 #[test]
 fn rows_with_ghosts_are_as_values_that_are_set() {
     if !has_llvm() || !has_cc() {
         return;
     }
     let text = "#include \"q.h\"
-static torre_q_real at(int c, int64_t x, int64_t y, int64_t z) { return (torre_q_real)(1 + c + 3 * x + 0.5 * y - z * z); }
+static torre_q_real at(int c, int64_t x, int64_t y, int64_t z) {
+  return (torre_q_real)(1 + c + 3 * x + 0.5 * y - z * z);
+}
 int main(void) {
   torre_q one, two;
   if (torre_q_init(&one) || torre_q_init(&two)) return 1;

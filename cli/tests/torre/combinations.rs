@@ -12,7 +12,7 @@ fn sound(definitions: &str, dt: f64, updates: &str) -> String {
     )
 }
 
-/// The limits that the analysis finds: with the coefficients of any one cell, and with the largest ones.
+/// The limits that the analysis finds: with the coefficients of any one cell, and with the largest values.
 fn limits(program: &str) -> [Option<f64>; 2] {
     let (_folder, file) = written(program);
     let json = succeed(&format!("analyze {file} --report json"), &[]);

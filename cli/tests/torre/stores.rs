@@ -165,14 +165,14 @@ fn a_store_keeps_the_frames_of_earlier_runs() {
         "{error}"
     );
     assert_same_files(&files(&out), &before, "refused");
-    // Steps 16 and 24 beside the earlier ones, and step 0 without its option.
+    // Steps 16 and 24 beside the earlier steps, and step 0 without its option.
     write(&both.replace("every 4", "every 8"));
     for _ in 0..2 {
         succeed(&resume, &[&source, &out, &checkpoint]);
         let times = std::fs::read(out.join("volumes.zarr/time/c/0")).unwrap();
         assert_eq!(times.len() / 8, 6);
     }
-    // The frames are the ones of a run that was never interrupted.
+    // The frames are equal to frames of a run that was never interrupted.
     write(both);
     let all = format!("{common} --save-initial --checkpoint {{2}}");
     succeed(&all, &[&source, &whole, &path("other")]);

@@ -1,7 +1,7 @@
 //! Forms of a step: which updates act in a cell, and which branches of their choices are taken there.
 //!
-//! The forms that occur are found by halving boxes of cells in which a condition holds in some cells only, the largest
-//! ones first. A box all of whose possible forms are known is not halved, so the seam between two regions takes no
+//! The forms that occur are found by halving boxes of cells in which a condition holds in some cells only: large boxes
+//! first. A box all of whose possible forms are known is not halved, so the seam between two regions takes no
 //! time.
 
 use super::boxes::{Boxes, Candidate};

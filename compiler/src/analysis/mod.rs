@@ -149,7 +149,7 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analy
         limit = largest_step(sizes.start, with_step, files, &cells, Taken::Each);
         if !places.combined.is_empty() {
             safe_limit = largest_step(sizes.start, with_step, files, &cells, Taken::Combined);
-            // The largest values need not be the most unfavourable ones.
+            // The largest values need not be the most unfavourable.
             if let (Some(own), Some(safe)) = (&limit, &safe_limit)
                 && safe.is_wider(own)
             {

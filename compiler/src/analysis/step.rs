@@ -131,8 +131,8 @@ impl Step {
         })
     }
 
-    /// The step whose weights are the largest absolute ones of all steps in some cells: in all branches that are taken
-    /// there, and with all updates that act there.
+    /// The step whose weights are the largest absolute values of all steps in some cells: in all branches that are
+    /// taken there, and with all updates that act there.
     ///
     /// # Errors
     /// The same.

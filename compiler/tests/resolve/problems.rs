@@ -334,7 +334,7 @@ fn reductions_have_a_term_for_each_position() {
     let nested = series("record a = sum(E.x + 2 * (u - 1))").terms;
     let alone = series("record a = sum(2 * u - 2)").terms;
     assert_eq!(format!("{:?}", &nested[1..]), format!("{alone:?}"));
-    // Parentheses make a sum of first terms, as of later ones.
+    // Parentheses make a sum of first terms, as of later terms.
     let mut ahead = series("record a = sum((E.x - 2 + E.x) + 3 * u)").terms;
     ahead.reverse();
     let behind = series("record a = sum(3 * u + (E.x - 2 + E.x))").terms;

@@ -1,5 +1,5 @@
-//! Expressions, with as few parentheses as their meaning allows. A sum in parentheses at the head of a sum keeps them: a
-//! record tells the places of its numbers by them.
+//! Expressions, with as few parentheses as their meaning allows. A sum in parentheses at the head of a sum keeps them:
+//! a record tells the places of its numbers by them.
 
 use super::doc::Doc;
 use crate::ast::*;

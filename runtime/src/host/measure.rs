@@ -11,8 +11,8 @@ use torre_trust::{Fault, Folder, Refusal};
 /// Changes when the measured quantities, or the ways of measuring, change.
 const VERSION: &str = "torre-machine 6";
 
-/// The file of measurements in the user's cache folder. Machines that share a home directory, and numbers of cores, have
-/// sections of their own, with an empty line between them; the one that was measured last is the first.
+/// The file of measurements in the user's cache folder. Machines that share a home directory, and numbers of cores,
+/// have sections of their own, with an empty line between them; the latest is the first.
 const FILE: &str = "machine.txt";
 
 /// Sections of the file.

@@ -33,7 +33,7 @@ pub struct Claim {
     _made: Made,
 }
 
-/// Folders that were made for a claim. The empty ones are removed at the end, as after a run that was refused.
+/// Folders that were made for a claim. Empty folders are removed at the end, as after a run that was refused.
 #[derive(Debug)]
 struct Made {
     /// The innermost first.

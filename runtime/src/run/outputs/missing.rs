@@ -31,8 +31,8 @@ pub struct Lost {
 
 impl Outputs {
     /// The first series of the store of an earlier run that would lose frames when this run goes on: the store is made
-    /// anew of the run's own outputs, from the volumes in the folder. A frame is kept if the folder has its volume, or if
-    /// the run writes it again. An error where the store cannot be read.
+    /// anew of the run's own outputs, from the volumes in the folder. A frame is kept if the folder has its volume, or
+    /// if the run writes it again. An error where the store cannot be read.
     pub fn would_lose(
         &self,
         scheme: &Scheme,
