@@ -39,10 +39,11 @@ const PREFIX: &str = "torre";
 const MARK: usize = 8;
 
 /// Headers of C and of POSIX that programs or other headers include, without their endings.
-const HEADERS_OF_C: &str = "alloca assert complex ctype dirent dlfcn endian errno fcntl features fenv float getopt \
-    glob grp inttypes iso646 libgen limits locale malloc math memory poll pthread pwd regex sched search semaphore \
-    setjmp signal stdalign stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string \
-    strings tgmath threads time uchar unistd values wait wchar wctype";
+const HEADERS_OF_C: &str = "aio alloca assert complex cpio ctype dirent dlfcn endian errno fcntl features fenv \
+    float fmtmsg fnmatch ftw getopt glob grp iconv inttypes iso646 langinfo libgen limits locale malloc math \
+    memory monetary mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore setjmp signal spawn \
+    stdalign stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string strings \
+    syslog tar termios tgmath threads time trace uchar ulimit unistd utime utmpx values wait wchar wctype wordexp";
 
 pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     let input = Input::read_of_any_size(&args.subject, voice)?;
