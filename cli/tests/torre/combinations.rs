@@ -242,3 +242,42 @@ problem p {{
         assert!(shown.contains("\n                     40  0.99"), "{shown}");
     }
 }
+
+/// The weights of the old values of a sum are 1 in each cell, and more where bounds of boxes or extremes of coefficients
+/// are taken together.
+#[test]
+fn sums_with_varying_weights_hide_no_unstable_wave() {
+    let diffused = "scheme s {
+  axes x
+  coef a on nodes = 2 * exp(-((x-12)/20)^2)
+  coef b on cells = exp(-((x-36)/20)^2)
+  coef k on nodes = 0.2 + 0.1*sin(x)
+  field u : scalar on nodes
+  field v : scalar on cells at 1/2
+  field T : scalar on nodes
+  step {
+    allow W0301
+    v -= b*1.2*d(u, x)
+    u -= a*1.2*d(v, x)
+    T += k*d2(T, x) + 0.01*u^2
+  }
+}
+problem p { scheme s; domain 100; boundary all: periodic; init u = sin(x); steps 30 }
+";
+    let heated = "use std::maxwell::maxwell_tm
+scheme heated : maxwell_tm {
+  coef k on nodes = if x > 20 then 0.1 else 0.2
+  field T : scalar on nodes
+  step {
+    allow W0301
+    T@next = (1 - 4*k)*T + k*(T[1, 0] + T[-1, 0] + T[0, 1] + T[0, -1]) + 0.01*Ez^2
+  }
+}
+problem p { scheme heated { dt = 0.9 }; domain 48 x 44; boundary all: periodic; init Ez = sin(x); steps 30 }
+";
+    for program in [diffused, heated] {
+        let (_folder, file) = written(program);
+        let error = fail(1, &format!("check {file}"), &[]);
+        assert!(error.contains("E0815"), "{error}");
+    }
+}

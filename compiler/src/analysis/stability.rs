@@ -126,7 +126,7 @@ impl Media {
     pub fn combined(scheme: &Scheme, files: &dyn Files, cells: &[Cell]) -> Result<Self, NoStep> {
         let mut list = Vec::new();
         for setting in extremes_of_cells(scheme, files, cells) {
-            let step = Step::new(scheme, &setting)?;
+            let step = Step::combined(scheme, &setting)?;
             let blocks = step.blocks();
             list.push((PerAxis::splat(0).into(), step, blocks));
         }

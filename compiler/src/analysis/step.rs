@@ -16,6 +16,9 @@ use crate::lattice::{Axis, PerAxis};
 use crate::scheme::{Boundary, ComponentId, Read, Scheme, Update, displacement};
 use num_complex::Complex64;
 
+/// The most that the old values of a sum may weigh together in a cell: with more it grows of itself.
+pub const MOST_OF_OWN: f64 = 1.0 + TOLERANCE;
+
 /// The most values of a cell that are followed.
 pub const SLOTS: usize = 512;
 
@@ -126,7 +129,17 @@ impl Step {
     /// # Errors
     /// The scheme has too many values per cell, updates that are not linear, or weights that are not finite.
     pub fn new(scheme: &Scheme, setting: &Setting) -> Result<Self, NoStep> {
-        Self::of(scheme, &setting.coefs, |stage, number| {
+        Self::of(scheme, &setting.coefs, MOST_OF_OWN, |stage, number| {
+            Some(setting.active[stage][number])
+        })
+    }
+
+    /// The step with coefficients that need not occur together: the old values of sums may have any weights there.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn combined(scheme: &Scheme, setting: &Setting) -> Result<Self, NoStep> {
+        Self::of(scheme, &setting.coefs, f64::INFINITY, |stage, number| {
             Some(setting.active[stage][number])
         })
     }
@@ -137,7 +150,7 @@ impl Step {
     /// # Errors
     /// The same.
     pub fn bound(scheme: &Scheme, spans: &Spans) -> Result<Self, NoStep> {
-        Self::of(scheme, &spans.coefs, |stage, number| {
+        Self::of(scheme, &spans.coefs, f64::INFINITY, |stage, number| {
             spans.active[stage][number]
         })
     }
@@ -145,6 +158,7 @@ impl Step {
     fn of<N: Number>(
         scheme: &Scheme,
         coefs: &[N],
+        most_of_own: f64,
         active: impl Fn(usize, usize) -> Option<bool>,
     ) -> Result<Self, NoStep> {
         let mut slots = Vec::new();
@@ -172,7 +186,7 @@ impl Step {
                 let target = update.target;
                 let weights = match linear::weights(&update.body, coefs) {
                     Ok(weights) => weights,
-                    Err(_) if is_aside(scheme, update, coefs) => {
+                    Err(_) if is_aside(scheme, update, coefs, most_of_own) => {
                         aside.push(target);
                         continue;
                     }
@@ -469,13 +483,18 @@ pub fn largest_block(scheme: &Scheme) -> usize {
 }
 
 /// Whether an update that is not linear makes a sum over values of others: no other value depends on its component, its
-/// own values enter linearly, and of themselves they do not grow.
-pub fn is_aside<N: Number>(scheme: &Scheme, update: &Update, coefs: &[N]) -> bool {
+/// own values enter linearly, with weights of `most_of_own` at most together.
+pub fn is_aside<N: Number>(
+    scheme: &Scheme,
+    update: &Update,
+    coefs: &[N],
+    most_of_own: f64,
+) -> bool {
     let target = update.target;
     let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let ranges: Vec<Range> = coefs.iter().map(|c| c.range()).collect();
     updates.all(|u| u.target == target || u.body.reads().all(|r| r.component != target))
-        && own_weight(&update.body, &ranges, target).is_some_and(|w| w <= 1.0 + TOLERANCE)
+        && own_weight(&update.body, &ranges, target).is_some_and(|w| w <= most_of_own)
 }
 
 /// Which element is reached from which over one or more edges, where element (i, j) of the matrix is an edge unless it

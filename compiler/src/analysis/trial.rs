@@ -6,7 +6,7 @@
 
 use super::cells::{Cell, setting};
 use super::linear;
-use super::step::{Setting, is_aside};
+use super::step::{MOST_OF_OWN, Setting, is_aside};
 use crate::lattice::{Axis, Interval, PerAxis, Region, for_each_index};
 use crate::scheme::{Grid, Located, Scheme};
 use crate::statics::Files;
@@ -208,7 +208,7 @@ fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) ->
                 let weights = match linear::weights(&update.body, &here.coefs) {
                     Ok(weights) => weights,
                     Err(_) => {
-                        is_linear &= is_aside(scheme, update, &here.coefs);
+                        is_linear &= is_aside(scheme, update, &here.coefs, MOST_OF_OWN);
                         return;
                     }
                 };

@@ -46,7 +46,7 @@ const NEAREST: [f64; 2] = [0.4, 1.2];
 /// The same for the cache that all cores share and all rows of an outer tile, which the next one wants again.
 const SHARED: [f64; 2] = [0.4, 1.0];
 /// The same for that cache and the rows that an inner tile advances from stage to stage, in the tiles of all threads:
-/// those that are wanted again soon stay longest.
+/// rows that are wanted again soon stay longest.
 const SHARED_OWN: [f64; 2] = [0.6, 1.4];
 /// Share of the shared cache that a whole grid may fill to stay there.
 const USABLE: f64 = 0.6;

@@ -1,7 +1,7 @@
 //! Between which values a static node lies over a box of places, and conditions there.
 //!
 //! The bounds of an operation are its values at the bounds of its operands, with the same rounding; rounding is
-//! monotone, so bounds of computed values are exact. Those of functions that a library computes are wider by more than
+//! monotone, so bounds of computed values are exact. Bounds of functions that a library computes are wider by more than
 //! the errors of the library. An operation without bounds here, and a result that is not finite, may have any value.
 //! At a single place, conditions are decided by exact values.
 

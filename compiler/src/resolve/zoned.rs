@@ -285,7 +285,9 @@ impl Resolver<'_> {
     fn region_zone(&mut self, condition: NodeId, place: &Place) -> Outcome<usize> {
         let grid = self.frame.grid.clone().ok_or(Reported)?;
         let cells = grid.cells;
-        let whole = cells.map(|n| Interval::new(0, n + 1));
+        // The last face of a ring is its first face.
+        let whole =
+            PerAxis::from_fn(|a| Interval::new(0, cells[a] + i64::from(!grid.is_periodic(a))));
         let mut hull = whole.map(|_| Interval::default());
         // Wherever in its cell a value lies.
         for bits in 0..8 {

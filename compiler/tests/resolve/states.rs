@@ -306,3 +306,20 @@ problem a {{ scheme s; domain 20; boundary x: own(4); steps 5 }}"
         "{beside}"
     );
 }
+
+/// A ring has as many faces as cells, so states of a body at its beginning do not go around it.
+#[test]
+fn states_at_the_beginning_of_a_ring_stay_there() {
+    let text = text("")
+        .replace("(x - 12)^2 + (y - 15)^2 < 9", "(x - 2)^2 + (y - 3)^2 < 9")
+        .replace("x: cpml(4), y: cpml(5) | cpml(6)", "all: periodic");
+    let resolved = resolved(&text);
+    let disc = resolved.scheme.zones.iter().find(|z| z.name == "disc");
+    let boxes = &disc.expect("a zone").boxes;
+    assert!(!boxes.is_empty());
+    for part in boxes {
+        for axis in resolved.scheme.grid.present() {
+            assert!((1..=7).contains(&part[axis].len()), "{boxes:?}");
+        }
+    }
+}
