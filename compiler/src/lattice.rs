@@ -70,6 +70,13 @@ impl<T: Copy> PerAxis<T> {
     pub fn splat(value: T) -> Self {
         Self([value; 3])
     }
+
+    /// The same with another value along an axis.
+    #[inline]
+    pub fn with(mut self, axis: Axis, value: T) -> Self {
+        self[axis] = value;
+        self
+    }
 }
 
 impl<T> Index<Axis> for PerAxis<T> {

@@ -1,6 +1,8 @@
 //! Runs that are stopped, killed and continued end with the same files as other runs.
 
 use crate::support::*;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -282,6 +284,21 @@ fn ignored_signals_do_not_end_a_run() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
+fn run_with_fields(format: &str) -> String {
+    format!(
+        "run {{0}} --quiet --threads 1 --backend cranelift --save-final --format {format} --out {{1}}"
+    )
+}
+
+/// The results in a folder of a run with checkpoints, as without: it keeps frames beside a store of volumes.
+fn results_without_checkpoints(folder: &Path, format: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut found = results(folder);
+    if format == "zarr" {
+        found.retain(|name, _| !(name.starts_with("volumes/") && name.ends_with(".npy")));
+    }
+    found
+}
+
 /// The end of a run reads earlier frames for its pictures and stores; the work of the run does not depend on them.
 #[test]
 fn a_damaged_frame_costs_neither_the_state_nor_the_fields() {
@@ -290,9 +307,7 @@ fn a_damaged_frame_costs_neither_the_state_nor_the_fields() {
     for format in ["npy", "zarr", "vtk"] {
         let path = |name: &str| folder.path().join(format!("{name}-{format}"));
         let (whole, out, state) = (path("whole"), path("out"), path("state"));
-        let common = format!(
-            "run {{0}} --quiet --threads 1 --backend cranelift --save-final --format {format} --out {{1}}"
-        );
+        let common = run_with_fields(format);
         succeed(&common, &[&source, &whole]);
         let first = format!("{common} --set steps=13 --checkpoint {{2}}");
         succeed(&first, &[&source, &out, &state]);
@@ -329,11 +344,8 @@ fn a_damaged_frame_costs_neither_the_state_nor_the_fields() {
         let report: serde_json::Value =
             serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
         assert_eq!(report["steps_run"], 0);
-        let (whole, mut out) = (results(&whole), results(&out));
-        if format == "zarr" {
-            out.retain(|name, _| !(name.starts_with("volumes/") && name.ends_with(".npy")));
-        }
-        assert_same_files(&whole, &out, format);
+        let out = results_without_checkpoints(&out, format);
+        assert_same_files(&results(&whole), &out, format);
     }
 }
 
@@ -345,9 +357,7 @@ fn results_do_not_depend_on_the_checkpoint_of_the_end() {
     for format in ["npy", "zarr", "vtk"] {
         let path = |name: &str| folder.path().join(format!("{name}-{format}"));
         let (whole, out, state) = (path("whole"), path("out"), path("state"));
-        let common = format!(
-            "run {{0}} --quiet --threads 1 --backend cranelift --save-final --format {format} --out {{1}}"
-        );
+        let common = run_with_fields(format);
         succeed(&common, &[&source, &whole]);
         let largest = files(&whole).values().map(Vec::len).max().unwrap() as u64;
         let run = format!("{common} --checkpoint {{2}}");
@@ -360,11 +370,8 @@ fn results_do_not_depend_on_the_checkpoint_of_the_end() {
             "{error}"
         );
         assert!(!state.exists(), "nothing is in it");
-        let (whole, mut written) = (results(&whole), results(&out));
-        if format == "zarr" {
-            written.retain(|name, _| !(name.starts_with("volumes/") && name.ends_with(".npy")));
-        }
-        assert_same_files(&whole, &written, format);
+        let written = results_without_checkpoints(&out, format);
+        assert_same_files(&results(&whole), &written, format);
         let report = std::fs::read(out.join("report.json")).unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
         assert_eq!(report["complete"], false);

@@ -243,8 +243,8 @@ problem p {{
     }
 }
 
-/// The weights of the old values of a sum are 1 in each cell, and more where bounds of boxes or extremes of coefficients
-/// are taken together.
+/// The weights of the old values of a sum are 1 in each cell, and more where bounds of boxes or extremes of
+/// coefficients are taken together.
 #[test]
 fn sums_with_varying_weights_hide_no_unstable_wave() {
     let diffused = "scheme s {

@@ -92,16 +92,23 @@ fn frames_of_a_run_over_files_stay_beside_the_store() {
     assert_same_files(&store(&out), &store(&whole), "store");
 }
 
+/// A pond, and how it is written anew with other outputs.
+fn pond_with_outputs(folder: &std::path::Path) -> (std::path::PathBuf, impl Fn(&str)) {
+    let source = pond(folder, 50, 24);
+    let text = std::fs::read_to_string(&source).unwrap();
+    let file = source.clone();
+    let write = move |outputs: &str| {
+        let own = text.replace("output   volume u every 8", outputs);
+        std::fs::write(&file, own).unwrap();
+    };
+    (source, write)
+}
+
 /// Frames before a checkpoint are those of the same output, or the run is refused.
 #[test]
 fn frames_of_another_output_are_not_mixed_in() {
     let folder = tempfile::tempdir().unwrap();
-    let source = pond(folder.path(), 50, 24);
-    let text = std::fs::read_to_string(&source).unwrap();
-    let write = |outputs: &str| {
-        let own = text.replace("output   volume u every 8", outputs);
-        std::fs::write(&source, own).unwrap();
-    };
+    let (source, write) = pond_with_outputs(folder.path());
     let path = |name: &str| folder.path().join(name);
     let (out, checkpoint) = (path("out"), path("checkpoint"));
     let common = "run {0} --quiet --threads 1 --backend cranelift --out {1}";
@@ -140,12 +147,7 @@ fn frames_of_another_output_are_not_mixed_in() {
 #[test]
 fn a_store_keeps_the_frames_of_earlier_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let source = pond(folder.path(), 50, 24);
-    let text = std::fs::read_to_string(&source).unwrap();
-    let write = |outputs: &str| {
-        let own = text.replace("output   volume u every 8", outputs);
-        std::fs::write(&source, own).unwrap();
-    };
+    let (source, write) = pond_with_outputs(folder.path());
     let path = |name: &str| folder.path().join(name);
     let (out, checkpoint, whole) = (path("out"), path("checkpoint"), path("whole"));
     let common = "run {0} --quiet --threads 1 --backend cranelift --format zarr --out {1}";

@@ -165,6 +165,7 @@ impl<'a> Forms<'a> {
             is_complete,
         }
     }
+
     /// The middle cell of a box.
     fn place(&self, zone: Region) -> Place {
         let cell = middle(zone);
@@ -179,11 +180,7 @@ impl<'a> Forms<'a> {
         let halves = |axis: Axis| {
             let Interval { lo, hi } = zone[axis];
             let cut = lo + (hi - lo) / 2;
-            [Interval::new(lo, cut), Interval::new(cut, hi)].map(|part| {
-                let mut half = zone;
-                half[axis] = part;
-                half
-            })
+            [Interval::new(lo, cut), Interval::new(cut, hi)].map(|part| zone.with(axis, part))
         };
         let count = |half: Region| self.possible(half).map_or(POSSIBLE, |forms| forms.len());
         let cuts = Axis::ALL.into_iter().filter(|a| zone[*a].len() > 1);

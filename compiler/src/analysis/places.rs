@@ -266,8 +266,7 @@ impl Search<'_> {
                 Interval::new(zone[axis].lo, cut),
                 Interval::new(cut, zone[axis].hi),
             ] {
-                let mut half = zone;
-                half[axis] = part;
+                let half = zone.with(axis, part);
                 let at = middle(half);
                 let value = bound(cell(at));
                 if value > best.1 {

@@ -69,11 +69,7 @@ fn products(scheme: &Scheme, regions: &[Region]) -> Option<Vec<Region>> {
             return None;
         }
         let cut = |zone: &Region| {
-            let mut zone = *zone;
-            let parts = parts.iter().map(move |part| {
-                zone[axis] = *part;
-                zone
-            });
+            let parts = parts.iter().map(|part| zone.with(axis, *part));
             parts.collect::<Vec<Region>>()
         };
         zones = zones.iter().flat_map(cut).collect();
@@ -135,9 +131,5 @@ fn cut(zone: Region, regions: &[Region]) -> Option<[Region; 2]> {
     }
     let (_, axis, at) = best?;
     let Interval { lo, hi } = zone[axis];
-    Some([Interval::new(lo, at), Interval::new(at, hi)].map(|part| {
-        let mut half = zone;
-        half[axis] = part;
-        half
-    }))
+    Some([Interval::new(lo, at), Interval::new(at, hi)].map(|part| zone.with(axis, part)))
 }

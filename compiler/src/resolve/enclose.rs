@@ -17,85 +17,92 @@ pub fn enclose(
     position: Position,
     region: Region,
 ) -> Region {
-    let mut region = cut(graph, grid, condition, position, region);
-    if region.is_empty() {
-        return region;
-    }
-    let found = hull(graph, grid, condition, position, region);
-    if !found.is_empty() {
-        return found;
-    }
-    let lo = region[Axis::INNER].lo;
-    region[Axis::INNER] = Interval::new(lo, lo);
-    region
-}
-
-/// A region without the slabs at its sides in which a condition fails, as far as bounds of whole slabs tell.
-fn cut(
-    graph: &mut Graph,
-    grid: &Grid,
-    condition: NodeId,
-    position: Position,
-    region: Region,
-) -> Region {
-    let mut found = region;
-    let mut fails = |slab: Region| {
-        let mut bounds = Bounds::new(graph, grid, position, slab);
-        let holds = bounds.holds(condition);
-        let work = bounds.work();
-        graph.spend(work);
-        holds == Some(false)
+    let mut search = Search {
+        graph,
+        grid,
+        condition,
+        position,
     };
-    if region.is_empty() || fails(region) {
-        found[Axis::INNER] = Interval::new(region[Axis::INNER].lo, region[Axis::INNER].lo);
-        return found;
+    match search.cut(region) {
+        Some(region) => search.hull(region),
+        None => none_of(region),
     }
-    for axis in Axis::ALL {
-        let Interval { lo, hi } = found[axis];
-        // The condition may hold in lo..hi. The most indices that can be cut off from below, then from above.
-        let cut_below = most(hi - lo, |n| {
-            let mut slab = found;
-            slab[axis] = Interval::new(lo, lo + n);
-            fails(slab)
-        });
-        let lo = lo + cut_below;
-        let cut_above = most(hi - lo, |n| {
-            let mut slab = found;
-            slab[axis] = Interval::new(hi - n, hi);
-            fails(slab)
-        });
-        found[axis] = Interval::new(lo, hi - cut_above);
-    }
-    found
 }
 
-/// The box around the places of a region at which a condition may hold.
-fn hull(
-    graph: &mut Graph,
-    grid: &Grid,
+/// An empty box at the beginning of a region.
+fn none_of(region: Region) -> Region {
+    let lo = region[Axis::INNER].lo;
+    region.with(Axis::INNER, Interval::new(lo, lo))
+}
+
+/// The search for the places at which a condition may hold.
+struct Search<'a> {
+    graph: &'a mut Graph,
+    grid: &'a Grid,
     condition: NodeId,
     position: Position,
-    region: Region,
-) -> Region {
-    let left = WORK.saturating_sub(graph.work()) / SHARE;
-    let mut spent = 0;
-    let mut found = region.map(|_| Interval::default());
-    let mut open = vec![region];
-    while let Some(part) = open.pop() {
-        if part.intersect(found) == part {
-            continue;
+}
+
+impl Search<'_> {
+    /// Whether the condition holds in a region, and the work of finding out.
+    fn holds(&self, region: Region) -> (Option<bool>, usize) {
+        let mut bounds = Bounds::new(self.graph, self.grid, self.position, region);
+        let holds = bounds.holds(self.condition);
+        (holds, bounds.work())
+    }
+
+    fn fails(&mut self, slab: Region) -> bool {
+        let (holds, work) = self.holds(slab);
+        self.graph.spend(work);
+        holds == Some(false)
+    }
+
+    /// A region without the slabs at its sides in which the condition fails, as far as bounds of whole slabs tell;
+    /// `None` where it fails everywhere.
+    fn cut(&mut self, region: Region) -> Option<Region> {
+        let mut found = region;
+        if region.is_empty() || self.fails(region) {
+            return None;
         }
-        let mut bounds = Bounds::new(graph, grid, position, part);
-        let holds = bounds.holds(condition);
-        spent += bounds.work();
-        match (holds, halves(part)) {
-            (Some(false), _) => {}
-            (None, Some(halves)) if spent < left => open.extend(halves),
-            _ => found = Region::from_fn(|a| part[a].hull(found[a])),
+        for axis in Axis::ALL {
+            let Interval { lo, hi } = found[axis];
+            // The condition may hold in lo..hi. The most indices that can be cut off from below, then from above.
+            let cut_below = most(hi - lo, |n| {
+                self.fails(found.with(axis, Interval::new(lo, lo + n)))
+            });
+            let lo = lo + cut_below;
+            let cut_above = most(hi - lo, |n| {
+                self.fails(found.with(axis, Interval::new(hi - n, hi)))
+            });
+            found[axis] = Interval::new(lo, hi - cut_above);
+        }
+        Some(found)
+    }
+
+    /// The box around the places of a region at which the condition may hold.
+    fn hull(&mut self, region: Region) -> Region {
+        let left = WORK.saturating_sub(self.graph.work()) / SHARE;
+        let mut spent = 0;
+        let mut found = region.map(|_| Interval::default());
+        let mut open = vec![region];
+        while let Some(part) = open.pop() {
+            if part.intersect(found) == part {
+                continue;
+            }
+            let (holds, work) = self.holds(part);
+            spent += work;
+            match (holds, halves(part)) {
+                (Some(false), _) => {}
+                (None, Some(halves)) if spent < left => open.extend(halves),
+                _ => found = Region::from_fn(|a| part[a].hull(found[a])),
+            }
+        }
+        self.graph.spend(spent);
+        match found.is_empty() {
+            true => none_of(region),
+            false => found,
         }
     }
-    graph.spend(spent);
-    found
 }
 
 /// The two halves of a region along its longest axis, the upper one first; `None` for one place or none.
@@ -103,11 +110,7 @@ fn halves(region: Region) -> Option<[Region; 2]> {
     let axis = Axis::ALL.into_iter().max_by_key(|a| region[*a].len())?;
     let Interval { lo, hi } = region[axis];
     let middle = lo + (hi - lo) / 2;
-    let half = |part: Interval| {
-        let mut half = region;
-        half[axis] = part;
-        half
-    };
+    let half = |part: Interval| region.with(axis, part);
     (hi - lo > 1).then(|| [Interval::new(middle, hi), Interval::new(lo, middle)].map(half))
 }
 

@@ -250,10 +250,10 @@ fn binary(op: HostBinary, a: Range, b: Range) -> Range {
         H::Ge => return compared(a.lo >= b.hi, a.hi < b.lo),
         H::Eq | H::Ne => {
             let same = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo;
-            let apart = a.hi < b.lo || b.hi < a.lo;
+            let disjoint = a.hi < b.lo || b.hi < a.lo;
             return match op {
-                H::Eq => compared(same, apart),
-                _ => compared(apart, same),
+                H::Eq => compared(same, disjoint),
+                _ => compared(disjoint, same),
             };
         }
         _ => {}

@@ -211,7 +211,7 @@ impl StateFolder {
 
     /// States are written as long as the run has the folder by its claim.
     pub fn claimed(mut self, claim: &Claim) -> StateFolder {
-        self.lock = claim.is_locked().then(|| claim.lock().clone());
+        self.lock = claim.guard();
         self
     }
 

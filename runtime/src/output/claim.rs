@@ -142,9 +142,9 @@ impl Claim {
         &self.folder
     }
 
-    /// Where its lock is: without it, another run can claim the folder.
-    pub fn lock(&self) -> &Place {
-        &self.place
+    /// Where its lock is, if it keeps other runs away: without it, another run can claim the folder.
+    pub fn guard(&self) -> Option<Place> {
+        self.locked.then(|| self.place.clone())
     }
 
     /// Whether other runs are kept away. Some disks of networks know no locks.
@@ -243,12 +243,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let lost = Claim::take(folder, "one").unwrap();
-        lost.lock().check().unwrap();
+        lost.guard().unwrap().check().unwrap();
         fs::remove_file(folder.join(LOCK)).unwrap();
         let other = Claim::take(folder, "two").unwrap();
-        lost.lock().check().unwrap_err();
+        lost.guard().unwrap().check().unwrap_err();
         drop(lost);
-        other.lock().check().unwrap();
+        other.guard().unwrap().check().unwrap();
         in_use(Claim::take(folder, "three"));
     }
 

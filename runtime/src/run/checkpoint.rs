@@ -49,7 +49,7 @@ impl Checkpoints {
 
     /// Checkpoints are written as long as the run has the folder by its claim.
     pub fn claimed(mut self, claim: &Claim) -> Self {
-        self.lock = claim.is_locked().then(|| claim.lock().clone());
+        self.lock = claim.guard();
         self
     }
 

@@ -7,7 +7,7 @@ use crate::output::claim::Claim;
 impl Outputs {
     /// Results are written as long as the run has the folder by its claim.
     pub fn claimed(mut self, claim: &Claim) -> Self {
-        self.lock = claim.is_locked().then(|| claim.lock().clone());
+        self.lock = claim.guard();
         self
     }
 

@@ -43,7 +43,7 @@ fn frame(series: &str, step: u64) -> String {
 const LONGEST: usize = 160;
 
 /// A name as a file's name: signs that could be misread become `_`, and the end of a long one becomes a number that
-/// tells it apart.
+/// distinguishes it.
 pub(super) fn file_name(name: &str) -> String {
     let sign = |c| if is_in_file_names(c) { c } else { '_' };
     let mut file: String = name.chars().map(sign).collect();
