@@ -52,13 +52,12 @@ impl AxisGhosts {
     pub fn new(scheme: &Scheme, id: ComponentId, axis: Axis) -> AxisGhosts {
         let grid = &scheme.grid;
         let position = scheme.component(id).position;
-        let half = position[axis].is_half();
         let cells = grid.cells[axis];
         let fold = |side: usize| {
             let plane = if side == 0 { 0 } else { cells };
             let mirror = |negated: bool| Fold {
                 sign: -1,
-                by: 2 * plane - i64::from(half),
+                by: 2 * plane - position[axis].0,
                 negated,
             };
             let boundary = grid.boundary[axis][side];

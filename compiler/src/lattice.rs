@@ -112,6 +112,12 @@ impl HalfIndex {
         self.0 & 1 != 0
     }
 
+    /// Whole cells, without a half.
+    #[inline]
+    pub fn whole(self) -> i64 {
+        self.0.div_euclid(2)
+    }
+
     #[inline]
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 2.0

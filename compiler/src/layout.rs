@@ -21,6 +21,7 @@
 //! *beside* the planes, and kernels find them by an address of their own.
 
 mod lines;
+mod packed;
 mod sets;
 mod strides;
 mod zones;
@@ -30,6 +31,7 @@ pub use zones::{BoxLayout, ZoneLayout};
 
 use crate::lattice::{Axis, Interval, PerAxis, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
+use packed::PackedRows;
 use std::fmt;
 use strides::{Arranging, Planes, Strides, mul};
 
@@ -86,6 +88,7 @@ pub struct Layout {
     pub zones: Vec<ZoneLayout>,
     /// Per state, its row in the groups of its zone.
     state_rows: Vec<u32>,
+    packed: PackedRows,
 }
 
 /// Where a coefficient is stored.
@@ -342,7 +345,7 @@ impl Layout {
         let group = self
             .state_box(zone, at)?
             .group(own, at[Axis::OUTER], at[Axis::MIDDLE]);
-        Some(group + i64::from(self.state_row(state)) * own.row_stride + at[Axis::INNER])
+        Some(group + self.state_start(zone, state) + at[Axis::INNER])
     }
 
     /// The element of a coefficient that depends on one axis, at an index of it.
@@ -431,6 +434,7 @@ impl Layout {
             axis_coefs: PerAxis::splat(AxisCoefs::default()),
             zones: Vec::new(),
             state_rows: numbers.state_rows,
+            packed: PackedRows::default(),
         })
     }
 
@@ -472,9 +476,18 @@ impl Layout {
 
     /// The element of a row at an index.
     pub fn element(&self, row: RowId, at: PerAxis<i64>) -> i64 {
-        self.group(at[Axis::OUTER], at[Axis::MIDDLE])
-            + i64::from(row.0) * self.row_stride
-            + at[Axis::INNER]
+        self.group(at[Axis::OUTER], at[Axis::MIDDLE]) + self.row_start(row) + at[Axis::INNER]
+    }
+
+    /// From the start of a group to inner index 0 of a row.
+    pub fn row_start(&self, row: RowId) -> i64 {
+        i64::from(row.0) * self.row_stride + self.packed.row(row)
+    }
+
+    /// The same of a state of a zone.
+    pub fn state_start(&self, zone: ZoneId, state: StateId) -> i64 {
+        let stride = self.zones[zone.index()].row_stride;
+        i64::from(self.state_row(state)) * stride + self.packed.state(state)
     }
 
     /// The element of row 0 at inner index 0 of a group.
@@ -486,7 +499,7 @@ impl Layout {
     /// (mod phases).
     pub fn displacement(&self, scheme: &Scheme, stage: StageId, phase: u32, read: &Read) -> i64 {
         let row = self.read_row(scheme, stage, phase, read);
-        i64::from(row.0) * self.row_stride
+        self.row_start(row)
             + Axis::ALL
                 .iter()
                 .map(|&a| i64::from(read.offset[a]) * self.stride[a])

@@ -122,14 +122,14 @@ impl Grid {
     }
 
     /// The indices that a component at `position` stores: one per cell, and the end plane of an axis on which its
-    /// upper mirror is even.
+    /// upper mirror is even. Index 0 lies at the position: a component at position 1 has no value at 0.
     #[inline]
     pub fn extent(&self, position: Position) -> Region {
         Region::from_fn(|a| {
             let plane = !position[a].is_half()
                 && self.axes[a].is_some()
                 && self.boundary[a][1].is_odd(a, position) == Some(false);
-            Interval::new(0, self.cells[a] + i64::from(plane))
+            Interval::new(0, self.cells[a] + i64::from(plane) - position[a].whole())
         })
     }
 
@@ -140,7 +140,7 @@ impl Grid {
         for axis in Axis::ALL {
             if self.axes[axis].is_some()
                 && self.boundary[axis][0].is_odd(axis, position) == Some(true)
-                && !position[axis].is_half()
+                && position[axis] == HalfIndex::ZERO
             {
                 live[axis].lo = 1;
             }
@@ -161,12 +161,11 @@ impl Grid {
             let i = at[axis];
             if !range.contains(i) {
                 let n = self.cells[axis];
-                let half = i64::from(position[axis].is_half());
                 let side = usize::from(i >= range.hi);
                 let plane = if side == 0 { 0 } else { n };
                 let boundary = self.boundary[axis][side];
                 let (index, odd) = match boundary.is_odd(axis, position) {
-                    Some(odd) => (2 * plane - i - half, odd),
+                    Some(odd) => (2 * plane - i - position[axis].0, odd),
                     None if boundary == Boundary::Periodic => (i.rem_euclid(n), false),
                     None => return Located::Zero,
                 };

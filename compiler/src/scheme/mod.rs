@@ -292,15 +292,18 @@ impl Scheme {
         reach
     }
 
-    /// The indices of a component that updates read, including ghosts beyond its extent.
+    /// The indices of a component that updates read, including ghosts beyond its extent. An update counts at all
+    /// positions of its target from 0 on.
     pub fn visible(&self, id: ComponentId) -> Region {
         let mut visible = self.extent(id);
         for update in self.stages.iter().flat_map(|s| &s.updates) {
             let target = self.extent(update.target);
+            let position = self.component(update.target).position;
             for read in update.reads().filter(|r| r.component == id) {
                 visible = Region::from_fn(|a| {
                     let o = i64::from(read.offset[a]);
-                    visible[a].hull(Interval::new(target[a].lo + o, target[a].hi + o))
+                    let first = target[a].lo - position[a].whole();
+                    visible[a].hull(Interval::new(first + o, target[a].hi + o))
                 });
             }
         }

@@ -22,7 +22,10 @@ pub use random::{
     Limits, Rng, add_random_bands, add_random_zones, random_kernels, random_linear_scheme,
     random_scheme,
 };
-pub use room::{lengthen, make_room_for_towers, random_folded_scheme, tower_pitch, tower_pitches};
+pub use room::{
+    between_odd_and_even, lengthen, make_room_for_towers, random_folded_scheme, tower_pitch,
+    tower_pitches,
+};
 pub use schemes::{
     bounded, elasticity, everywhere, maxwell, maxwell_te, one_update_per_stage, star,
 };

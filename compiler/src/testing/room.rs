@@ -41,6 +41,22 @@ pub fn lengthen(scheme: &mut Scheme, axis: Axis, by: i64) {
     }
 }
 
+/// Lines between ends about which a component is odd below and even above, or the other way around. Updates act where
+/// they did along them, or everywhere if they acted on no index that is free now.
+pub fn between_odd_and_even(scheme: &mut Scheme) {
+    let axis = Axis::INNER;
+    scheme.grid.boundary[axis] = [Boundary::Pec, Boundary::Pmc];
+    for update in scheme.stages.iter_mut().flat_map(|s| &mut s.updates) {
+        let position = scheme.components[update.target.index()].position;
+        let live = scheme.grid.live(position)[axis];
+        let range = update.region[axis].intersect(live);
+        update.region[axis] = match range.is_empty() {
+            true => live,
+            false => range,
+        };
+    }
+}
+
 /// A random scheme with an outer axis, of which one or both of the first two axes are periodic and so long that many
 /// tiles are far from the ends of the fold.
 pub fn random_folded_scheme(rng: &mut Rng) -> Scheme {

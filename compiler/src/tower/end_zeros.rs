@@ -43,8 +43,10 @@ impl EndZeros {
                 .filter_map(|row| layout.component_of(*row))
                 .collect();
             for id in own {
+                let begin = layout.row_begin(layout.row(id, 0));
                 let places = zeros[id.index()].iter().copied();
-                let places: Vec<i64> = places.filter(|place| left.contains(place)).collect();
+                let is_left = |place: &i64| left.contains(&(place + begin));
+                let places: Vec<i64> = places.filter(is_left).collect();
                 if !places.is_empty() {
                     all.insert((id, shared), places);
                 }
@@ -83,17 +85,22 @@ fn zeros(scheme: &Scheme, id: ComponentId) -> Vec<i64> {
     beyond.filter(|index| !is_ghost(*index)).collect()
 }
 
-/// Indices beyond cells at which a row has values: ghosts, and values on the end plane.
+/// Elements of a shared row at which a row has values and others may have none: ghosts, values on the end plane, and
+/// values before other rows begin.
 fn left(scheme: &Scheme, layout: &Layout, row: RowId) -> Vec<i64> {
     let axis = Axis::INNER;
-    let beyond = |extent: Interval| scheme.grid.cells[axis]..extent.hi;
+    let begin = layout.row_begin(row);
+    let ends = |extent: Interval| {
+        let beyond = scheme.grid.cells[axis]..extent.hi + begin;
+        (begin..layout.most_begin()).chain(beyond)
+    };
     let Some(id) = layout.component_of(row) else {
         let mut coefs = (0..scheme.coefs.len()).map(|index| CoefId(index as u32));
         let coef = coefs.find(|coef| layout.coef_row(*coef) == row);
         let extent = coef.map(|coef| scheme.grid.extent(scheme.coefs[coef.index()].position)[axis]);
-        return extent.map(beyond).into_iter().flatten().collect();
+        return extent.map(ends).into_iter().flatten().collect();
     };
     let ghosts = AxisGhosts::new(scheme, id, axis).pairs();
-    let ghosts = ghosts.into_iter().map(|(_, ghost)| ghost.index);
-    beyond(scheme.extent(id)[axis]).chain(ghosts).collect()
+    let ghosts = ghosts.into_iter().map(|(_, ghost)| ghost.index + begin);
+    ends(scheme.extent(id)[axis]).chain(ghosts).collect()
 }

@@ -5,6 +5,7 @@
 //! residency, allocate                  the rows that a tower keeps, and the place of each value
 //! zones, zone_coefs                    variants of periods with the amendments of some zones
 //! volume_source, wave_slots            sources that interior periods run, and slots for their waves
+//! numbering                            the threads of a line, and the values that they have
 //! block                                a block of threads: lines, shared rows, roles of warps
 //! boundary                             the rows of periods that ends of the grid cut
 //! end_zeros                            zeros beyond the ends of rows that rows in shared memory bring
@@ -29,6 +30,7 @@ mod group;
 mod group_box;
 #[cfg(any(test, feature = "testing"))]
 mod interp;
+mod numbering;
 mod order;
 mod planes;
 mod points;
@@ -56,6 +58,7 @@ pub use group::{Group, PerFace};
 pub use group_box::GroupBox;
 #[cfg(any(test, feature = "testing"))]
 pub use interp::{Injected, Recorded, TowerInterp, VolumeCells};
+pub use numbering::{Numbering, View};
 pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};
 pub use print::Printed;

@@ -7,6 +7,7 @@
 
 use super::bounds::Bounds;
 use super::group::Group;
+use super::numbering::Numbering;
 use super::residency::RowUpdate;
 use super::tasks::Task;
 use super::towers::Towers;
@@ -53,6 +54,8 @@ pub struct PointRow {
     /// Index into the updates of the stage.
     pub update: usize,
     pub at: Group,
+    /// The index along the inner axis of thread 0.
+    pub first: i64,
     /// By their index along the inner axis.
     pub cells: BTreeMap<i64, PointCell>,
 }
@@ -125,7 +128,12 @@ impl Points {
 
     /// `None` where a source adds to a value that its stage does not update, or a receiver records a value that is not
     /// the newest version after its last update.
-    fn rows(&self, scheme: &Scheme, layout: &Layout) -> Option<Vec<PointRow>> {
+    fn rows(
+        &self,
+        scheme: &Scheme,
+        layout: &Layout,
+        numbering: Numbering,
+    ) -> Option<Vec<PointRow>> {
         let updating = |stage: StageId, id: ComponentId, at: PerAxis<i64>| {
             let updates = &scheme.stages[stage.index()].updates;
             let own = updates
@@ -158,11 +166,16 @@ impl Points {
             let cell = cells.entry(at[Axis::INNER]).or_default();
             cell.records.push(number);
         }
-        let row = |((stage, update, at), cells)| PointRow {
-            stage,
-            update,
-            at,
-            cells,
+        let row = |((stage, update, at), cells): (RowKey, _)| {
+            let target = scheme.stages[stage.index()].updates[update].target;
+            let position = scheme.component(target).position;
+            PointRow {
+                stage,
+                update,
+                at,
+                first: numbering.first(&scheme.grid, position),
+                cells,
+            }
         };
         Some(rows.into_iter().map(row).collect())
     }
@@ -178,7 +191,7 @@ impl Points {
         tasks: &mut [Task],
     ) -> Option<PointPlan> {
         let mut plan = PointPlan {
-            rows: self.rows(scheme, layout)?,
+            rows: self.rows(scheme, layout, towers.numbering)?,
             ..PointPlan::default()
         };
         let place = |task: &Task| (task.placement.alignment, task.placement.origin);

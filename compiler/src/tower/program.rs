@@ -14,10 +14,11 @@
 //! print it and decide nothing.
 
 use super::allocate::{Allocation, Carried, SharedCopy};
-use super::block::{Block, Misfit, Options, boundary_rows};
+use super::block::{Block, Division, Misfit, Options, boundary_rows};
 use super::boundary::BoundaryRows;
 use super::end_zeros::EndZeros;
 use super::group_box::GroupBox;
+use super::numbering::{Numbering, View};
 use super::order;
 use super::residency::{RowRef, RowUpdate};
 use super::towers::Towers;
@@ -219,11 +220,12 @@ impl AllocatedTowers {
         scheme: &Scheme,
         layout: &Layout,
         tiles: &Checked<TileProgram>,
+        numbering: Numbering,
     ) -> Result<AllocatedTowers, NoProgram> {
         if reads_ghosts_of_zeros(scheme) {
             return Err(Unfit::Zeros.into());
         }
-        let towers = Towers::new(scheme, layout, tiles)?;
+        let towers = Towers::new(scheme, layout, tiles, numbering)?;
         let boundary = boundary_rows(&towers)?;
         let allocate = |residency| Allocation::new(residency, towers.advance);
         Ok(AllocatedTowers {
@@ -257,6 +259,11 @@ impl AllocatedTowers {
         layout: &Layout,
         options: Options,
     ) -> Result<Block, Misfit> {
+        let numbering = self.towers.numbering;
+        if numbering == Numbering::Packed && options.division != Division::Shared(1) {
+            return Err(Misfit::Line);
+        }
+        let View { scheme, layout } = &numbering.view(scheme, layout);
         let block = Block::new(scheme, layout, &self.towers, &self.allocations, options)?;
         let rows = self.towers.alignments.iter().map(|own| own.rows());
         let rows = rows.fold(GroupBox::default(), |all, own| all.hull(own));
@@ -278,6 +285,7 @@ impl AllocatedTowers {
             sources,
             ..
         } = self;
+        let View { scheme, layout } = &towers.numbering.view(scheme, layout);
         let order = order::Context {
             scheme,
             layout,
@@ -318,9 +326,27 @@ impl TowerProgram {
         sources: &[VolumeSource],
         options: Options,
     ) -> Result<TowerProgram, NoProgram> {
-        let towers = AllocatedTowers::new(scheme, layout, tiles)?.correcting(&[], sources, 0);
+        let towers = AllocatedTowers::new(scheme, layout, tiles, Numbering::Grid)?;
+        let towers = towers.correcting(&[], sources, 0);
         let block = towers.block(scheme, layout, options)?;
         Ok(towers.program(scheme, layout, block))
+    }
+
+    /// The same with packed rows, where no sources correct rows and a block has whole lines.
+    pub fn packed(
+        scheme: &Scheme,
+        layout: &Layout,
+        tiles: &Checked<TileProgram>,
+        options: Options,
+    ) -> Result<TowerProgram, NoProgram> {
+        let towers = AllocatedTowers::new(scheme, layout, tiles, Numbering::Packed)?;
+        let block = towers.block(scheme, layout, options)?;
+        Ok(towers.program(scheme, layout, block))
+    }
+
+    /// A scheme and a layout as its operations see them.
+    pub fn view<'a>(&self, scheme: &'a Scheme, layout: &'a Layout) -> View<'a> {
+        self.towers.numbering.view(scheme, layout)
     }
 
     /// Stages of a period.

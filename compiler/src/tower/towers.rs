@@ -2,6 +2,7 @@
 
 use super::geometry::{Event, Geometry};
 use super::group::{Group, PerFace};
+use super::numbering::{Numbering, View};
 use super::residency::{Residency, RowUpdate, StageAt, Tracer};
 use super::ring::Rings;
 use super::unfit::Unfit;
@@ -30,6 +31,8 @@ pub struct Towers {
     pub rings: Rings,
     /// The variants of the code of interior periods.
     pub variants: Variants,
+    /// The numbering of threads to which live ranges and programs refer.
+    pub numbering: Numbering,
     pub(super) geometry: Geometry,
     /// See [`Dependences::span`].
     span: Option<i64>,
@@ -59,7 +62,9 @@ impl Towers {
         scheme: &Scheme,
         layout: &Layout,
         program: &Checked<TileProgram>,
+        numbering: Numbering,
     ) -> Result<Towers, Unfit> {
+        let View { scheme, layout } = &numbering.view(scheme, layout);
         // No tower has rows of such a stage, so none would go on through it for towers behind it.
         let idle = |stage: &Stage| stage.updates.iter().all(|update| update.region.is_empty());
         if scheme.stages.iter().any(idle) {
@@ -107,6 +112,7 @@ impl Towers {
             alignments,
             rings,
             variants: Variants::default(),
+            numbering,
             geometry,
             span,
             classes: program.stages.clone(),

@@ -32,6 +32,7 @@ mod zeros;
 
 use super::allocate::Allocation;
 use super::block::ZBlocks;
+use super::numbering::View;
 use super::program::{Amended, Operand, PeriodProgram, RowOp, StageProgram, TowerProgram, Update};
 use super::residency::{RowRef, RowUpdate, StageAt};
 use super::zones::memory_of;
@@ -44,6 +45,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// All rules in the module's documentation.
 pub fn verify(scheme: &Scheme, layout: &Layout, program: &TowerProgram) -> Result<(), Fault> {
+    let View { scheme, layout } = &program.towers.numbering.view(scheme, layout);
     let count = program.towers.alignments.len();
     let boundary = &program.boundary.periods;
     let counts = [

@@ -52,9 +52,9 @@ use torre_compiler::layout::{Layout, TooLarge};
 use torre_compiler::problem::Problem;
 use torre_compiler::schedule::{Level, Schedule, Template, Tiling, check_tiling, template};
 use torre_compiler::scheme::Scheme;
-use torre_compiler::tile::lower;
+use torre_compiler::tile::{Checked, TileProgram, lower};
 use torre_compiler::tower::block::{Block, Division, Misfit};
-use torre_compiler::tower::{Adds, AllocatedTowers, Towers, tally};
+use torre_compiler::tower::{Adds, AllocatedTowers, Numbering, Towers, tally};
 use waves::HostWaves;
 
 /// Candidates of `auto`: sizes in units of twice the slope, if they are whole cells, and steps of a time block.
@@ -442,12 +442,7 @@ impl<'a> DevicePlanner<'a> {
     }
 
     fn new_fits(&self, tiling: &Tiling) -> Result<Vec<Fit>, Refusal> {
-        let Planner {
-            scheme,
-            layout,
-            frame,
-            ..
-        } = &self.planner;
+        let Planner { scheme, frame, .. } = &self.planner;
         if tiling.levels.len() > 1 {
             return Err(Refusal::Shape("tiles inside of tiles"));
         }
@@ -457,18 +452,49 @@ impl<'a> DevicePlanner<'a> {
             return Err(Refusal::Shape("tiles that are cut along the last axis"));
         }
         let tiles = lower(scheme, frame, tiling).map_err(Refusal::Tiles)?;
-        let allocated = AllocatedTowers::new(scheme, layout, &tiles)
+        let mut fits = Vec::new();
+        let mut refusal = None;
+        for numbering in self.numberings() {
+            match self.numbered_fits(&tiles, numbering) {
+                Ok(own) => fits.extend(own),
+                Err(own) => refusal = Some(own),
+            }
+        }
+        match refusal {
+            Some(refusal) if fits.is_empty() => Err(refusal),
+            _ => Ok(fits),
+        }
+    }
+
+    /// The numberings of threads that blocks may have. Only threads with whole lines of their own, and no volume
+    /// sources, are numbered otherwise than the grid.
+    fn numberings(&self) -> Vec<Numbering> {
+        let whole = self.division.is_none_or(|own| own == Division::Shared(1));
+        let volumes = self.interruptions.volumes.acting(self.problem);
+        match whole && volumes.is_empty() {
+            true => Numbering::all(self.planner.scheme),
+            false => vec![Numbering::Grid],
+        }
+    }
+
+    fn numbered_fits(
+        &self,
+        tiles: &Checked<TileProgram>,
+        numbering: Numbering,
+    ) -> Result<Vec<Fit>, Refusal> {
+        let Planner { scheme, layout, .. } = &self.planner;
+        let allocated = AllocatedTowers::new(scheme, layout, tiles, numbering)
             .map_err(|reason| Refusal::from_no_program(reason, layout))?;
         let volumes = &self.interruptions.volumes;
         let sources = volumes.acting(self.problem);
         let places = volumes.places().len();
         let allocated = allocated.correcting(volumes.whole_rows(), &sources, places);
         let gpu = self.model.gpu;
-        let blocks = match self.division {
-            Some(division) => {
-                vec![allocated.block(scheme, layout, options(gpu, division))]
-            }
-            None => candidates(scheme, layout, &allocated, gpu),
+        let one = |division| vec![allocated.block(scheme, layout, options(gpu, division))];
+        let blocks = match (self.division, numbering) {
+            (Some(division), _) => one(division),
+            (None, Numbering::Packed) => one(Division::Shared(1)),
+            (None, Numbering::Grid) => candidates(scheme, layout, &allocated, gpu),
         };
         let fits = blocks
             .into_iter()

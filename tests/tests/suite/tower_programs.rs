@@ -141,7 +141,8 @@ fn run<T: Real>(case: &Case, seed: u64) {
     let arranged = Calculation::<T>::arranged(layout.clone(), scheme, problem, &files, 1);
     let mut calculation = arranged.expect("a problem of finite values");
     let start = floats::<T>(calculation.array());
-    let mut interp = TowerInterp::new(scheme, layout, program, &start);
+    let view = program.view(scheme, layout);
+    let mut interp = TowerInterp::new(&view.scheme, &view.layout, program, &start);
     let injections = Injections::new(scheme, problem, &files);
     let choice = VolumeChoice::new(scheme, problem);
     let points = Points::new(&injections, receivers(scheme, problem), |n| choice.has(n));

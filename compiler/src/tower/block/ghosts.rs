@@ -50,11 +50,18 @@ impl LineFold {
     }
 }
 
-/// The folds of a component: below index 0, and from an index on.
+/// The folds of a component: below an index, and from an index on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineFolds {
-    pub below: Option<LineFold>,
+    pub below: Option<LowerFold>,
     pub above: Option<UpperFold>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LowerFold {
+    /// It holds for indices below this one.
+    pub end: i64,
+    pub fold: LineFold,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +110,7 @@ impl InnerGhosts {
     pub fn folds(&self, id: ComponentId, length: i64, by: i64) -> LineFolds {
         let LineFolds { below, above } = self.folds[id.index()];
         LineFolds {
-            below: below.filter(|_| by < 0),
+            below: below.filter(|lower| by < lower.end),
             above: above.filter(|upper| upper.first < length + by),
         }
     }
@@ -215,12 +222,18 @@ fn folds(scheme: &Scheme, id: ComponentId, shown: &[Shown]) -> Option<LineFolds>
     };
     let extent = scheme.extent(id)[Axis::INNER];
     let (below, above) = shown.split_at(shown.partition_point(|shown| shown.index < extent.lo));
-    // Values on the end are 0 in memory.
-    let zeros = above.iter().take_while(|shown| shown.source.is_none());
-    let above = &above[zeros.count()..];
+    // Values on the ends are 0 in memory.
+    let is_zero = |shown: &&Shown| shown.source.is_none();
+    let zeros = below.iter().rev().take_while(is_zero).count();
+    let below = &below[..below.len() - zeros];
+    let end = below.last().map(|shown| shown.index + 1);
+    let zeros = above.iter().take_while(is_zero).count();
+    let above = &above[zeros..];
     let first = above.first().map(|shown| shown.index);
     Some(LineFolds {
-        below: one(below)?,
+        below: end
+            .zip(one(below)?)
+            .map(|(end, fold)| LowerFold { end, fold }),
         above: first
             .zip(one(above)?)
             .map(|(first, fold)| UpperFold { first, fold }),

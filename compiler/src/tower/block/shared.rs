@@ -40,6 +40,8 @@ impl SharedRow {
         };
         let [below, above] = layout.reach[Axis::INNER].map(i64::from);
         let length = layout.extent[Axis::INNER];
+        // Rows that begin later end later.
+        let own = own + layout.most_begin();
         let copied = match shown {
             Shown::Neighbours => Interval::new(-whole(below, CHUNK), whole(own + above, CHUNK)),
             Shown::Own => Interval::new(0, whole(own, CHUNK)),

@@ -160,10 +160,13 @@ impl<T: Real> TowerInterp<'_, T> {
         let length = self.program.block.shared_row.length;
         let ghosts = self.program.block.ghosts.as_ref();
         let folds = ghosts.map(|ghosts| ghosts.inner.folds(read.component, length, by));
-        let below = folds.and_then(|f| f.below).filter(|_| index < 0);
+        let below = folds
+            .and_then(|f| f.below)
+            .filter(|lower| index < lower.end);
         let above = folds
             .and_then(|f| f.above)
             .filter(|upper| index >= upper.first);
+        let below = below.map(|lower| lower.fold);
         match below.or(above.map(|upper| upper.fold)) {
             Some(fold) => {
                 let value = self.memory[self.element(row, group, fold.source(index))];

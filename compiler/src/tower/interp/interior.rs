@@ -246,7 +246,8 @@ impl<T: Real> TowerInterp<'_, T> {
                 if let Some(id) = self.layout.component_of(row.row) {
                     // Other lanes see it when the stage is over; until then they may or may not find it.
                     let unknown = self.line();
-                    let mut published = std::mem::replace(&mut lane.shared[*shared], unknown);
+                    let before = std::mem::replace(&mut lane.shared[*shared], unknown);
+                    let mut published = before.beginning(self.layout.row_begin(row.row));
                     self.publish(id, &line, &mut published);
                     for place in zeros {
                         published.set(*place, Some(T::default()));

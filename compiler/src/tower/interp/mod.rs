@@ -93,6 +93,7 @@ impl<'a, T: Real> TowerInterp<'a, T> {
         Line::new(
             self.layout.reach[Axis::INNER].map(i64::from),
             self.program.block.shared_row.length,
+            self.layout.most_begin(),
         )
     }
 
@@ -101,7 +102,7 @@ impl<'a, T: Real> TowerInterp<'a, T> {
     fn row(&self, row: RowId, group: Group) -> Line<T> {
         let [outer, middle] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.layout.visible(axis));
         let exists = outer.contains(group.x) && middle.contains(group.y);
-        let mut line = self.line();
+        let mut line = self.line().beginning(self.layout.row_begin(row));
         for z in line.visible() {
             let value = match (exists, line.own().contains(z)) {
                 (true, _) => self.memory[self.element(row, group, z)],

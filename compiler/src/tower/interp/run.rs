@@ -85,10 +85,7 @@ impl<T: Real> TowerInterp<'_, T> {
         pick: &mut impl FnMut(usize) -> usize,
         records: &mut Vec<Recorded<T>>,
     ) -> Result<Vec<i64>, String> {
-        let mut zeros = self.line();
-        for z in zeros.visible() {
-            zeros.set(z, Some(T::from_f64(0.0)));
-        }
+        let zeros = self.line().filled(T::from_f64(0.0));
         let queues = 0..running.queues.len();
         let queues = queues.flat_map(|queue| std::iter::repeat_n(queue, workers));
         let mut workers: Vec<Worker<T>> = queues
@@ -212,8 +209,9 @@ impl<T: Real> TowerInterp<'_, T> {
             let of = self
                 .layout
                 .target_row(self.scheme, row.stage, phased.phase, id);
-            for (z, cell) in row.cells.iter().filter(|(z, _)| active.contains(**z)) {
-                let place = PerAxis([row.at.x, row.at.y, *z]);
+            let cells = row.cells.iter().map(|(z, cell)| (z - row.first, cell));
+            for (z, cell) in cells.filter(|(z, _)| active.contains(*z)) {
+                let place = PerAxis([row.at.x, row.at.y, z]);
                 let element = self.layout.element(of, place) as usize;
                 let name = &self.scheme.component(id).name;
                 let value = self.memory[element];

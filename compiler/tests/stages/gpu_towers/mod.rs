@@ -12,8 +12,8 @@ use torre_compiler::backend::llvm::library::Library;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Boundary, Precision, Scheme};
 use torre_compiler::testing::{Effort, bounded, elasticity, maxwell};
-use torre_compiler::tower::TowerProgram;
 use torre_compiler::tower::block::{Abilities, Division, Options};
+use torre_compiler::tower::{Numbering, TowerProgram};
 use trial::Trial;
 
 /// `None`, with a word about it, where there is no LLVM.
@@ -83,16 +83,20 @@ fn towers_give_the_bits_of_rows() {
     .into_iter()
     .enumerate()
     {
-        let report = Trial {
+        let trial = Trial {
             options: Options {
                 abilities,
                 ..Options::default()
             },
             seed: number as u64,
             ..Trial::new(library, &scheme, pitch, periods)
+        };
+        let packed = [false, true].map(|packed| Trial { packed, ..trial });
+        let trials = 1 + usize::from(Numbering::packs(&scheme));
+        for trial in packed.iter().take(trials) {
+            let report = trial.succeed();
+            assert!(report.with_interior > 4, "{number}: {report:?}");
         }
-        .succeed();
-        assert!(report.with_interior > 4, "{number}: {report:?}");
     }
 }
 

@@ -3,8 +3,10 @@
 use super::*;
 use torre_compiler::lattice::Axis;
 use torre_compiler::testing::{
-    Limits, Rng, lengthen, make_room_for_towers, random_scheme, tower_pitch, tower_pitches,
+    Limits, Rng, between_odd_and_even, lengthen, make_room_for_towers, random_scheme, tower_pitch,
+    tower_pitches,
 };
+use torre_compiler::tower::Numbering;
 
 /// Updates act everywhere except at indices that they leave out along the inner axis.
 pub fn zones_along_lines_only(scheme: &mut Scheme) {
@@ -98,4 +100,58 @@ fn towers_of_random_schemes_give_the_bits_of_rows() {
 #[test]
 fn towers_of_more_random_schemes_give_the_bits_of_rows() {
     run((1..150).step_by(2));
+}
+
+/// Lines of one to three warps, the last one full or not; ghosts in memory, or made by towers.
+#[test]
+fn packed_rows_of_random_schemes_give_the_bits_of_rows() {
+    let Some(library) = library() else { return };
+    let [mut packed, mut makes_ghosts, mut holds_ghosts] = [0; 3];
+    for seed in 0..1500 {
+        let mut rng = Rng::new(seed);
+        let mut scheme = random_scheme(&mut rng, &Limits::TOWERS);
+        if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::INNER] < 6 {
+            continue;
+        }
+        let longer = match seed % 4 {
+            0 => 0,
+            1 => 32 - scheme.grid.cells[Axis::INNER],
+            2 => 64 - scheme.grid.cells[Axis::INNER],
+            _ => rng.within(26, 60),
+        };
+        lengthen(&mut scheme, Axis::INNER, longer);
+        make_room_for_towers(&mut rng, &mut scheme, 22);
+        zones_along_lines_only(&mut scheme);
+        between_odd_and_even(&mut scheme);
+        if !Numbering::packs(&scheme) || torre_compiler::scheme::verify(&scheme).is_err() {
+            continue;
+        }
+        let options = Options {
+            abilities: Abilities {
+                asynchronous: rng.once_in(2),
+                moves_registers: true,
+                suspends: rng.once_in(2),
+                shared_bytes: if seed % 5 < 2 { 0 } else { u32::MAX },
+                ..Abilities::default()
+            },
+            ..Options::default()
+        };
+        let trial = Trial {
+            pitches: [tower_pitch(&mut rng); 2],
+            options,
+            packed: true,
+            seed,
+            ..Trial::new(library, &scheme, 1, 1 + rng.below(3))
+        };
+        if let Ok(report) = trial.run() {
+            packed += usize::from(report.with_interior > 0);
+            makes_ghosts += usize::from(report.makes_ghosts);
+            holds_ghosts += usize::from(!report.makes_ghosts);
+        }
+    }
+    let tried = [packed, makes_ghosts, holds_ghosts];
+    assert!(
+        packed > 15 && makes_ghosts > 5 && holds_ghosts > 0,
+        "{tried:?}"
+    );
 }

@@ -13,7 +13,7 @@ use torre_compiler::scheme::Scheme;
 use torre_compiler::testing::{Rng, Stagewise, diamonds};
 use torre_compiler::tile::lower;
 use torre_compiler::tower::block::{Division, Options};
-use torre_compiler::tower::{NoProgram, Order, TowerProgram, tasks, verify};
+use torre_compiler::tower::{NoProgram, Numbering, Order, TowerProgram, tasks, verify};
 use torre_ptx::{Device, Param};
 
 /// Two time blocks of towers of random order, on random values.
@@ -26,6 +26,8 @@ pub struct Trial<'a> {
     /// Of a time block.
     pub periods: u64,
     pub options: Options,
+    /// Rows are packed where they can be.
+    pub packed: bool,
     /// Bound of the offsets within an instruction that accesses memory.
     pub near: i64,
     pub seed: u64,
@@ -68,6 +70,7 @@ impl<'a> Trial<'a> {
             pitches: [Rational::whole(pitch); 2],
             periods,
             options: Options::default(),
+            packed: false,
             near: NEAR,
             seed: 0,
             most_lines: usize::MAX,
@@ -80,7 +83,10 @@ impl<'a> Trial<'a> {
         let frame = Frame::new(scheme, &cones(scheme)).opened();
         let tiling = diamonds(&frame, self.pitches, 1 << 20);
         let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
-        let program = TowerProgram::new(scheme, &layout, &tiles, &[], self.options)?;
+        let program = match self.packed && Numbering::packs(scheme) {
+            true => TowerProgram::packed(scheme, &layout, &tiles, self.options)?,
+            false => TowerProgram::new(scheme, &layout, &tiles, &[], self.options)?,
+        };
         let verified = verify(scheme, &layout, &program);
         verified.unwrap_or_else(|fault| panic!("seed {}: {fault}\n{scheme}", self.seed));
         Ok(program)

@@ -15,7 +15,7 @@ use torre_compiler::schedule::Frame;
 use torre_compiler::scheme::{Precision, Scheme};
 use torre_compiler::testing::{Limits, Rng, diamonds, lengthen, maxwell, random_scheme};
 use torre_compiler::tile::lower;
-use torre_compiler::tower::{Located, Order, Towers};
+use torre_compiler::tower::{Located, Numbering, Order, Towers};
 
 pub(super) const ORDER: Order = Order {
     width: 4,
@@ -60,7 +60,7 @@ pub(super) fn towers_along(
         cut.face.slope = cut.face.slope.max(slope);
     }
     let tiles = lower(scheme, &frame, &tiling).ok()?;
-    let towers = Towers::new(scheme, &layout, &tiles).ok()?;
+    let towers = Towers::new(scheme, &layout, &tiles, Numbering::Grid).ok()?;
     towers.waits_reach_all().then_some((layout, towers))
 }
 

@@ -6,8 +6,8 @@ use torre_compiler::scheme::{Op, Read};
 use torre_compiler::testing::{add_layers, diamonds, lengthen, star};
 use torre_compiler::tower::block::{Division, Options};
 use torre_compiler::tower::{
-    Adds, AllocatedTowers, Amend, Operand, RowOp, StageProgram, TowerProgram, Update, VolumeSource,
-    verify,
+    Adds, AllocatedTowers, Amend, Numbering, Operand, RowOp, StageProgram, TowerProgram, Update,
+    VolumeSource, verify,
 };
 
 /// A scheme with its layout and a program for it.
@@ -434,7 +434,8 @@ fn waves_come_from_their_slots() {
         component: scheme.stages[0].updates[0].target,
         adds: Adds::Correction(FarRows::Alike),
     };
-    let allocated = AllocatedTowers::new(&scheme, &layout, &tiles).expect("these are towers");
+    let allocated = AllocatedTowers::new(&scheme, &layout, &tiles, Numbering::Grid);
+    let allocated = allocated.expect("these are towers");
     let allocated = allocated.correcting(&[], &[source; 2], 7);
     let block = allocated.block(&scheme, &layout, Options::default());
     let block = block.expect("a block as before");

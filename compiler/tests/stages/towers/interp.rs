@@ -6,8 +6,8 @@ use super::*;
 use torre_compiler::injection::{Injection, Receiver, inject};
 use torre_compiler::real::Real;
 use torre_compiler::testing::{
-    Stagewise, add_random_zones, diamonds, lengthen, make_room_for_towers, tower_pitch,
-    tower_pitches,
+    Stagewise, add_random_zones, between_odd_and_even, diamonds, lengthen, make_room_for_towers,
+    tower_pitch, tower_pitches,
 };
 use torre_compiler::tower::block::{Division, Options};
 
@@ -17,6 +17,8 @@ struct Trial<'a> {
     pitches: [Rational; 2],
     periods: u64,
     options: Options,
+    /// Rows are packed where they can be.
+    packed: bool,
     points: Points,
     volumes: Vec<VolumeCells>,
     seed: u64,
@@ -123,11 +125,16 @@ impl Trial<'_> {
         let tiling = diamonds(&frame, self.pitches, 1 << 20);
         let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
         let sources: Vec<VolumeSource> = self.volumes.iter().map(|v| v.source).collect();
-        let program = TowerProgram::new(scheme, &layout, &tiles, &sources, self.options);
+        let program = match self.packed && Numbering::packs(scheme) {
+            true => TowerProgram::packed(scheme, &layout, &tiles, self.options),
+            false => TowerProgram::new(scheme, &layout, &tiles, &sources, self.options),
+        };
         let program = program.map_err(|reason| reason.to_string())?;
         let verified = verify(scheme, &layout, &program);
         verified.unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{scheme}"));
-        let mut interp = TowerInterp::new(scheme, &layout, &program, &values::<T>(&mut own));
+        let view = program.view(scheme, &layout);
+        let start = values::<T>(&mut own);
+        let mut interp = TowerInterp::new(&view.scheme, &view.layout, &program, &start);
         let mut report = Report::default();
         let steps = self.periods * program.towers.steps;
         if let Some(z_blocks) = program.block.lines.z_blocks() {
@@ -300,6 +307,8 @@ struct Tried {
     volumes: usize,
     /// Towers whose interior periods have amendments.
     amended: usize,
+    /// Schemes with packed rows.
+    packed: u64,
 }
 
 // Two tests, so that two cores share the work.
@@ -336,7 +345,14 @@ fn run(seeds: impl Iterator<Item = u64>) {
         if torre_compiler::scheme::verify(&scheme).is_err() {
             continue;
         }
-        let (points, volumes) = random_points(&mut rng, &scheme);
+        let packed = !z_blocks && seed % 3 == 1;
+        if packed {
+            between_odd_and_even(&mut scheme);
+        }
+        let (points, mut volumes) = random_points(&mut rng, &scheme);
+        if packed && Numbering::packs(&scheme) {
+            volumes.clear();
+        }
         let pitches = match seed % 4 {
             0 => tower_pitches(&mut rng),
             _ => [tower_pitch(&mut rng); 2],
@@ -352,11 +368,13 @@ fn run(seeds: impl Iterator<Item = u64>) {
                 },
                 ..Options::default()
             },
+            packed,
             points,
             volumes,
             seed,
         };
         if let Ok(report) = trial.run() {
+            tried.packed += u64::from(packed && Numbering::packs(&scheme));
             let ring = |axis: &Axis| scheme.grid.is_periodic(*axis);
             tried.schemes += 1;
             tried.interior += report.interior;
@@ -377,10 +395,11 @@ fn run(seeds: impl Iterator<Item = u64>) {
         z_blocks,
         volumes,
         amended,
+        packed,
     } = tried;
     assert!(schemes > 15 && interior > 10 * schemes, "{tried:?}");
     assert!(cut > schemes && records as u64 > schemes, "{tried:?}");
     assert!(5 * rings > schemes && z_blocks > 4, "{tried:?}");
     assert!(volumes as u64 > schemes / 4, "{tried:?}");
-    assert!(amended as u64 > schemes, "{tried:?}");
+    assert!(amended as u64 > schemes && packed > 2, "{tried:?}");
 }

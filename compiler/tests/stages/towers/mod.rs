@@ -40,7 +40,7 @@ fn towers_of(scheme: &Scheme, pitch: Rational) -> Towers {
     let (frame, tiling) = tiling(scheme, [pitch; 2], Rational::ZERO, 4);
     let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
     let layout = Layout::new(scheme).expect("it is small");
-    Towers::new(scheme, &layout, &program).expect("these are towers")
+    Towers::new(scheme, &layout, &program, Numbering::Grid).expect("these are towers")
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn run(scheme: &Scheme, pitches: [Rational; 2], slack: Rational, periods: u64) -
     let (frame, tiling) = tiling(scheme, pitches, slack, 1 << 20);
     let program = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
     let layout = Layout::new(scheme).ok()?;
-    let towers = Towers::new(scheme, &layout, &program).ok()?;
+    let towers = Towers::new(scheme, &layout, &program, Numbering::Grid).ok()?;
     let mut machine = Machine::new(scheme, &layout);
     for time_block in 0..2 {
         machine.first_step = time_block * periods * towers.steps;

@@ -11,7 +11,7 @@ fn every_injection_is_found_once_in_each_step() {
     let tiling = diamonds(&frame, [Rational::whole(6); 2], 8);
     let tiles = lower(&scheme, &frame, &tiling).expect("fitting faces are legal");
     let layout = Layout::for_gpu(&scheme).expect("a size that can be addressed");
-    let towers = Towers::new(&scheme, &layout, &tiles).expect("towers");
+    let towers = Towers::new(&scheme, &layout, &tiles, Numbering::Grid).expect("towers");
     let order = Order {
         width: 4,
         overlap: 4,

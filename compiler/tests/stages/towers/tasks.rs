@@ -230,7 +230,7 @@ fn towers_by(scheme: &Scheme, faces: [(Rational, Rational); 2]) -> Option<(Layou
         cut.face.slope = cut.face.slope.max(slope);
     }
     let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
-    let towers = Towers::new(scheme, &layout, &tiles).ok()?;
+    let towers = Towers::new(scheme, &layout, &tiles, Numbering::Grid).ok()?;
     towers.waits_reach_all().then_some((layout, towers))
 }
 

@@ -6,8 +6,8 @@
 //! header   bytes of the waves of a step, bytes of the records of a step
 //! stages   per task with points, for each stage of its periods, and for their end: where the stage's rows begin
 //! rows     the rows with points of a stage
-//! row      the place of its index 0 in the array (8 bytes), where its indices are looked up
-//! indices  per index of a row: its cell, or 0
+//! row      the place of the value of thread 0 in the array (8 bytes), where its indices are looked up
+//! indices  per thread of a line: the cell of its value in the row, or 0
 //! cell     where its injections, ghosts and records begin, and the end of the last
 //! injection  profile (8 bytes), number of the wave
 //! ghost      the place in the array (8 bytes), whether it is negated
@@ -147,12 +147,14 @@ impl RowWriter<'_> {
             found.insert(*z, self.cell(table, *z, cell)?);
         }
         let indices = table.end()?;
-        for z in 0..self.layout.extent[Axis::INNER] {
-            table.word(found.get(&z).copied().unwrap_or(0));
+        let first = self.row.first;
+        for thread in 0..self.layout.extent[Axis::INNER] {
+            let cell = found.get(&(first + thread)).copied();
+            table.word(cell.unwrap_or(0));
         }
         table.pad();
         let row = table.end()?;
-        table.0.extend(self.place(self.at(0)).to_le_bytes());
+        table.0.extend(self.place(self.at(first)).to_le_bytes());
         table.word(indices);
         table.pad();
         Some(row)

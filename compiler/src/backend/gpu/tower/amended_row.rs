@@ -7,8 +7,7 @@ use super::context::{Context, Lane};
 use super::source_box::RowPlace;
 use super::zone::{OfLane, base, lane_coef, layout_of, pointer, some_box};
 use crate::lattice::Axis;
-use crate::layout::ZoneLayout;
-use crate::scheme::{Amendment, Op, StateId, Update};
+use crate::scheme::{Amendment, Op, StateId, Update, ZoneId};
 use crate::tower::{Memory, memory_of};
 
 /// An amendment of a row of a boundary period.
@@ -52,7 +51,9 @@ impl AmendedRow {
         };
         for op in &amendment.body.ops {
             let from = match (memory_of(context.scheme, op), op) {
-                (Some(Memory::State(state)), _) => Some(row.state(k, context, layout, state)),
+                (Some(Memory::State(state)), _) => {
+                    Some(row.state(k, context, amendment.zone, state))
+                }
                 (Some(Memory::Row(axis)), Op::Coef(coef)) => {
                     let at = place.at[usize::from(axis == Axis::MIDDLE)];
                     let first = context.layout.axis_coef_element(axis, *coef, 0);
@@ -78,10 +79,10 @@ impl AmendedRow {
         &self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
-        layout: &ZoneLayout,
+        zone: ZoneId,
         state: StateId,
     ) -> Operand {
-        let row = i64::from(context.layout.state_row(state)) * layout.row_stride;
+        let row = context.layout.state_start(zone, state);
         k.offset(self.states, context.bytes(row))
     }
 
@@ -93,9 +94,8 @@ impl AmendedRow {
         amendment: &Amendment,
         values: AmendedValues,
     ) -> Operand {
-        let layout = layout_of(context, amendment.zone);
         let advances = amendment.advances.iter();
-        let to = advances.map(|a| self.state(k, context, layout, a.state));
+        let to = advances.map(|a| self.state(k, context, amendment.zone, a.state));
         let to: Vec<Operand> = to.collect();
         let acting = Acting {
             amendment,

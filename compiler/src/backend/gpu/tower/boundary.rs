@@ -184,7 +184,7 @@ impl Worker<'_> {
             };
             volume::add(k, context, lane, &volumes, &mut values);
             let target = stage.target(scheme, context.layout, update);
-            let target = context.bytes(i64::from(target.0) * context.layout.row_stride);
+            let target = context.bytes(context.layout.row_start(target));
             for (row, value) in rows.iter().zip(values) {
                 k.when(row.place.inside, |k| {
                     let to = k.offset(row.from, target);
@@ -335,7 +335,7 @@ impl Worker<'_> {
     fn reads(&self, update: &Update, stage: StageAt) -> Reads {
         let Context { scheme, layout, .. } = self.context;
         let own = |row: RowId| Read {
-            at: i64::from(row.0) * layout.row_stride,
+            at: layout.row_start(row),
             folded: None,
         };
         let of = |op: &Op| match op {

@@ -5,10 +5,10 @@ use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
 use crate::evaluate::{Elsewhere, range};
 use crate::lattice::{Axis, Interval};
-use crate::layout::{Layout, ZoneLayout};
+use crate::layout::{Layout, RowId, ZoneLayout};
 use crate::scheme::{Scheme, Update};
 use crate::tower::block::{Block, InnerGhosts, Slabs, ZBlocks};
-use crate::tower::{Allocation, PeriodProgram, RowRef, StageProgram, TowerProgram, Towers};
+use crate::tower::{Allocation, Group, PeriodProgram, RowRef, StageProgram, TowerProgram, Towers};
 
 /// Parameters that are known when a kernel is written, the same for all of its threads.
 #[derive(Clone, Copy)]
@@ -109,19 +109,19 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// From the origin's group to a row, in bytes.
+    /// From the origin's group to index 0 of a row, in bytes.
     pub fn distance(&self, row: RowRef) -> i64 {
-        let stride = &self.layout.stride;
-        let group = row.at.x * stride[Axis::OUTER] + row.at.y * stride[Axis::MIDDLE];
-        self.bytes(group + i64::from(row.row.0) * self.layout.row_stride)
+        self.group_distance(row.at) + self.bytes(self.layout.row_start(row.row))
     }
 
     /// From the place of an origin to that of the next period, in bytes.
     pub fn advance(&self) -> i64 {
-        self.distance(RowRef {
-            at: self.towers().advance,
-            row: crate::layout::RowId(0),
-        })
+        self.group_distance(self.towers().advance)
+    }
+
+    fn group_distance(&self, at: Group) -> i64 {
+        let stride = &self.layout.stride;
+        self.bytes(at.x * stride[Axis::OUTER] + at.y * stride[Axis::MIDDLE])
     }
 
     /// Where a pointer into the origin's group is some periods later.
@@ -182,16 +182,18 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// The value in a shared row at the index `by` away from the thread's.
+    /// The value of a row in shared row `shared`, at the index `by` away from the thread's.
     pub fn shared(
         &self,
         k: &mut Kernel<'_>,
         context: &Context<'_>,
-        row: usize,
+        row: RowId,
+        shared: usize,
         by: i64,
     ) -> Operand {
         let stride = context.block().shared_row.stride;
-        k.offset(self.own, context.bytes(row as i64 * stride + by))
+        let begin = context.layout.row_begin(row);
+        k.offset(self.own, context.bytes(shared as i64 * stride + begin + by))
     }
 
     pub fn is_within(&self, k: &mut Kernel<'_>, range: Interval) -> Operand {

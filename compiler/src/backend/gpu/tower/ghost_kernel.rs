@@ -56,7 +56,7 @@ pub(super) fn write(module: &mut Module, scheme: &Scheme, layout: &Layout, pass:
         k.when(has, |k| {
             let levels = 0..scheme.component(id).time_levels;
             for row in levels.map(|level| layout.row(id, level.into())) {
-                let row = k.offset(group, bytes(i64::from(row.0) * layout.row_stride));
+                let row = k.offset(group, bytes(layout.row_start(row)));
                 let mut values = Vec::new();
                 for (source, _) in &ghosts {
                     let from = k.offset(row, bytes(*source));

@@ -14,7 +14,7 @@ const BEYOND: [IntCmp; 2] = [IntCmp::Lt, IntCmp::Ge];
 /// The folds on both sides: from where on they hold, below and above.
 fn sides(folds: LineFolds) -> [Option<(i64, LineFold)>; 2] {
     [
-        folds.below.map(|fold| (0, fold)),
+        folds.below.map(|lower| (lower.end, lower.fold)),
         folds.above.map(|upper| (upper.first, upper.fold)),
     ]
 }

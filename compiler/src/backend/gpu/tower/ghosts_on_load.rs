@@ -64,7 +64,8 @@ impl ArrivingGhosts {
                         continue;
                     };
                     let place = |index: i64| {
-                        let from = shape.before + copy.shared as i64 * shape.stride;
+                        let begin = shape.before + layout.row_begin(copy.row.row);
+                        let from = begin + copy.shared as i64 * shape.stride;
                         (from + index - reader.first) as u32 * layout.element_bytes as u32
                     };
                     let shown = ghosts.shown[id.index()].iter();

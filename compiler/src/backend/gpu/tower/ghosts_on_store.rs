@@ -156,7 +156,8 @@ impl Context<'_> {
         shared: usize,
         value: Operand,
     ) {
-        let by = self.bytes(shared as i64 * self.block().shared_row.stride);
+        let begin = self.layout.row_begin(self.layout.row(target.component, 0));
+        let by = self.bytes(shared as i64 * self.block().shared_row.stride + begin);
         self.write_whole(k, lane, target, value, |k, ends| k.offset(ends.own, by));
     }
 

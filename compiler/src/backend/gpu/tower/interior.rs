@@ -422,7 +422,7 @@ impl Stage<'_, '_> {
             tower::Operand::Register(row) => self.values[&row],
             tower::Operand::Old(row) => self.old[&row],
             tower::Operand::Entering { row, shared } => {
-                let from = lane.shared(k, context, shared, 0);
+                let from = lane.shared(k, context, row.row, shared, 0);
                 let value = k.load(real, from, real.bytes(), Access::Plain);
                 self.values.insert(row, value);
                 value
@@ -431,7 +431,7 @@ impl Stage<'_, '_> {
                 if let Some(value) = self.cross_lane.get(&(row, by)) {
                     return *value;
                 }
-                let from = lane.shared(k, context, shared, by);
+                let from = lane.shared(k, context, row.row, shared, by);
                 let value = k.load(real, from, real.bytes(), Access::Plain);
                 self.cross_lane.insert((row, by), value);
                 value
@@ -549,7 +549,7 @@ impl Stage<'_, '_> {
             return;
         };
         let value = self.values[&row];
-        let to = lane.shared(k, context, shared, 0);
+        let to = lane.shared(k, context, row.row, shared, 0);
         match context.slabs() {
             // Neighbours send the ghosts.
             Some(slabs) if slabs.ring => context.write_values(k, lane, component, to, value),

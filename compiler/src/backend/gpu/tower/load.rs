@@ -396,7 +396,10 @@ impl Share<'_, '_> {
     ) -> (Operand, Operand) {
         let stride = self.context.block().shared_row.stride;
         let row = self.context.bytes(copy.shared as i64 * stride);
-        let from = k.offset(from, self.context.distance(copy.row) + by);
+        // Copies begin where rows in memory do.
+        let begin = self.context.layout.row_begin(copy.row.row);
+        let distance = self.context.distance(copy.row) - self.context.bytes(begin);
+        let from = k.offset(from, distance + by);
         (from, k.offset(to, row + by))
     }
 
@@ -409,7 +412,8 @@ impl Share<'_, '_> {
 
 /// Pieces of a row without values beyond its ends.
 fn own_chunks(context: &Context<'_>) -> i64 {
-    div_ceil(context.bytes(context.block().shared_row.length), CHUNK)
+    let values = context.block().shared_row.length + context.layout.most_begin();
+    div_ceil(context.bytes(values), CHUNK)
 }
 
 /// `there`: where this does not hold, zeros are copied.

@@ -56,7 +56,7 @@ use super::abi::boundary_words;
 use super::ir::{Module, Type};
 use crate::layout::{GPU_ALIGNMENT, Layout};
 use crate::scheme::Scheme;
-use crate::tower::TowerProgram;
+use crate::tower::{TowerProgram, View};
 use code::Code;
 use context::Context;
 use ghosts_on_load::{ArrivingGhosts, GhostList};
@@ -75,6 +75,7 @@ pub fn emit_with(
     program: &TowerProgram,
     near: i64,
 ) {
+    let View { scheme, layout } = &program.towers.numbering.view(scheme, layout);
     let shared = module.shared_on_demand(GPU_ALIGNMENT as u32);
     let rows = module.constants(&boundary_words(&program.boundary));
     let block = &program.block;

@@ -352,7 +352,7 @@ impl Zones {
         let zone = amending.amendment().zone;
         let layout = layout_of(context, zone);
         let Group { x, y } = amending.of.row.at;
-        let row = i64::from(context.layout.state_row(state)) * layout.row_stride;
+        let row = context.layout.state_start(zone, state);
         let far = context.bytes(x * layout.plane + y * layout.group + row);
         let plane = context.bytes(layout.plane);
         let Some(place) = self.places.get_mut(&zone) else {
