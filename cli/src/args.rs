@@ -37,7 +37,7 @@ pub struct Cli {
 pub enum Command {
     /// Write a first program, with comments, that runs at once
     New(New),
-    /// Report everything that is wrong with a program
+    /// Report all errors and warnings of a program, and its time step and Courant number
     Check(Check),
     /// Compile and run a program
     Run(Run),
@@ -55,7 +55,7 @@ pub enum Command {
     Emit(Emit),
     /// Compile a program for use from C and other languages
     Build(Build),
-    /// Lay out source files canonically, in place
+    /// Bring source files into canonical layout, in place
     Fmt(Fmt),
     /// Show the processor, libraries, GPUs and rates of this machine
     Machine(Machine),
@@ -116,10 +116,10 @@ pub struct Subject {
 /// How code is made.
 #[derive(Debug, Args)]
 pub struct How {
-    /// What executes the kernels
+    /// The back end: the hardware and the code generator of the run
     #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
     pub backend: BackendArg,
-    /// The GPUs that compute, by their numbers: `0` is the first one, `0,1` are two
+    /// The GPUs that compute, by their numbers: `0` is the first GPU, `0,1` are the first two
     #[arg(long, value_name = "N,...", value_parser = Devices::read)]
     pub devices: Option<Devices>,
     /// The processor or GPU to compile for: `host`, or a name such as `x86-64-v3`, `znver5` or `sm_90`; `plan` takes
@@ -130,7 +130,7 @@ pub struct How {
 
 #[derive(Debug, Args)]
 pub struct New {
-    /// What the program is called: NAME.torre is written
+    /// The name of the program: NAME.torre is written
     #[arg(value_name = "NAME", default_value = "first")]
     pub name: PathBuf,
     /// Space dimensions: 1 for a string, 2 for sound around a disc, 3 for Maxwell's equations
@@ -179,7 +179,7 @@ pub struct Analyze {
         value_parser = pictures::svg_or_png()
     )]
     pub output: Option<PathBuf>,
-    /// Write all that was found to this file, or to stdout where it is `json`
+    /// Write all results to this file, or to stdout where it is `json`
     #[arg(long, value_name = "FILE|json")]
     pub report: Option<PathBuf>,
 }
@@ -196,11 +196,11 @@ pub struct Run {
     pub rates: RatesArgs,
     #[command(flatten)]
     pub threads: ThreadsArg,
-    /// The order of execution: `auto`, `layerwise`, a schedule of the program by its name, or one written out, such as
-    /// "torre(D = 2, TH = 16)"
+    /// The order of execution: `auto`, `layerwise`, the name of a schedule of the program, or a schedule written out,
+    /// such as "torre(D = 2, TH = 16)"
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
     pub schedule: String,
-    /// The folder for results; without it none are written
+    /// The folder for results; without it no results are written
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// The format of volumes and final fields
@@ -281,16 +281,16 @@ pub struct Cone {
     /// Draw, as SVG, instead of writing the tables
     #[arg(long = "out", short, alias = "output", value_name = "FILE.svg", value_parser = pictures::svg())]
     pub output: Option<PathBuf>,
-    /// What is drawn
+    /// The kind of drawing
     #[arg(long, value_enum, default_value_t = ViewArg::Section, requires = "output")]
     pub view: ViewArg,
-    /// The component whose past is drawn [default: one that a step computes last]
+    /// The component whose past is drawn [default: a component that a step computes last]
     #[arg(long, value_name = "NAME", requires = "output")]
     pub component: Option<String>,
     /// The axis of a section [default: the first]
     #[arg(long, value_name = "NAME", requires = "output")]
     pub axis: Option<String>,
-    /// The schedule whose faces are listed, or whose tiles are drawn: a name, or one written out
+    /// The schedule whose faces are listed, or whose tiles are drawn: a name, or a schedule written out
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Option<String>,
 }
@@ -307,7 +307,7 @@ pub struct Plan {
     pub rates: RatesArgs,
     #[command(flatten)]
     pub threads: ThreadsArg,
-    /// As for `run`
+    /// The order of execution, as for `run`
     #[arg(long, value_name = "SCHEDULE", default_value = "auto")]
     pub schedule: String,
     /// Write the plan to this file, or to stdout where it is `json`
@@ -326,7 +326,7 @@ pub struct Bench {
     /// A schedule to measure besides `layerwise`, as for `run`; may be repeated [default: the best 3 of `auto`]
     #[arg(long, value_name = "SCHEDULE")]
     pub schedule: Vec<String>,
-    /// Number of members of each family, the ones that the model expects to be fastest [default: 1; of `auto` 3]
+    /// Number of members to measure of each family, the fastest by the model [default: 1; of `auto` 3]
     #[arg(long, value_name = "N", value_parser = from_one::<u32>)]
     pub count: Option<u32>,
     /// Measure all members of each family
@@ -335,10 +335,10 @@ pub struct Bench {
     /// Seconds for each schedule, all rounds together
     #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
     pub seconds: f64,
-    /// Rounds; in each, every schedule has its turn
+    /// Number of rounds; each measures every schedule once
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
-    /// First compare every value of a short run with a layerwise one, bit by bit
+    /// First compare every value of a short run with a layerwise run, bit by bit
     #[arg(long)]
     pub verify: bool,
     /// Write the results to this file, or to stdout where it is `json`
@@ -355,7 +355,7 @@ pub struct Emit {
     /// The GPUs whose pipeline is shown, as for `run`
     #[arg(long, value_name = "N,...", value_parser = Devices::read)]
     pub devices: Option<Devices>,
-    /// What to show
+    /// The stage of the compilation
     #[arg(long, value_enum)]
     pub stage: StageArg,
     /// The schedule whose tiles or kernels are shown, as for `run`
@@ -373,7 +373,7 @@ pub struct Emit {
 pub struct Build {
     #[command(flatten)]
     pub subject: Subject,
-    /// The folder for the object, the C header and the description in JSON
+    /// The folder for the object file, the C header and the description in JSON
     #[arg(long = "out", short, alias = "output", value_name = "DIR")]
     pub output: PathBuf,
     /// The processor to compile for: `host`, or a name such as `x86-64-v3` or `znver5`
@@ -389,17 +389,17 @@ pub struct Fmt {
     /// Source files
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Change nothing; exit with 1 and name the files that would change
+    /// Change no file; name the files that would change, and exit with 1 if there are any
     #[arg(long)]
     pub check: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Machine {
-    /// Measure again; without it, earlier measurements are shown
+    /// Measure the rates again; without this option earlier measurements are shown
     #[arg(long)]
     pub measure: bool,
-    /// Forget the rates of runs, and the distances of planes
+    /// Remove the learned rates of runs, and the distances of planes
     #[arg(long)]
     pub forget: bool,
     /// Write to stdout in this format
@@ -431,11 +431,13 @@ impl From<PrecisionArg> for Precision {
 pub enum BackendArg {
     /// A GPU where there is one and the run is expected to end earlier on it; else LLVM where it is found, or Cranelift
     Auto,
+    /// Machine code by LLVM, on the processor
     Llvm,
+    /// Machine code by Cranelift, on the processor: compiled faster, runs slower
     Cranelift,
-    /// Evaluates operation by operation; slow
+    /// The interpreter: operation by operation; slow, for comparisons
     Interp,
-    /// The meaning of the language, one cell at a time; slower
+    /// The reference: the literal execution of the program, one cell at a time; slower, for comparisons
     Reference,
     /// An NVIDIA GPU
     Cuda,
@@ -497,7 +499,7 @@ pub enum StageArg {
     Towers,
     /// Copies and launches of time blocks in flight, with the waits of each
     Pipeline,
-    /// What is run: the tiles, where values lie in memory, and the kernels
+    /// The plan of a run: the tiles, the places of values in memory, and the kernels
     Plan,
     /// LLVM IR of the kernels
     Llvm,

@@ -10,24 +10,24 @@ use torre_runtime::plan::gpu::SlabSizes;
 /// The values that are in memory while steps run.
 #[derive(Debug, Default, Args)]
 pub struct Holding {
-    /// The place of values while steps run: `auto`, `none`, `device` and `host` are for a GPU, a folder is for a
-    /// calculation window over files, also on the processor
+    /// The place of values while steps run: the memory of the GPU, a calculation window over the host's memory, or a
+    /// window over files in a folder, also on the processor
     ///
-    /// `auto`: all values if they fit, a calculation window over the host's memory otherwise; `none` or `off`: all
-    /// values, one time block at a time; `device`: all values, several time blocks in flight; `host`: a calculation
-    /// window over the host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs over the host's
-    /// memory, with bases of B planes, in passes of H steps; with ` in DIR` after it, over two files in the folder DIR;
-    /// anything else: a window over two files in the folder of that name
+    /// On a GPU: `auto`: all values in its memory if they fit, a calculation window over the host's memory otherwise;
+    /// `none` or `off`: all values, one time block at a time; `device`: all values, several time blocks in flight;
+    /// `host`: a calculation window over the host's memory; `slabs`, or `slabs(base = B, height = H)`: overlapped slabs
+    /// over the host's memory, with bases of B planes, in passes of H steps; with ` in DIR` after it, over two files in
+    /// the folder DIR. Any other name, on a GPU or the processor: a window over two files in the folder of that name
     #[arg(long, value_name = "PLACE", default_value = "auto", value_parser = OsStringValueParser::new().try_map(named))]
     pub window: WindowArg,
-    /// Memory of the GPU, or of the processor for a window over files, that is used at most, such as `20GB` or `16GiB`
-    /// [default: all free memory; of the processor three quarters of it]
+    /// The most memory of the GPU, or of the processor for a window over files, that a run uses, such as `20GB` or
+    /// `16GiB` [default: all free memory of the GPU; three quarters of the free memory of the processor]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
     /// Time blocks in flight, with `--window host` or `device` [default: the model chooses]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub in_flight: Option<u32>,
-    /// Columns of towers of a launch, in the same cases [default: the model chooses]
+    /// Columns of towers in a launch, with `--window host` or `device` [default: the model chooses]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub columns: Option<u32>,
 }

@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 /// Which rates decide between schedules.
 #[derive(Debug, Default, Args)]
 pub struct RatesArgs {
-    /// The rates by which schedules are chosen; `modelled` also records none [default: learned, or as `TORRE_RATES`
-    /// says]
+    /// The rates by which schedules are chosen; with `modelled` no rates are recorded either [default: learned, or as
+    /// `TORRE_RATES` says]
     #[arg(long, value_enum, value_name = "WHICH")]
     pub rates: Option<RatesArg>,
 }

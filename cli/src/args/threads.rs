@@ -4,8 +4,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct ThreadsArg {
-    /// Threads of the processor that compute; with it `auto` takes no GPU unless one is named [default: one per core,
-    /// fewer for small grids]
+    /// Number of threads of the processor; with this option `--backend auto` takes no GPU unless one is named
+    /// [default: one per core, fewer for small grids]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 }
