@@ -400,6 +400,6 @@ fn run(seeds: impl Iterator<Item = u64>) {
     assert!(schemes > 15 && interior > 10 * schemes, "{tried:?}");
     assert!(cut > schemes && records as u64 > schemes, "{tried:?}");
     assert!(5 * rings > schemes && z_blocks > 4, "{tried:?}");
-    assert!(volumes as u64 > schemes / 4, "{tried:?}");
+    assert!(5 * volumes as u64 > schemes, "{tried:?}");
     assert!(amended as u64 > schemes && packed > 2, "{tried:?}");
 }

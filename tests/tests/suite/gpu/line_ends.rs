@@ -80,7 +80,7 @@ fn packed_rows_give_the_bits_of_the_reference() {
         ),
         (
             sound,
-            "x: pec, y: zero, z: pmc | pec",
+            "x: pec, y: zero, z: pec | pmc",
             "v.z",
             "12 x 13 x 32",
             Precision::F32,

@@ -119,6 +119,8 @@ struct Batch<'c> {
     copies: Vec<&'c SharedCopy>,
     /// Only the block's part of the line.
     own: bool,
+    /// Elements by which they begin behind the place of index 0 in memory, at most.
+    begin: i64,
     /// Where the thread's first chunk is, and the indices that a z block needs.
     needed: Option<(Between, Ends)>,
 }
@@ -209,13 +211,19 @@ impl Producer {
         let place = self.place(k, context, period);
         let needed = context.z_blocks().and_then(|z| z.window(copies));
         let needed = place.zip(needed);
+        let begin = |copy: &&SharedCopy| context.layout.row_begin(copy.row.row);
         for (copies, own) in [(all, false), (own, true)] {
-            let batch = Batch {
-                copies,
-                own,
-                needed,
-            };
-            self.copy_batch(k, context, period, &batch);
+            // Packed rows end later than others.
+            let (early, late) = copies.into_iter().partition(|copy| begin(copy) == 0);
+            for (copies, begin) in [(early, 0), (late, context.layout.most_begin())] {
+                let batch = Batch {
+                    copies,
+                    own,
+                    begin,
+                    needed,
+                };
+                self.copy_batch(k, context, period, &batch);
+            }
         }
     }
 
@@ -252,6 +260,10 @@ impl Producer {
         if batch.own && self.part.is_none() {
             skipped = context.bytes(-shape.copied.lo) / CHUNK;
             each = own_chunks(context);
+        }
+        let shorter = context.layout.most_begin() - batch.begin;
+        if shorter > 0 && shape.copied.lo == 0 {
+            each = div_ceil(context.bytes(shape.length + batch.begin), CHUNK);
         }
         for group in 0..self.groups {
             let mine = batch.copies.iter().skip(group as usize);
