@@ -177,7 +177,7 @@ impl From<DeviceError> for Failure {
                 codes::MEMORY,
                 format!(
                     "the run needs {} of the GPU's memory, and {} are available",
-                    crate::report::bytes(*needed),
+                    crate::report::bytes_up(*needed),
                     crate::report::bytes(*available)
                 ),
             )

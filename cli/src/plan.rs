@@ -128,6 +128,7 @@ fn plan_sweep(
     let plan = sweep::plan(
         &args.holding,
         resolved,
+        0,
         Pauses {
             every: None,
             frames: true,

@@ -94,6 +94,78 @@ fn windows_are_planned_without_a_gpu() {
     );
 }
 
+/// What is said of a run that goes on is about its own steps.
+#[test]
+fn passes_of_a_resumed_run_are_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 40);
+    let [window, report] = ["window", "report.json"].map(|name| folder.path().join(name));
+    let found = || {
+        let text = std::fs::read(&report).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        report["window"].clone()
+    };
+    let run = |more: &str| {
+        let run = format!(
+            "run {{0}} --threads 1 --backend cranelift --window {{1}} --memory 4MB --report {{2}} {more}"
+        );
+        let output = run_by(torre(), &run, &[&source, &window, &report]);
+        let said = unwrapped(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        (said, found())
+    };
+    // A reduction after each step ends a pass.
+    let (said, first) = run("--set steps=24");
+    assert!(said.contains("24 passes"), "{said}");
+    let (said, rest) = run("--resume {1}");
+    assert!(said.contains("16 passes"), "{said}");
+    assert_eq!([&first["passes"], &rest["passes"]], [24, 16]);
+    let written = |of: &serde_json::Value| of["written_bytes"].as_u64().unwrap();
+    assert_eq!(written(&first) * 16, written(&rest) * 24);
+    assert_eq!(first["steps_of_a_pass"], 1);
+    let (said, none) = run("--resume {1}");
+    assert_eq!(none["passes"], 0, "{said}");
+}
+
+/// The memory that is named is enough.
+#[test]
+fn the_least_memory_of_a_sweep_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("quiet.torre");
+    std::fs::write(&source, QUIET).unwrap();
+    for domain in ["600x100x60", "600x30x20", "300x300x300"] {
+        let plan = |memory: &str| {
+            format!("plan {{0}} --set domain={domain} --window ./files --memory {memory}")
+        };
+        let error = unwrapped(&fail(1, &plan("10kB"), &[&source]));
+        assert!(error.contains("E0806"), "{error}");
+        let least = error.split("takes ").nth(1).unwrap();
+        let least = least.split(" of memory").next().unwrap().replace(' ', "");
+        let text = succeed(&plan(&least), &[&source]);
+        assert!(text.contains("sweeps over files"), "{text}");
+    }
+}
+
+/// Time blocks are lower where results are due, and passes shorter; none is longer than the run.
+#[test]
+fn passes_of_windows_have_the_steps_of_their_time_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    let steps_of_a_pass = |text: &str, more: &str| {
+        std::fs::write(&file, text).unwrap();
+        let plan = format!(
+            "plan {{0}} --backend cuda --target sm_90 --schedule torre(D=2,TH=16) --set domain=2400x600x128 --memory \
+             1.2GB --window host --in-flight 3 --report json {more}"
+        );
+        let report: serde_json::Value = serde_json::from_str(&succeed(&plan, &[&file])).unwrap();
+        report["window"]["steps_of_a_pass"].clone()
+    };
+    assert_eq!(steps_of_a_pass(QUIET, ""), 48);
+    assert_eq!(steps_of_a_pass(QUIET, "--set steps=24"), 24);
+    let volume = QUIET.replace("  steps ", "  output volume E.z every 20\n  steps ");
+    assert_eq!(steps_of_a_pass(&volume, ""), 30);
+}
+
 /// Overlapped slabs of a domain five times as large as the memory that is allowed: bytes copied, cell-steps computed,
 /// and their operations after a check.
 #[test]

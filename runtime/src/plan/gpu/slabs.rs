@@ -227,7 +227,6 @@ impl DevicePlanner<'_> {
         let Fitted { slabs, base, .. } = fitted;
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let planes = layout.visible(Axis::OUTER).len();
-        let steps = how.blocks as u64 * plan.height();
         let height = footprints.known(plan.height());
         let towers_of = |group: i64| height.map(|height| height.towers_of(group));
         let blocks = slabs.iter().flat_map(|slab| &slab.work.blocks);
@@ -268,7 +267,7 @@ impl DevicePlanner<'_> {
         WindowPlan {
             how,
             devices,
-            steps,
+            steps: pass_steps,
             planes,
             bytes: device_bytes(
                 scheme,
