@@ -26,7 +26,7 @@ use crate::progress::{self, Extent};
 use crate::rates::Rates;
 use crate::render::Voice;
 use crate::report::Report;
-use crate::stability::{Subject, Unstable};
+use crate::stability::Subject;
 use crate::write;
 use clock::Clock;
 use executor::{Executor, OnProcessor, Storage};
@@ -39,7 +39,7 @@ use torre_compiler::kernel::KernelSet;
 use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
-use torre_compiler::resolve::codes::{INCIDENT, STILL_DRIVE, VANISHED};
+use torre_compiler::resolve::codes::{INCIDENT, VANISHED};
 use torre_compiler::scheme::{Coef, Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::cache::{Cache, Origin};
@@ -152,11 +152,9 @@ impl<'a, T: Value> Run<'a, T> {
         self.check_beside()?;
         let claims = self.claim()?;
         let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
-        let unstable = match self.args.allow_unstable {
-            true => Unstable::Allowed,
-            false => Unstable::Refused,
-        };
-        if let Some(warning) = Subject::new(self.input, files).announce(self.voice, unstable)? {
+        if let Some(warning) =
+            Subject::new(self.input, files).announce(self.voice, self.args.unstable)?
+        {
             self.voice.show(&warning.into());
         }
         self.check_conditions(files)?;
@@ -185,13 +183,15 @@ impl<'a, T: Value> Run<'a, T> {
         if !self.scheme.coefs.iter().any(Coef::is_of_file) {
             return Ok(());
         }
+        let silences = &self.input.resolved.silences;
         for drive in still_drives(self.scheme, self.problem, files) {
-            let [message, remedy] = drive.describe(self.problem);
             if drive.is_all() {
+                let [message, remedy] = drive.describe(self.problem);
                 return Err(Diagnostic::error(INCIDENT, message).hint(remedy).into());
             }
-            let warning = Diagnostic::warning(STILL_DRIVE, message).hint(remedy);
-            self.voice.show(&warning.into());
+            if let Some(warning) = silences.still_drive(&drive, self.problem) {
+                self.voice.show(&warning.into());
+            }
         }
         Ok(())
     }
@@ -278,6 +278,8 @@ impl<'a, T: Value> Run<'a, T> {
 
     /// Warns of a coefficient that the precision of the scheme does not have.
     fn warn_of_tiny(&self, found: Option<&TinyCoef>) {
+        let silences = &self.input.resolved.silences;
+        let found = found.filter(|_| !silences.of_blocks(VANISHED));
         let Some(TinyCoef { name, largest }) = found else {
             return;
         };

@@ -1,5 +1,6 @@
 //! Steps, cell sizes and Courant numbers, and the refusal of unstable steps.
 
+use crate::args::Unstable;
 use crate::codes;
 use crate::input::Input;
 use crate::render::Voice;
@@ -17,13 +18,6 @@ use torre_compiler::statics::Files;
 use torre_compiler::world::World;
 use torre_grammar::diag::{Diagnostic, Severity};
 use torre_grammar::source::Source;
-
-/// The treatment of a calculation with an unstable step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unstable {
-    Refused,
-    Allowed,
-}
 
 /// The calculation that is looked at.
 pub struct Subject<'a> {
@@ -107,7 +101,7 @@ impl<'a> Subject<'a> {
         unstable: Unstable,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
         let scheme = &self.resolved.scheme;
-        let limit = self.limit();
+        let limit = self.limit(unstable);
         // Values that grow of themselves, and how fast, are known better where the step can be changed.
         if limit.is_some_and(|l| l.allows(scheme.grid.dt)) {
             return Ok(None);
@@ -222,8 +216,8 @@ impl<'a> Subject<'a> {
         other().is_some_and(|o| (o.worst.rate - found.worst.rate).abs() < 1e-4 * found.worst.rate)
     }
 
-    /// The largest stable step, where it is found soon.
-    fn limit(&self) -> Option<Limit> {
+    /// The largest stable step; of a step that is allowed in any case only where it is found soon.
+    fn limit(&self, unstable: Unstable) -> Option<Limit> {
         let variable = self.variable()?;
         variable.parameter("dt")?;
         let scheme = &variable.base().scheme;
@@ -233,7 +227,7 @@ impl<'a> Subject<'a> {
             .iter()
             .map(|p| p.cell)
             .collect();
-        if !limit_is_quick(scheme, cells.len()) {
+        if unstable == Unstable::Allowed && !limit_is_quick(scheme, cells.len()) {
             return None;
         }
         let mut with = |dt: f64| variable.with(&[("dt", dt)]);

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::rates::Rates;
 use crate::render::Voice;
-use crate::schedule::{self, Other, Planned};
+use crate::schedule::{self, Compiler, Other, Planned};
 use crate::sweep::{self, PlannedSweep};
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
@@ -75,7 +75,8 @@ impl<'a, T: Value> Run<'a, T> {
             (None, _) | (_, Target::Gpu) => None,
             (Some(backend), _) => {
                 let planned = schedule::plan(order, source, resolved, threads, &rates)?;
-                Some((backend, planned))
+                let compiler = Compiler::of(args.how.backend);
+                Some((backend, planned.weighed(resolved, compiler)?))
             }
         };
         let on_processor = planned.as_ref().map(|(_, planned)| planned);
@@ -146,9 +147,13 @@ impl<'a, T: Value> Run<'a, T> {
             Some(Tuned::AllRuns) => true,
             Some(Tuned::LongRuns) => tuning::is_long(resolved, &planned.expected),
         };
-        match is_tuned {
-            true => planned.others(resolved),
-            false => Vec::new(),
+        match (is_tuned, tuned) {
+            (false, _) => Vec::new(),
+            (true, Some(Tuned::LongRuns)) => {
+                let compiler = Compiler::of(args.how.backend);
+                planned.soon_compiled(planned.others(resolved), resolved, compiler)
+            }
+            (true, _) => planned.others(resolved),
         }
     }
 

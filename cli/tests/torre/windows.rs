@@ -35,6 +35,17 @@ fn windows_are_planned_without_a_gpu() {
         window["device_memory_bytes"].as_u64().unwrap() <= 1_200_000_000,
         "{window}"
     );
+    // Where one time block runs at a time, options for several are refused.
+    for (more, why) in [
+        ("--in-flight 3", "all values fit into the GPU's memory"),
+        ("--columns 8 --window none", "`--window none`"),
+    ] {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
+        let error = fail(2, &plan, &[&file]);
+        assert!(error.contains("E0809") && error.contains(why), "{error}");
+        let option = more.split(' ').next().unwrap();
+        assert!(error.contains(&format!("`{option}`")), "{error}");
+    }
     // Problems for which there can be no window.
     let refused = |more: &str| {
         let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
@@ -379,4 +390,56 @@ fn pipelines_are_shown() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
+}
+
+/// The number behind some words of a message.
+#[track_caller]
+fn number_behind(text: &str, words: &str) -> u64 {
+    let rest = text.split(words).nth(1);
+    let digits = rest.and_then(|rest| rest.split(' ').next());
+    let number = digits.and_then(|digits| digits.parse().ok());
+    number.unwrap_or_else(|| panic!("no number behind `{words}` in {text}"))
+}
+
+/// Where sizes are left open, the message names the bytes of the slabs that need least.
+#[test]
+fn refused_slabs_say_the_least_memory_that_some_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let needed = |more: &str| {
+        let plan = format!(
+            "plan {{0}} --backend cuda --target sm_90 --schedule torre(D=2,TH=8) --set domain=2400x600x128 --memory \
+             60MB --window slabs {more}"
+        );
+        let error = unwrapped(&fail(1, &plan, &[&file]));
+        assert!(error.contains("E0853"), "{error}");
+        number_behind(&error, "buffers of two slabs take ")
+    };
+    let all = needed("");
+    for columns in [1, 8, 64] {
+        let own = needed(&format!("--columns {columns}"));
+        assert!(all <= own, "{columns}: {all} {own}");
+    }
+}
+
+/// The bytes that are too many are more than those that there are.
+#[test]
+fn refused_pyramids_need_more_than_there_is() {
+    let plan = |cells: u32| {
+        let plan = format!(
+            "plan examples/02-wave2d.torre --backend cuda --target sm_90 --schedule pyramid(B=16,TH=4) --set \
+             domain={cells}x65536"
+        );
+        let output = run(&plan, &[]);
+        unwrapped(&String::from_utf8(output.stderr).unwrap())
+    };
+    let sizes = (40_000..400_000).step_by(4_000);
+    let errors = sizes
+        .map(plan)
+        .find(|error| error.contains("for two arrays"));
+    let error = errors.expect("a domain that is too large");
+    let needed = number_behind(&error, "pyramids need ");
+    let there = number_behind(&error, "and the GPU has ");
+    assert!(needed > there, "{error}");
 }

@@ -74,6 +74,7 @@ mod scan;
 mod searches;
 mod second_order;
 mod sides;
+mod silences;
 mod sizes;
 mod space;
 mod spectrum;
@@ -85,6 +86,7 @@ mod zoned;
 mod zones;
 
 pub use report::Place;
+pub use silences::Silences;
 
 use crate::analysis::{self, Patience, Places};
 use crate::lattice::{Axis, PerAxis, Region};
@@ -153,6 +155,8 @@ pub struct Resolved {
     /// The schedules that are written for the scheme, schedules of the problem's file first.
     pub schedules: Vec<(String, ast::Schedule)>,
     pub warnings: Diagnostics,
+    /// For warnings that only the values of files or a run tell.
+    pub silences: Silences,
 }
 
 /// Resolves one problem of a file with its scheme.

@@ -67,6 +67,18 @@ fn narrow(error: NoLayout) -> NoSlabs {
     }
 }
 
+/// Of two reasons the one that lacks less memory; the first one where either lacks something else.
+fn nearer(first: Option<NoSlabs>, other: NoSlabs) -> NoSlabs {
+    match (first, other) {
+        (Some(NoSlabs::Memory { needed: first, .. }), NoSlabs::Memory { needed, .. })
+            if needed < first =>
+        {
+            other
+        }
+        (first, other) => first.unwrap_or(other),
+    }
+}
+
 impl DevicePlanner<'_> {
     /// Overlapped slabs over the host's memory, or over files.
     pub fn slabs(
@@ -124,7 +136,7 @@ impl DevicePlanner<'_> {
                             best = Some(found);
                         }
                     }
-                    Err(reason) => refused = refused.or(Some(reason)),
+                    Err(reason) => refused = Some(nearer(refused, reason)),
                 }
             }
         }
