@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use torre_compiler::analysis::{
     Cell, Effort, Growth, Lattice, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
-    growth_of_equations, largest_step, limit_is_quick, places, stability, summary, trial,
-    trial_of_interfaces,
+    gain_of_cells, growth_of_equations, largest_step, limit_is_quick, of_places, places, stability,
+    summary, trial, trial_of_interfaces,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::resolve::{Options, Program, Resolved};
@@ -67,9 +67,12 @@ impl<'a> Subject<'a> {
         let found = summary(scheme, self.resolved.without_phases.as_ref(), self.files);
         let mut line = sizes(scheme);
         match &found {
-            Ok(Summary { pace, .. }) => {
+            Ok(Summary { pace, stability }) => {
                 if let Some(pace) = pace {
                     line = format!("{line}, {}", name_pace(pace));
+                }
+                if !stability.is_complete {
+                    line = format!("{line}; {}", name_incomplete(stability.settings));
                 }
             }
             Err(error) => {
@@ -87,11 +90,31 @@ impl<'a> Subject<'a> {
         }
         voice.note(format_args!("{}: {line}", self.resolved.problem.name));
         match found {
-            Ok(Summary { stability, .. }) if !stability.is_stable() => {
-                self.refuse(&stability, voice, unstable)
+            Ok(Summary { stability, .. }) if stability.is_open() => {
+                let found = self.with_gain().unwrap_or(stability);
+                match found.is_stable() {
+                    true => Ok(None),
+                    false => self.refuse(&found, voice, unstable),
+                }
             }
             _ => Ok(None),
         }
+    }
+
+    /// The stability where growth of uniform values is compared with that in short steps; `None` where that is not
+    /// known soon.
+    fn with_gain(&self) -> Option<Stability> {
+        let variable = self.variable()?;
+        let dt = variable.parameter("dt")?;
+        let scheme = &self.resolved.scheme;
+        let places = places(scheme, self.files, Patience::Short).ok()?;
+        if !limit_is_quick(scheme, places.list.len()) {
+            return None;
+        }
+        let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
+        let mut with = |dt: f64| variable.with(&[("dt", dt)]);
+        let gain = gain_of_cells(dt, &mut with, self.files, &cells);
+        of_places(scheme, self.files, &places, &Effort::QUICK, &gain).ok()
     }
 
     fn refuse(
@@ -317,6 +340,18 @@ pub fn name_trial(trial: &Trial) -> String {
     format!(
         "values {grow} with the coefficients that the {} cells around it have{least} ({} steps were tried)",
         trial.cells, trial.steps
+    )
+}
+
+/// `stability is known with 32 sets of coefficients, and not for all combinations of statements and branches`
+fn name_incomplete(sets: usize) -> String {
+    let sets = match sets {
+        1 => "one set".to_owned(),
+        n => format!("{n} sets"),
+    };
+    format!(
+        "stability is known with {sets} of coefficients, and not for all combinations of statements and branches that \
+         act together"
     )
 }
 

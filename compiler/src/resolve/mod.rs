@@ -12,7 +12,7 @@
 //! layers, zoned                           layers at sides; values that a zone amends
 //! regions, confine, enclose, ranges, exact, assemble
 //!                                         regions and masks; stages and time levels
-//! times, second_order                     updates that are not centred in time
+//! times, second_order, stages, taylor     updates that are not centred in time
 //! gather, incoming, places, probe, output, reduce, spectrum, fit
 //!                                         initial values, sources and results; memory
 //! ```
@@ -78,8 +78,10 @@ mod silences;
 mod sizes;
 mod space;
 mod spectrum;
+mod stages;
 mod suggest;
 mod supply;
+mod taylor;
 mod times;
 mod value;
 mod zoned;
