@@ -143,9 +143,9 @@ impl Planned {
             vector_bytes: self.machine.vector_bytes,
         };
         let own = Times::new(&self.plan, &self.expected, resolved, by);
-        let plain = self.choices.iter();
-        let plain = plain.filter(|choice| self.is_auto && choice.schedule == Schedule::Layerwise);
-        let plain = plain.cloned().next();
+        let choices = self.choices.iter().filter(|_| self.is_auto);
+        let mut plain = choices.filter(|choice| choice.schedule == Schedule::Layerwise);
+        let plain = plain.next().cloned();
         let plain = plain.filter(|plain| plain.schedule != self.plan.choice.schedule);
         let mut instead_of = None;
         let mut taken = own;

@@ -70,11 +70,12 @@ fn statements_without_brackets_keep_their_comments() {
 /// Comments after any token behind which a line may end: all are there, in their order, and the text stays as it is.
 #[test]
 fn no_comment_is_lost_or_changes_its_place() {
-    let text = "use a::{b, c}\ndef f(a, b = [1, 2]) = a*b + f(g(a), (a + b)*c, [1, b])\nscheme s {\n  axes x, y\n  \
-                field E : { a on nodes, b on [1/2, 0] }\n  step {\n    where x > 1 and y < 2 { E.a = f(a, g(b + c))[+1/2, \
-                0] - (if x > 1 then 2 else f(3, 4)) }\n  }\n}\nproblem p {\n  scheme s { a = 1, b = 2 }\n  domain 8 x 9\n  \
-                boundary x: pec | pmc(1, 2), y: pec\n  source E.a in x = 1..2, y = 3 += sin(t)\n  probe E.a, E.b at (1, \
-                2) as p\n}\n";
+    let text = "use a::{b, c}\ndef f(a, b = [1, 2]) = a*b + f(g(a), (a + b)*c, [1, b])\n\
+                scheme s {\n  axes x, y\n  field E : { a on nodes, b on [1/2, 0] }\n  step {\n    \
+                where x > 1 and y < 2 { E.a = f(a, g(b + c))[+1/2, 0] - (if x > 1 then 2 else f(3, 4)) }\n  }\n}\n\
+                problem p {\n  scheme s { a = 1, b = 2 }\n  domain 8 x 9\n  \
+                boundary x: pec | pmc(1, 2), y: pec\n  source E.a in x = 1..2, y = 3 += sin(t)\n  \
+                probe E.a, E.b at (1, 2) as p\n}\n";
     let places: Vec<usize> = text
         .char_indices()
         .filter(|(_, c)| matches!(c, '(' | '[' | ',' | '+' | '*' | '='))

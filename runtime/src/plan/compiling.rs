@@ -8,8 +8,8 @@ use torre_compiler::backend::rows::RowProgram;
 use torre_compiler::kernel::{KernelSet, RowKernel};
 use torre_compiler::scheme::Scheme;
 
-/// Seconds of LLVM for an operation in vectors: 65,000 lines of IR for 64 kernels of elastic waves in layers took 5.8 on
-/// a Zen 3, and 1.8 lines are an operation.
+/// Seconds of LLVM for an operation in vectors: 65,000 lines of IR for 64 kernels of elastic waves in layers took 5.8
+/// on a Zen 3, and 1.8 lines are an operation.
 const OPERATION: f64 = 1.6e-4;
 /// Seconds for the loops of a kernel.
 const KERNEL: f64 = 6e-3;
