@@ -5,18 +5,21 @@ mod numbers;
 mod pictures;
 mod rates;
 mod threads;
+mod unstable;
 
 pub use holding::{Holding, WindowArg};
 pub use rates::{RatesArg, RatesArgs};
 pub use threads::ThreadsArg;
+pub use unstable::Unstable;
 
 use crate::devices::Devices;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use numbers::{from_one, seconds};
 use std::path::{Path, PathBuf};
 use torre_compiler::scheme::Precision;
 use torre_runtime::program::{Backend, BackendChoice, TargetChoice};
 use torre_runtime::run::VolumeFormat;
+use unstable::unstable;
 
 /// Compiles and runs explicit schemes on staggered grids.
 ///
@@ -159,8 +162,8 @@ pub struct Check {
     #[arg(long, value_name = "AXIS", requires = "picture")]
     pub down: Option<String>,
     /// Do not refuse a time step for which waves grow
-    #[arg(long)]
-    pub allow_unstable: bool,
+    #[arg(long = "allow-unstable", action = ArgAction::SetTrue, value_parser = unstable())]
+    pub unstable: Unstable,
 }
 
 #[derive(Debug, Args)]
@@ -237,8 +240,8 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
     /// Run with a time step for which waves grow
-    #[arg(long)]
-    pub allow_unstable: bool,
+    #[arg(long = "allow-unstable", action = ArgAction::SetTrue, value_parser = unstable())]
+    pub unstable: Unstable,
     /// Go on where values become infinite or NaN, or grow without bound
     #[arg(long)]
     pub allow_nonfinite: bool,
@@ -380,8 +383,8 @@ pub struct Build {
     #[arg(long, value_name = "NAME", default_value = "host", value_parser = target)]
     pub target: TargetChoice,
     /// Build a calculation with a time step for which waves grow
-    #[arg(long)]
-    pub allow_unstable: bool,
+    #[arg(long = "allow-unstable", action = ArgAction::SetTrue, value_parser = unstable())]
+    pub unstable: Unstable,
 }
 
 #[derive(Debug, Args)]

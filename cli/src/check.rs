@@ -1,11 +1,11 @@
 //! `torre check`: all diagnostics, nothing else.
 
-use crate::args;
+use crate::args::{self, Unstable};
 use crate::failure::Failure;
 use crate::input;
 use crate::plot;
 use crate::render::Voice;
-use crate::stability::{Subject, Unstable};
+use crate::stability::Subject;
 use crate::write;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -53,11 +53,7 @@ pub fn check(args: &args::Check, voice: &Voice) -> Result<(), Failure> {
                 problem,
                 ..options.clone()
             };
-            let unstable = match args.allow_unstable {
-                true => Unstable::Allowed,
-                false => Unstable::Refused,
-            };
-            match look(&text, &options, &voiced, unstable) {
+            match look(&text, &options, &voiced, args.unstable) {
                 Ok(found) => diagnostics.0.extend(found),
                 Err(failure) if args.report.is_some() => {
                     diagnostics.0.extend(failure.diagnostics.0);

@@ -177,7 +177,7 @@ impl From<DeviceError> for Failure {
                 codes::MEMORY,
                 format!(
                     "the run needs {} of the GPU's memory, and {} are available",
-                    crate::report::bytes(*needed),
+                    crate::report::bytes_up(*needed),
                     crate::report::bytes(*available)
                 ),
             )
@@ -218,15 +218,20 @@ impl From<SetupError> for Failure {
                 format!("{} for the fields cannot be had: {error}", crate::report::bytes(bytes)),
             )
             .hint("make the domain smaller with `--set domain=AxBxC`, or raise the limit of the process"),
-            SetupError::InitialNotFinite { component, at, value } => {
-                let hint = if value.is_finite() { WIDER_RANGE } else { CONDITION };
-                not_finite(&format!("the initial value of {component}"), &at, value).hint(hint)
+            SetupError::InitialNotFinite { component, at, value, file } => NotFinite {
+                name: format!("the initial value of {component}"),
+                at,
+                value,
+                file,
             }
-            SetupError::CoefNotFinite { coef, at, value } => {
-                let hint = if value.is_finite() { WIDER_RANGE } else { CONDITION };
-                not_finite(&format!("the coefficient {coef}"), &at, value)
-                    .hint(format!("{hint}; coefficients count at all places where an update takes them"))
+            .diagnostic(""),
+            SetupError::CoefNotFinite { coef, at, value, file } => NotFinite {
+                name: format!("the coefficient {coef}"),
+                at,
+                value,
+                file,
             }
+            .diagnostic("; coefficients count at all places where an update takes them"),
             SetupError::Incident(message, hint) => {
                 Diagnostic::error(resolve::codes::INCIDENT, message).hint(hint)
             }
@@ -292,16 +297,42 @@ impl From<TimeBlockError> for Failure {
 
 /// For numbers that double precision has.
 const WIDER_RANGE: &str = "`--precision f64` has a wider range";
+const IN_FILE: &str = "the file needs a finite number there";
 const CONDITION: &str =
     "a division by zero needs a condition, such as `if x > 0 then 1 / x else 0`";
 
-fn not_finite(name: &str, at: &[i64], value: f64) -> Diagnostic {
-    let at: Vec<String> = at.iter().map(i64::to_string).collect();
-    let message = format!(
-        "{name} at cell ({}) is {value:e}, which the precision cannot hold",
-        at.join(", ")
-    );
-    Diagnostic::error(codes::NOT_FINITE, message)
+/// A start value that a precision does not have.
+struct NotFinite {
+    name: String,
+    at: Vec<i64>,
+    value: f64,
+    file: Option<String>,
+}
+
+impl NotFinite {
+    /// `more`: behind the hint.
+    fn diagnostic(self, more: &str) -> Diagnostic {
+        let Self {
+            name,
+            at,
+            value,
+            file,
+        } = self;
+        let at: Vec<String> = at.iter().map(i64::to_string).collect();
+        let from = file
+            .as_ref()
+            .map_or(String::new(), |path| format!(", from `{path}`,"));
+        let message = format!(
+            "{name} at cell ({}){from} is {value:e}, which the precision cannot hold",
+            at.join(", ")
+        );
+        let hint = match (value.is_finite(), file) {
+            (true, _) => WIDER_RANGE,
+            (false, Some(_)) => IN_FILE,
+            (false, None) => CONDITION,
+        };
+        Diagnostic::error(codes::NOT_FINITE, message).hint(format!("{hint}{more}"))
+    }
 }
 
 fn bug(backend: Backend, error: &str) -> Failure {

@@ -16,7 +16,7 @@ use crate::machine;
 use crate::rates::{Expected, LearnedRates, Rates};
 use crate::render::Voice;
 use crate::report::{self, bytes};
-use crate::schedule::{self, Planned};
+use crate::schedule::{self, Compiler, Planned, Weighed};
 use crate::sweep;
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held, Question};
@@ -64,6 +64,7 @@ pub fn plan(args: &args::Plan, voice: &Voice) -> Result<(), Failure> {
     }
     let rates = Rates::asked(args.rates.rates, &args.how, voice)?;
     let planned = schedule::plan(&args.schedule, &source, &resolved, threads, &rates)?;
+    let planned = planned.weighed(&resolved, Compiler::of(args.how.backend))?;
     if target == Target::Either {
         let asked = Asked {
             how: &args.how,
@@ -128,6 +129,7 @@ fn plan_sweep(
     let plan = sweep::plan(
         &args.holding,
         resolved,
+        0,
         Pauses {
             every: None,
             frames: true,
@@ -393,6 +395,8 @@ impl Shown<'_> {
             choices,
             learned_rates,
             expected,
+            weighed,
+            ..
         } = self.planned;
         let Choice {
             schedule,
@@ -409,6 +413,7 @@ impl Shown<'_> {
         out.push_str(&learned_text(expected, &plan.choice));
         let _ = writeln!(out, "  threads   {:8}", machine.threads);
         let _ = writeln!(out, "  kernels   {:8}", plan.kernels.kernels.len());
+        out.push_str(&weighed.as_ref().map_or(String::new(), Weighed::text));
         let _ = writeln!(
             out,
             "  fields    {} of {} cells{}",
@@ -444,6 +449,8 @@ impl Shown<'_> {
             choices,
             learned_rates,
             expected,
+            weighed,
+            ..
         } = self.planned;
         let mut value = choice_json(&plan.choice);
         let more = json!({
@@ -454,6 +461,7 @@ impl Shown<'_> {
             "precision": scheme.precision.to_string(),
             "threads": machine.threads,
             "kernels": plan.kernels.kernels.len(),
+            "compiling": weighed.as_ref().map(Weighed::json),
             "field_memory_bytes": self.planner.layout.bytes(),
             "file_memory_bytes": self.file_bytes,
             "incident": incoming_json(&self.sizes()),

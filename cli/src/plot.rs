@@ -32,7 +32,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
     let folder = args.out.as_path();
     let nothing = || {
         let message = format!(
-            "`{}` has no arrays of slices or volumes that could be drawn",
+            "`{}` has no arrays of slices, volumes or spectra that could be drawn",
             folder.display()
         );
         Failure::new(Exit::Program, Diagnostic::error(codes::UNREADABLE, message))
@@ -41,7 +41,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
         return Err(nothing());
     }
     let name = args.subject.file.file_name().unwrap_or_default();
-    let _claims = Claim::take_all(&[folder], &name.to_string_lossy())?;
+    let claim = Claim::take(folder, &name.to_string_lossy())?;
     let files = LoadedFiles::load(&input.world, scheme)?;
     let wanted = Wanted {
         format: VolumeFormat::Npy,
@@ -51,7 +51,7 @@ fn draw<T: Value>(args: &args::Plot, voice: &Voice, input: &Input) -> Result<(),
         keep_volumes: true,
         pictures,
     };
-    let outputs = Outputs::create(folder, wanted)?;
+    let outputs = Outputs::create(folder, wanted)?.claimed(&claim);
     let identity = checkpoint::identity::<T>(scheme, problem, &files);
     let own = outputs.owner(&identity, problem);
     // Which outputs were written, and in which format, does not matter here.
@@ -115,6 +115,10 @@ fn names(scheme: &Scheme, problem: &Problem) -> Vec<String> {
         names.push(output.quantity(scheme).to_owned());
         names.push(output.name.clone());
     }
+    for (_, output, _) in problem.spectra() {
+        names.push(format!("spectra/{}", output.quantity(scheme)));
+        names.push(format!("spectra/{}", output.name));
+    }
     for output in &problem.statics {
         names.push(output.name.split('-').next().unwrap_or("").to_owned());
         names.push(output.name.clone());
@@ -150,7 +154,8 @@ fn range(text: &str, names: &[String]) -> Result<Range, Failure> {
     };
     if !names.iter().any(|name| name == of) {
         let known = match names {
-            [] => "the problem has no slices or volumes, whose pictures have ranges".to_owned(),
+            [] => "the problem has no slices, volumes or spectra, whose pictures have ranges"
+                .to_owned(),
             _ => format!("there are {}", names.join(", ")),
         };
         return wrong(format!("no output is called `{of}` or shows it"), known);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use torre_compiler::cost::gcells;
 use torre_compiler::scheme::Scheme;
 use torre_runtime::run::{Count, Times};
+use torre_runtime::simulation::BlowUp;
 
 /// The outcome of a run.
 pub struct Report {
@@ -49,8 +50,9 @@ pub struct Report {
     pub preparing: Duration,
     /// From the start of the command.
     pub total: Duration,
-    /// The values of each component at the end.
-    pub counts: Vec<Count>,
+    /// The values of each component at the end; `None` where a blow-up ended the run early.
+    pub counts: Option<Vec<Count>>,
+    pub blow_up: Option<BlowUp>,
     /// Whether machine code came from the cache.
     pub cached: bool,
     pub field_bytes: u64,
@@ -89,6 +91,20 @@ fn counted(count: &Count) -> Value {
     })
 }
 
+/// Where a blow-up was found.
+fn blow_up(found: &BlowUp) -> Value {
+    json!({
+        "component": found.component,
+        "at": found.at,
+        "step": found.step,
+        "value": match found.value.is_finite() {
+            true => json!(found.value),
+            // JSON has no numbers for `NaN`, `inf` and `-inf`.
+            false => json!(found.value.to_string()),
+        },
+    })
+}
+
 /// The cells of a scheme's domain per axis.
 pub fn domain(scheme: &Scheme) -> Vec<i64> {
     let present = scheme.grid.present();
@@ -96,8 +112,12 @@ pub fn domain(scheme: &Scheme) -> Vec<i64> {
 }
 
 impl Report {
-    /// Cell-steps per second in units of 1e9; `None` if no time was measured.
+    /// Cell-steps per second in units of 1e9; `None` if no time was measured, or where a blow-up ended the run: parts
+    /// of the domain may be further then.
     pub fn gcells_per_s(&self) -> Option<f64> {
+        if self.blow_up.is_some() {
+            return None;
+        }
         let rate =
             self.cells as f64 * self.steps_run as f64 / self.times.stepping.as_secs_f64() / 1e9;
         rate.is_finite().then_some(rate)
@@ -109,8 +129,9 @@ impl Report {
             .iter()
             .map(|(level, bytes)| (level.clone(), json!(bytes)))
             .collect();
-        let sum = |of: fn(&Count) -> u64| self.counts.iter().map(of).sum::<u64>();
-        let values: Vec<Value> = self.counts.iter().map(counted).collect();
+        let counts = self.counts.as_ref();
+        let sum = |of: fn(&Count) -> u64| counts.map(|all| all.iter().map(of).sum::<u64>());
+        let values = counts.map(|all| all.iter().map(counted).collect::<Vec<Value>>());
         let files = self.files.iter().map(|file| file.display().to_string());
         let mut report = json!({
             "torre": env!("CARGO_PKG_VERSION"),
@@ -160,6 +181,9 @@ impl Report {
         });
         if self.cuda.is_some() {
             report["spilled_bytes_of_thread"] = self.spilled.into();
+        }
+        if let Some(found) = &self.blow_up {
+            report["blow_up"] = blow_up(found);
         }
         if let Some(window) = &self.window {
             report["window"] = window.clone();
@@ -241,22 +265,40 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// Three significant digits.
-fn significant(value: f64) -> String {
-    let digits = (2 - value.abs().log10().floor() as i32).clamp(0, 9);
-    format!("{value:.*}", digits as usize)
+/// Decimals for three significant digits.
+fn decimals(value: f64) -> usize {
+    (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize
+}
+
+/// A size in units in which it is from 1 to 1000, and their name.
+fn scaled(n: u64) -> (f64, &'static str) {
+    let value = n as f64;
+    match n {
+        1000..1_000_000 => (value / 1e3, "kB"),
+        1_000_000..1_000_000_000 => (value / 1e6, "MB"),
+        1_000_000_000..1_000_000_000_000 => (value / 1e9, "GB"),
+        _ => (value / 1e12, "TB"),
+    }
 }
 
 /// A size as people say it.
 pub fn bytes(n: u64) -> String {
-    let value = n as f64;
-    match n {
-        0..1000 => format!("{n} B"),
-        1000..1_000_000 => format!("{} kB", significant(value / 1e3)),
-        1_000_000..1_000_000_000 => format!("{} MB", significant(value / 1e6)),
-        1_000_000_000..1_000_000_000_000 => format!("{} GB", significant(value / 1e9)),
-        _ => format!("{} TB", significant(value / 1e12)),
+    if n < 1000 {
+        return format!("{n} B");
     }
+    let (value, unit) = scaled(n);
+    format!("{value:.*} {unit}", decimals(value))
+}
+
+/// The same of a size that is needed: rounded up, so that the size that is said is enough.
+pub fn bytes_up(n: u64) -> String {
+    if n < 1000 {
+        return format!("{n} B");
+    }
+    let (value, unit) = scaled(n);
+    let decimals = decimals(value);
+    let parts = 10f64.powi(decimals as i32);
+    format!("{:.decimals$} {unit}", (value * parts).ceil() / parts)
 }
 
 /// Adds the entries of an object to another one.
@@ -280,6 +322,34 @@ mod tests {
             (u64::MAX, "18446744 TB"),
         ] {
             assert_eq!(bytes(n), text);
+        }
+        for (n, text) in [
+            (17, "17 B"),
+            (1000, "1.00 kB"),
+            (1_001_000, "1.01 MB"),
+            (402_100_000, "403 MB"),
+            (9_870_000_001, "9.88 GB"),
+        ] {
+            assert_eq!(bytes_up(n), text);
+        }
+    }
+
+    #[test]
+    fn a_blow_up_has_a_number_where_it_is_one() {
+        for (value, shown) in [
+            (1.5e30, json!(1.5e30)),
+            (f64::NAN, json!("NaN")),
+            (f64::INFINITY, json!("inf")),
+            (f64::NEG_INFINITY, json!("-inf")),
+        ] {
+            let found = BlowUp {
+                component: "u".to_owned(),
+                at: vec![1, 2],
+                step: 7,
+                value,
+                zone: None,
+            };
+            assert_eq!(blow_up(&found)["value"], shown);
         }
     }
 }

@@ -3,6 +3,8 @@
 mod beside;
 mod clock;
 mod devices;
+mod disks;
+mod ended;
 mod executor;
 mod files;
 mod folders;
@@ -16,51 +18,40 @@ mod timeline;
 mod tuning;
 
 use crate::args;
-use crate::device;
 use crate::failure::Failure;
-use crate::gap::Gap;
 use crate::input::Input;
 use crate::interrupt;
 use crate::machine;
 use crate::progress::{self, Extent};
-use crate::rates::{Expected, Rates};
+use crate::rates::Rates;
 use crate::render::Voice;
-use crate::report::{self, Report};
-use crate::schedule;
-use crate::stability::{Subject, Unstable};
-use crate::sweep;
-use crate::window;
+use crate::report::Report;
+use crate::stability::Subject;
 use crate::write;
 use clock::Clock;
 use executor::{Executor, OnProcessor, Storage};
 use folders::Folders;
-use serde_json::Value as Json;
-use std::path::Path;
 use std::time::Duration;
 use torre_compiler::analysis::still_drives;
-use torre_compiler::cost::{Blocking, Choice};
+use torre_compiler::cost::Blocking;
 use torre_compiler::incident;
 use torre_compiler::kernel::KernelSet;
 use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::layout::Layout;
 use torre_compiler::problem::Problem;
-use torre_compiler::resolve::codes::{INCIDENT, STILL_DRIVE, VANISHED};
+use torre_compiler::resolve::codes::{INCIDENT, VANISHED};
 use torre_compiler::scheme::{Coef, Precision, Scheme};
 use torre_grammar::diag::Diagnostic;
-use torre_runtime::budget;
 use torre_runtime::cache::{Cache, Origin};
 use torre_runtime::files::LoadedFiles;
-use torre_runtime::gpu::Device;
 use torre_runtime::host::{Calculation, Compiled, Execution, TinyCoef, contention};
 use torre_runtime::output::checkpoint::Identity;
-use torre_runtime::plan::Planner;
-use torre_runtime::plan::gpu::DevicePlanner;
 use torre_runtime::program::{self, Backend, BackendChoice, TargetChoice};
 use torre_runtime::run::{
-    Company, Literal, Outcome, Owner, Records, SeriesRecords, Spectra, Watch, checkpoint, execute,
+    Company, Literal, Outcome, Records, SeriesRecords, Spectra, Watch, checkpoint, execute,
 };
 use torre_runtime::simulation::{
-    Progress, RunError, SetupError, Simulation, TuningResult, Value, cell_stages_per_step,
+    Progress, RunError, SetupError, Simulation, Value, cell_stages_per_step,
 };
 
 pub fn run(args: &args::Run, voice: &Voice) -> Result<(), Failure> {
@@ -110,6 +101,9 @@ struct Run<'a, T> {
     /// Where the machine was measured.
     blocking: Option<Blocking>,
     check: Option<Check>,
+    /// The step at which it begins: that of its checkpoint, as far as this can be read. Whether it is one of this
+    /// calculation is found out later.
+    start: u64,
     precision: std::marker::PhantomData<T>,
 }
 
@@ -153,15 +147,14 @@ impl<'a, T: Value> Run<'a, T> {
             },
         };
         self.check_memory()?;
-        self.check_files(&set.layout)?;
+        self.check_files()?;
+        self.check_disks(&set.layout)?;
         self.check_beside()?;
         let claims = self.claim()?;
         let files = &LoadedFiles::load(&self.input.world, self.scheme)?;
-        let unstable = match self.args.allow_unstable {
-            true => Unstable::Allowed,
-            false => Unstable::Refused,
-        };
-        if let Some(warning) = Subject::new(self.input, files).announce(self.voice, unstable)? {
+        if let Some(warning) =
+            Subject::new(self.input, files).announce(self.voice, self.args.unstable)?
+        {
             self.voice.show(&warning.into());
         }
         self.check_conditions(files)?;
@@ -190,13 +183,15 @@ impl<'a, T: Value> Run<'a, T> {
         if !self.scheme.coefs.iter().any(Coef::is_of_file) {
             return Ok(());
         }
+        let silences = &self.input.resolved.silences;
         for drive in still_drives(self.scheme, self.problem, files) {
-            let [message, remedy] = drive.describe(self.problem);
             if drive.is_all() {
+                let [message, remedy] = drive.describe(self.problem);
                 return Err(Diagnostic::error(INCIDENT, message).hint(remedy).into());
             }
-            let warning = Diagnostic::warning(STILL_DRIVE, message).hint(remedy);
-            self.voice.show(&warning.into());
+            if let Some(warning) = silences.still_drive(&drive, self.problem) {
+                self.voice.show(&warning.into());
+            }
         }
         Ok(())
     }
@@ -283,6 +278,8 @@ impl<'a, T: Value> Run<'a, T> {
 
     /// Warns of a coefficient that the precision of the scheme does not have.
     fn warn_of_tiny(&self, found: Option<&TinyCoef>) {
+        let silences = &self.input.resolved.silences;
+        let found = found.filter(|_| !silences.of_blocks(VANISHED));
         let Some(TinyCoef { name, largest }) = found else {
             return;
         };
@@ -355,13 +352,13 @@ impl<'a, T: Value> Run<'a, T> {
         let (outcome, waiting) = progress::show(self.voice, &extent, &watch, || {
             contention::during_runs(|| execute(simulation, check, company, &watch))
         });
-        if let Err(RunError::BlowUp(found)) = &outcome {
-            self.publish(&folders.blown_up(found), folders)?;
-        }
         let outcome = outcome?;
-        let timeline = simulation.timeline();
+        let blown_up = outcome.blow_up.is_some();
+        // Not all operations may have ended.
+        let timeline = simulation.timeline().filter(|_| !blown_up);
         let preparing = before - self.clock.reading - self.clock.planning - made.compiling;
-        let steps_run = self.problem.steps - start;
+        let last = outcome.blow_up.as_ref().map(|found| found.step);
+        let steps_run = last.unwrap_or(self.problem.steps).saturating_sub(start);
         let tuning = simulation.tuning();
         let tuning = tuning.as_ref();
         let record = self.learn(&made, &outcome, steps_run, &waiting, tuning);
@@ -373,11 +370,14 @@ impl<'a, T: Value> Run<'a, T> {
             timeline: timeline.as_ref().map(timeline::json),
             ..report
         };
-        if self.publish(&report.json(), folders)? {
+        if self.publish(&report.json(), folders)? && !blown_up {
             write::result(&report.text())?;
             if let Some(timeline) = &timeline {
                 write::result(&timeline::text(timeline))?;
             }
+        }
+        if let Some(found) = outcome.blow_up {
+            return Err(RunError::BlowUp(found).into());
         }
         if steps_run > 0 && !self.cells_are_set(&outcome) {
             let why = match self.problem.incidents.is_empty() {
@@ -394,7 +394,7 @@ impl<'a, T: Value> Run<'a, T> {
                 .note(format_args!("all values are 0 at the end: {why}"));
         }
         timeline::write(self.args, timeline.as_ref())?;
-        if let Some(error) = outcome.unsaved {
+        if let Some(error) = outcome.unsaved.into_error() {
             return Err(error.into());
         }
         let lost = outcome.counts.into_iter().find_map(|count| count.first);
@@ -449,118 +449,5 @@ impl<'a, T: Value> Run<'a, T> {
     fn cells(&self) -> u64 {
         let cells = self.scheme.grid.cells.0;
         cells.iter().map(|&n| n as u64).product()
-    }
-
-    /// The schedule with which the run ended, and its expectation.
-    fn choice(&self, tuning: Option<&TuningResult>) -> (Option<&Choice>, Option<&Expected>) {
-        if let Some((plan, expected)) = self.taken(tuning) {
-            return (Some(&plan.choice), Some(expected));
-        }
-        let on_gpu = self.executor.gpu().map(|gpu| &gpu.plan.choice);
-        (on_gpu, self.executor.expected())
-    }
-
-    /// The schedule as `--schedule` takes it.
-    fn schedule_text(&self, choice: &Choice) -> Option<String> {
-        match self.executor.gpu() {
-            Some(gpu) => {
-                let planner = DevicePlanner::new(self.scheme, self.problem, &gpu.model).ok()?;
-                schedule::text(choice, &planner.planner)
-            }
-            None => schedule::text(choice, &Planner::new(self.scheme).ok()?),
-        }
-    }
-
-    fn report(
-        &self,
-        made: Made,
-        outcome: &Outcome,
-        steps_run: u64,
-        folders: &Folders,
-        tuning: Option<&TuningResult>,
-    ) -> Report {
-        let (choice, expected) = self.choice(tuning);
-        let gap = self.executor.gpu().and_then(|gpu| gpu.gap.as_ref());
-        // Files of results are listed by their folder.
-        let complete = outcome.unsaved.is_none();
-        let checkpoint = folders.checkpoints.as_ref().filter(|_| complete);
-        let checkpoint = checkpoint.map(|c| c.path().to_owned());
-        let report = args::report_file(self.args.report.as_deref());
-        let files = checkpoint.into_iter().chain(report.map(Path::to_owned));
-        let files = files.chain(self.args.timeline.clone());
-        Report {
-            provenance: folders.provenance.clone(),
-            times: outcome.times,
-            reading: self.clock.reading,
-            planning: self.clock.planning,
-            preparing: Duration::ZERO,
-            total: Duration::ZERO,
-            counts: outcome.counts.clone(),
-            schedule_text: choice.and_then(|choice| self.schedule_text(choice)),
-            identity: folders.owner.as_ref().map(Owner::json),
-            complete,
-            files: files.collect(),
-            scheme: self.scheme.name.clone(),
-            problem: self.problem.name.clone(),
-            domain: report::domain(self.scheme),
-            cells: self.cells(),
-            steps: self.problem.steps,
-            steps_run,
-            precision: self.scheme.precision.to_string(),
-            backend: made.backend,
-            code: made.code,
-            schedule: match choice {
-                Some(choice) => schedule::title(choice),
-                None => "step by step".to_owned(),
-            },
-            threads: self.threads,
-            devices: made.devices,
-            cuda: self
-                .executor
-                .gpu()
-                .map(|gpu| device::cuda(gpu.device().facts())),
-            compiling: made.compiling,
-            cached: made.cached,
-            field_bytes: made.field_bytes,
-            spilled: made.spilled,
-            peak_bytes: budget::peak(),
-            bytes_per_cell_step: match choice {
-                Some(choice) => vec![
-                    ("memory".to_owned(), choice.prediction.memory_bytes),
-                    ("cache".to_owned(), choice.prediction.cache_bytes),
-                ],
-                None => Vec::new(),
-            },
-            predicted_gcells_per_s: expected.map(|expected| expected.modelled * 1e-9),
-            learned_gcells_per_s: expected.and_then(Expected::learned).map(|rate| rate * 1e-9),
-            learned: expected.map_or(Json::Null, Expected::json),
-            learned_text: expected.and_then(Expected::text),
-            timeline: None,
-            tuning: tuning.map(|tuning| self.tuning_json(tuning)),
-            tuning_text: tuning.and_then(|tuning| self.tuning_text(tuning)),
-            planes: gap.map(Gap::json),
-            planes_text: gap.map(Gap::text),
-            window: match self.executor.sweep() {
-                Some(plan) => Some(sweep::json(plan, &self.input.resolved)),
-                None => self.executor.held().map(window::json),
-            },
-            verified: self.check.map(|check| match check {
-                Check::Reference => "the reference".to_owned(),
-                Check::Interpreter => "the interpreter, layerwise".to_owned(),
-                Check::Processor => "the processor, layerwise".to_owned(),
-            }),
-        }
-    }
-
-    /// Writes the report where it is wanted; tells whether stdout is free for its short form.
-    fn publish(&self, report: &Json, folders: &Folders) -> Result<bool, Failure> {
-        let mut listed = report.clone();
-        if let Some(outputs) = &folders.outputs {
-            outputs.report(report)?;
-            listed = outputs.listed(report);
-        }
-        let json = format!("{listed:#}\n");
-        let shown = write::report(self.args.report.as_deref(), &json)?;
-        Ok(!shown && !self.voice.quiet)
     }
 }

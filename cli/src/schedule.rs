@@ -1,5 +1,9 @@
 //! From `--schedule` to a plan.
 
+mod weighed;
+
+pub use weighed::{Compiler, Weighed};
+
 use crate::codes;
 use crate::failure::Failure;
 use crate::rates::{Expected, LearnedRates, Rates};
@@ -54,6 +58,10 @@ pub struct Planned {
     pub choices: Vec<Choice>,
     pub learned_rates: LearnedRates,
     pub expected: Expected,
+    /// Whether the model chose among all schedules that it knows.
+    is_auto: bool,
+    /// The expected times, once compilation was weighed.
+    pub weighed: Option<Weighed>,
 }
 
 /// Another plan, which tuning compares.
@@ -117,6 +125,8 @@ pub fn plan(
         plan,
         choices,
         learned_rates,
+        is_auto: template == Template::Auto,
+        weighed: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Steps, cell sizes and Courant numbers, and the refusal of unstable steps.
 
+use crate::args::Unstable;
 use crate::codes;
 use crate::input::Input;
 use crate::render::Voice;
@@ -7,8 +8,8 @@ use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use torre_compiler::analysis::{
     Cell, Effort, Growth, Lattice, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
-    growth_of_equations, largest_step, limit_is_quick, places, stability, summary, trial,
-    trial_of_interfaces,
+    gain_of_cells, growth_of_equations, largest_step, limit_is_quick, of_places, places, stability,
+    summary, trial, trial_of_interfaces,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::resolve::{Options, Program, Resolved};
@@ -17,13 +18,6 @@ use torre_compiler::statics::Files;
 use torre_compiler::world::World;
 use torre_grammar::diag::{Diagnostic, Severity};
 use torre_grammar::source::Source;
-
-/// The treatment of a calculation with an unstable step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unstable {
-    Refused,
-    Allowed,
-}
 
 /// The calculation that is looked at.
 pub struct Subject<'a> {
@@ -73,9 +67,12 @@ impl<'a> Subject<'a> {
         let found = summary(scheme, self.resolved.without_phases.as_ref(), self.files);
         let mut line = sizes(scheme);
         match &found {
-            Ok(Summary { pace, .. }) => {
+            Ok(Summary { pace, stability }) => {
                 if let Some(pace) = pace {
                     line = format!("{line}, {}", name_pace(pace));
+                }
+                if !stability.is_complete {
+                    line = format!("{line}; {}", name_incomplete(stability.settings));
                 }
             }
             Err(error) => {
@@ -93,11 +90,31 @@ impl<'a> Subject<'a> {
         }
         voice.note(format_args!("{}: {line}", self.resolved.problem.name));
         match found {
-            Ok(Summary { stability, .. }) if !stability.is_stable() => {
-                self.refuse(&stability, voice, unstable)
+            Ok(Summary { stability, .. }) if stability.is_open() => {
+                let found = self.with_gain().unwrap_or(stability);
+                match found.is_stable() {
+                    true => Ok(None),
+                    false => self.refuse(&found, voice, unstable),
+                }
             }
             _ => Ok(None),
         }
+    }
+
+    /// The stability where growth of uniform values is compared with that in short steps; `None` where that is not
+    /// known soon.
+    fn with_gain(&self) -> Option<Stability> {
+        let variable = self.variable()?;
+        let dt = variable.parameter("dt")?;
+        let scheme = &self.resolved.scheme;
+        let places = places(scheme, self.files, Patience::Short).ok()?;
+        if !limit_is_quick(scheme, places.list.len()) {
+            return None;
+        }
+        let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
+        let mut with = |dt: f64| variable.with(&[("dt", dt)]);
+        let gain = gain_of_cells(dt, &mut with, self.files, &cells);
+        of_places(scheme, self.files, &places, &Effort::QUICK, &gain).ok()
     }
 
     fn refuse(
@@ -107,7 +124,7 @@ impl<'a> Subject<'a> {
         unstable: Unstable,
     ) -> Result<Option<Diagnostic>, Diagnostic> {
         let scheme = &self.resolved.scheme;
-        let limit = self.limit();
+        let limit = self.limit(unstable);
         // Values that grow of themselves, and how fast, are known better where the step can be changed.
         if limit.is_some_and(|l| l.allows(scheme.grid.dt)) {
             return Ok(None);
@@ -222,8 +239,8 @@ impl<'a> Subject<'a> {
         other().is_some_and(|o| (o.worst.rate - found.worst.rate).abs() < 1e-4 * found.worst.rate)
     }
 
-    /// The largest stable step, where it is found soon.
-    fn limit(&self) -> Option<Limit> {
+    /// The largest stable step; of a step that is allowed in any case only where it is found soon.
+    fn limit(&self, unstable: Unstable) -> Option<Limit> {
         let variable = self.variable()?;
         variable.parameter("dt")?;
         let scheme = &variable.base().scheme;
@@ -233,7 +250,7 @@ impl<'a> Subject<'a> {
             .iter()
             .map(|p| p.cell)
             .collect();
-        if !limit_is_quick(scheme, cells.len()) {
+        if unstable == Unstable::Allowed && !limit_is_quick(scheme, cells.len()) {
             return None;
         }
         let mut with = |dt: f64| variable.with(&[("dt", dt)]);
@@ -323,6 +340,18 @@ pub fn name_trial(trial: &Trial) -> String {
     format!(
         "values {grow} with the coefficients that the {} cells around it have{least} ({} steps were tried)",
         trial.cells, trial.steps
+    )
+}
+
+/// `stability is known with 32 sets of coefficients, and not for all combinations of statements and branches`
+fn name_incomplete(sets: usize) -> String {
+    let sets = match sets {
+        1 => "one set".to_owned(),
+        n => format!("{n} sets"),
+    };
+    format!(
+        "stability is known with {sets} of coefficients, and not for all combinations of statements and branches that \
+         act together"
     )
 }
 

@@ -3,7 +3,7 @@
 use crate::args::Holding;
 use crate::codes;
 use crate::failure::Failure;
-use crate::report::bytes;
+use crate::report::{bytes, bytes_up};
 use torre_compiler::cost::gcells;
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
@@ -11,7 +11,7 @@ use torre_compiler::resolve::Resolved;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::budget;
 use torre_runtime::disk;
-use torre_runtime::run::{Pauses, SWEEP_PIECE, SweepPlan};
+use torre_runtime::run::{Passes, Pauses, SWEEP_PIECE, SweepPlan};
 use torre_runtime::simulation::SetupError;
 
 /// The share of free memory that is taken where nothing is said.
@@ -43,18 +43,18 @@ pub fn check_options(holding: &Holding, schedule: &str) -> Result<(), Failure> {
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedSweep {
     pub plan: SweepPlan,
-    /// Passes of the whole run.
-    passes: u64,
+    passes: Passes,
 }
 
-/// The passes of a run.
+/// The passes of a run that begins at a step.
 pub fn plan(
     holding: &Holding,
     resolved: &Resolved,
+    from: u64,
     pauses: Pauses,
 ) -> Result<PlannedSweep, Failure> {
     let plan = sweep(holding, resolved)?;
-    let passes = plan.passes(&resolved.problem, pauses);
+    let passes = plan.passes(&resolved.problem, from, pauses);
     Ok(PlannedSweep { plan, passes })
 }
 
@@ -88,10 +88,13 @@ fn sweep(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure> {
         piece /= 2;
         planned = plan(piece);
     }
+    if planned.is_err() {
+        planned = SweepPlan::narrow(scheme, &layout, problem.steps, available, LEAST);
+    }
     planned.map_err(|needed| {
         let message = format!(
             "a sweep over files takes {} of memory at least, and {} are available",
-            bytes(needed),
+            bytes_up(needed),
             bytes(available)
         );
         Diagnostic::error(codes::MEMORY, message)
@@ -103,7 +106,11 @@ fn sweep(holding: &Holding, resolved: &Resolved) -> Result<SweepPlan, Failure> {
 /// Cell-steps per second that passes allow over a disk.
 fn rate(sweep: &PlannedSweep, resolved: &Resolved) -> f64 {
     let cells = resolved.scheme.grid.cell_count();
-    let steps = resolved.problem.steps as f64 / sweep.passes.max(1) as f64;
+    // A run that is at its end already has no passes.
+    let steps = match sweep.passes {
+        Passes { count: 0, .. } => sweep.plan.steps as f64,
+        Passes { count, steps, .. } => steps as f64 / count as f64,
+    };
     let moved = 2.0 * sweep.plan.array as f64;
     steps * cells * crate::window::DISK / moved
 }
@@ -113,22 +120,25 @@ pub fn expected_rate(sweep: &PlannedSweep, resolved: &Resolved, in_memory: f64) 
     rate(sweep, resolved).min(in_memory)
 }
 
-/// How the files are gone over, in a sentence.
-pub fn note(sweep: &PlannedSweep, resolved: &Resolved, holding: &Holding) -> String {
+/// How the files are gone over, in a sentence, if there is a step left to do.
+pub fn note(sweep: &PlannedSweep, resolved: &Resolved, holding: &Holding) -> Option<String> {
     let PlannedSweep { plan, passes } = sweep;
-    let steps = resolved.problem.steps;
+    if passes.count == 0 {
+        return None;
+    }
     let folder = holding.folder().unwrap_or(std::path::Path::new("."));
-    let shorter = match *passes > steps.div_ceil(plan.steps) {
-        true => format!(", in {passes} passes, as results and checkpoints end one"),
+    let count = passes.count;
+    let shorter = match count > passes.steps.div_ceil(plan.steps) {
+        true => format!(", in {count} passes, as results and checkpoints end one"),
         false => String::new(),
     };
-    format!(
+    Some(format!(
         "the processor sweeps over the planes of files, {} steps at a time{shorter}; {} are written to `{}`, and as \
          many are read",
-        plan.steps.min(steps),
-        bytes(plan.written(&resolved.problem, *passes)),
+        passes.longest,
+        bytes(plan.written(&resolved.problem, count)),
         folder.display()
-    )
+    ))
 }
 
 /// A plan, line by line; the processor reaches some rate in memory.
@@ -139,11 +149,11 @@ pub fn text(sweep: &PlannedSweep, resolved: &Resolved, in_memory: f64) -> String
     format!(
         "sweeps over files\n  passes    {:>8} of {} steps at most; {} of memory\n  files     {:>8} on the disk; {} \
          written in a run, and as much read\n  expected  {:>8} Gcells/s; the disk allows {}\n",
-        passes,
-        plan.steps,
+        passes.count,
+        passes.longest,
         bytes(plan.bytes),
         bytes(files),
-        bytes(plan.written(&resolved.problem, *passes)),
+        bytes(plan.written(&resolved.problem, passes.count)),
         gcells(expected_rate(sweep, resolved, in_memory)),
         gcells(rate(sweep, resolved)),
     )
@@ -153,11 +163,11 @@ pub fn text(sweep: &PlannedSweep, resolved: &Resolved, in_memory: f64) -> String
 pub fn json(sweep: &PlannedSweep, resolved: &Resolved) -> serde_json::Value {
     let PlannedSweep { plan, passes } = sweep;
     serde_json::json!({
-        "steps_of_a_pass": plan.steps,
-        "passes": passes,
+        "steps_of_a_pass": passes.longest,
+        "passes": passes.count,
         "memory_bytes": plan.bytes,
         "bytes_of_an_array": plan.array,
-        "written_bytes": plan.written(&resolved.problem, *passes),
+        "written_bytes": plan.written(&resolved.problem, passes.count),
         "transfers_allow_gcells_per_s": rate(sweep, resolved) * 1e-9,
     })
 }

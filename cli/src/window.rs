@@ -1,5 +1,9 @@
 //! The values that GPUs hold: all, a calculation window, or stripes.
 
+mod note;
+
+pub use note::note;
+
 use crate::args::{Holding, WindowArg};
 use crate::device;
 use crate::failure::Failure;
@@ -117,6 +121,21 @@ impl Question<'_> {
         }
     }
 
+    /// All values, with one time block at a time: refuses options for several.
+    fn one_at_a_time(&self) -> Result<Option<Held>, Failure> {
+        let Some(option) = self.holding.of_several_blocks() else {
+            return Ok(None);
+        };
+        let why = match self.holding.window {
+            WindowArg::None => "does not go with `--window none`",
+            _ => "has no meaning here, as all values fit into the GPU's memory",
+        };
+        Err(Failure::usage(format!(
+            "`{option}` {why}: one time block runs at a time; `--window device` and `--window host` have several in \
+             flight"
+        )))
+    }
+
     /// Decides which values the GPU holds. A window needs towers: the plan becomes one by towers, the best of the plans
     /// that were considered for a window, if it was chosen by the model. `None`: all values, with one time block at a
     /// time.
@@ -146,7 +165,7 @@ impl Question<'_> {
         let needed = resident_bytes(scheme, problem, &plan.kernels);
         let fits = needed <= available && !several;
         let wanted = match &self.holding.window {
-            WindowArg::None | WindowArg::Auto if fits => return Ok(None),
+            WindowArg::None | WindowArg::Auto if fits => return self.one_at_a_time(),
             WindowArg::None => return Err(DeviceError::Memory { needed, available }.into()),
             other => other,
         };
@@ -317,52 +336,6 @@ impl Question<'_> {
             |refusal| device::refused(planner.refused(name, refusal), &planner, self.model);
         Ok(Some(Held::Stripes(Box::new(best.map_err(refused)?))))
     }
-}
-
-/// Why and how a window moves over the domain, in a sentence.
-pub fn note(plan: &WindowPlan, holding: &Holding) -> String {
-    let places = plan.how.held.places().unwrap_or(0);
-    let why = match holding.window {
-        WindowArg::Auto if plan.devices > 1 => "the GPUs cannot hold stripes of the domain, so ",
-        WindowArg::Auto => "the fields do not fit into the GPU's memory, so ",
-        _ => "",
-    };
-    if let WindowKind::Slabs(slabs) = &plan.kind {
-        let note = format!(
-            "{} overlapped slabs of {} of {} planes go through {}, {} steps at a time",
-            slabs.count,
-            slabs.base,
-            plan.planes,
-            match plan.devices {
-                0 | 1 => "the GPU".to_owned(),
-                devices => format!("{devices} GPUs in turns"),
-            },
-            plan.steps,
-        );
-        return note + &written(plan, holding);
-    }
-    let mut note = format!(
-        "{why}a calculation window of {} of {} planes moves over the domain, {} steps at a time",
-        places.min(plan.planes),
-        plan.planes,
-        plan.steps,
-    );
-    if plan.devices > 1 {
-        let _ = write!(note, ", on each of {} GPUs in turns", plan.devices);
-    }
-    if plan.how.held.unit().is_none() {
-        note += "; its planes slide, as the GPU does not map memory twice";
-    }
-    note + &written(plan, holding)
-}
-
-/// The bytes that a run writes to files, as a note.
-fn written(plan: &WindowPlan, holding: &Holding) -> String {
-    let all = bytes(plan.copied);
-    holding.folder().map_or(String::new(), |folder| {
-        let folder = folder.display();
-        format!("; {all} are written to `{folder}`, and as many are read")
-    })
 }
 
 /// A window, line by line.

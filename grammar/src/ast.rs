@@ -25,9 +25,41 @@ pub struct Item {
 pub struct Comments {
     /// Whole-line comments before the node; an empty string is a blank line.
     pub before: Vec<String>,
-    /// The comment at the end of the node's first line; of a block, behind its opening brace. In an `end`, behind the
+    /// The comment behind the node, on its last line; of a block, behind its opening brace. In an `end`, behind the
     /// closing brace.
     pub trailing: Option<String>,
+    /// The comments inside of the node, in their order; of a block, inside of its head.
+    pub inside: Vec<Inside>,
+}
+
+/// A comment between the words of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inside {
+    /// How many names, numbers and strings of the node stand before it.
+    pub words: usize,
+    /// How many brackets close between the last of them and the comment, but for parentheses around operands.
+    pub closed: usize,
+    pub stand: Stand,
+    pub beside: Option<Bracket>,
+    pub text: String,
+}
+
+/// Where a comment stands in its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// It is all of the line.
+    Alone,
+    /// Behind a part of the node.
+    Behind,
+}
+
+/// A bracket next to a comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bracket {
+    /// It opens right before the comment.
+    Open,
+    /// It closes right behind it.
+    Close,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -11,6 +11,7 @@ mod parse;
 mod print;
 pub mod source;
 mod tree;
+mod words;
 
 pub use explain::{KEYWORDS, closest};
 pub use layout::MAX_BYTES;

@@ -5,6 +5,7 @@
 
 mod doc;
 mod expr;
+mod page;
 mod problem;
 
 use crate::ast::*;
@@ -153,8 +154,7 @@ fn def_line(line: &DefLine) -> Doc {
         DefLine::Require(condition) => Doc::Seq(vec![Doc::text("require "), expr(condition)]),
         DefLine::Let(stmt) => let_doc(stmt),
         DefLine::State { names, region } => {
-            let names: Vec<&str> = names.iter().map(|n| n.node.as_str()).collect();
-            let mut parts = vec![Doc::Text(format!("state {}", names.join(", ")))];
+            let mut parts = vec![Doc::text("state "), listed(names)];
             if let Some(region) = region {
                 parts.extend([Doc::text(" in "), expr(region)]);
             }
@@ -180,11 +180,8 @@ fn print_scheme_stmts(lines: &mut Lines, body: &[Stmt<SchemeStmt>]) {
     for (index, stmt) in body.iter().enumerate() {
         match &stmt.kind.node {
             SchemeStmt::Axes(axes) => {
-                let axes: Vec<&str> = axes.iter().map(|axis| axis.node.as_str()).collect();
-                lines.simple(
-                    &stmt.comments,
-                    &Doc::Text(format!("axes {}", axes.join(", "))),
-                );
+                let doc = Doc::Seq(vec![Doc::text("axes "), listed(axes)]);
+                lines.simple(&stmt.comments, &doc);
             }
             SchemeStmt::Param { name, value } => {
                 if !continues_params(body, index) {

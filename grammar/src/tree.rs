@@ -9,11 +9,12 @@ mod item;
 mod problem;
 mod schedule;
 
-use crate::ast::{Comments, Expr, Item, Name, ScheduleLevel, Stmt};
+use crate::ast::{Bracket, Comments, Expr, Inside, Item, Name, ScheduleLevel, Stand, Stmt};
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::layout::{Layout, Trivia};
 use crate::source::{Source, Span, Spanned};
+use crate::words::Count;
 use pest::Parser;
 use pest::iterators::Pair;
 
@@ -32,7 +33,11 @@ pub(crate) struct Builder<'s> {
     source: &'s Source,
     /// Where the text that the grammar reads begins in the source.
     base: usize,
+    /// The source's text without comments, at the same offsets.
+    bare: &'s str,
     trivia: &'s [(usize, Trivia)],
+    /// Where the node begins whose comments were looked for last.
+    begun: usize,
     /// The trivia before this index have found their place.
     taken: usize,
     /// An expression of this item is too long; one report is enough.
@@ -58,15 +63,6 @@ impl Ordinal {
     }
 }
 
-/// The comment that trails a node, if nothing but blanks stands between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trailing {
-    /// The one on the line of this place, or else the one behind the node.
-    OnLineOf(usize),
-    /// The one behind the node.
-    Behind,
-}
-
 /// A match without the tokens that say nothing by themselves.
 fn parts(pair: Pair<'_, Rule>) -> impl Iterator<Item = Pair<'_, Rule>> {
     pair.into_inner()
@@ -82,7 +78,9 @@ impl<'s> Builder<'s> {
         Self {
             source,
             base: 0,
+            bare: &layout.text,
             trivia: &layout.trivia,
+            begun: 0,
             taken: 0,
             long: false,
             diagnostics,
@@ -151,6 +149,7 @@ impl<'s> Builder<'s> {
     /// dropped.
     fn before(&mut self, start: usize, ordinal: Ordinal) -> Comments {
         let mut before = Vec::new();
+        self.begun = start;
         while let Some((at, trivia)) = self.trivia.get(self.taken) {
             if *at >= start {
                 break;
@@ -171,35 +170,50 @@ impl<'s> Builder<'s> {
         }
         Comments {
             before,
-            trailing: None,
+            ..Comments::default()
         }
     }
 
-    /// Takes the comments inside of a node up to `end` and the one behind it on the same line. Comments that do not
-    /// trail join the comments before the node.
-    fn within(&mut self, trailing: Trailing, end: usize, comments: &mut Comments) {
+    /// Takes the comments inside of the node that began last, up to `end`, and the one behind it on the same line.
+    fn within(&mut self, end: usize, comments: &mut Comments) {
         while let Some((at, trivia)) = self.trivia.get(self.taken) {
             if *at >= end {
                 break;
             }
             self.taken += 1;
             if let Trivia::Comment(text) = trivia {
-                let trails = match trailing {
-                    Trailing::OnLineOf(start) => !self.text(start, *at).contains('\n'),
-                    Trailing::Behind => false,
-                };
-                if trails && comments.trailing.is_none() {
-                    comments.trailing = Some(text.clone());
-                } else {
-                    comments.before.push(text.clone());
-                }
+                comments.inside.push(self.inside(*at, text));
             }
         }
         self.behind(end, comments);
     }
 
-    /// Takes the comment right behind `end`, on its line, if there is one. If one trails already, it joins the comments
-    /// before.
+    /// A comment inside of the node that began last.
+    fn inside(&self, at: usize, text: &str) -> Inside {
+        let before = self.bare.get(self.begun..at).unwrap_or("");
+        let behind = self.bare.get(at..).unwrap_or("");
+        let lines = self.text(self.begun, at);
+        let line = lines.rsplit('\n').next().unwrap_or("");
+        let opens = before.trim_end().ends_with(['(', '[', '{']);
+        let closes = behind.trim_start().starts_with([')', ']', '}']);
+        let count = Count::of(before);
+        Inside {
+            words: count.words,
+            closed: count.closed,
+            stand: match line.trim().is_empty() {
+                true => Stand::Alone,
+                false => Stand::Behind,
+            },
+            beside: match (opens, closes) {
+                (true, _) => Some(Bracket::Open),
+                (false, true) => Some(Bracket::Close),
+                (false, false) => None,
+            },
+            text: text.to_owned(),
+        }
+    }
+
+    /// Takes the comment right behind `end`, on its line, if there is one.
     fn behind(&mut self, end: usize, comments: &mut Comments) {
         if let Some((at, Trivia::Comment(text))) = self.trivia.get(self.taken) {
             let between = self.text(end, *at);
@@ -207,10 +221,7 @@ impl<'s> Builder<'s> {
                 .bytes()
                 .all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b';' | b','))
             {
-                match comments.trailing {
-                    None => comments.trailing = Some(text.clone()),
-                    Some(_) => comments.before.push(text.clone()),
-                }
+                comments.trailing = Some(text.clone());
                 self.taken += 1;
             }
         }

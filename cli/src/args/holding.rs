@@ -47,10 +47,17 @@ impl Holding {
         matches!(self.window, WindowArg::Folder(_))
     }
 
+    /// The first option that has a meaning for several time blocks in flight only, if one was given.
+    pub fn of_several_blocks(&self) -> Option<&'static str> {
+        let options = [("--in-flight", self.in_flight), ("--columns", self.columns)];
+        let given = options.into_iter().find(|(_, value)| value.is_some());
+        given.map(|(name, _)| name)
+    }
+
     /// Whether anything was asked for.
     pub fn is_given(&self) -> bool {
-        let numbers = [self.in_flight, self.columns].iter().any(Option::is_some);
-        self.window != WindowArg::Auto || self.memory.is_some() || numbers
+        let window = self.window != WindowArg::Auto;
+        window || self.memory.is_some() || self.of_several_blocks().is_some()
     }
 }
 

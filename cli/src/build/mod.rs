@@ -14,7 +14,7 @@ use crate::input::{self, Input};
 use crate::provenance::hex;
 use crate::render::Voice;
 use crate::report::domain;
-use crate::stability::{Subject, Unstable};
+use crate::stability::Subject;
 use crate::write;
 use header::Header;
 use serde_json::{Value, json};
@@ -25,9 +25,11 @@ use torre_compiler::kernel::layerwise_kernels;
 use torre_compiler::kernel::record_width;
 use torre_compiler::lattice::PerAxis;
 use torre_compiler::layout::Layout;
+use torre_compiler::resolve::Resolved;
 use torre_compiler::scheme::{Coef, CoefId, Scheme, StateId};
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::files::LoadedFiles;
+use torre_runtime::host::{StartValues, check_start_values};
 use torre_runtime::program::{self, CompileError, TargetChoice};
 use torre_runtime::simulation::SetupError;
 
@@ -67,7 +69,7 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
         input::spare(written, &args.subject)?;
         write::spare_results(written)?;
     }
-    check_step(args, &input, voice)?;
+    check_start(args, &input, voice)?;
     let layout = Layout::new(scheme).map_err(SetupError::from)?;
     let set = layerwise_kernels(scheme, layout);
     let library = Library::open().map_err(CompileError::from)?;
@@ -109,23 +111,30 @@ pub fn build(args: &args::Build, voice: &Voice) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses an unstable step, as a run does. Where values of arrays cannot be read, a note says that stability is not
-/// known.
-fn check_step(args: &args::Build, input: &Input, voice: &Voice) -> Result<(), Failure> {
-    let unstable = match args.allow_unstable {
-        true => Unstable::Allowed,
-        false => Unstable::Refused,
-    };
+/// Refuses an unstable step and start values that are not finite, as a run does. Where values of arrays cannot be read,
+/// a note says that neither is known.
+fn check_start(args: &args::Build, input: &Input, voice: &Voice) -> Result<(), Failure> {
     match LoadedFiles::load(&input.world, &input.resolved.scheme) {
         Ok(files) => {
-            if let Some(warning) = Subject::new(input, &files).announce(voice, unstable)? {
+            if let Some(warning) = Subject::new(input, &files).announce(voice, args.unstable)? {
                 voice.show(&warning.into());
             }
+            let Resolved {
+                scheme, problem, ..
+            } = &input.resolved;
+            if check_start_values(scheme, problem, &files)? == StartValues::Unknown {
+                voice.note(format_args!(
+                    "{}: start values are not looked at: there are too many",
+                    problem.name
+                ));
+            }
         }
-        Err(error) => voice.note(format_args!(
-            "{}: stability is not known: {error}",
-            input.resolved.problem.name
-        )),
+        Err(error) => {
+            let name = &input.resolved.problem.name;
+            voice.note(format_args!(
+                "{name}: stability and start values are not known: {error}"
+            ));
+        }
     }
     Ok(())
 }

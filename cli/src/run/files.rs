@@ -4,13 +4,12 @@ use super::{Made, Prepared, Run};
 use crate::codes;
 use crate::failure::Failure;
 use crate::machine;
-use crate::report::bytes;
 use crate::window::{self, Held};
 use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_grammar::diag::Diagnostic;
 use torre_runtime::cache::Origin;
-use torre_runtime::disk::{self, ArrayFile, RowGhosts, StateFolder};
+use torre_runtime::disk::{ArrayFile, RowGhosts, StateFolder};
 use torre_runtime::gpu::piece_bytes;
 use torre_runtime::host::{Calculation, memory::Memory};
 use torre_runtime::program::Compiled;
@@ -25,7 +24,7 @@ fn same(one: &Path, other: &Path) -> bool {
 
 impl<T: Value> Run<'_, T> {
     /// Whether the run goes on with the state that its own folder has.
-    fn goes_on(&self, folder: &Path) -> bool {
+    pub(super) fn goes_on(&self, folder: &Path) -> bool {
         let resumed = self.args.resume.as_deref();
         resumed.is_some_and(|resumed| same(resumed, folder))
     }
@@ -49,7 +48,7 @@ impl<T: Value> Run<'_, T> {
     }
 
     /// Refuses options that are not possible with the files of a folder, before anything is written.
-    pub(super) fn check_files(&self, layout: &Layout) -> Result<(), Failure> {
+    pub(super) fn check_files(&self) -> Result<(), Failure> {
         let args = self.args;
         let Some(folder) = args.holding.folder() else {
             return Ok(());
@@ -61,29 +60,12 @@ impl<T: Value> Run<'_, T> {
                 )));
             }
         }
-        let goes_on = self.goes_on(folder);
-        if goes_on && args.verify {
+        if self.goes_on(folder) && args.verify {
             return Err(Failure::usage(
                 "`--verify` does not go with a state in files: it has no other values to begin with",
             ));
         }
-        if goes_on {
-            return Ok(());
-        }
-        let needed = disk::needed(layout);
-        match disk::on_disk(folder) {
-            Some(available) if needed > available => {
-                let message = format!(
-                    "the two files of the fields take {}, and the disk of `{}` has {}",
-                    bytes(needed),
-                    folder.display(),
-                    bytes(available)
-                );
-                let hint = "name a folder on another disk, or make the domain smaller: `--set domain=AxBxC`";
-                Err(Diagnostic::error(codes::DISK, message).hint(hint).into())
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Refuses to begin anew in a folder with a state, or with files under the names of arrays that are none, once it

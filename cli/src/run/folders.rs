@@ -8,7 +8,7 @@ use crate::plot;
 use crate::provenance::provenance;
 use crate::report;
 use crate::write;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use torre_grammar::diag::Diagnostic;
@@ -21,7 +21,7 @@ use torre_runtime::run::checkpoint::{self, Earlier, Replaced};
 use torre_runtime::run::owner::{Begun, Others, Owner};
 use torre_runtime::run::results_folder::{is_place_of_results, real};
 use torre_runtime::run::{Checkpoints, Missing, Outputs, Wanted};
-use torre_runtime::simulation::{BlowUp, RunError, Value};
+use torre_runtime::simulation::{RunError, Value};
 
 /// Where results and checkpoints go.
 pub(super) struct Folders {
@@ -67,19 +67,6 @@ impl Folders {
             Some(claim) => state.claimed(claim),
             None => state,
         }
-    }
-
-    /// The report of a run that ended by a blow-up.
-    pub fn blown_up(&self, found: &BlowUp) -> Json {
-        let mut report = self.begun.clone();
-        // JSON has no numbers for NaN and infinity.
-        report["blow_up"] = json!({
-            "component": found.component,
-            "at": found.at,
-            "step": found.step,
-            "value": found.value.to_string(),
-        });
-        report
     }
 }
 

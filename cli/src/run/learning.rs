@@ -28,6 +28,9 @@ impl<T: Value> Run<'_, T> {
         if !self.rates.is_learning() {
             return Err("rates are modelled");
         }
+        if outcome.blow_up.is_some() {
+            return Err("a blow-up ended it");
+        }
         if self.executor.expected().is_none() {
             return Err("the model expects nothing of this back end");
         }

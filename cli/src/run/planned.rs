@@ -8,13 +8,13 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::rates::Rates;
 use crate::render::Voice;
-use crate::schedule::{self, Other, Planned};
+use crate::schedule::{self, Compiler, Other, Planned};
 use crate::sweep::{self, PlannedSweep};
 use crate::target::{Asked, OnGpu, Target};
 use crate::window::{self, Held};
 use torre_compiler::resolve::Resolved;
 use torre_runtime::host::{Tuned, threads};
-use torre_runtime::run::{Pauses, verify};
+use torre_runtime::run::{Pauses, checkpoint, verify};
 use torre_runtime::simulation::Value;
 
 /// The number of threads of the processor.
@@ -25,6 +25,13 @@ fn threads_of(args: &args::Run, resolved: &Resolved) -> usize {
         BackendArg::Interp if args.threads.threads.is_none() => threads::available(),
         _ => schedule::threads(args.threads.threads, resolved),
     }
+}
+
+/// Where a run may go.
+struct Where {
+    target: Target,
+    /// The expected rate of the processor, if it could run the whole.
+    here: Option<f64>,
 }
 
 impl<'a, T: Value> Run<'a, T> {
@@ -39,6 +46,8 @@ impl<'a, T: Value> Run<'a, T> {
             source, resolved, ..
         } = input;
         let threads = threads_of(args, resolved);
+        let start = args.resume.as_deref().and_then(checkpoint::step_in);
+        let start = start.unwrap_or(0).min(resolved.problem.steps);
         // Sweeps over files wait for disks.
         let rates = match args.holding.folder() {
             Some(_) => Rates::modelled(),
@@ -56,7 +65,7 @@ impl<'a, T: Value> Run<'a, T> {
         let target = args.how.target(args.threads.threads)?;
         let sweep = match target {
             Target::Gpu => None,
-            _ => Self::sweep_of(args, voice, resolved)?,
+            _ => Self::sweep_of(args, voice, resolved, start)?,
         };
         let order = match sweep {
             Some(_) => sweep::SCHEDULE,
@@ -66,14 +75,15 @@ impl<'a, T: Value> Run<'a, T> {
             (None, _) | (_, Target::Gpu) => None,
             (Some(backend), _) => {
                 let planned = schedule::plan(order, source, resolved, threads, &rates)?;
-                Some((backend, planned))
+                let compiler = Compiler::of(args.how.backend);
+                Some((backend, planned.weighed(resolved, compiler)?))
             }
         };
         let on_processor = planned.as_ref().map(|(_, planned)| planned);
         let blocking = on_processor.map(|planned| planned.machine.blocking());
         let here = on_processor.filter(|_| sweep.is_none());
         let here = here.map(|planned| planned.expected.rate());
-        let gpu = Self::gpu_of(args, voice, &asked, target, here)?;
+        let gpu = Self::gpu_of(args, voice, &asked, start, Where { target, here })?;
         let tuned = tuning::wished()?;
         let executor = match (gpu, planned) {
             (Some(gpu), _) => Executor::Gpu(Box::new(gpu)),
@@ -118,6 +128,7 @@ impl<'a, T: Value> Run<'a, T> {
             threads,
             blocking,
             check: args.verify.then_some(check),
+            start,
             precision: std::marker::PhantomData,
         })
     }
@@ -136,20 +147,23 @@ impl<'a, T: Value> Run<'a, T> {
             Some(Tuned::AllRuns) => true,
             Some(Tuned::LongRuns) => tuning::is_long(resolved, &planned.expected),
         };
-        match is_tuned {
-            true => planned.others(resolved),
-            false => Vec::new(),
+        match (is_tuned, tuned) {
+            (false, _) => Vec::new(),
+            (true, Some(Tuned::LongRuns)) => {
+                let compiler = Compiler::of(args.how.backend);
+                planned.soon_compiled(planned.others(resolved), resolved, compiler)
+            }
+            (true, _) => planned.others(resolved),
         }
     }
 
-    /// The GPU that computes, with its plan, and notes on it; `here` is the expected rate of the processor, if it could
-    /// run the whole.
+    /// The GPU that computes a run from step `start` on, with its plan, and notes on it.
     fn gpu_of(
         args: &args::Run,
         voice: &Voice,
         asked: &Asked<'_>,
-        target: Target,
-        here: Option<f64>,
+        start: u64,
+        Where { target, here }: Where,
     ) -> Result<Option<OnGpu>, Failure> {
         let mut gpu = match (target, here) {
             (Target::Gpu, _) => Some(asked.open()?),
@@ -158,11 +172,16 @@ impl<'a, T: Value> Run<'a, T> {
         };
         timeline::check(args, gpu.as_ref().and_then(|gpu| gpu.held.as_ref()))?;
         if let Some(gpu) = &mut gpu {
-            // How much of a resumed run is left is not known yet.
+            let steps = asked.resolved.problem.steps;
+            let left = steps.saturating_sub(start);
+            // Of a resumed run too little may be left for trials.
             let share = if args.resume.is_some() { 0.0 } else { 1.0 };
             gpu.space_planes(asked, share, voice)?;
-            let window = match &gpu.held {
-                Some(Held::Window(plan)) => Some(window::note(plan, &args.holding)),
+            let window = match &mut gpu.held {
+                Some(Held::Window(plan)) => {
+                    plan.copied = plan.copied_in(left, steps);
+                    Some(window::note(plan, &args.holding))
+                }
                 _ => None,
             };
             let notes = gpu.plan.note.iter().chain(&window);
@@ -171,11 +190,12 @@ impl<'a, T: Value> Run<'a, T> {
         Ok(gpu)
     }
 
-    /// The passes over files of a run on the processor, if its values are in files.
+    /// The passes over files of a run on the processor that begins at a step, if its values are in files.
     fn sweep_of(
         args: &args::Run,
         voice: &Voice,
         resolved: &Resolved,
+        start: u64,
     ) -> Result<Option<PlannedSweep>, Failure> {
         let holding = &args.holding;
         let reference = args.how.backend == BackendArg::Reference;
@@ -189,12 +209,15 @@ impl<'a, T: Value> Run<'a, T> {
         let plan = sweep::plan(
             holding,
             resolved,
+            start,
             Pauses {
                 every: args.every,
                 frames: args.out.is_some(),
             },
         )?;
-        voice.note(sweep::note(&plan, resolved, holding));
+        if let Some(note) = sweep::note(&plan, resolved, holding) {
+            voice.note(note);
+        }
         Ok(Some(plan))
     }
 }

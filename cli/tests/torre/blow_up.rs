@@ -150,8 +150,33 @@ fn results_up_to_then_are_kept() {
     let report = std::fs::read(out.join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
     assert_eq!(report["complete"], false);
-    assert_eq!(report["blow_up"]["component"], "u");
-    assert!(report["blow_up"]["step"].as_u64().unwrap() > 20);
+    let found = &report["blow_up"];
+    assert_eq!(found["component"], "u");
+    let step = found["step"].as_u64().unwrap();
+    assert!(step > 20);
+    let value = &found["value"];
+    assert!(
+        value.as_f64().is_some_and(|value| value.abs() > 1e30)
+            || ["NaN", "inf", "-inf"].iter().any(|text| value == text),
+        "{value}"
+    );
+    // All else that a run says of itself.
+    assert_eq!(report["steps_run"], step);
+    let whole = folder.path().join("whole");
+    let fewer = format!(
+        "run {{0}} --allow-unstable --backend cranelift --set steps={} --out {{1}}",
+        step / 20 * 20 - 20
+    );
+    succeed(&fewer, &[&program, &whole]);
+    let whole: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(whole.join("report.json")).unwrap()).unwrap();
+    for (name, value) in whole.as_object().unwrap() {
+        let own = report
+            .get(name)
+            .unwrap_or_else(|| panic!("{name} is missing"));
+        let unknown = ["gcells_per_s", "nan", "infinite", "values"].contains(&name.as_str());
+        assert_eq!(own.is_null(), unknown || value.is_null(), "{name}: {own}");
+    }
 }
 
 /// Probes, slices and reductions of the steps before are those of a run that goes on.

@@ -383,6 +383,60 @@ fn results_do_not_depend_on_the_checkpoint_of_the_end() {
     }
 }
 
+/// The same for the state of a window over files: it holds the records of probes at all steps, results a few of them.
+#[test]
+fn results_do_not_depend_on_the_state_of_a_window() {
+    let (folder, source) = written(
+        "use std::wave::wave_2d
+problem pond {
+  scheme wave_2d
+  domain 30 x 60
+  init u = exp(-((x - 10)/4)^2 - ((y - 30)/6)^2)
+  probe u in x = 5..25, y = 31 every 1000
+  output slice u x = 20 every 500
+  steps 4000
+}
+",
+    );
+    let path = |name: &str| folder.path().join(name);
+    let (whole, out) = (path("whole"), path("out"));
+    let (window, other, state) = (path("window"), path("other"), path("state"));
+    let source = Path::new(&source);
+    let run = format!("{} --window {{2}}", run_with_fields("npy"));
+    succeed(&run, &[source, &whole, &other]);
+    let bytes = |folder: &Path| {
+        files(folder)
+            .into_iter()
+            .map(|(name, bytes)| (name, bytes.len()))
+    };
+    let of_window = bytes(&other).filter(|(name, _)| name.starts_with("fields"));
+    let largest = bytes(&whole)
+        .chain(of_window)
+        .map(|(_, n)| n)
+        .max()
+        .unwrap();
+    let records = 20 * 4000 * 8;
+    assert!(largest + 1000 < records, "{largest}");
+    for (more, lost) in [("", "window"), ("--checkpoint {3}", "state")] {
+        let run = format!("{run} {more} --overwrite");
+        let short = limited(torre(), largest as u64 + 1000);
+        let output = run_by(short, &run, &[source, &out, &window, &state]);
+        let error = unwrapped(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        let named = path(lost).join("state.checkpoint").display().to_string();
+        assert!(error.contains("E0802") && error.contains(&named), "{error}");
+        assert_same_files(&results(&whole), &results(&out), lost);
+        let report = std::fs::read(out.join("report.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+        assert_eq!(report["complete"], false);
+        assert_eq!(report["steps_run"], 4000);
+        assert!(!report["files"].to_string().contains("state.checkpoint"));
+    }
+    // The state before is there, and the run may go on with it.
+    succeed(&format!("{run} --resume {{2}}"), &[source, &out, &window]);
+    assert_same_files(&results(&whole), &results(&out), "resumed");
+}
+
 /// Also with `--overwrite`: a window over files keeps its state until another run can begin.
 #[test]
 fn a_refused_run_leaves_the_state_of_a_window() {

@@ -176,14 +176,76 @@ problem p { scheme s; domain 8; coef k = 1 / (x - 1); init v = 1; steps 3 }
             format!("{wider}\n"),
         ),
     ] {
-        let (_folder, file) = written(&text.replace(from, to));
-        let error = fail(1, &format!("run {file} --backend interp"), &[]);
-        assert!(
-            error.contains("E0807") && error.contains(message) && error.contains(&hint),
-            "{error}"
-        );
+        let (folder, file) = written(&text.replace(from, to));
+        let run = format!("run {file} --backend interp");
+        let out = folder.path().join("out");
+        let build = format!("build {file} -o {}", out.display());
+        for command in [run, build] {
+            let error = fail(1, &command, &[]);
+            assert!(
+                error.contains("E0807") && error.contains(message) && error.contains(&hint),
+                "{command}: {error}"
+            );
+        }
+        assert!(!out.exists());
     }
     // The place that no update takes is allowed.
     let (_folder, file) = written(&text.replace("x - 1)", "x)"));
     succeed(&format!("run {file} --backend interp"), &[]);
+}
+
+/// The file is named where its value is not finite, not where it is divided by.
+#[test]
+fn files_of_values_that_are_not_finite_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut values = [1.0; 8];
+    values[2] = f32::NAN;
+    std::fs::write(folder.path().join("a.npy"), npy_of_f32("(8,)", &values)).unwrap();
+    values[2] = 0.0;
+    std::fs::write(folder.path().join("b.npy"), npy_of_f32("(8,)", &values)).unwrap();
+    let source = folder.path().join("p.torre");
+    let in_file = "help: the file needs a finite number there";
+    let division = "help: a division by zero needs a condition";
+    for (stmt, message, hint) in [
+        (
+            "init u = file(\"a.npy\")",
+            "the initial value of u at cell (2), from `a.npy`, is NaN",
+            in_file,
+        ),
+        (
+            "init u = 1 + 2 * file(\"a.npy\")",
+            "the initial value of u at cell (2), from `a.npy`, is NaN",
+            in_file,
+        ),
+        (
+            "coef k = 3 * file(\"a.npy\")",
+            "at cell (2), from `a.npy`, is NaN",
+            in_file,
+        ),
+        (
+            "init u = 1 / file(\"b.npy\")",
+            "the initial value of u at cell (2) is inf",
+            division,
+        ),
+    ] {
+        let text = format!(
+            "scheme s {{
+  axes x
+  coef k on cells = 1
+  field u : scalar on cells
+  step {{ allow W0301; u = 0.5 * k * u }}
+}}
+problem p {{ scheme s; domain 8; {stmt}; steps 3 }}
+"
+        );
+        std::fs::write(&source, text).unwrap();
+        let out = folder.path().join("out");
+        for command in ["run {0} --backend interp", "build {0} -o {1}"] {
+            let error = fail(1, command, &[&source, &out]);
+            assert!(
+                error.contains("E0807") && error.contains(message) && error.contains(hint),
+                "{command}, {stmt}: {error}"
+            );
+        }
+    }
 }

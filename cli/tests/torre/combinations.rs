@@ -281,3 +281,70 @@ problem p { scheme heated { dt = 0.9 }; domain 48 x 44; boundary all: periodic; 
         assert!(error.contains("E0815"), "{error}");
     }
 }
+
+/// Uniform values grow as the equations have it, and short waves may not.
+#[test]
+fn all_commands_judge_a_reaction_alike() {
+    let program = |dt: f64| {
+        format!(
+            "scheme s {{\n  axes x\n  param dt = {dt}\n  field u : scalar on nodes\n  step {{\n    allow W0301\n    \
+             u += dt * (0.7 * u + 0.5 * d2(u, x))\n  }}\n}}\n\
+             problem p {{ scheme s; domain 32; boundary x: periodic; init u = sin(x); steps 3 }}\n"
+        )
+    };
+    for dt in [0.1, 0.35, 1.5] {
+        let (_folder, file) = written(&program(dt));
+        let shown = succeed(&format!("analyze {file}"), &[]);
+        assert!(shown.contains("this step is stable"), "{shown}");
+        assert!(shown.contains("largest stable dt 1.53846"), "{shown}");
+        let shown = run(&format!("check {file}"), &[]);
+        assert!(shown.status.success(), "{dt}");
+    }
+    for dt in [1.6, 2.0] {
+        let (_folder, file) = written(&program(dt));
+        let shown = succeed(&format!("analyze {file}"), &[]);
+        assert!(
+            shown.contains("this step is unstable: waves of 2 cells"),
+            "{shown}"
+        );
+        let error = fail(1, &format!("check {file}"), &[]);
+        assert!(error.contains("E0815"), "{error}");
+        assert!(
+            error.contains("the largest stable `dt` is 1.53846"),
+            "{error}"
+        );
+    }
+}
+
+/// As many regions as there are, in more combinations than are looked for.
+#[test]
+fn a_note_tells_of_combinations_that_were_not_looked_for() {
+    let regions = |count: i32| {
+        let updates = (1..=count)
+            .map(|n| format!("where sin({n}.3 * x) > 0.2 {{ v -= 0.01 * dt * d(p, x) }}"));
+        let updates: Vec<String> = updates.collect();
+        sound(
+            "",
+            0.3,
+            &format!("{}\n    p -= dt * d(v, x)", updates.join("\n    ")),
+        )
+    };
+    for (count, is_complete) in [(2, true), (12, false)] {
+        let (folder, file) = written(&regions(count));
+        for command in ["check", "run"] {
+            let results = folder.path().join("results");
+            let arguments = match command {
+                "run" => format!("run {file} -o {}", results.display()),
+                _ => format!("check {file}"),
+            };
+            let shown = run(&arguments, &[]);
+            assert!(shown.status.success(), "{shown:?}");
+            let shown = String::from_utf8_lossy(&shown.stderr).into_owned();
+            let told = shown.contains("not for all combinations of statements and branches");
+            assert_eq!(told, !is_complete, "{shown}");
+        }
+        let json = succeed(&format!("analyze {file} --report json"), &[]);
+        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(report["all_combinations_known"], is_complete, "{report}");
+    }
+}

@@ -8,6 +8,7 @@ mod built;
 mod checkpoint;
 mod coefficients;
 mod combinations;
+mod compiling;
 mod cone;
 mod defects;
 mod examples;

@@ -440,7 +440,14 @@ problem p {{
         let (ran, said) = run(eps, "drive E.x = sin(t)");
         assert!(!ran && said.contains("makes no wave"), "{eps}: {said}");
         let (ran, said) = run(eps, "drive E = [sin(t), sin(t)]");
-        assert!(ran && said.contains("W0505"), "{eps}: {said}");
+        let place = "drive.torre:6:12";
+        assert!(
+            ran && said.contains("W0505") && said.contains(place),
+            "{eps}: {said}"
+        );
+        let allowed = format!("{eps}\n  allow W0505");
+        let (ran, said) = run(&allowed, "drive E = [sin(t), sin(t)]");
+        assert!(ran && !said.contains("W0505"), "{eps}: {said}");
         let (ran, said) = run(eps, "drive E.y = sin(t)");
         assert!(ran && !said.contains("W0505"), "{eps}: {said}");
     }

@@ -3,6 +3,7 @@
 use crate::support::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Halves in each step; a ramp along x, steeper in a box of another medium.
 const DECAY: &str = "
@@ -210,6 +211,42 @@ fn ranges_and_animations_come_from_a_run_or_later() {
     }
 }
 
+/// As stores do: all frames in the folder, also of the runs before, which had other steps.
+#[test]
+fn animations_have_the_frames_of_the_runs_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = program(folder.path(), DECAY);
+    let path = |name: &str| folder.path().join(name);
+    let (out, state, plotted) = (path("out"), path("state"), path("plotted"));
+    let run = "run {0} --backend cranelift --quiet --out {1} --range T-y3=0..20";
+    let first = format!("{run} --save-initial --set steps=2 --checkpoint {{2}}");
+    succeed(&first, &[&source, &out, &state]);
+    succeed(&first, &[&source, &plotted, &state]);
+    // The frames of the slice are 0 and 2, and then 3 and 4; those of the volume are 0, 1, 2, and 4.
+    let other = DECAY.replace("T every 1", "T every 2");
+    let other = program(
+        folder.path(),
+        &other.replace("y = 3 every 2", "y = 3 every 1"),
+    );
+    let resume = format!("{run} --resume {{2}}");
+    succeed(&format!("{resume} --movie"), &[&other, &out, &state]);
+    let found = files(&out);
+    for (name, frames) in [("volumes/T.apng", 4), ("slices/T-y3.apng", 4)] {
+        assert_eq!(Picture::read(&found[name]).frames.len(), frames, "{name}");
+    }
+    // Rows of the steps 0 to 4; at step 1 there is the frame before it.
+    let rows = Picture::read(&found["slices/T-y3.png"]);
+    let row = |y: usize| [1, 3, 5, 8].map(|x| rows.cell([x, y], [12, 5]));
+    assert_eq!(row(0), row(1));
+    let all: BTreeSet<[Rgb; 4]> = (0..5).map(row).collect();
+    assert_eq!(all.len(), 4);
+    // The same as drawn later.
+    succeed(&resume, &[&other, &plotted, &state]);
+    let plot = "plot {0} --quiet --out {1} --movie --range T-y3=0..20";
+    succeed(plot, &[&other, &plotted]);
+    assert_same_files(&results(&out), &results(&plotted), "drawn later");
+}
+
 #[test]
 fn wrong_ranges_and_folders_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -255,6 +292,38 @@ fn wrong_ranges_and_folders_are_refused() {
         error.contains("E0812") && !error.contains("--overwrite"),
         "{error}"
     );
+}
+
+/// Another run may have the folder then.
+#[test]
+fn a_plot_whose_lock_is_removed_draws_nothing_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 400, 240);
+    let out = folder.path().join("out");
+    succeed("run {0} --quiet --out {1}", &[&source, &out]);
+    let mut command = torre();
+    command.args(["plot", "--quiet", "--movie"]).arg(&source);
+    command.arg("--out").arg(&out);
+    let child = command
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first of two animations.
+    let first = out.join("slices/u-x20.apng");
+    let begun = Instant::now();
+    while !first.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::fs::remove_file(out.join(".torre.lock")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let error = unwrapped(&String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("E0802") && error.contains("removed"),
+        "{error}"
+    );
+    assert!(!out.join("volumes/u.apng").exists());
 }
 
 #[test]

@@ -151,6 +151,14 @@ fn spectra_are_those_of_frames_at_the_times_of_their_values() {
         .filter(|f| !f.is_null())
         .collect();
     assert_eq!(frequencies.len(), 4);
+    // Beside frames of the same names.
+    let identity = report["identity"]["each_output"].as_object().unwrap();
+    for name in ["u", "u-y5", "v.x-y5", "q of u-z4"] {
+        let names: Vec<&String> = identity.keys().collect();
+        let own = |key: &str| identity.get(key).and_then(|hash| hash.as_str());
+        let (frame, spectrum) = (own(name), own(&format!("spectra/{name}")));
+        assert!(spectrum.is_some() && frame != spectrum, "{name}: {names:?}");
+    }
     assert_eq!(*frequencies[2], serde_json::json!([0.25, -0.1, 0.0]));
 }
 
@@ -222,6 +230,70 @@ fn spectra_have_the_same_bits_by_all_means() {
     let paths = [Path::new(&source), &at("state"), &at("other")];
     let error = fail(1, more, &paths);
     assert!(error.contains("E0803"), "{error}");
+}
+
+/// Of planes at each frequency, of a line over frequency, of a single value as a curve, in a folder with nothing else.
+#[test]
+fn spectra_are_drawn_again() {
+    let (folder, source) = written(
+        "use std::wave::wave_2d
+problem pond {
+  scheme wave_2d
+  domain 30 x 20
+  source u at (9, 8) += exp(-((t - 6)/2)^2)
+  output spectrum u for f = [0.3, 0.1]
+  output spectrum u x = 15 for f = linspace(0.1, 0.4, 7)
+  output spectrum u in x = 12, y = 9 for f = [0.2, 0.1, 0.4]
+  steps 60
+}
+",
+    );
+    let (source, out) = (Path::new(&source), folder.path().join("out"));
+    succeed(
+        "run {0} --quiet --backend cranelift --out {1}",
+        &[source, &out],
+    );
+    let before = results(&out);
+    let pictures: Vec<&String> = before.keys().filter(|name| name.ends_with("png")).collect();
+    let expected = [
+        "spectra/u-0000.png",
+        "spectra/u-0001.png",
+        "spectra/u-2.png",
+        "spectra/u-x15.png",
+    ];
+    assert_eq!(pictures, expected);
+    let plot = |more: &str| succeed(&format!("plot {{0}} --out {{1}} {more}"), &[source, &out]);
+    for name in expected {
+        fs::remove_file(out.join(name)).unwrap();
+    }
+    plot("");
+    assert_same_files(&before, &results(&out), "drawn again");
+    plot("--down y --range spectra/u=0..9 --range spectra/u-2=0..2");
+    let other = results(&out);
+    for name in expected {
+        assert!(before[name] != other[name], "{name}");
+    }
+    plot("--range spectra/u-x15=0..2");
+    let other = results(&out);
+    for name in expected {
+        assert_eq!(
+            before[name] == other[name],
+            name != "spectra/u-x15.png",
+            "{name}"
+        );
+    }
+    let wrong = "plot {0} --out {1} --range u=0..2";
+    let error = fail(2, wrong, &[source, &out]);
+    assert!(error.contains("spectra/u-x15"), "{error}");
+    // An array of other frequencies is none of this problem.
+    let array = out.join("spectra/u.npy");
+    let bytes = fs::read(&array).unwrap();
+    fs::write(&array, &bytes[..bytes.len() - 16]).unwrap();
+    let error = fail(1, "plot {0} --out {1}", &[source, &out]);
+    assert!(
+        error.contains("u.npy") && error.contains("cut short"),
+        "{error}"
+    );
 }
 
 /// The example's grating sends all that comes in either on or back: flux through planes, of fields at times and places

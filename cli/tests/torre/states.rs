@@ -233,6 +233,62 @@ fn fields_in_files_may_exceed_memory() {
     assert!(error.contains("E0819") && error.contains("disk"), "{error}");
 }
 
+/// Runs the command where a folder is a disk of one megabyte, as far as the system allows that.
+#[cfg(target_os = "linux")]
+fn on_small_disk(disk: &Path, arguments: &str, paths: &[&Path]) -> Option<std::process::Output> {
+    let mut inside = Command::new("unshare");
+    let script = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";
+    inside.args(["-r", "-m", "sh", "-c", script]).arg(disk);
+    let may = inside.arg("true").output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no disk can be made");
+        return None;
+    }
+    let mut inside = Command::new("unshare");
+    inside.args(["-r", "-m", "sh", "-c", script]).arg(disk);
+    inside.arg(env!("CARGO_BIN_EXE_torre"));
+    inside.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    inside.env("TORRE_RATES", "modelled");
+    Some(run_by(inside, arguments, paths))
+}
+
+/// A run that could not write its checkpoints is refused before its first step, not after its last one.
+#[cfg(target_os = "linux")]
+#[test]
+fn checkpoints_fit_on_their_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 40);
+    let [disk, out] = ["disk", "out"].map(|name| folder.path().join(name));
+    let state = disk.join("state");
+    fs::create_dir(&disk).unwrap();
+    let run = "run {0} --quiet --threads 1 --backend cranelift --checkpoint {1} --out {2}";
+    for (more, said) in [
+        // 1.44 MB; 0.8 MB; twice that, while one checkpoint takes the place of another.
+        ("--set domain=600x300", Some("the checkpoint takes 1.45 MB")),
+        ("--set domain=400x250 --overwrite", None),
+        (
+            "--set domain=400x250 --every 20",
+            Some("one replaces the other, take 1.61 MB"),
+        ),
+        ("--set domain=400x250 --every 40", None),
+    ] {
+        let arguments = format!("{run} {more}");
+        let Some(output) = on_small_disk(&disk, &arguments, &[&source, &state, &out]) else {
+            return;
+        };
+        let error = unwrapped(&String::from_utf8_lossy(&output.stderr));
+        let Some(said) = said else {
+            assert_eq!(output.status.code(), Some(0), "{more}: {error}");
+            continue;
+        };
+        assert_eq!(output.status.code(), Some(1), "{more}: {error}");
+        assert!(
+            error.contains("E0819") && error.contains(said),
+            "{more}: {error}"
+        );
+    }
+}
+
 /// Folders above are made for a run, too.
 #[test]
 fn a_refused_run_leaves_no_folders() {

@@ -330,4 +330,6 @@ fn coefficients_that_are_too_small_are_told() {
     assert!(found.contains("W0404"), "{found}");
     assert!(!said("1.2e-50 * (1 + x)", "f64").contains("W0404"));
     assert!(!said("exp(-x^2)", "f32").contains("W0404"));
+    // Unless the block says so.
+    assert!(!said("1.2e-50 * (1 + x)\n  allow W0404", "f32").contains("W0404"));
 }

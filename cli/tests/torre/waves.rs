@@ -158,3 +158,29 @@ problem p {{ scheme triclinic; domain 64 x 64 x 64; boundary all: periodic; step
         &speeds[..1],
     );
 }
+
+/// Waves that grow as those of the equations do are no instability, also where so many values depend on each other that
+/// steps take seconds to compare.
+#[test]
+fn checks_and_analyses_agree_on_large_schemes() {
+    const FIELDS: usize = 47;
+    let lines = |line: &dyn Fn(usize) -> String| -> String { (0..FIELDS).map(line).collect() };
+    let fields = lines(&|i| format!("  field u{i} : scalar on nodes\n"));
+    let curvatures = lines(&|i| format!("    let a{i} = d2(u{i}, x)\n"));
+    let next = lines(&|i| {
+        let other = (i + 1) % FIELDS;
+        format!("    let b{i} = u{i} + dt * (0.001 * u{other} - a{i} - d2(a{i}, x))\n")
+    });
+    let updates = lines(&|i| format!("    u{i} = b{i}\n"));
+    let (_folder, file) = written(&format!(
+        "scheme s {{\n  axes x\n  param h = 1\n  param dt = 0.001\n{fields}  step {{\n    allow W0301\n\
+         {curvatures}{next}{updates}  }}\n}}\n\
+         problem p {{ scheme s; domain 64; boundary x: periodic; init u0 = sin(x / 4); steps 2 }}\n"
+    ));
+    let own = "as those of the equations do";
+    let shown = succeed(&format!("analyze {file}"), &[]);
+    assert!(shown.contains(own), "{shown}");
+    let output = run(&format!("check {file}"), &[]);
+    let said = unwrapped(&String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success() && said.contains(own), "{said}");
+}

@@ -35,6 +35,17 @@ fn windows_are_planned_without_a_gpu() {
         window["device_memory_bytes"].as_u64().unwrap() <= 1_200_000_000,
         "{window}"
     );
+    // Where one time block runs at a time, options for several are refused.
+    for (more, why) in [
+        ("--in-flight 3", "all values fit into the GPU's memory"),
+        ("--columns 8 --window none", "`--window none`"),
+    ] {
+        let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
+        let error = fail(2, &plan, &[&file]);
+        assert!(error.contains("E0809") && error.contains(why), "{error}");
+        let option = more.split(' ').next().unwrap();
+        assert!(error.contains(&format!("`{option}`")), "{error}");
+    }
     // Problems for which there can be no window.
     let refused = |more: &str| {
         let plan = format!("plan {{0}} --backend cuda --target sm_90 {schedule} {large} {more}");
@@ -92,6 +103,78 @@ fn windows_are_planned_without_a_gpu() {
         one.contains(" written in a run") && one != two,
         "{one} {two}"
     );
+}
+
+/// What is said of a run that goes on is about its own steps.
+#[test]
+fn passes_of_a_resumed_run_are_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = pond(folder.path(), 50, 40);
+    let [window, report] = ["window", "report.json"].map(|name| folder.path().join(name));
+    let found = || {
+        let text = std::fs::read(&report).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        report["window"].clone()
+    };
+    let run = |more: &str| {
+        let run = format!(
+            "run {{0}} --threads 1 --backend cranelift --window {{1}} --memory 4MB --report {{2}} {more}"
+        );
+        let output = run_by(torre(), &run, &[&source, &window, &report]);
+        let said = unwrapped(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        (said, found())
+    };
+    // A reduction after each step ends a pass.
+    let (said, first) = run("--set steps=24");
+    assert!(said.contains("24 passes"), "{said}");
+    let (said, rest) = run("--resume {1}");
+    assert!(said.contains("16 passes"), "{said}");
+    assert_eq!([&first["passes"], &rest["passes"]], [24, 16]);
+    let written = |of: &serde_json::Value| of["written_bytes"].as_u64().unwrap();
+    assert_eq!(written(&first) * 16, written(&rest) * 24);
+    assert_eq!(first["steps_of_a_pass"], 1);
+    let (said, none) = run("--resume {1}");
+    assert_eq!(none["passes"], 0, "{said}");
+}
+
+/// The memory that is named is enough.
+#[test]
+fn the_least_memory_of_a_sweep_is_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("quiet.torre");
+    std::fs::write(&source, QUIET).unwrap();
+    for domain in ["600x100x60", "600x30x20", "300x300x300"] {
+        let plan = |memory: &str| {
+            format!("plan {{0}} --set domain={domain} --window ./files --memory {memory}")
+        };
+        let error = unwrapped(&fail(1, &plan("10kB"), &[&source]));
+        assert!(error.contains("E0806"), "{error}");
+        let least = error.split("takes ").nth(1).unwrap();
+        let least = least.split(" of memory").next().unwrap().replace(' ', "");
+        let text = succeed(&plan(&least), &[&source]);
+        assert!(text.contains("sweeps over files"), "{text}");
+    }
+}
+
+/// Time blocks are lower where results are due, and passes shorter; none is longer than the run.
+#[test]
+fn passes_of_windows_have_the_steps_of_their_time_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    let steps_of_a_pass = |text: &str, more: &str| {
+        std::fs::write(&file, text).unwrap();
+        let plan = format!(
+            "plan {{0}} --backend cuda --target sm_90 --schedule torre(D=2,TH=16) --set domain=2400x600x128 --memory \
+             1.2GB --window host --in-flight 3 --report json {more}"
+        );
+        let report: serde_json::Value = serde_json::from_str(&succeed(&plan, &[&file])).unwrap();
+        report["window"]["steps_of_a_pass"].clone()
+    };
+    assert_eq!(steps_of_a_pass(QUIET, ""), 48);
+    assert_eq!(steps_of_a_pass(QUIET, "--set steps=24"), 24);
+    let volume = QUIET.replace("  steps ", "  output volume E.z every 20\n  steps ");
+    assert_eq!(steps_of_a_pass(&volume, ""), 30);
 }
 
 /// Overlapped slabs of a domain five times as large as the memory that is allowed: bytes copied, cell-steps computed,
@@ -307,4 +390,56 @@ fn pipelines_are_shown() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
+}
+
+/// The number behind some words of a message.
+#[track_caller]
+fn number_behind(text: &str, words: &str) -> u64 {
+    let rest = text.split(words).nth(1);
+    let digits = rest.and_then(|rest| rest.split(' ').next());
+    let number = digits.and_then(|digits| digits.parse().ok());
+    number.unwrap_or_else(|| panic!("no number behind `{words}` in {text}"))
+}
+
+/// Where sizes are left open, the message names the bytes of the slabs that need least.
+#[test]
+fn refused_slabs_say_the_least_memory_that_some_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quiet.torre");
+    std::fs::write(&file, QUIET).unwrap();
+    let needed = |more: &str| {
+        let plan = format!(
+            "plan {{0}} --backend cuda --target sm_90 --schedule torre(D=2,TH=8) --set domain=2400x600x128 --memory \
+             60MB --window slabs {more}"
+        );
+        let error = unwrapped(&fail(1, &plan, &[&file]));
+        assert!(error.contains("E0853"), "{error}");
+        number_behind(&error, "buffers of two slabs take ")
+    };
+    let all = needed("");
+    for columns in [1, 8, 64] {
+        let own = needed(&format!("--columns {columns}"));
+        assert!(all <= own, "{columns}: {all} {own}");
+    }
+}
+
+/// The bytes that are too many are more than those that there are.
+#[test]
+fn refused_pyramids_need_more_than_there_is() {
+    let plan = |cells: u32| {
+        let plan = format!(
+            "plan examples/02-wave2d.torre --backend cuda --target sm_90 --schedule pyramid(B=16,TH=4) --set \
+             domain={cells}x65536"
+        );
+        let output = run(&plan, &[]);
+        unwrapped(&String::from_utf8(output.stderr).unwrap())
+    };
+    let sizes = (40_000..400_000).step_by(4_000);
+    let errors = sizes
+        .map(plan)
+        .find(|error| error.contains("for two arrays"));
+    let error = errors.expect("a domain that is too large");
+    let needed = number_behind(&error, "pyramids need ");
+    let there = number_behind(&error, "and the GPU has ");
+    assert!(needed > there, "{error}");
 }

@@ -16,6 +16,11 @@ const PACE: f64 = 3e5;
 const LIMIT: f64 = 1e5;
 /// The work on boxes of cells in which a step's vigour is looked for.
 const BOXES: f64 = 1.5e7;
+/// The work on forms of a step in all zones together: decisions about an update, of which a run has time for these
+/// many.
+const FORMS: u64 = 4_000_000;
+/// How much more there may be where the answer itself is wanted.
+const LONG: u64 = 20;
 /// Values whose media take little work.
 const SMALL: usize = 24;
 /// Further work on a medium.
@@ -73,6 +78,14 @@ impl Cost {
     pub fn boxes(self, zones: usize, most: usize) -> usize {
         let affordable = BOXES / self.of(zones.max(1));
         most.min(affordable as usize).max(8)
+    }
+}
+
+/// The work on forms of a step.
+pub fn forms(patience: Patience) -> u64 {
+    match patience {
+        Patience::Short => FORMS,
+        Patience::Long => LONG * FORMS,
     }
 }
 

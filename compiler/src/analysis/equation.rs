@@ -16,8 +16,9 @@
 use super::cells::Cell;
 use super::cost::Patience;
 use super::dispersion::{Lattice, Resolve};
+use super::media::Media;
 use super::places::places;
-use super::stability::{Media, Stability};
+use super::stability::Stability;
 use super::zone::{Phase, TOLERANCE};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;

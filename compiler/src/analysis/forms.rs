@@ -9,12 +9,19 @@ use super::cells::{Place, middle, setting};
 use super::linear::choices;
 use super::number::Number;
 use super::step::{Setting, Spans};
+use crate::host::HostExpr;
 use crate::lattice::{Axis, Interval, Region};
-use crate::scheme::{Body, Cmp, CoefId, Op, Scheme, Update, Value};
+use crate::scheme::{Body, Cmp, Coef, CoefId, Op, Scheme, Update, Value};
+use std::cell::Cell;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// Boxes that are halved.
+/// Boxes that are halved in a zone.
 const BOXES: usize = 500;
+/// Work on a coefficient's range.
+const RANGE: u64 = 8;
+/// Cells whose values of a file are looked at for its range, at most.
+const READ: u64 = 4096;
 /// Forms that are looked at.
 const FORMS: usize = 32;
 /// Forms that a box may have to be told from others.
@@ -51,17 +58,46 @@ pub struct Forms<'a> {
     conditions: Vec<bool>,
     /// By coefficient the first one with the same expression.
     first: Vec<usize>,
+    /// How many coefficients conditions depend on, and how many of these depend on files.
+    ranges: u64,
+    of_files: u64,
+    /// Work so far, and at most: decisions about an update, ranges of coefficients and values of files.
+    work: Cell<u64>,
+    most: u64,
 }
 
 impl<'a> Forms<'a> {
-    pub fn new(boxes: &'a Boxes<'a>) -> Self {
+    pub fn new(boxes: &'a Boxes<'a>, most: u64) -> Self {
         let coefs = &boxes.scheme.coefs;
-        let same = |c: &crate::scheme::Coef| coefs.iter().position(|o| o.value == c.value);
+        let same = |c: &Coef| coefs.iter().position(|o| o.value == c.value);
+        let conditions = conditions(boxes.scheme);
+        let is_file = |e: &HostExpr| matches!(e, HostExpr::File { .. });
+        let used = || coefs.iter().zip(&conditions).filter(|(_, used)| **used);
         Self {
             boxes,
-            conditions: conditions(boxes.scheme),
             first: coefs.iter().map(|c| same(c).unwrap_or(0)).collect(),
+            ranges: used().count() as u64,
+            of_files: used()
+                .filter(|(c, _)| c.value.any(&mut |e| is_file(e)))
+                .count() as u64,
+            work: Cell::new(0),
+            most,
+            conditions,
         }
+    }
+
+    /// The work of all searches so far.
+    pub fn work(&self) -> u64 {
+        self.work.get()
+    }
+
+    /// An equal share of the work that is left, for some searches.
+    pub fn share(&self, searches: usize) -> u64 {
+        self.most.saturating_sub(self.work()) / searches.max(1) as u64
+    }
+
+    fn spend(&self, work: u64) {
+        self.work.set(self.work.get().saturating_add(work));
     }
 
     pub fn is_condition(&self, coef: usize) -> bool {
@@ -70,16 +106,14 @@ impl<'a> Forms<'a> {
 
     /// The form of a setting.
     pub fn form(&self, setting: &Setting) -> Form {
-        let facts = Facts::new(self.boxes.scheme, setting);
-        let form = self.walk(&facts, None, |_, truth| truth);
+        let form = self.walk(&self.facts_of(setting), |_, truth| truth);
         form.unwrap_or_default()
     }
 
     /// Whether a condition holds at one position of a cell, and not at another one: the cell is at a seam.
     fn is_mixed(&self, setting: &Setting) -> bool {
-        let facts = Facts::new(self.boxes.scheme, setting);
         let mut truths = BTreeSet::new();
-        let _ = self.walk(&facts, None, |condition, truth| {
+        let _ = self.walk(&self.facts_of(setting), |condition, truth| {
             truths.insert((condition, truth));
             truth
         });
@@ -89,20 +123,27 @@ impl<'a> Forms<'a> {
         truths.iter().any(both)
     }
 
-    /// All forms that cells of a box may have; `None` where these are many.
+    /// All forms that cells of a box may have; `None` where these are many, or no work is left for them.
     pub fn possible(&self, zone: Region) -> Option<Vec<Form>> {
         if zone.volume() == 1 {
             let at = zone.map(|i| i.lo);
             let setting = setting(self.boxes.scheme, self.boxes.files, at);
             return Some(vec![self.form(&setting)]);
         }
-        let facts = Facts::over(self.boxes.scheme, &self.boxes.spans(zone, &self.conditions));
+        if self.work() >= self.most {
+            return None;
+        }
+        self.spend(self.ranges * RANGE + self.of_files * zone.volume().min(READ));
+        let facts = self.facts_over(zone);
+        if facts.has_many_forms() {
+            return None;
+        }
         let mut open: Vec<BTreeMap<Condition, bool>> = vec![BTreeMap::new()];
         let mut forms = Vec::new();
         while let Some(assumed) = open.pop() {
             let known =
                 |condition, truth: Option<bool>| truth.or_else(|| assumed.get(&condition).copied());
-            match self.walk(&facts, Some(zone), known) {
+            match self.walk(&facts, known) {
                 Ok(form) => forms.push(form),
                 Err(condition) => open.extend([false, true].map(|truth| {
                     let mut more = assumed.clone();
@@ -117,26 +158,33 @@ impl<'a> Forms<'a> {
         Some(forms)
     }
 
-    /// A cell of each form that occurs in some boxes, in a medium of such cells where there is one.
-    pub fn find(&self, zone: &[Region], is_thin: impl Fn(&Place) -> bool) -> Found {
+    /// A cell of each form that occurs in some boxes, in a medium of such cells where there is one. Boxes are halved
+    /// until that took some work.
+    pub fn find(&self, zone: &[Region], most: u64, is_thin: impl Fn(&Place) -> bool) -> Found {
+        let end = self.work().saturating_add(most);
         let mut done: BTreeSet<Form> = BTreeSet::new();
         let mut thin: BTreeMap<Form, Vec<Place>> = BTreeMap::new();
         let mut found = Vec::new();
-        let mut queue = zone
-            .iter()
-            .copied()
-            .map(candidate)
-            .collect::<BinaryHeap<_>>();
+        let open = |part: &Region| match self.work() < end {
+            true => self.open(*part),
+            false => Open::unknown(*part),
+        };
+        let mut queue: BinaryHeap<Open> = zone.iter().map(open).collect();
         for _ in 0..BOXES + zone.len() {
-            let Some(Candidate { zone, .. }) = queue.pop().filter(|_| done.len() < FORMS) else {
+            let may_go_on = done.len() < FORMS && self.work() < end;
+            // A box that is left is one whose forms are not known.
+            if !may_go_on {
+                break;
+            }
+            let Some(Open { order, possible }) = queue.pop() else {
                 break;
             };
-            let possible = self.possible(zone);
+            let zone = order.zone;
             if !is_open(possible.as_deref(), &done) {
                 continue;
             }
             let Some([form]) = possible.as_deref() else {
-                queue.extend(self.halves(zone).map(candidate));
+                queue.extend(self.halves(zone));
                 continue;
             };
             let place = self.place(zone);
@@ -151,8 +199,8 @@ impl<'a> Forms<'a> {
                 done.insert(form.clone());
             }
         }
-        let mut rest = queue.into_iter();
-        let is_complete = rest.all(|c| !is_open(self.possible(c.zone).as_deref(), &done));
+        let mut rest = queue.iter();
+        let is_complete = rest.all(|open| !is_open(open.possible.as_deref(), &done));
         let medium: BTreeSet<Form> = found
             .iter()
             .map(|p: &Place| self.form(&p.setting))
@@ -166,6 +214,13 @@ impl<'a> Forms<'a> {
         }
     }
 
+    fn open(&self, zone: Region) -> Open {
+        Open {
+            possible: self.possible(zone),
+            ..Open::unknown(zone)
+        }
+    }
+
     /// The middle cell of a box.
     fn place(&self, zone: Region) -> Place {
         let cell = middle(zone);
@@ -176,19 +231,22 @@ impl<'a> Forms<'a> {
     }
 
     /// A box, cut where the halves have the fewest possible forms.
-    fn halves(&self, zone: Region) -> [Region; 2] {
+    fn halves(&self, zone: Region) -> [Open; 2] {
         let halves = |axis: Axis| {
             let Interval { lo, hi } = zone[axis];
             let cut = lo + (hi - lo) / 2;
-            [Interval::new(lo, cut), Interval::new(cut, hi)].map(|part| zone.with(axis, part))
+            let parts = [Interval::new(lo, cut), Interval::new(cut, hi)];
+            parts.map(|part| self.open(zone.with(axis, part)))
         };
-        let count = |half: Region| self.possible(half).map_or(POSSIBLE, |forms| forms.len());
-        let cuts = Axis::ALL.into_iter().filter(|a| zone[*a].len() > 1);
-        let best = cuts.min_by_key(|axis| {
-            let forms: usize = halves(*axis).map(count).into_iter().sum();
-            (forms, -zone[*axis].len())
-        });
-        halves(best.unwrap_or(Axis::OUTER))
+        let count = |half: &Open| half.possible.as_ref().map_or(POSSIBLE, |forms| forms.len());
+        let mut axes: Vec<Axis> = Axis::ALL
+            .into_iter()
+            .filter(|a| zone[*a].len() > 1)
+            .collect();
+        axes.sort_by_key(|axis| -zone[*axis].len());
+        let cuts = axes.into_iter().map(halves);
+        let best = cuts.min_by_key(|halves| halves.iter().map(count).sum::<usize>());
+        best.unwrap_or_else(|| halves(Axis::OUTER))
     }
 
     /// The form that follows from facts, where `decide` knows the truth of all conditions that it depends on; else the
@@ -196,19 +254,23 @@ impl<'a> Forms<'a> {
     fn walk(
         &self,
         facts: &Facts,
-        zone: Option<Region>,
         mut decide: impl FnMut(Condition, Option<bool>) -> Option<bool>,
     ) -> Result<Form, Condition> {
         let mut form = Form::new();
         let updates = self.boxes.scheme.stages.iter().flat_map(|s| &s.updates);
-        for (number, update) in updates.enumerate() {
-            let (active, choices) = &facts.updates[number];
-            let condition = self.of_update(number, update, zone);
-            let acts = decide(condition, *active).ok_or(condition)?;
+        self.spend(facts.updates.len() as u64);
+        for (number, (update, fact)) in updates.zip(&facts.updates).enumerate() {
+            let Fact {
+                condition,
+                active,
+                choices,
+            } = fact;
+            let acts = decide(*condition, *active).ok_or(*condition)?;
             form.push(acts);
-            if !acts {
+            if !acts || choices.is_empty() {
                 continue;
             }
+            self.spend(update.body.ops.len() as u64);
             let body = &update.body;
             let mut needed = vec![false; body.ops.len()];
             needed[body.result.index()] = true;
@@ -240,6 +302,36 @@ impl<'a> Forms<'a> {
             }
         }
         Ok(form)
+    }
+
+    /// The facts of a cell.
+    fn facts_of(&self, setting: &Setting) -> Facts {
+        let active = setting.active.iter().flatten().map(|a| Some(*a));
+        self.facts(active, &setting.coefs, None)
+    }
+
+    /// The facts of the cells of a box.
+    fn facts_over(&self, zone: Region) -> Facts {
+        let Spans { coefs, active } = self.boxes.spans(zone, &self.conditions);
+        self.facts(active.into_iter().flatten(), &coefs, Some(zone))
+    }
+
+    fn facts<N: Number>(
+        &self,
+        active: impl Iterator<Item = Option<bool>>,
+        coefs: &[N],
+        zone: Option<Region>,
+    ) -> Facts {
+        let updates = self.boxes.scheme.stages.iter().flat_map(|s| &s.updates);
+        let facts = updates.zip(active).enumerate();
+        let fact = |(number, (update, active)): (usize, (&Update, Option<bool>))| Fact {
+            condition: self.of_update(number, update, zone),
+            active,
+            choices: choices(&update.body, coefs),
+        };
+        Facts {
+            updates: facts.map(fact).collect(),
+        }
     }
 
     /// The condition of an update as a whole.
@@ -282,6 +374,41 @@ fn candidate(zone: Region) -> Candidate {
     }
 }
 
+/// A box to be looked at, and the forms that its cells may have, if these are few.
+struct Open {
+    order: Candidate,
+    possible: Option<Vec<Form>>,
+}
+
+impl Open {
+    fn unknown(zone: Region) -> Self {
+        Self {
+            order: candidate(zone),
+            possible: None,
+        }
+    }
+}
+
+impl PartialEq for Open {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Open {}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.cmp(&other.order)
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// Whether forms are possible that were not found.
 fn is_open(possible: Option<&[Form]>, done: &BTreeSet<Form>) -> bool {
     possible.is_none_or(|forms| forms.iter().any(|f| !done.contains(f)))
@@ -290,34 +417,26 @@ fn is_open(possible: Option<&[Form]>, done: &BTreeSet<Form>) -> bool {
 /// The choices of a body by the numbers of their operations, and their truths where these are known.
 type Choices = Vec<(usize, Option<bool>)>;
 
-/// By update whether it acts, and which way its choices go.
+/// The known facts of an update.
+struct Fact {
+    /// The condition under which it acts, and its truth.
+    condition: Condition,
+    active: Option<bool>,
+    /// Which way its choices go.
+    choices: Choices,
+}
+
+/// By update.
 struct Facts {
-    updates: Vec<(Option<bool>, Choices)>,
+    updates: Vec<Fact>,
 }
 
 impl Facts {
-    /// In a cell.
-    fn new(scheme: &Scheme, setting: &Setting) -> Self {
-        let active = setting.active.iter().flatten().map(|a| Some(*a));
-        Self::of(scheme, active, &setting.coefs)
-    }
-
-    /// In the cells of a box.
-    fn over(scheme: &Scheme, spans: &Spans) -> Self {
-        let active = spans.active.iter().flatten().copied();
-        Self::of(scheme, active, &spans.coefs)
-    }
-
-    fn of<N: Number>(
-        scheme: &Scheme,
-        active: impl Iterator<Item = Option<bool>>,
-        coefs: &[N],
-    ) -> Self {
-        let updates = scheme.stages.iter().flat_map(|s| &s.updates);
-        let own = updates.map(|update| choices(&update.body, coefs));
-        Self {
-            updates: active.zip(own).collect(),
-        }
+    /// Whether updates alone have more forms than a box may have: each truth of their conditions makes one.
+    fn has_many_forms(&self) -> bool {
+        let unknown = self.updates.iter().filter(|fact| fact.active.is_none());
+        let unknown: BTreeSet<Condition> = unknown.map(|fact| fact.condition).collect();
+        unknown.len() > POSSIBLE.ilog2() as usize
     }
 }
 

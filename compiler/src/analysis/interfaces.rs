@@ -6,8 +6,9 @@
 
 use super::cells::{Cell, setting};
 use super::cost::Patience;
+use super::media::Media;
 use super::places::places;
-use super::stability::{Media, Stability, allowed};
+use super::stability::{Stability, allowed};
 use super::trial::{Trial, piece, trial};
 use super::zone::Phase;
 use crate::lattice::{Axis, PerAxis};

@@ -7,7 +7,8 @@
 //! below the edge.
 
 use super::cells::Cell;
-use super::stability::Media;
+use super::gain::Gain;
+use super::media::Media;
 use super::zone::{Effort, Growth, Phase};
 use crate::scheme::Scheme;
 use crate::statics::Files;
@@ -130,7 +131,7 @@ pub fn largest_step(
         cells,
         taken,
         watched: Vec::new(),
-        own: 0.0,
+        gain: Gain::Nothing,
     };
     search.run(start)
 }
@@ -142,8 +143,8 @@ struct Search<'a> {
     taken: Taken,
     /// Waves that are looked at for every step.
     watched: Vec<Phase>,
-    /// ln of the factor by which uniform values grow of themselves, per unit of time.
-    own: f64,
+    /// The growth that waves may have.
+    gain: Gain,
 }
 
 /// The edge of stability, between two steps.
@@ -176,13 +177,9 @@ impl Search<'_> {
     /// The fastest of the watched waves, if it grows, and the cell with whose coefficients it does.
     fn growing(&mut self, dt: f64) -> Option<Option<(Cell, Growth)>> {
         let media = self.media(dt)?;
-        let worst = media.worst(&self.watched);
-        Some(worst.filter(|(_, g)| g.rate > self.allowed(dt)))
-    }
-
-    /// ln of the growth per step that is no instability.
-    fn allowed(&self, dt: f64) -> f64 {
-        SHARP + 1.1 * self.own * dt
+        let worst = media.worst_beyond(&self.watched, self.gain.in_step(&media));
+        let growing = worst.filter(|w| w.excess > SHARP);
+        Some(growing.map(|w| (w.at, w.growth)))
     }
 
     fn watch(&mut self, waves: impl IntoIterator<Item = Growth>) {
@@ -197,10 +194,7 @@ impl Search<'_> {
         let media = self.media(start)?;
         self.watched = media.corners();
         self.watch(media.scan(&Effort::THOROUGH));
-        if media.own_growth() > 0.0 {
-            let short = start / 1024.0;
-            self.own = self.media(short)?.own_growth() / short;
-        }
+        self.gain = Gain::find(start, &mut |dt| self.media(dt));
         let Some(mut edge) = self.bracket(start)? else {
             return Some(self.without_edge(start));
         };
@@ -226,8 +220,8 @@ impl Search<'_> {
     fn bracket(&mut self, start: f64) -> Option<Option<Edge>> {
         let root = std::f64::consts::SQRT_2;
         let first = self.growing(start)?;
-        // The growth that is allowed rises with the step where uniform values grow of themselves.
-        let longer = if self.own > 0.0 { 0 } else { FARTHEST };
+        // Where uniform values grow of themselves, longer steps do not resolve it.
+        let longer = if self.gain.grows() { 0 } else { FARTHEST };
         let tries = match first {
             None => [(root, 2 * FARTHEST), (0.5, SHORTER)],
             Some(_) => [(0.5, FARTHEST), (2.0, longer)],
@@ -314,8 +308,7 @@ impl Search<'_> {
         for part in [0.9999, 0.9, 0.6, 0.3] {
             let dt = side.within(edge.stable, 1.0 / part);
             let found = self.media(dt)?.scan(&Effort::THOROUGH);
-            let limit = self.allowed(dt);
-            let mut growing = found.into_iter().filter(|g| g.rate > limit).peekable();
+            let mut growing = found.into_iter().filter(|g| g.rate > SHARP).peekable();
             if growing.peek().is_none() {
                 continue;
             }
@@ -342,6 +335,6 @@ impl Search<'_> {
     fn is_weak(&mut self, edge: Edge) -> Option<bool> {
         let dt = edge.side().within(edge.stable, 1.25);
         let media = self.media(dt)?;
-        Some(media.radius(&self.watched).ln() > 0.1 * SHARP + 1.1 * self.own * dt)
+        Some(media.radius_beyond(&self.watched, self.gain.in_step(&media)) > 0.1 * SHARP)
     }
 }

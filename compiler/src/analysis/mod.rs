@@ -24,10 +24,12 @@ mod dispersion;
 mod draw;
 mod equation;
 mod forms;
+mod gain;
 mod interfaces;
 mod limit;
 mod linear;
 mod matrix;
+mod media;
 mod number;
 mod order;
 mod pace;
@@ -47,6 +49,7 @@ pub use dispersion::{
 };
 pub use draw::draw;
 pub use equation::growth_of_equations;
+pub use gain::Gain;
 pub use interfaces::trial_of_interfaces;
 pub use limit::{Limit, Side, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
@@ -63,6 +66,7 @@ use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;
 use cost::Cost;
+use media::Media;
 use step::Step;
 
 /// A short answer, for every run.
@@ -84,7 +88,7 @@ pub fn summary(
     let quick = Cost::new(scheme).allows_pace(places.list.len());
     let pace = || pace_of(scheme, without_phases, files, &places);
     Ok(Summary {
-        stability: of_places(scheme, files, &places, &Effort::QUICK)?,
+        stability: of_places(scheme, files, &places, &Effort::QUICK, &Gain::OfStep)?,
         pace: quick.then(pace).flatten(),
     })
 }
@@ -139,11 +143,23 @@ pub struct Sizes<'a> {
     pub without_phases: Option<&'a Scheme>,
 }
 
+/// The growth that waves may have with the coefficients of some cells, looked for from a step on.
+pub fn gain_of_cells(start: f64, with_step: WithStep, files: &dyn Files, cells: &[Cell]) -> Gain {
+    Gain::find(start, &mut |step| {
+        let scheme = with_step(step)?;
+        Media::new(&scheme, files, cells).ok()
+    })
+}
+
 /// Analyses a scheme.
-pub fn analyze(scheme: &Scheme, files: &dyn Files, sizes: Sizes) -> Result<Analysis, NoStep> {
+pub fn analyze(scheme: &Scheme, files: &dyn Files, mut sizes: Sizes) -> Result<Analysis, NoStep> {
     let places = places(scheme, files, Patience::Long)?;
-    let stability = of_places(scheme, files, &places, &Effort::THOROUGH)?;
     let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
+    let gain = match &mut sizes.with_step {
+        Some(with_step) => gain_of_cells(sizes.start, with_step, files, &cells),
+        None => Gain::OfStep,
+    };
+    let stability = of_places(scheme, files, &places, &Effort::THOROUGH, &gain)?;
     let (mut limit, mut safe_limit) = (None, None);
     if let Some(with_step) = sizes.with_step {
         limit = largest_step(sizes.start, with_step, files, &cells, Taken::Each);

@@ -7,7 +7,7 @@
 
 use super::boxes::{Boxes, Candidate};
 use super::cells::{Cell, Place, middle, of_waves, setting};
-use super::cost::{Cost, Patience};
+use super::cost::{self, Cost, Patience};
 use super::forms::{Form, Forms};
 use super::step::{NoStep, Setting, Step};
 use super::zones::{ZONES, Zone, zones};
@@ -35,6 +35,8 @@ pub struct Places {
     pub thin: Vec<(Axis, Interval)>,
     /// Whether all combinations of updates and branches that act together somewhere are known.
     pub is_complete: bool,
+    /// The work of looking for these.
+    pub work: u64,
 }
 
 /// The places that decide about a scheme.
@@ -75,7 +77,7 @@ fn places_of(
         used: of_waves(scheme),
         files,
         bounds: &bounds,
-        forms: Forms::new(&bounds),
+        forms: Forms::new(&bounds, cost::forms(patience)),
         boxes: cost.boxes(zones.len(), VIGOUR_BOXES),
         coef_boxes: (BOXES * ZONES / zones.len().max(ZONES)).max(8),
     };
@@ -83,9 +85,12 @@ fn places_of(
     let mut combined = Vec::new();
     let mut thin = Vec::new();
     let mut is_complete = true;
-    for zone in zones {
+    let count = zones.len();
+    for (number, zone) in zones.into_iter().enumerate() {
         let first = found.len();
-        let (cells, all_forms) = search.extremes(&zone);
+        // Zones whose forms are soon found leave their share to others.
+        let share = search.forms.share(count - number);
+        let (cells, all_forms) = search.extremes(&zone, share);
         is_complete &= all_forms;
         for at in cells {
             let own = Place {
@@ -138,6 +143,7 @@ fn places_of(
         combined,
         thin,
         is_complete,
+        work: search.forms.work(),
     })
 }
 
@@ -149,7 +155,7 @@ pub fn extremes_of_cells(scheme: &Scheme, files: &dyn Files, cells: &[Cell]) -> 
         setting: setting(scheme, files, *cell),
     };
     let places: Vec<Place> = cells.iter().map(own).collect();
-    extreme_settings(&Forms::new(&bounds), &places)
+    extreme_settings(&Forms::new(&bounds, 0), &places)
 }
 
 /// For each set of updates that act, and of branches that are taken, at some of the places: all coefficients at their
@@ -196,8 +202,8 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Cells of a zone where coefficients are largest or smallest, where a step is most vigorous, also among the cells
-    /// of each form, and the middle; and whether all forms are among them.
-    fn extremes(&self, zone: &[Region]) -> (Vec<PerAxis<i64>>, bool) {
+    /// of each form, and the middle; and whether all forms are among them, which are looked for with some work.
+    fn extremes(&self, zone: &[Region], work: u64) -> (Vec<PerAxis<i64>>, bool) {
         let largest = zone.iter().rev().max_by_key(|part| part.volume());
         let middle = largest.map_or(PerAxis::splat(0), |part| middle(*part));
         let mut found = vec![middle];
@@ -218,7 +224,7 @@ impl Search<'_> {
         if varying.len() > 1 {
             found.push(self.highest(zone, middle, self.boxes, |part| self.vigour(part)));
         }
-        let forms = self.forms.find(zone, |p| self.thinnest(p).is_some());
+        let forms = self.forms.find(zone, work, |p| self.thinnest(p).is_some());
         let has_media = varying.iter().any(|c| !self.forms.is_condition(*c));
         let boxes = (self.boxes / forms.places.len().max(1)).max(8);
         for place in &forms.places {

@@ -4,7 +4,7 @@ use super::codes;
 use super::report::{Place, Report, Silence};
 use torre_grammar::ast::{Ast, ItemKind, Name, ProblemStmt, SchemeStmt, StepStmt, Stmt};
 use torre_grammar::diag::Diagnostic;
-use torre_grammar::source::Source;
+use torre_grammar::source::{Source, Span};
 
 /// Tells the report which warnings a module does not want.
 pub fn silence(report: &mut Report, source: &Source, ast: &Ast) {
@@ -50,16 +50,21 @@ fn step(report: &mut Report, source: &Source, body: &[Stmt<StepStmt>]) {
     }
 }
 
+/// From the first statement of a block to the last one.
+pub fn block_of<T>(body: &[Stmt<T>]) -> Option<Span> {
+    let (first, last) = (body.first()?, body.last()?);
+    Some(first.kind.span.to(last.kind.span))
+}
+
 fn block<T>(
     report: &mut Report,
     source: &Source,
     body: &[Stmt<T>],
     allowed: impl Fn(&T) -> Option<&Vec<Name>>,
 ) {
-    let (Some(first), Some(last)) = (body.first(), body.last()) else {
+    let Some(span) = block_of(body) else {
         return;
     };
-    let span = first.kind.span.to(last.kind.span);
     for code in body.iter().filter_map(|s| allowed(&s.kind.node)).flatten() {
         match is_silenceable(&code.node) {
             true => report.silence(Silence {

@@ -236,7 +236,8 @@ impl Resolver<'_> {
     }
 
     /// Along an axis on which nothing depends differences are 0, and means are the values, times the sum of the
-    /// coefficients.
+    /// coefficients. A difference of next values is a sum of no terms, so that it still decides the order of
+    /// statements: that order is the same for all numbers of extents.
     fn without_extent(
         &mut self,
         operator: Operator,
@@ -251,14 +252,20 @@ impl Resolver<'_> {
             return items;
         }
         let factor = self.graph.number(sum);
-        let times = |s: Typed| match operator {
-            Operator::Mean => Typed {
-                node: self.graph.binary(HostBinary::Mul, factor, s.node),
-                ..s
-            },
-            _ => Typed { node: factor, ..s },
+        let nothing = Kernel {
+            axis: kernel.axis,
+            taps: Vec::new(),
+            divisor: 1.0,
         };
-        items.into_iter().map(times).collect()
+        let mut times = |s: Typed| {
+            let node = match operator {
+                Operator::Mean => self.graph.binary(HostBinary::Mul, factor, s.node),
+                _ if self.reads_next(s.node) => self.graph.stencil(s.node, nothing.clone()),
+                _ => factor,
+            };
+            Typed { node, ..s }
+        };
+        items.into_iter().map(&mut times).collect()
     }
 
     fn kernel(

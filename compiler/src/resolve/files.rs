@@ -1,14 +1,16 @@
 //! Values from files: arrays with one value per cell index, and tables.
 
 use super::codes;
-use super::files_read::Site;
-use super::graph::TableId;
-use super::report::{Outcome, Place};
+use super::files_read::{Site, Unfit};
+use super::graph::{NodeId, TableId};
+use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::value::{Items, Kind, Operand, Scope, Typed, Value};
 use crate::lattice::Position;
+use crate::scheme::StaticFile;
 use crate::table::{Column, Table};
 use torre_grammar::ast::{Arg, Expr};
+use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 
 /// The most tables of a file.
@@ -27,6 +29,8 @@ impl Resolver<'_> {
         let before = self.files.arrays;
         let outer = std::mem::take(&mut self.files.site);
         let around = std::mem::replace(&mut self.files.sites, sites.to_vec());
+        let waiting = (sites.len() > 1).then(Vec::new);
+        let waiting = std::mem::replace(&mut self.files.unfit, waiting);
         self.files.site = sites.first().cloned().unwrap_or_default();
         let first = self.operand(scope, expr);
         let mut each = Vec::new();
@@ -38,6 +42,10 @@ impl Resolver<'_> {
         }
         self.files.site = outer;
         self.files.sites = around;
+        let unfit = std::mem::replace(&mut self.files.unfit, waiting).unwrap_or_default();
+        if first.is_err() || each.iter().any(Result::is_err) {
+            return self.refuse_unfit(unfit, |_| true).and(Err(Reported));
+        }
         let first = first?;
         if each.is_empty() {
             return Ok(first);
@@ -52,10 +60,35 @@ impl Resolver<'_> {
                 _ => return Ok(first),
             }
         }
+        let used = items.iter().map(|item| self.graph.unfit_under(item.node));
+        let used: Vec<StaticFile> = used.flatten().collect();
+        self.refuse_unfit(unfit, |array| used.contains(array))?;
         Ok(Operand {
             value: kind.with(items),
             place: first.place,
         })
+    }
+
+    /// Refuses some of the arrays that do not fit.
+    fn refuse_unfit(
+        &mut self,
+        unfit: Vec<Unfit>,
+        is_refused: impl Fn(&StaticFile) -> bool,
+    ) -> Outcome<()> {
+        let mut found = Ok(());
+        for Unfit {
+            array,
+            fault,
+            inlined,
+        } in unfit
+        {
+            if is_refused(&array) {
+                let around = std::mem::replace(&mut self.inlined, inlined);
+                found = self.fail(fault);
+                self.inlined = around;
+            }
+        }
+        found
     }
 
     /// The items of a list. Where it has one for each component of the target, each is evaluated at the position of its
@@ -110,11 +143,33 @@ impl Resolver<'_> {
                 return self.fail(d);
             }
         };
-        self.check_file(&at, &path, position)?;
+        let node = match self.fault_of_array(&at, &path, position)? {
+            None => self.graph.file(&path, position),
+            Some(fault) => self.unfit(fault, &path, position)?,
+        };
         Ok(Value::Scalar(Typed {
-            node: self.graph.file(&path, position),
+            node,
             position: Some(position),
         }))
+    }
+
+    /// A node for an array that does not fit, if its value may be one that is not used.
+    fn unfit(&mut self, fault: Diagnostic, path: &str, position: Position) -> Outcome<NodeId> {
+        let Some(unfit) = &mut self.files.unfit else {
+            return self.fail(fault);
+        };
+        let array = StaticFile {
+            path: path.to_owned(),
+            position,
+        };
+        if unfit.iter().all(|known| known.array != array) {
+            unfit.push(Unfit {
+                array,
+                fault,
+                inlined: self.inlined.clone(),
+            });
+        }
+        Ok(self.graph.unfit_file(path, position))
     }
 
     /// `table("wave.csv", x)`: linear between the lines of a file; without an argument a function of time.
@@ -240,8 +295,13 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether a file has one value for each index of a component at `position`.
-    pub fn check_file(&mut self, place: &Place, path: &str, position: Position) -> Outcome<()> {
+    /// The fault of an array that does not have one value for each index of a component at `position`.
+    fn fault_of_array(
+        &mut self,
+        place: &Place,
+        path: &str,
+        position: Position,
+    ) -> Outcome<Option<Diagnostic>> {
         let info = match self.world.array(&place.source, path) {
             Ok(info) => info,
             Err(reason) => {
@@ -274,7 +334,7 @@ impl Resolver<'_> {
             return self.fail(d);
         }
         let Some(grid) = &self.frame.grid else {
-            return Ok(());
+            return Ok(None);
         };
         let extent = grid.extent(position);
         let expected: Vec<u64> = grid.present().map(|a| extent[a].len() as u64).collect();
@@ -297,8 +357,8 @@ impl Resolver<'_> {
                     place,
                 )
                 .hint("one value per cell index, in the order of the axes");
-            return self.fail(d);
+            return Ok(Some(d));
         }
-        Ok(())
+        Ok(None)
     }
 }

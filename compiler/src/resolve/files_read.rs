@@ -1,8 +1,11 @@
 //! Which files a program has read values from, and where the arrays that it names lie.
 
 use super::graph::TableId;
+use super::value::Use;
 use crate::lattice::Position;
+use crate::scheme::StaticFile;
 use std::collections::BTreeMap;
+use torre_grammar::diag::Diagnostic;
 use torre_grammar::source::Source;
 
 /// Where the values of an expression lie, for arrays that it names.
@@ -16,12 +19,23 @@ pub enum Site {
     At(Position),
 }
 
+/// An array whose shape is not the one that a position needs.
+pub struct Unfit {
+    pub array: StaticFile,
+    pub fault: Diagnostic,
+    /// The definitions in which it was named.
+    pub inlined: Vec<Use>,
+}
+
 /// The values that were read of files.
 #[derive(Default)]
 pub struct FilesRead {
     pub site: Site,
     /// The same for the components of the target of an expression, whose lists have an item for each.
     pub(super) sites: Vec<Site>,
+    /// Arrays that do not fit, while an expression is evaluated at each of several positions, of which each value is
+    /// used at its own alone.
+    pub(super) unfit: Option<Vec<Unfit>>,
     /// How often an expression has named an array.
     pub(super) arrays: u64,
     /// Texts of tables by the names that the program uses.
@@ -40,5 +54,6 @@ impl FilesRead {
         self.tables.clear();
         self.site = Site::Nowhere;
         self.sites.clear();
+        self.unfit = None;
     }
 }

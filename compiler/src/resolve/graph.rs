@@ -4,6 +4,7 @@
 //! value of its child at q + by, a `Stencil` sums its child at several points. Static nodes (which read no field) have
 //! no shifts and no stencils inside: these are pushed down to coordinates and files when the node is made.
 
+mod arrays;
 mod walk;
 
 use super::fraction::Fraction;
@@ -160,6 +161,8 @@ pub struct Graph {
     /// The names of nodes for people.
     names: HashMap<NodeId, String>,
     pub files: Vec<StaticFile>,
+    /// Arrays of another shape than their positions need, which may be in values that are not used.
+    unfit: Vec<StaticFile>,
     tables: Vec<Arc<Table>>,
     pub spacing: PerAxis<f64>,
     /// The names of the axes.
@@ -287,26 +290,6 @@ impl Graph {
 
     pub fn time(&mut self) -> NodeId {
         self.add(Node::Time)
-    }
-
-    pub fn file(&mut self, path: &str, position: Position) -> NodeId {
-        let id = self.file_id(path, position);
-        self.add(Node::File(id, Shift::default()))
-    }
-
-    fn file_id(&mut self, path: &str, position: Position) -> FileId {
-        let known = self
-            .files
-            .iter()
-            .position(|f| f.path == path && f.position == position);
-        let index = known.unwrap_or_else(|| {
-            self.files.push(StaticFile {
-                path: path.to_string(),
-                position,
-            });
-            self.files.len() - 1
-        });
-        FileId(index as u32)
     }
 
     /// Takes a table in; equal ones are one.
@@ -508,7 +491,7 @@ impl Graph {
             Node::Coordinate(axis, by) => HostExpr::Coordinate(axis, by),
             Node::Time => HostExpr::Time,
             Node::File(file, by) => {
-                let stored = self.files[file.index()].position;
+                let stored = self.array(file).position;
                 let offset =
                     PerAxis::from_fn(|a| (position[a].0 + by[a].0 - stored[a].0).div_euclid(2));
                 HostExpr::File {
@@ -556,7 +539,7 @@ impl Graph {
             Node::Number(bits) => text.push_str(&f64::from_bits(bits).to_string()),
             Node::Coordinate(axis, _) => text.push_str(&self.axes[axis]),
             Node::Time => text.push('t'),
-            Node::File(file, _) => text.push_str(&self.files[file.index()].path),
+            Node::File(file, _) => text.push_str(&self.array(file).path),
             Node::Table(table, a) => {
                 text.push_str(self.tables[table.0 as usize].name());
                 text.push('(');

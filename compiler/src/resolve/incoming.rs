@@ -4,6 +4,7 @@ use super::codes;
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::{Incoming, Results};
+use super::silences::still_drive;
 use super::value::Scope;
 use crate::analysis;
 use crate::host::HostExpr;
@@ -374,19 +375,12 @@ impl Resolver<'_> {
     ) -> Outcome<()> {
         for drive in analysis::still_drives(scheme, problem, &NoFiles) {
             let place = &results.incoming.names[drive.incident];
-            let [message, remedy] = drive.describe(problem);
             if drive.is_all() {
+                let [message, remedy] = drive.describe(problem);
                 let d = self.error(codes::INCIDENT, message, place).hint(remedy);
                 return self.fail(d);
             }
-            let d = Diagnostic::warning(codes::STILL_DRIVE, message)
-                .at(
-                    &place.source,
-                    place.span,
-                    "the wave is smaller than its drive",
-                )
-                .hint(remedy);
-            self.report.push(d);
+            self.report.push(still_drive(&drive, problem, place));
         }
         Ok(())
     }

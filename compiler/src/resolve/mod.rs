@@ -12,7 +12,7 @@
 //! layers, zoned                           layers at sides; values that a zone amends
 //! regions, confine, enclose, ranges, exact, assemble
 //!                                         regions and masks; stages and time levels
-//! times, second_order                     updates that are not centred in time
+//! times, second_order, stages, taylor     updates that are not centred in time
 //! gather, incoming, places, probe, output, reduce, spectrum, fit
 //!                                         initial values, sources and results; memory
 //! ```
@@ -74,17 +74,21 @@ mod scan;
 mod searches;
 mod second_order;
 mod sides;
+mod silences;
 mod sizes;
 mod space;
 mod spectrum;
+mod stages;
 mod suggest;
 mod supply;
+mod taylor;
 mod times;
 mod value;
 mod zoned;
 mod zones;
 
 pub use report::Place;
+pub use silences::Silences;
 
 use crate::analysis::{self, Patience, Places};
 use crate::lattice::{Axis, PerAxis, Region};
@@ -153,6 +157,8 @@ pub struct Resolved {
     /// The schedules that are written for the scheme, schedules of the problem's file first.
     pub schedules: Vec<(String, ast::Schedule)>,
     pub warnings: Diagnostics,
+    /// For warnings that only the values of files or a run tell.
+    pub silences: Silences,
 }
 
 /// Resolves one problem of a file with its scheme.

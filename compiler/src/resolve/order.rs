@@ -141,6 +141,13 @@ impl Resolver<'_> {
         });
     }
 
+    /// Whether a value is made of next values.
+    pub fn reads_next(&mut self, node: NodeId) -> bool {
+        let mut next = Vec::new();
+        self.next_read_by(node, &mut next);
+        !next.is_empty()
+    }
+
     /// Evaluates all statements of a block, going on after errors.
     pub fn block(
         &mut self,

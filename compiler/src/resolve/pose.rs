@@ -5,9 +5,10 @@ use super::codes;
 use super::derive::SchemeText;
 use super::frame::{Definition, GivenCoef, GivenParam, Named};
 use super::load::{Found, ItemId, ModuleId};
-use super::report::{Outcome, Reported, count, short};
+use super::report::{Outcome, Place, Reported, count, short};
 use super::resolver::{LOCALS, Resolver};
 use super::revise::Settings;
+use super::silences::{Silences, block_of_item};
 use super::space::Space;
 use super::suggest::did_you_mean;
 use super::value::{Scope, Sight, Table};
@@ -30,6 +31,8 @@ pub struct Posed {
     pub problem: Problem,
     /// The scheme's item, and the items of the schemes from which it is derived.
     pub line: Vec<ItemId>,
+    /// Where each incident field has its name.
+    incidents: Vec<Place>,
 }
 
 /// The scheme that a problem names.
@@ -97,7 +100,21 @@ impl Resolver<'_> {
             without_phases: self.frame.without_phases.take(),
             problem: posed.problem,
             warnings: Diagnostics::default(),
+            silences: Silences {
+                list: self.report.silences().to_vec(),
+                blocks: self.blocks(&posed.line, item),
+                incidents: posed.incidents,
+            },
         })
+    }
+
+    /// The blocks of a problem and of its schemes.
+    fn blocks(&self, line: &[ItemId], problem: ItemId) -> Vec<Place> {
+        let block = |id: &ItemId| {
+            let module = self.library.module(id.module);
+            block_of_item(&module.source, &module.ast.items.get(id.index)?.kind)
+        };
+        line.iter().chain([&problem]).filter_map(block).collect()
     }
 
     /// Checks a scheme by itself.
@@ -266,6 +283,7 @@ impl Resolver<'_> {
             scheme,
             problem,
             line: text.line,
+            incidents: results.incoming.names,
         })
     }
 

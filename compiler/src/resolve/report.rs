@@ -59,6 +59,17 @@ pub struct Silence {
     pub place: Place,
 }
 
+impl Silence {
+    /// Whether warnings of a code are not wanted at a place.
+    pub fn covers(&self, code: Code, at: &Place) -> bool {
+        let (outer, inner) = (self.place.span, at.span);
+        self.code == code.0
+            && self.place.source == at.source
+            && outer.start <= inner.start
+            && inner.end <= outer.end
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Report {
     list: Vec<Diagnostic>,
@@ -94,15 +105,13 @@ impl Report {
         self.silences.push(silence);
     }
 
+    pub fn silences(&self) -> &[Silence] {
+        &self.silences
+    }
+
     /// Whether warnings of a code are not wanted at a place.
     pub fn is_allowed(&self, code: Code, at: &Place) -> bool {
-        self.silences.iter().any(|s| {
-            let (outer, inner) = (s.place.span, at.span);
-            s.code == code.0
-                && s.place.source == at.source
-                && outer.start <= inner.start
-                && inner.end <= outer.end
-        })
+        self.silences.iter().any(|silence| silence.covers(code, at))
     }
 
     pub fn push(&mut self, diagnostic: Diagnostic) {

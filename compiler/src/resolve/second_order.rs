@@ -11,19 +11,23 @@ use crate::scheme::{Coef, ComponentId, FileId, Read, Update};
 use std::collections::HashMap;
 
 /// A place of the domain at which all coefficients are taken, wherever they are read.
-pub struct Frozen([f64; 3]);
+pub struct Frozen {
+    at: [f64; 3],
+    /// The value of the first file there: files have values of no meaning, each its own.
+    first: f64,
+}
 
 impl HostPoint for Frozen {
     fn coordinate(&self, axis: Axis, _: HalfIndex) -> f64 {
-        self.0[axis.index()]
+        self.at[axis.index()]
     }
 
     fn time(&self) -> f64 {
         0.0
     }
 
-    fn file(&self, _: FileId, _: Offset) -> f64 {
-        f64::NAN
+    fn file(&self, file: FileId, _: Offset) -> f64 {
+        self.first * (1.0 + 0.3 * (file.index() as f64).sin())
     }
 }
 
@@ -35,7 +39,10 @@ impl Resolver<'_> {
         };
         let at = |part: f64| {
             let axis = |a: Axis| part * grid.cells[a] as f64 * grid.spacing[a];
-            Frozen(Axis::ALL.map(axis))
+            Frozen {
+                at: Axis::ALL.map(axis),
+                first: part,
+            }
         };
         [0.317, 0.541, 0.863].map(at).into()
     }

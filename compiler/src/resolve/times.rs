@@ -4,10 +4,13 @@
 //! method or the memory of an absorbing layer, nothing is said.
 
 use super::codes;
-use super::graph::{LevelKey, Node};
+use super::graph::{Graph, LevelKey, Node};
 use super::order::Statement;
 use super::resolver::Resolver;
-use super::second_order::{carries_centred, has_stage};
+use super::second_order::{Frozen, carries_centred, has_stage};
+use super::stages::are_of_first_order;
+use super::taylor::Rates;
+use crate::lattice::Position;
 use crate::real::Real;
 use crate::scheme::{Body, Cmp, Coef, CoefId, ComponentId, Op, Read, Stage, Update};
 use std::collections::BTreeSet;
@@ -37,6 +40,8 @@ struct Skewed {
     read: ComponentId,
     /// When the value that is read lies.
     at: i64,
+    /// Whether all that is read is of the start of that time.
+    is_of_start: bool,
 }
 
 /// The times of values while the statements run.
@@ -148,6 +153,7 @@ impl Times<'_> {
             new,
             read,
             at,
+            is_of_start: lo == hi && lo == old,
         })
     }
 
@@ -203,6 +209,19 @@ impl Resolver<'_> {
             }
         }
         let frozen = self.frozen_places();
+        let positions: Vec<Position> = components.iter().map(|c| c.position).collect();
+        let rates = Rates {
+            stages,
+            coefs,
+            positions: &positions,
+            advances: &|stage, update| advances(update, &statements[stage]),
+        };
+        let by_taylor = |skewed: &Skewed| {
+            let places = frozen.iter();
+            let terms = places.filter_map(|at| rates.has_second_term(skewed.target, at));
+            let terms: Vec<bool> = terms.collect();
+            skewed.is_of_start && !terms.is_empty() && !terms.contains(&false)
+        };
         let mut found: Vec<(usize, Skewed)> = Vec::new();
         times.walk(statements, stages, |times, n, update, statement| {
             let said = found.last().is_some_and(|(last, _)| *last == n);
@@ -211,7 +230,8 @@ impl Resolver<'_> {
             }
             if let Some(skewed) = times.skewed(update, statement)
                 && !carries_centred(update, coefs, &frozen)
-                && !has_stage(&mut self.graph, statement, update.target)
+                && !by_taylor(&skewed)
+                && !has_stages(&mut self.graph, statement, update.target, &frozen)
             {
                 found.push((n, skewed));
             }
@@ -358,6 +378,18 @@ impl Resolver<'_> {
         }
         confused
     }
+}
+
+/// Whether the value that a statement gives a component may be one of a Runge-Kutta method of second order or more.
+fn has_stages(
+    graph: &mut Graph,
+    statement: &Statement,
+    target: ComponentId,
+    places: &[Frozen],
+) -> bool {
+    let mut places = places.iter();
+    has_stage(graph, statement, target)
+        && !places.any(|at| are_of_first_order(graph, statement, target, at))
 }
 
 /// Whether an update adds to its old value the change over the time that it spans: `u += ...`, or `u = u + ...`, where

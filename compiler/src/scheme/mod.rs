@@ -177,7 +177,7 @@ impl Coef {
 }
 
 /// A `.npy` file with one value per cell index of a component at `position`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StaticFile {
     pub path: String,
     pub position: Position,

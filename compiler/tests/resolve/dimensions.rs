@@ -104,6 +104,42 @@ scheme s {
     assert_eq!(code(&found), code(&expected));
 }
 
+/// Also where the difference that needs a next value is 0, or is a part of a definition or of a `let`.
+#[test]
+fn statements_run_in_one_order_for_all_numbers_of_extents() {
+    for slope in ["dc(b@next, z)", "slope(b@next)", "part"] {
+        let of = |domain: &str, last: &str| {
+            format!(
+                "def slope(f) = 2 * dc(f, z)
+                 scheme s {{
+                   axes x, z
+                   field a : scalar on nodes
+                   field b : scalar on nodes
+                   step {{
+                     allow W0301
+                     let part = dc(b@next, z)
+                     a += 0.1 * (1 - {slope})
+                     b += 0.1 * dc({last}, x)
+                   }}
+                 }}
+                 problem p {{ scheme s; domain {domain}; steps 1 }}"
+            )
+        };
+        let order = |domain: &str| -> Vec<usize> {
+            let scheme = resolved(&of(domain, "a")).scheme;
+            let updates = scheme.stages.iter().flat_map(|s| &s.updates);
+            updates.map(|u| u.target.index()).collect()
+        };
+        assert_eq!(order("8 x 6"), [1, 0], "{slope}");
+        assert_eq!(order("8"), [1, 0], "{slope}");
+        for domain in ["8 x 6", "8"] {
+            let text = of(domain, "a@next");
+            let error = refused_with(&TestWorld::default(), &text, &Options::default());
+            assert!(show(&error).contains("dependence cycle"), "{slope}");
+        }
+    }
+}
+
 #[test]
 fn problems_see_only_the_axes_of_their_domain() {
     let of = |text: &str| format!("{ALL}problem p {{ scheme s; domain 8 x 6; steps 1; {text} }}");

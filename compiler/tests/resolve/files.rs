@@ -122,6 +122,45 @@ fn files_are_read_where_they_are_used() {
     );
 }
 
+/// Each component reads the arrays that its own value is made of, whatever its definition takes for the others.
+#[test]
+fn definitions_take_arrays_for_each_component() {
+    let world = TestWorld {
+        arrays: vec![("x.npy", "<f4", vec![17, 8]), ("y.npy", "<f4", vec![16, 9])],
+        ..TestWorld::default()
+    };
+    let text = |value: &str| {
+        format!(
+            "def pair(a, b) = [a, 2 * b]
+             def swapped(a, b) = pair(b, a)
+             scheme s {{
+               axes x, y
+               coef e : vector on faces = 1
+               field E : vector on faces
+               step {{ E = e * E }}
+             }}
+             problem p {{ scheme s; domain 16 x 8; boundary all: even; steps 1; coef e = {value} }}"
+        )
+    };
+    let both = "file(\"x.npy\"), file(\"y.npy\")";
+    let listed = "[file(\"x.npy\"), 2 * file(\"y.npy\")]".to_owned();
+    let expected = resolved_with(&world, &text(&listed), &Options::default())
+        .scheme
+        .to_string();
+    for value in [
+        format!("pair({both})"),
+        "swapped(file(\"y.npy\"), file(\"x.npy\"))".to_owned(),
+    ] {
+        let found = resolved_with(&world, &text(&value), &Options::default())
+            .scheme
+            .to_string();
+        assert_eq!(found, expected, "{value}");
+    }
+    let wrong = text(&format!("swapped({both})"));
+    let message = show(&refused_with(&world, &wrong, &Options::default()));
+    assert_eq!(message.matches("error E0603: `").count(), 2, "{message}");
+}
+
 #[test]
 fn files_without_a_place_are_refused() {
     let message = refused("const a = file(\"eps.npy\")");

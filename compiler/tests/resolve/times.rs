@@ -2,6 +2,7 @@
 //! wanted.
 
 use crate::support::*;
+use torre_compiler::resolve::Options;
 
 fn scheme(fields: &str, step: &str) -> String {
     format!(
@@ -157,6 +158,112 @@ fn second_order_methods_are_not_warned_of() {
     // A sum over time, which nothing reads.
     let sum = with("  field S : scalar on nodes\n");
     assert!(warned(&sum, "H -= 0.5 * d(E, x); E -= 0.5 * d(H, x); S += E^2").is_empty());
+}
+
+/// By the second term of Taylor's series: velocity Verlet's method, and methods of Lax and Wendroff's kind for systems.
+#[test]
+fn methods_by_taylors_series_are_not_warned_of() {
+    let two = "  field u : scalar on nodes\n  field v : scalar on nodes\n";
+    let three = "  field u : scalar on nodes levels 2\n  field v : scalar on nodes\n  field a : scalar on nodes\n";
+    let sound = "  field p : scalar on cells\n  field v : scalar on nodes\n";
+    for (fields, step) in [
+        (
+            three,
+            "a = c * d2(u, x)\n u += 0.1 * v + 0.005 * a\n v += 0.05 * (a + c * d2(u, x))",
+        ),
+        (
+            three,
+            "u += 0.1 * v + 0.005 * a\n v += 0.05 * (a + c * d2(u, x) - 0.3 * u)\n a = c * d2(u, x) - 0.3 * u",
+        ),
+        (
+            three,
+            "a = a\n u += 0.1 * v + 0.005 * c * d2(u, x)\n v += 0.05 * c * (d2(u@prev, x) + d2(u, x))",
+        ),
+        (
+            sound,
+            "p -= 0.2 * d(v, x) - 0.02 * d2(p, x)\n v -= 0.2 * (d(p, x) + d(p@prev, x)) / 2",
+        ),
+    ] {
+        let fields = match step.contains("p@prev") {
+            true => fields.replace("on cells", "on cells levels 2"),
+            false => fields.to_owned(),
+        };
+        let found = warned(&fields, step);
+        assert!(found.is_empty(), "{step}: {found:?}");
+    }
+    // Of two fields at once, and with a coefficient of a file.
+    let system = "  field q : { p on nodes, v on nodes }\n";
+    let step =
+        "q += [-0.2 * dc(q.v, x) + 0.02 * d2(q.p, x), -0.2 * dc(q.p, x) + 0.02 * d2(q.v, x)]";
+    let found = warned(system, step);
+    assert!(found.is_empty(), "{found:?}");
+    let world = TestWorld {
+        arrays: vec![("k.npy", "<f4", vec![16])],
+        ..TestWorld::default()
+    };
+    let of_file = |second: &str| {
+        format!(
+            "scheme s {{ axes x; coef k on nodes = 0.5; field u : scalar on nodes
+               step {{ u += -k / 2 * (u[1] - u[-1]) + {second} * (u[1] - 2*u + u[-1]) }} }}
+             problem p {{ scheme s; domain 16; coef k = 0.2 * file(\"k.npy\"); steps 1 }}"
+        )
+    };
+    for (second, count) in [("k^2 / 2", 0), ("k^2", 1)] {
+        let warnings = resolved_with(&world, &of_file(second), &Options::default()).warnings;
+        assert_eq!(warnings.0.len(), count, "{second}: {}", show(&warnings));
+    }
+    // With another factor the second term is none.
+    let wrong = [
+        (
+            two,
+            "u += 0.1 * v + 0.01 * c * d2(u, x)\n v += 0.1 * c * d2(u, x)",
+        ),
+        (
+            two,
+            "u += 0.1 * v - 0.005 * c * d2(u, x)\n v += 0.1 * c * d2(u, x)",
+        ),
+        (
+            sound,
+            "p -= 0.2 * d(v, x) - 0.04 * d2(p, x)\n v -= 0.2 * d(p, x)",
+        ),
+        (sound, "p -= 0.2 * d(v, x)\n v -= 0.2 * d(p, x)"),
+    ];
+    for (fields, step) in wrong {
+        let found = warned(fields, step);
+        assert!(
+            found.len() == 1 && found[0].starts_with("W0301"),
+            "{step}: {found:?}"
+        );
+    }
+}
+
+/// The increment of a stage decides: half of the change of the rate, or anything else.
+#[test]
+fn differences_of_advanced_values_are_stages_with_the_right_increment_alone() {
+    let one = "  field u : scalar on nodes\n";
+    for (increment, is_stage) in [
+        ("0.05", true),
+        ("0.02", false),
+        ("-1 / 12", false),
+        ("0.1", false),
+    ] {
+        for step in [
+            format!("u += 0.1 * d2(u + {increment} * d2(u, x), x)"),
+            format!("let m = u + {increment} * c * dc(u, x)\n u += 0.1 * c * dc(m, x)"),
+        ] {
+            let found = warned(one, &step);
+            assert_eq!(found.is_empty(), is_stage, "{step}: {found:?}");
+        }
+    }
+    // Heun's method, and one of third order that keeps sums below a bound.
+    for step in [
+        "let k = d2(u, x)\n u += 0.05 * (k + d2(u + 0.1 * k, x))",
+        "let a = u + 0.1 * d2(u, x)\n let b = 0.75 * u + 0.25 * (a + 0.1 * d2(a, x))\n \
+         u = u / 3 + 2 / 3 * (b + 0.1 * d2(b, x))",
+    ] {
+        let found = warned(one, step);
+        assert!(found.is_empty(), "{step}: {found:?}");
+    }
 }
 
 #[test]

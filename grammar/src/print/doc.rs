@@ -1,6 +1,8 @@
 //! Text that knows where it may be broken, and the lines that it becomes.
 
-use crate::ast::{Comments, Stmt};
+use super::page::{Page, Row, comment_text};
+use crate::ast::{Bracket, Comments, Inside, Stmt};
+use crate::words::Count;
 
 /// The column that lines should not pass.
 const MARGIN: usize = 100;
@@ -116,16 +118,76 @@ impl Doc {
         }
     }
 
-    /// Appends to the last of `lines`, or breaks over new ones. `after` is the width of the text that follows on the
-    /// last line.
-    fn write(&self, lines: &mut Vec<String>, indent: usize, after: usize, enclosure: Enclosure) {
-        let column = lines.last().map_or(0, |line| line.chars().count());
-        let room = MARGIN.saturating_sub(column + after);
-        if self.width(room) <= room {
-            return self.write_flat(last(lines));
+    /// Names, numbers and strings in it.
+    fn words(&self) -> usize {
+        let sum = |docs: &[Doc]| docs.iter().map(Doc::words).sum::<usize>();
+        match self {
+            Doc::Text(text) => Count::of(text).words,
+            Doc::Seq(parts) => sum(parts),
+            Doc::Group { elements, .. } | Doc::Listed(elements) => sum(elements),
+            Doc::Cases(cases) => sum(cases),
+            Doc::Chain(first, links) => {
+                let links = links
+                    .iter()
+                    .map(|(op, operand)| Count::of(op).words + operand.words());
+                first.words() + links.sum::<usize>()
+            }
+        }
+    }
+
+    /// Whether one of some comments stands where it can be broken. It begins behind `start` words.
+    fn is_commented(&self, comments: &[Inside], start: usize) -> bool {
+        if comments.is_empty() {
+            return false;
+        }
+        let end = start + self.words();
+        let inner = |c: &Inside| start < c.words && c.words < end;
+        let any_of = |docs: &[Doc]| {
+            let mut start = start;
+            docs.iter().any(|doc| {
+                let first = start;
+                start += doc.words();
+                doc.is_commented(comments, first)
+            })
+        };
+        match self {
+            Doc::Text(_) => false,
+            Doc::Seq(parts) => any_of(parts),
+            Doc::Group { elements, .. } if elements.is_empty() => false,
+            Doc::Group { elements, .. } => {
+                let closed = elements.last().map_or(0, |e| Count::of(&e.flat()).closed);
+                let at_bracket = |c: &Inside| match c.beside {
+                    Some(Bracket::Open) => c.words == start,
+                    Some(Bracket::Close) => c.words == end && c.closed == closed,
+                    None => false,
+                };
+                comments.iter().any(|c| inner(c) || at_bracket(c))
+            }
+            Doc::Listed(elements) => comments.iter().any(inner) || any_of(elements),
+            Doc::Cases(cases) => comments.iter().any(inner) || any_of(cases),
+            Doc::Chain(first, links) => {
+                let mut start = start + first.words();
+                let in_link = |(op, operand): &(&str, Doc)| {
+                    let first = start + Count::of(op).words;
+                    start = first + operand.words();
+                    operand.is_commented(comments, first)
+                };
+                let in_first = first.is_commented(comments, end - self.words());
+                comments.iter().any(inner) || in_first || links.iter().any(in_link)
+            }
+        }
+    }
+
+    /// Appends to the last line, or breaks over new ones. `after` is the width of the text that follows on the last
+    /// line.
+    fn write(&self, page: &mut Page<'_>, indent: usize, after: usize, enclosure: Enclosure) {
+        let room = MARGIN.saturating_sub(page.column() + after);
+        let (comments, written) = page.left();
+        if self.width(room) <= room && !self.is_commented(comments, written) {
+            return page.push(&self.flat());
         }
         match self {
-            Doc::Text(text) => last(lines).push_str(text),
+            Doc::Text(text) => page.push(text),
             Doc::Seq(parts) => {
                 for (index, part) in parts.iter().enumerate() {
                     // The text that follows up to the next place where a line can end.
@@ -136,16 +198,16 @@ impl Doc {
                         .sum::<usize>();
                     let whole = index + 1 == parts.len();
                     let after = following + if whole { after } else { 0 };
-                    part.write(lines, indent, after, enclosure);
+                    part.write(page, indent, after, enclosure);
                 }
             }
-            Doc::Group { elements, .. } if elements.is_empty() => self.write_flat(last(lines)),
+            Doc::Group { elements, .. } if elements.is_empty() => page.push(&self.flat()),
             Doc::Group {
                 open,
                 elements,
                 close,
             } => {
-                last(lines).push_str(open.trim_end());
+                page.push(open.trim_end());
                 // A parenthesis around one operand takes no comma.
                 let comma = if elements.len() == 1 && *open == "(" {
                     ""
@@ -157,40 +219,42 @@ impl Doc {
                     false => Enclosure::Brackets,
                 };
                 for element in elements {
-                    lines.push(" ".repeat(indent + 2));
-                    element.write(lines, indent + 2, comma.len(), enclosure);
-                    last(lines).push_str(comma);
+                    page.break_line(indent + 2);
+                    element.write(page, indent + 2, comma.len(), enclosure);
+                    page.push(comma);
                 }
-                lines.push(" ".repeat(indent) + close.trim_start());
+                page.close_line(indent);
+                page.push(close.trim_start());
             }
             Doc::Listed(elements) => {
                 for (index, element) in elements.iter().enumerate() {
                     if index > 0 {
-                        last(lines).push(',');
-                        lines.push(" ".repeat(indent + 2));
+                        page.push(",");
+                        page.break_line(indent + 2);
                     }
-                    element.write(lines, indent + 2, 1, enclosure);
+                    element.write(page, indent + 2, 1, enclosure);
                 }
             }
             Doc::Chain(first, links) => {
                 let behind = links.first().map_or(0, |(op, _)| op.len() + 1);
-                first.write(lines, indent, behind, enclosure);
-                write_links(links, lines, indent, after, enclosure);
+                first.write(page, indent, behind, enclosure);
+                write_links(links, page, indent, after, enclosure);
             }
             Doc::Cases(cases) => {
                 let bracketed = enclosure == Enclosure::Brackets;
                 let inner = if bracketed { indent } else { indent + 2 };
                 if !bracketed {
-                    last(lines).push('(');
+                    page.push("(");
                 }
                 for (index, case) in cases.iter().enumerate() {
                     if index > 0 || !bracketed {
-                        lines.push(" ".repeat(inner));
+                        page.break_line(inner);
                     }
-                    case.write(lines, inner, after, Enclosure::Brackets);
+                    case.write(page, inner, after, Enclosure::Brackets);
                 }
                 if !bracketed {
-                    lines.push(" ".repeat(indent) + ")");
+                    page.close_line(indent);
+                    page.push(")");
                 }
             }
         }
@@ -240,7 +304,7 @@ fn write_listed(elements: &[Doc], out: &mut String) {
 /// Appends operators with their operands, broken over lines, as [`Doc::write`] does.
 fn write_links(
     links: &[(&str, Doc)],
-    lines: &mut Vec<String>,
+    page: &mut Page<'_>,
     indent: usize,
     after: usize,
     enclosure: Enclosure,
@@ -249,31 +313,22 @@ fn write_links(
     let fills = links.iter().all(|(op, _)| matches!(*op, "*" | "/"));
     for (index, (op, operand)) in links.iter().enumerate() {
         let behind = if index + 1 == links.len() { after } else { 2 };
-        let line = last(lines);
-        line.push(' ');
-        line.push_str(op);
-        let here = MARGIN.saturating_sub(line.chars().count() + 1 + behind);
+        page.push(" ");
+        page.push(op);
+        let here = MARGIN.saturating_sub(page.column() + 1 + behind);
         let below = MARGIN.saturating_sub(indent + 2 + behind);
         // An operand that fits neither here nor on the next line is broken here, if its bracket opens here.
         let fits = operand.width(here) <= here
             || (operand.width(below) > below
                 && operand.opening().is_some_and(|width| width <= here));
-        if fills && fits {
-            line.push(' ');
-            operand.write(lines, indent, behind, enclosure);
+        if fills && fits && !page.is_due() {
+            page.push(" ");
+            operand.write(page, indent, behind, enclosure);
         } else {
-            lines.push(" ".repeat(indent + 2));
-            operand.write(lines, indent + 2, behind.max(2), enclosure);
+            page.break_line(indent + 2);
+            operand.write(page, indent + 2, behind.max(2), enclosure);
         }
     }
-}
-
-fn last(lines: &mut Vec<String>) -> &mut String {
-    if lines.is_empty() {
-        lines.push(String::new());
-    }
-    let end = lines.len() - 1;
-    &mut lines[end]
 }
 
 struct Line {
@@ -287,14 +342,6 @@ struct Line {
 pub struct Lines {
     lines: Vec<Line>,
     indent: usize,
-}
-
-fn comment_text(comment: &str) -> String {
-    match comment {
-        " " => "//".to_string(),
-        _ if comment.starts_with('/') => format!("//{comment}"),
-        _ => format!("// {comment}"),
-    }
 }
 
 impl Lines {
@@ -325,39 +372,36 @@ impl Lines {
         }
     }
 
-    fn write(&self, doc: &Doc, after: usize) -> Vec<String> {
-        let mut lines = vec![" ".repeat(self.indent)];
-        doc.write(&mut lines, self.indent, after, Enclosure::Statement);
-        lines
+    fn write(&self, comments: &Comments, doc: &Doc, after: usize) -> Vec<Row> {
+        let mut page = Page::new(self.indent, &comments.inside);
+        doc.write(&mut page, self.indent, after, Enclosure::Statement);
+        page.finish(comments.trailing.as_deref())
     }
 
-    /// A statement without a block. Its comment stands on the first line.
+    fn push_rows(&mut self, rows: Vec<Row>) {
+        for row in rows {
+            for line in row.above {
+                self.push(line, None);
+            }
+            self.push(row.text, row.comment.as_deref());
+        }
+    }
+
+    /// A statement without a block. Its comment stands on the last line.
     pub fn simple(&mut self, comments: &Comments, doc: &Doc) {
         self.before(comments);
-        for (index, text) in self.write(doc, 0).into_iter().enumerate() {
-            let comment = if index == 0 {
-                comments.trailing.as_deref()
-            } else {
-                None
-            };
-            self.push(text, comment);
-        }
+        let rows = self.write(comments, doc, 0);
+        self.push_rows(rows);
     }
 
     /// The head of a block. Its comment stands behind the brace.
     pub fn open(&mut self, comments: &Comments, head: Doc) {
         self.before(comments);
-        let mut lines = self.write(&head, 2);
-        last(&mut lines).push_str(" {");
-        let count = lines.len();
-        for (index, text) in lines.into_iter().enumerate() {
-            let comment = if index + 1 == count {
-                comments.trailing.as_deref()
-            } else {
-                None
-            };
-            self.push(text, comment);
+        let mut rows = self.write(comments, &head, 2);
+        if let Some(last) = rows.last_mut() {
+            last.text.push_str(" {");
         }
+        self.push_rows(rows);
         self.indent += 2;
     }
 
@@ -389,11 +433,7 @@ impl Lines {
         print: impl FnOnce(&mut Self, &[Stmt<T>]),
     ) {
         if body.is_empty() && comments.trailing.is_none() && *end == Comments::default() {
-            let comments = Comments {
-                trailing: None,
-                before: comments.before.clone(),
-            };
-            return self.simple(&comments, &Doc::Seq(vec![head, Doc::text(" { }")]));
+            return self.simple(comments, &Doc::Seq(vec![head, Doc::text(" { }")]));
         }
         self.open(comments, head);
         print(self, body);

@@ -1,7 +1,7 @@
 //! Items and the statements of their blocks.
 
 use super::expr::level;
-use super::{Builder, Ordinal, Rule, Trailing, first, parts};
+use super::{Builder, Ordinal, Rule, first, parts};
 use crate::ast::*;
 use crate::codes;
 use crate::diag::Diagnostic;
@@ -94,8 +94,7 @@ impl Builder<'_> {
         build: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
         let node = build(self)?;
-        let trailing = Trailing::OnLineOf(span.start as usize);
-        self.within(trailing, span.end as usize, comments);
+        self.within(span.end as usize, comments);
         Some(node)
     }
 
@@ -108,7 +107,7 @@ impl Builder<'_> {
         mut stmt: impl FnMut(&mut Self, Pair<'_, Rule>, &mut Comments) -> Option<T>,
     ) -> Option<(Vec<Stmt<T>>, Comments)> {
         let span = self.span(&pair);
-        self.within(Trailing::Behind, span.start as usize + 1, comments);
+        self.within(span.start as usize + 1, comments);
         let mut body = Vec::new();
         for part in parts(pair) {
             body.push(self.stmt(part, Ordinal::after(&body), &mut stmt)?);
@@ -207,7 +206,7 @@ impl Builder<'_> {
             return Some((def, wall));
         }
         let block = self.span(&body);
-        self.within(Trailing::Behind, block.start as usize + 1, comments);
+        self.within(block.start as usize + 1, comments);
         let mut lines = Vec::new();
         let mut value = None;
         let mut body_comments = Comments::default();

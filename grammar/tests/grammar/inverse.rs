@@ -105,6 +105,7 @@ fn comments() -> BoxedStrategy<Comments> {
     let full = (lines, option::weighted(0.3, comment())).prop_map(|(lines, trailing)| Comments {
         before: canonical(lines),
         trailing,
+        inside: Vec::new(),
     });
     prop_oneof![3 => Just(Comments::default()), 1 => full].boxed()
 }

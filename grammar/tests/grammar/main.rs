@@ -1,5 +1,6 @@
 //! The language: texts, trees, messages and the formatter.
 
+mod comments;
 mod errors;
 mod fuzz_findings;
 mod hostile;

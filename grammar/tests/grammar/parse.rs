@@ -373,8 +373,13 @@ fn comments_find_their_nodes() {
     let ItemKind::Scheme(scheme) = &ast.items[1].kind else {
         panic!()
     };
-    assert_eq!(scheme.body[0].comments.before, ["axes", "second"]);
-    assert_eq!(scheme.body[0].comments.trailing.as_deref(), Some("first"));
+    let of_axes = &scheme.body[0].comments;
+    assert_eq!(of_axes.before, ["axes"]);
+    let inside: Vec<_> = (of_axes.inside.iter())
+        .map(|c| (c.words, c.stand, c.beside, c.text.as_str()))
+        .collect();
+    assert_eq!(inside, [(2, Stand::Behind, None, "first")]);
+    assert_eq!(of_axes.trailing.as_deref(), Some("second"));
     assert_eq!(scheme.end.before, ["", "end"]);
     assert_eq!(scheme.end.trailing.as_deref(), Some("closed"));
     assert_eq!(ast.end.before, ["last"]);

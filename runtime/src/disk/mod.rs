@@ -8,4 +8,6 @@ mod array_file;
 mod state_folder;
 
 pub use array_file::{ArrayFile, BLOCK};
-pub use state_folder::{NOTE, RowGhosts, STATE_FILES, StateFolder, needed, on_disk};
+pub use state_folder::{
+    NOTE, Room, RowGhosts, STATE_FILES, StateFolder, needed, replaced_arrays, replaced_state,
+};

@@ -75,19 +75,48 @@ pub fn needed(layout: &Layout) -> u64 {
     2 * layout.bytes().next_multiple_of(BLOCK)
 }
 
-/// Bytes that files in a folder could take: the free bytes of its disk for this user, and the bytes of files of an
-/// earlier run, which are replaced. `None` where the system does not say.
-pub fn on_disk(folder: &Path) -> Option<u64> {
-    let exists = folder.ancestors().find(|above| above.is_dir());
-    let at = exists.unwrap_or(Path::new("."));
-    let free = statvfs(at).ok()?;
-    let own = FIELDS
+/// The free room of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Which disk it is.
+    pub disk: u64,
+    /// Free bytes for this user.
+    pub free: u64,
+}
+
+impl Room {
+    /// The room of the disk of a folder, which need not be there yet. `None` where the system does not say.
+    pub fn of(folder: &Path) -> Option<Self> {
+        let exists = folder.ancestors().find(|above| above.is_dir());
+        let at = exists.unwrap_or(Path::new("."));
+        let found = statvfs(at).ok()?;
+        // Folders that the system makes up, such as `/proc`, have no size.
+        (found.f_blocks > 0).then_some(Self {
+            disk: fs::metadata(at).ok()?.dev(),
+            free: found.f_bavail.saturating_mul(found.f_frsize),
+        })
+    }
+}
+
+/// Bytes of the files of an earlier run in a folder, which are replaced: of arrays, or of a checkpoint.
+fn replaced(folder: &Path, names: &[&str]) -> u64 {
+    let files = names
         .iter()
-        .filter_map(|name| fs::symlink_metadata(folder.join(name)).ok())
-        .map(|file| file.blocks().saturating_mul(512))
-        .fold(0, u64::saturating_add);
-    let free = free.f_bavail.saturating_mul(free.f_frsize);
-    Some(free.saturating_add(own))
+        .map(|name| fs::symlink_metadata(folder.join(name)));
+    let files = files
+        .flatten()
+        .map(|file| file.blocks().saturating_mul(512));
+    files.fold(0, u64::saturating_add)
+}
+
+/// Bytes of arrays in a folder.
+pub fn replaced_arrays(folder: &Path) -> u64 {
+    replaced(folder, &FIELDS)
+}
+
+/// Bytes of a checkpoint in a folder.
+pub fn replaced_state(folder: &Path) -> u64 {
+    replaced(folder, &[STATE])
 }
 
 /// How values are arranged: arrays of other layouts are no states of a run.

@@ -3,7 +3,7 @@
 use super::effects::Effects;
 use super::engine::Engine;
 use super::execution::Execution;
-use super::fill::{Fill, TinyCoef};
+use super::fill::{Fill, Filled, TinyCoef, sizes};
 use super::ghosts::Ghosts;
 use super::kernel_table::KernelTable;
 use super::memory::Memory;
@@ -11,7 +11,6 @@ use super::pyramids::Buffers;
 use super::sweep::SweepOver;
 use crate::simulation::SetupError;
 use crate::simulation::{NoThreads, Picture, Progress, slice_shape};
-use std::sync::atomic::AtomicU64;
 use torre_compiler::cost::Blocking;
 use torre_compiler::kernel::{Code, KernelSet};
 use torre_compiler::lattice::{Axis, Group, Interval, PerAxis, Region};
@@ -91,14 +90,11 @@ impl<'a, T: Real> Calculation<'a, T> {
             problem: self.problem,
             files: self.files,
             layout: &self.layout,
-            ghosts: &self.ghosts,
-            cells: self.memory.cells::<T>(),
-            sizes: self
-                .scheme
-                .coefs
-                .iter()
-                .map(|_| AtomicU64::new(0))
-                .collect(),
+            to: Some(Filled {
+                ghosts: &self.ghosts,
+                cells: self.memory.cells::<T>(),
+            }),
+            sizes: sizes(self.scheme),
         };
         let filled = fill.run(threads);
         self.tiny = fill.tiny();

@@ -33,5 +33,5 @@ mod waiting;
 pub use calculation::Calculation;
 pub use compiled::Compiled;
 pub use execution::Execution;
-pub use fill::TinyCoef;
+pub use fill::{StartValues, TinyCoef, check_start_values};
 pub use tuning::{Candidate, Timed, Tuned, Tuning};

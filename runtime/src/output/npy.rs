@@ -1,6 +1,7 @@
 //! `.npy`, the array file of NumPy: written as version 1.0 (2.0 for long headers), little endian, C order; read in
 //! any byte order, either order of axes, from float, integer and bool types. Format: NEP 1 of NumPy.
 
+mod complex;
 mod fault;
 mod header;
 
@@ -8,6 +9,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+pub use complex::ComplexReader;
 pub use fault::{MAX_AXES, MAX_HEADER, NpyFault};
 pub use header::{Dtype, Kind, NpyError, NpyHeader};
 
@@ -34,7 +36,7 @@ pub fn write_complex(
     numbers: impl Iterator<Item = [f64; 2]>,
 ) -> Result<(), FileError> {
     let mut file = AtomicFile::create(path)?;
-    file.put(&header::print("'<c16'", shape))?;
+    file.put(&header::print(&format!("'{}'", header::COMPLEX), shape))?;
     for [re, im] in numbers {
         file.put(&re.to_le_bytes())?;
         file.put(&im.to_le_bytes())?;

@@ -1,5 +1,6 @@
 //! From the schedule that was asked for to its execution: the tiles, and the kernels to compile.
 
+pub mod compiling;
 pub mod gpu;
 
 use crate::host::Execution;

@@ -226,6 +226,30 @@ pub fn identity<T: Value>(scheme: &Scheme, problem: &Problem, files: &LoadedFile
     }
 }
 
+/// Bytes of the arrays of a checkpoint after some steps: nearly all of its file.
+pub fn bytes(scheme: &Scheme, problem: &Problem, step: u64) -> u64 {
+    let versions = scheme.component_ids().map(|id| {
+        let levels = u64::from(scheme.component(id).time_levels);
+        scheme.extent(id).volume().saturating_mul(levels)
+    });
+    let states = state_boxes(scheme).map(|(_, region)| region.volume());
+    let values = versions.chain(states).fold(0, u64::saturating_add);
+    values
+        .saturating_mul(scheme.precision.bytes() as u64)
+        .saturating_add(record_bytes(problem, step))
+}
+
+/// Bytes of the records in a state after some steps, where the fields are in files beside it.
+pub fn record_bytes(problem: &Problem, step: u64) -> u64 {
+    let probes = (problem.probes.len() as u64).saturating_mul(step);
+    let series = problem.series.iter().map(|series| step / series.every);
+    let states = problem.state_probes.iter().map(|probe| step / probe.every);
+    let values = series.chain(states).fold(probes, u64::saturating_add);
+    values
+        .saturating_mul(8)
+        .saturating_add(Spectra::bytes(problem))
+}
+
 /// The state in a folder, as a run sees it that would replace it.
 #[derive(Debug)]
 pub enum Replaced {
@@ -251,6 +275,12 @@ pub fn replaced(folder: &Path, identity: &Identity) -> Replaced {
         Ok(_) => Replaced::Other,
         Err(error) => Replaced::Unread(error),
     }
+}
+
+/// The step of the state in a folder, of whichever calculation, if it can be read.
+pub fn step_in(folder: &Path) -> Option<u64> {
+    let found = Checkpoint::open(&folder.join(FILE)).ok()?;
+    Some(found.header().step)
 }
 
 /// The checkpoint of a folder with which a run goes on. Its file is opened once, so that all that is read is of one

@@ -4,14 +4,17 @@
 //! frames, and frames that were drawn with another range are read back from their arrays and drawn again. So pictures
 //! can be looked at during a run, frames need no memory, and the pictures of a finished run depend on its values only.
 
+mod spectral;
+
 use super::outlines::Outlines;
+use super::own_folder::OwnFolder;
 use super::pictures::{Measure, Rows, Shown};
 use crate::output::npy::NpyReader;
-use crate::output::picture::{Scale, Spread, movie, plain, text_width};
+use crate::output::picture::{Scale, Spread, movie, text_width};
 use crate::output::{Attempt, Cause, FileError};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use torre_compiler::lattice::Axis;
+use std::path::Path;
+use torre_compiler::lattice::{Axis, gcd};
 use torre_compiler::problem::{Output, Problem, StaticOutput};
 use torre_compiler::scheme::Scheme;
 use torre_compiler::statics::Files;
@@ -21,9 +24,6 @@ const MOST_LINES: usize = 4096;
 
 /// Values of the frames of a line that are drawn above each other, at the most; of more, frames are left out.
 pub(super) const MOST_IN_DIAGRAM: usize = 1 << 21;
-
-/// Frequencies of a plane's spectrum that have pictures, at the most.
-const MOST_SPECTRAL: usize = 16;
 
 /// How pictures are to be.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,7 +47,7 @@ pub struct Range {
 /// The pictures of all outputs of a run.
 #[derive(Debug)]
 pub struct Gallery {
-    folder: PathBuf,
+    pub(super) folder: OwnFolder,
     how: Pictures,
     albums: BTreeMap<String, Album>,
 }
@@ -73,7 +73,7 @@ pub struct Frame<'a> {
 impl Gallery {
     pub fn new(folder: &Path, how: Pictures) -> Self {
         Self {
-            folder: folder.to_path_buf(),
+            folder: OwnFolder::new(folder),
             how,
             albums: BTreeMap::new(),
         }
@@ -93,13 +93,19 @@ impl Gallery {
         self.albums.entry(output.to_owned()).or_default()
     }
 
-    /// The range that was asked for.
-    fn given(&self, output: &str, shown: &Shown) -> Option<Measure> {
+    /// The range that was asked for under one of two names.
+    fn range(&self, names: [&str; 2]) -> Option<Scale> {
         let mut ranges = self.how.ranges.iter().rev();
-        let range = ranges.find(|range| range.of == output || range.of == shown.name)?;
+        let range = ranges.find(|range| names.contains(&range.of.as_str()))?;
+        Some(range.scale)
+    }
+
+    /// The range that was asked for of an output's frames.
+    fn given(&self, output: &str, shown: &Shown) -> Option<Measure> {
+        let scale = self.range([output, &shown.name])?;
         Some(match shown.axes.len() {
-            1 => Measure::Line([range.scale.low, range.scale.high]),
-            _ => Measure::Plane(range.scale),
+            1 => Measure::Line([scale.low, scale.high]),
+            _ => Measure::Plane(scale),
         })
     }
 
@@ -116,7 +122,8 @@ impl Gallery {
         };
         let shown = shown.pointing(self.how.down);
         let given = self.given(&output.name, &shown);
-        let path = self.folder.join(format!("{}.png", frame.stem));
+        let name = format!("{}.png", frame.stem);
+        let path = self.folder.place(&name)?;
         let album = self.album(&output.name);
         album.look_at(values);
         let measure = given.unwrap_or_else(|| album.measure(&shown));
@@ -125,7 +132,7 @@ impl Gallery {
         let picture = shown.draw(scheme, values, measure, subtitle, &album.outlines, 0);
         picture.write(&path)?;
         album.drawn.insert(frame.step, measure);
-        Ok(Some(format!("{}.png", frame.stem)))
+        Ok(Some(name))
     }
 
     /// Draws a field that does not change; gives the name of the picture, if it has one.
@@ -153,60 +160,8 @@ impl Gallery {
         let subtitle = shown.subtitle(scheme, None, &none);
         let name = format!("{stem}.png");
         let picture = shown.draw(scheme, values, measure, subtitle, &none, 0);
-        picture.write(&self.folder.join(&name))?;
+        picture.write(&self.folder.place(&name)?)?;
         Ok(Some(name))
-    }
-
-    /// Draws the moduli of a spectrum: of a plane at each of the first frequencies, of a line all above each other
-    /// where they have equal distances. `base`: its files without their endings. Gives the names of the pictures.
-    pub fn show_spectrum(
-        &self,
-        scheme: &Scheme,
-        output: &Output,
-        base: &str,
-        moduli: impl Fn(usize) -> Vec<f64>,
-    ) -> Result<Vec<String>, FileError> {
-        let (Some(shown), Some(spectrum)) = (Shown::of_output(scheme, output), &output.spectrum)
-        else {
-            return Ok(Vec::new());
-        };
-        let shown = Shown {
-            name: format!("|{}|", shown.name),
-            ..shown.pointing(self.how.down)
-        };
-        let none = Outlines::default();
-        let frequencies = &spectrum.frequencies;
-        let most = MOST_IN_DIAGRAM / shown.count().max(1);
-        if let (1, Some(rows)) = (shown.axes.len(), frequency_rows(frequencies))
-            && frequencies.len() <= most
-        {
-            let values: Vec<f64> = (0..frequencies.len()).flat_map(moduli).collect();
-            let scale = Spread::of(values.iter().copied()).map_or(Scale::UNIT, Spread::whole_scale);
-            let Some(diagram) = shown.diagram(scheme, &values, scale, rows, &none) else {
-                return Ok(Vec::new());
-            };
-            let name = format!("{base}.png");
-            diagram.write(&self.folder.join(&name))?;
-            return Ok(vec![name]);
-        }
-        let place = shown.subtitle(scheme, None, &none);
-        let mut names = Vec::new();
-        for (number, frequency) in frequencies.iter().enumerate().take(MOST_SPECTRAL) {
-            let moduli = moduli(number);
-            let spread = Spread::of(moduli.iter().copied());
-            let measure = match (shown.axes.len(), spread) {
-                (1, spread) => Measure::Line(spread.map_or([0.0, 1.0], Spread::whole)),
-                (_, spread) => Measure::Plane(spread.map_or(Scale::UNIT, Spread::whole_scale)),
-            };
-            let parts = [format!("frequency {}", plain(*frequency)), place.clone()];
-            let parts = parts.into_iter().filter(|part| !part.is_empty());
-            let subtitle = parts.collect::<Vec<_>>().join(", ");
-            let name = format!("{base}-{number:04}.png");
-            let picture = shown.draw(scheme, &moduli, measure, subtitle, &none, 0);
-            picture.write(&self.folder.join(&name))?;
-            names.push(name);
-        }
-        Ok(names)
     }
 
     /// Draws the frames of an output again that have another range than all together; then the frames of a line above
@@ -244,37 +199,40 @@ impl Gallery {
                 let values = read(frame)?;
                 let text = subtitle(frame);
                 let picture = shown.draw(scheme, &values, measure, text, &album.outlines, 0);
-                picture.write(&folder.join(&name))?;
+                picture.write(&folder.place(&name)?)?;
                 album.drawn.insert(frame.step, measure);
             }
             names.push(name);
         }
-        if let [first, second, ..] = frames
+        if let Some(rows) = TimeRows::of(frames, shown.count())
             && shown.axes.len() == 1
         {
-            let values = frames.len().saturating_mul(shown.count());
-            let stride = frames.len().div_ceil(MOST_LINES);
-            let stride = stride.max(values.div_ceil(MOST_IN_DIAGRAM));
-            let mut values = Vec::new();
-            for frame in frames.iter().step_by(stride) {
-                values.extend(read(frame)?);
+            let mut values: Vec<f64> = Vec::new();
+            let mut last = None;
+            for number in &rows.frames {
+                match last == Some(number) {
+                    true => values.extend_from_within(values.len() - shown.count()..),
+                    false => values.extend(read(&frames[*number])?),
+                }
+                last = Some(number);
             }
             let scale = match measure {
                 Measure::Line([low, high]) if given.is_some() => Scale::between(low, high),
                 _ => album.spread.map(Spread::inner_scale),
             };
-            let when = |frame: &Frame<'_>| Shown::when(scheme, output, frame.step);
-            let start = when(first).time;
-            let rows = Rows {
+            let time = |step: u64| Shown::when(scheme, output, step).time;
+            let start = time(rows.first);
+            let distance = time(rows.first + rows.distance) - start;
+            let along = Rows {
                 over: "time",
                 start,
-                spacing: (when(second).time - start) * stride as f64,
+                spacing: distance * rows.stride as f64,
             };
             let scale = scale.unwrap_or(Scale::UNIT);
-            let diagram = shown.diagram(scheme, &values, scale, rows, &album.outlines);
+            let diagram = shown.diagram(scheme, &values, scale, along, &album.outlines);
             if let Some(diagram) = diagram {
                 let name = format!("{base}.png");
-                diagram.write(&folder.join(&name))?;
+                diagram.write(&folder.place(&name)?)?;
                 names.push(name);
             }
         }
@@ -282,7 +240,8 @@ impl Gallery {
             let widths = frames.iter().map(|frame| text_width(&subtitle(frame), 9.5));
             let room = widths.fold(0.0, f32::max).ceil() as usize;
             let name = format!("{base}.apng");
-            movie::write(&folder.join(&name), frames.len(), |number| {
+            movie::write(&folder.place(&name)?, frames.len(), |number| {
+                folder.check()?;
                 let frame = &frames[number];
                 let (values, text) = (read(frame)?, subtitle(frame));
                 Ok(shown.draw(scheme, &values, measure, text, &album.outlines, room))
@@ -311,19 +270,42 @@ impl Album {
     }
 }
 
-/// Frequencies at equal distances, upward.
-fn frequency_rows(frequencies: &[f64]) -> Option<Rows> {
-    let [first, second, ..] = frequencies else {
-        return None;
-    };
-    let spacing = second - first;
-    let mut distances = frequencies.windows(2).map(|pair| pair[1] - pair[0]);
-    let equal = distances.all(|distance| (distance - spacing).abs() <= 1e-6 * spacing);
-    (spacing > 0.0 && equal).then_some(Rows {
-        over: "frequency",
-        start: *first,
-        spacing,
-    })
+/// The frames of a line above each other, at equal distances in time.
+#[derive(Debug, PartialEq)]
+struct TimeRows {
+    /// The step of the first row.
+    first: u64,
+    /// Steps between frames, of which every `stride`-th is a row.
+    distance: u64,
+    stride: u64,
+    /// The number of each row's frame: the last one up to then, as runs may have had other steps.
+    frames: Vec<usize>,
+}
+
+impl TimeRows {
+    /// Of two frames or more, each of some values.
+    fn of(frames: &[Frame<'_>], values: usize) -> Option<Self> {
+        let ([first, _, ..], Some(last)) = (frames, frames.last()) else {
+            return None;
+        };
+        let distances = frames.windows(2).map(|pair| pair[1].step - pair[0].step);
+        let distance = distances.fold(0, gcd).max(1);
+        let all = (last.step - first.step) / distance + 1;
+        let stride = all.div_ceil(MOST_LINES as u64);
+        let stride = stride.max(
+            all.saturating_mul(values as u64)
+                .div_ceil(MOST_IN_DIAGRAM as u64),
+        );
+        let steps = (0..all).step_by(stride as usize);
+        let steps = steps.map(|row| first.step + row * distance);
+        let up_to = |step| frames.partition_point(|frame| frame.step <= step) - 1;
+        Some(Self {
+            first: first.step,
+            distance,
+            stride,
+            frames: steps.map(up_to).collect(),
+        })
+    }
 }
 
 /// The values of a frame.
@@ -337,5 +319,37 @@ fn read(path: &Path, shown: &Shown) -> Result<Vec<f64>, FileError> {
             let cause = Cause::Shape { expected, found };
             Err(FileError::new(path, Attempt::Read, cause))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(steps: &[u64], values: usize) -> Option<TimeRows> {
+        let frame = |step: &u64| Frame {
+            step: *step,
+            stem: "",
+        };
+        let frames: Vec<Frame<'_>> = steps.iter().map(frame).collect();
+        TimeRows::of(&frames, values)
+    }
+
+    #[test]
+    fn rows_have_equal_distances_in_time() {
+        assert_eq!(rows(&[4], 10), None);
+        let even = rows(&[4, 8, 12, 16], 10).unwrap();
+        assert_eq!((even.first, even.distance, even.stride), (4, 4, 1));
+        assert_eq!(even.frames, [0, 1, 2, 3]);
+        // As after a run with other steps; a row without a frame has that before it.
+        let uneven = rows(&[0, 4, 8, 10, 12, 20], 10).unwrap();
+        assert_eq!((uneven.first, uneven.distance), (0, 2));
+        assert_eq!(uneven.frames, [0, 0, 1, 1, 2, 3, 4, 4, 4, 4, 5]);
+        let many: Vec<u64> = (0..10_000).collect();
+        let many = rows(&many, 10).unwrap();
+        assert_eq!((many.stride, many.frames.len()), (3, 3334));
+        assert_eq!(many.frames[..3], [0, 3, 6]);
+        let wide = rows(&[1, 2, 3, 4], MOST_IN_DIAGRAM / 2).unwrap();
+        assert_eq!(wide.frames, [0, 2]);
     }
 }

@@ -11,6 +11,7 @@
 //! A checkpoint is written after all results that are due up to its step, so a run that continues from it writes the
 //! rest. The last one comes before the results of the end: these read frames of earlier times, which may be damaged,
 //! and a run that continues after the last step writes them. Where it cannot be written, they are written all the same.
+//! The state that a calculation in files keeps itself is confirmed at the same points, and at the end by the same rule.
 
 pub mod census;
 pub mod checkpoint;
@@ -21,6 +22,7 @@ mod literal;
 pub mod memory;
 mod outlines;
 pub mod outputs;
+mod own_folder;
 pub mod owner;
 mod pictures;
 mod places;
@@ -43,10 +45,10 @@ pub use records::Records;
 pub use series::SeriesRecords;
 pub use setup::setup;
 pub use spectra::Spectra;
-pub use sweep_plan::{PIECE as SWEEP_PIECE, Pauses, SweepPlan};
+pub use sweep_plan::{PIECE as SWEEP_PIECE, Passes, Pauses, SweepPlan};
 
 use crate::output::FileError;
-use crate::simulation::{Progress, RunError, Simulation, Value, Values, slice_shape};
+use crate::simulation::{BlowUp, Progress, RunError, Simulation, Value, Values, slice_shape};
 use std::time::{Duration, Instant};
 use torre_compiler::problem::{OutputKind, Problem};
 use torre_compiler::scheme::Scheme;
@@ -77,10 +79,35 @@ pub struct Outcome {
     pub times: Times,
     /// How many times it went on, to the next pause or to its end.
     pub stretches: u64,
-    /// The values of all components after the last step.
+    /// The values of all components after the last step; none where a blow-up ended the run early.
     pub counts: Vec<Count>,
-    /// Why the checkpoint of the end was not written.
-    pub unsaved: Option<FileError>,
+    /// Whether a checkpoint was written, be it of the end or an earlier one.
+    pub saved: bool,
+    /// The states of the end that were not written.
+    pub unsaved: Unsaved,
+    /// The blow-up that ended the run early.
+    pub blow_up: Option<BlowUp>,
+}
+
+/// Why states of the end were not written.
+#[derive(Debug, Default)]
+pub struct Unsaved {
+    /// The checkpoint.
+    pub checkpoint: Option<FileError>,
+    /// The state that the calculation keeps itself.
+    pub state: Option<RunError>,
+}
+
+impl Unsaved {
+    /// Whether a state is missing.
+    pub fn any(&self) -> bool {
+        self.checkpoint.is_some() || self.state.is_some()
+    }
+
+    /// The first error.
+    pub fn into_error(self) -> Option<RunError> {
+        self.checkpoint.map(RunError::from).or(self.state)
+    }
 }
 
 /// Wall times of the parts of a run.
@@ -115,7 +142,7 @@ pub struct Watch {
 }
 
 /// Runs to the problem's end. `check` is the same calculation by other means, at the same step: every value of both is
-/// compared.
+/// compared. A blow-up ends it early, which is an outcome.
 #[inline(never)]
 pub fn execute<T: Value>(
     simulation: &mut dyn Simulation<T>,
@@ -124,7 +151,7 @@ pub fn execute<T: Value>(
     watch: &Watch,
 ) -> Result<Outcome, RunError> {
     let mut times = Times::default();
-    let mut stretches = 0;
+    let (mut stretches, mut saved) = (0, false);
     let steps = simulation.problem().steps;
     if let Some(outputs) = company.outputs
         && simulation.steps() == 0
@@ -139,11 +166,24 @@ pub fn execute<T: Value>(
         if done < steps {
             let until = next_stop(simulation, &company);
             stretches += 1;
-            let ran = timed(&mut times.stepping, || simulation.run(until, &watch.run));
-            if let (Err(RunError::BlowUp(found)), Some(outputs)) = (&ran, company.outputs) {
-                outputs.end_early(simulation, company.records.series, found)?;
+            match timed(&mut times.stepping, || simulation.run(until, &watch.run)) {
+                Err(RunError::BlowUp(found)) => {
+                    if let Some(outputs) = company.outputs {
+                        timed(&mut times.writing, || {
+                            outputs.end_early(simulation, company.records.series, &found)
+                        })?;
+                    }
+                    return Ok(Outcome {
+                        times,
+                        stretches,
+                        counts: Vec::new(),
+                        saved,
+                        unsaved: Unsaved::default(),
+                        blow_up: Some(found),
+                    });
+                }
+                ran => ran?,
             }
-            ran?;
         }
         let pictures = simulation.take_pictures();
         let ended = simulation.steps() >= steps;
@@ -195,28 +235,33 @@ pub fn execute<T: Value>(
                 }
             })?;
         }
-        let mut unsaved = None;
+        let mut unsaved = Unsaved::default();
         if let Some(checkpoints) = company.checkpoints
             && checkpoints.due(simulation.steps(), steps)
         {
             let written = timed(&mut times.checkpoints, || {
                 checkpoints.write(simulation, company.records)
             });
+            saved |= written.is_ok();
             match ended {
                 // The disk of the results may have room.
-                true => unsaved = written.err(),
+                true => unsaved.checkpoint = written.err(),
                 false => written?,
             }
         }
-        timed(&mut times.checkpoints, || {
+        let confirmed = timed(&mut times.checkpoints, || {
             confirm_state(simulation, &company)
-        })?;
+        });
+        match ended {
+            true => unsaved.state = confirmed.err(),
+            false => confirmed?,
+        }
         if ended && let Some(outputs) = company.outputs {
             let finished = timed(&mut times.writing, || {
                 outputs.finish(simulation, company.records)
             });
             if let Err(error) = finished {
-                return Err(unsaved.unwrap_or(error).into());
+                return Err(unsaved.into_error().unwrap_or(error.into()));
             }
         }
         if ended {
@@ -225,7 +270,9 @@ pub fn execute<T: Value>(
                 times,
                 stretches,
                 counts,
+                saved,
                 unsaved,
+                blow_up: None,
             });
         }
     }

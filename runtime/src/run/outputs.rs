@@ -16,7 +16,6 @@
 //!
 //! STEP has 8 digits or more, so that files sort by their steps.
 
-mod claimed;
 mod missing;
 mod names;
 mod spectra;
@@ -25,6 +24,7 @@ mod tables;
 
 use super::fields::{FieldRows, StateRows, shape_of, shaped};
 use super::gallery::{self, Gallery, Pictures};
+use super::own_folder::OwnFolder;
 use super::owner::{Begun, Others, Owner};
 use super::pictures::{Shown, part_of, plane_shape, start_picture};
 use super::places::vtk_grid;
@@ -33,8 +33,8 @@ use super::results_folder::{self, REPORT};
 use super::series::SeriesRecords;
 use crate::output::atomic::{make_folder, remove_leftovers, write_file};
 use crate::output::checkpoint::Identity;
+use crate::output::claim::Claim;
 use crate::output::npy;
-use crate::output::open::Place;
 use crate::output::{Attempt, FileError, Rows, array, vtk};
 use crate::simulation::{BlowUp, Part, PartOf, Picture, RunError, Simulation, Value};
 pub use missing::Missing;
@@ -43,7 +43,7 @@ pub use names::{series, static_series};
 use serde_json::Value as Json;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use torre_compiler::lattice::Region;
 use torre_compiler::problem::{Output, OutputKind, Problem, StaticOutput};
 use torre_compiler::real::Real;
@@ -75,7 +75,7 @@ pub struct Wanted {
 /// Where results go.
 #[derive(Debug)]
 pub struct Outputs {
-    folder: PathBuf,
+    folder: OwnFolder,
     format: VolumeFormat,
     /// Whether slices and volumes of the start values are written, as step 0.
     save_initial: bool,
@@ -85,8 +85,6 @@ pub struct Outputs {
     keep_volumes: bool,
     /// The files that there are, by their paths in the folder.
     written: RefCell<BTreeSet<String>>,
-    /// The lock of the folder, if the run has one.
-    lock: Option<Place>,
     gallery: RefCell<Gallery>,
 }
 
@@ -102,13 +100,12 @@ impl Outputs {
         } = wanted;
         make_folder(folder).map_err(FileError::io(folder, Attempt::Create))?;
         let outputs = Self {
-            folder: folder.to_path_buf(),
+            folder: OwnFolder::new(folder),
             format,
             save_initial,
             save_final,
             keep_volumes,
             written: RefCell::default(),
-            lock: None,
             gallery: RefCell::new(Gallery::new(folder, pictures)),
         };
         for part in ["", "slices", "volumes", "fields", "spectra"] {
@@ -117,9 +114,17 @@ impl Outputs {
         Ok(outputs)
     }
 
+    /// Results are written as long as the run has the folder by its claim.
+    pub fn claimed(mut self, claim: &Claim) -> Self {
+        self.folder = self.folder.claimed(claim);
+        let gallery = self.gallery.get_mut();
+        gallery.folder = self.folder.clone();
+        self
+    }
+
     /// The folder of all results.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.folder.path()
     }
 
     /// The run that writes here.
@@ -140,7 +145,7 @@ impl Outputs {
         self.check_names(problem)?;
         match others {
             Others::Removed => Ok(()),
-            Others::Kept => owner.check(&self.folder, Begun::of(resumed)),
+            Others::Kept => owner.check(self.folder.path(), Begun::of(resumed)),
         }
     }
 
@@ -155,9 +160,9 @@ impl Outputs {
         others: Others,
         report: &Json,
     ) -> Result<Vec<Missing>, FileError> {
-        self.check_claim()?;
-        match owner.check(&self.folder, Begun::of(resumed)) {
-            Err(_) if others == Others::Removed => results_folder::clear(&self.folder)?,
+        self.folder.check()?;
+        match owner.check(self.folder.path(), Begun::of(resumed)) {
+            Err(_) if others == Others::Removed => results_folder::clear(self.folder.path())?,
             checked => checked?,
         }
         self.report(report)?;
@@ -170,10 +175,9 @@ impl Outputs {
 
     /// Writes the report, with the list of all files of results in it.
     pub fn report(&self, report: &Json) -> Result<(), FileError> {
-        self.check_claim()?;
         self.note(REPORT);
         let text = format!("{:#}\n", self.listed(report));
-        write_file(&self.folder.join(REPORT), text.as_bytes())
+        write_file(&self.folder.place(REPORT)?, text.as_bytes())
     }
 
     /// A report with the list of all files of results put before the files that it names.
@@ -263,10 +267,9 @@ impl Outputs {
         shape: &[usize],
         values: &[f64],
     ) -> Result<(), FileError> {
-        self.check_claim()?;
         let values: Vec<T> = values.iter().map(|v| Real::from_f64(*v)).collect();
         let name = format!("{stem}.npy");
-        let path = self.folder.join(&name);
+        let path = self.folder.place(&name)?;
         npy::write(&path, &shaped(&values, shape, &path)?)?;
         self.note(&name);
         Ok(())
@@ -289,20 +292,17 @@ impl Outputs {
         Ok(())
     }
 
-    /// Gives all frames of an output one range, and puts them together.
+    /// Gives all frames of an output one range, and puts them together, also those of earlier runs that lie in the
+    /// folder.
     fn finish_pictures(
         &self,
         scheme: &Scheme,
         problem: &Problem,
         steps: u64,
     ) -> Result<(), FileError> {
-        self.check_claim()?;
         for output in problem.frames() {
-            let stems: Vec<(u64, String)> = self
-                .frame_steps(output, steps)
-                .map(|step| (step, stem(output, step)))
-                .filter(|(_, stem)| self.folder.join(format!("{stem}.npy")).is_file())
-                .collect();
+            let there = self.steps_there(output, steps, "npy").into_iter();
+            let stems: Vec<(u64, String)> = there.map(|step| (step, stem(output, step))).collect();
             let frames: Vec<gallery::Frame> = stems
                 .iter()
                 .map(|(step, stem)| gallery::Frame { step: *step, stem })
@@ -335,6 +335,7 @@ impl Outputs {
             }
         }
         self.finish_pictures(scheme, problem, problem.steps)?;
+        self.draw_spectra(scheme, problem)?;
         Ok(self.written.borrow().len())
     }
 
@@ -356,7 +357,7 @@ impl Outputs {
                 let grid = vtk_grid(scheme, output.position, output.region, None);
                 let values: Vec<T> = values.iter().map(|v| Real::from_f64(*v)).collect();
                 let shape = shape_of(scheme, output.region);
-                let path = self.folder.join(&name);
+                let path = self.folder.place(&name)?;
                 let rows: &dyn Rows<T> = &shaped(&values, &shape, &path)?;
                 vtk::write(&path, &grid, &[(&output.name, T::any(rows))])?;
                 self.note(&name);
@@ -371,12 +372,16 @@ impl Outputs {
         Ok(())
     }
 
-    fn volume_name(&self, output: &Output, step: u64) -> String {
-        let extension = match self.format {
+    /// The ending of the files of volumes.
+    fn ending(&self) -> &'static str {
+        match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => "npy",
             VolumeFormat::Vtk => "vti",
-        };
-        format!("{}.{extension}", stem(output, step))
+        }
+    }
+
+    fn volume_name(&self, output: &Output, step: u64) -> String {
+        format!("{}.{}", stem(output, step), self.ending())
     }
 
     /// The files that an output may have after a step, its values first.
@@ -415,10 +420,9 @@ impl Outputs {
         output: &Output,
         rows: &dyn Rows<T>,
     ) -> Result<(), FileError> {
-        self.check_claim()?;
         let (scheme, step) = (simulation.scheme(), simulation.steps());
         let name = self.volume_name(output, step);
-        let path = self.folder.join(&name);
+        let path = self.folder.place(&name)?;
         match self.format {
             VolumeFormat::Npy | VolumeFormat::Zarr => npy::write(&path, rows)?,
             VolumeFormat::Vtk => image(&path, simulation, &Quantity::of(scheme, output), rows)?,

@@ -18,6 +18,9 @@ const MAX_BYTES: u64 = 256 << 20;
 /// levels as an array has axes, and two more.
 const MOST_AROUND: usize = 7;
 
+/// The folder of spectra, which stands before their names.
+const SPECTRA: &str = "spectra";
+
 /// The run that results belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
@@ -76,6 +79,11 @@ impl Owner {
             let of = (output.component, output.state, output.kind, output.region);
             (output.name.clone(), hash(&format!("{of:?}")))
         });
+        // A frame may have the same name; samples and frequencies are values of a spectrum.
+        let spectra = problem.spectra().map(|(_, output, _)| {
+            let name = format!("{SPECTRA}/{}", output.name);
+            (name, hash(&format!("{output:?}")))
+        });
         // Each run writes them anew.
         let constant = statics
             .iter()
@@ -84,7 +92,7 @@ impl Owner {
             identity: identity.clone(),
             steps: problem.steps,
             outputs: hash(&format!("{outputs:?} {statics:?} {manner}")),
-            shown: shown.chain(constant).collect(),
+            shown: shown.chain(spectra).chain(constant).collect(),
         }
     }
 

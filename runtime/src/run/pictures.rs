@@ -82,6 +82,21 @@ impl Shown {
         .with_axes(scheme)
     }
 
+    /// The moduli of a spectrum, whose values may be a single one.
+    pub fn of_spectrum(scheme: &Scheme, output: &Output) -> Option<Self> {
+        let shown = Self {
+            name: format!("|{}|", output.quantity(scheme)),
+            position: scheme.component(output.component).position,
+            region: output.region,
+            axes: Vec::new(),
+            down: None,
+        };
+        match shown.count() {
+            1 => Some(shown),
+            _ => shown.with_axes(scheme),
+        }
+    }
+
     fn with_axes(mut self, scheme: &Scheme) -> Option<Self> {
         let long = |a: &Axis| self.region[*a].len() > 1;
         self.axes = scheme.grid.present().filter(long).collect();

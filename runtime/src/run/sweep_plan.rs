@@ -77,6 +77,16 @@ pub struct Pauses {
     pub frames: bool,
 }
 
+/// The passes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passes {
+    pub count: u64,
+    /// Steps of the longest one; 0 without any.
+    pub longest: u64,
+    /// Steps of all.
+    pub steps: u64,
+}
+
 /// How a calculation in files is advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepPlan {
@@ -90,6 +100,15 @@ pub struct SweepPlan {
     pub piece: u64,
 }
 
+/// The parts in which planes come and go.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Bytes of a file that are read or written at a time.
+    piece: u64,
+    /// Planes that a stage advances at a time, at most.
+    slab: i64,
+}
+
 impl SweepPlan {
     /// As many steps in a pass as some memory has room for; `Err`: the bytes that one step takes.
     pub fn new(
@@ -99,9 +118,31 @@ impl SweepPlan {
         available: u64,
         piece: u64,
     ) -> Result<SweepPlan, u64> {
+        let each = Planes::new(layout).each.max(1);
+        let slab = (available / PARTS / each).min(1 << 30) as i64;
+        Self::with_slab(scheme, layout, steps, available, Parts { piece, slab })
+    }
+
+    /// The same by slabs of one plane, which take least.
+    pub fn narrow(
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+        available: u64,
+        piece: u64,
+    ) -> Result<SweepPlan, u64> {
+        Self::with_slab(scheme, layout, steps, available, Parts { piece, slab: 1 })
+    }
+
+    fn with_slab(
+        scheme: &Scheme,
+        layout: &Layout,
+        steps: u64,
+        available: u64,
+        Parts { piece, slab }: Parts,
+    ) -> Result<SweepPlan, u64> {
         let (mut sweep, planes) = (Sweep::new(scheme), Planes::new(layout));
-        let part = available / PARTS / planes.each.max(1);
-        sweep.slab = sweep.slab.min(part.min(1 << 30) as i64).max(1);
+        sweep.slab = sweep.slab.min(slab).max(1);
         let bytes = |steps: u64| {
             let window = (sweep.planes(steps) as u64).min(planes.count as u64);
             let window = window.saturating_mul(planes.each);
@@ -130,26 +171,35 @@ impl SweepPlan {
         })
     }
 
-    /// Passes of a run of a problem: each ends with its steps, or where the run pauses for results.
-    pub fn passes(&self, problem: &Problem, Pauses { every, frames }: Pauses) -> u64 {
+    /// The passes of a run of a problem from a step on: each ends with its steps, or where the run pauses for results.
+    pub fn passes(&self, problem: &Problem, from: u64, Pauses { every, frames }: Pauses) -> Passes {
         let taken = |o: &&Output| o.needs_values() && (frames || o.spectrum.is_some());
         let outputs = problem.outputs.iter().filter(taken);
         let series = problem.series.iter().map(|series| series.every);
         let states = problem.state_probes.iter().map(|probe| probe.every);
         let pauses = outputs.map(|o| o.every).chain(series).chain(states);
         let pauses: Vec<u64> = pauses.chain(every).collect();
-        let (mut passes, mut done) = (0u64, 0u64);
+        let all = problem.steps.saturating_sub(from);
+        let (mut count, mut longest, mut at) = (0u64, 0, from);
         for _ in 0..MOST_PAUSES {
-            if done >= problem.steps {
-                return passes;
+            if at >= problem.steps {
+                break;
             }
-            let next = |every: &u64| (done / every + 1).saturating_mul(*every);
+            let next = |every: &u64| (at / every + 1).saturating_mul(*every);
             let pause = pauses.iter().map(next).fold(problem.steps, u64::min);
-            passes += (pause - done).div_ceil(self.steps);
-            done = pause;
+            count += (pause - at).div_ceil(self.steps);
+            longest = longest.max((pause - at).min(self.steps));
+            at = pause;
         }
-        // The rest of a long run is like its first part.
-        (passes as f64 / done as f64 * problem.steps as f64) as u64
+        if at < problem.steps {
+            // The rest of a long run is like its first part.
+            count = (count as f64 / (at - from) as f64 * all as f64) as u64;
+        }
+        Passes {
+            count,
+            longest,
+            steps: all,
+        }
     }
 
     /// Bytes that a run of a problem writes in some passes: after each one the array and the sums of spectra.
@@ -178,7 +228,7 @@ mod tests {
             array: 10,
             piece: 4096,
         };
-        let passes = |steps: u64, probes: &[u64], every: u64| {
+        let passes_from = |from: u64, steps: u64, probes: &[u64], every: u64| {
             let probe = |every: &u64| StateProbe {
                 name: String::new(),
                 state: StateId(0),
@@ -194,8 +244,10 @@ mod tests {
                 every: Some(every).filter(|every| *every > 0),
                 frames: true,
             };
-            plan.passes(&problem, pauses)
+            plan.passes(&problem, from, pauses)
         };
+        let passes =
+            |steps: u64, probes: &[u64], every: u64| passes_from(0, steps, probes, every).count;
         assert_eq!(passes(100, &[], 0), 13);
         assert_eq!(passes(100, &[1], 0), 100);
         // 10 = 8 + 2; 12 and 24 end passes, 20 does, too.
@@ -203,6 +255,17 @@ mod tests {
         assert_eq!(passes(24, &[12], 10), 2 + 1 + 1 + 1);
         let long = passes(1 << 40, &[1], 0);
         assert_eq!(long, 1 << 40);
+        // A run that goes on has the rest.
+        let rest = |from| {
+            let found = passes_from(from, 24, &[12], 10);
+            (found.count, found.longest, found.steps)
+        };
+        assert_eq!(rest(0), (5, 8, 24));
+        assert_eq!(rest(11), (3, 8, 13));
+        assert_eq!(rest(20), (1, 4, 4));
+        assert_eq!(rest(24), (0, 0, 0));
+        let long = passes_from(1 << 39, 1 << 40, &[1], 0);
+        assert_eq!((long.count, long.longest), (1 << 39, 1));
         assert_eq!(plan.written(&Problem::default(), 13), 130);
     }
 }

@@ -45,6 +45,8 @@ pub enum SetupError {
         at: Vec<i64>,
         /// In double precision.
         value: f64,
+        /// The path of the file that it comes from.
+        file: Option<String>,
     },
     /// The same of a coefficient that an update takes there.
     CoefNotFinite {
@@ -52,6 +54,7 @@ pub enum SetupError {
         coef: String,
         at: Vec<i64>,
         value: f64,
+        file: Option<String>,
     },
     /// Not all threads could be started.
     Threads(NoThreads),

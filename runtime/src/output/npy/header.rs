@@ -137,8 +137,49 @@ pub fn print(descr: &str, shape: &[usize]) -> Vec<u8> {
     bytes
 }
 
+/// The type of complex numbers, as Torre writes them.
+pub const COMPLEX: &str = "<c16";
+
 /// Reads a header and nothing behind it.
 pub fn parse(source: &mut impl Read) -> Result<NpyHeader, NpyError> {
+    let Described {
+        descr,
+        fortran_order,
+        shape,
+        data_start,
+    } = described(source)?;
+    let dtype = match descr {
+        Descr::Plain(text) => Dtype::parse(&text).ok_or(NpyFault::Dtype(text))?,
+        Descr::Structured => return Err(NpyFault::Structured.into()),
+    };
+    Ok(NpyHeader {
+        dtype,
+        fortran_order,
+        shape,
+        data_start,
+    })
+}
+
+/// The same of complex numbers in C order: their shape, and the bytes before the first one.
+pub fn parse_complex(source: &mut impl Read) -> Result<(Vec<usize>, u64), NpyError> {
+    let found = described(source)?;
+    match found.descr {
+        Descr::Plain(text) if text != COMPLEX => Err(NpyFault::Dtype(text).into()),
+        Descr::Plain(_) if !found.fortran_order => Ok((found.shape, found.data_start)),
+        Descr::Plain(_) => Err(NpyFault::Key("fortran_order".to_owned()).into()),
+        Descr::Structured => Err(NpyFault::Structured.into()),
+    }
+}
+
+/// A header of whichever type.
+struct Described {
+    descr: Descr,
+    fortran_order: bool,
+    shape: Vec<usize>,
+    data_start: u64,
+}
+
+fn described(source: &mut impl Read) -> Result<Described, NpyError> {
     let mut start = Vec::new();
     let read = source.by_ref().take(8).read_to_end(&mut start);
     read.map_err(NpyError::Io)?;
@@ -168,12 +209,8 @@ pub fn parse(source: &mut impl Read) -> Result<NpyHeader, NpyError> {
     let mut text = vec![0u8; length];
     fill(source, &mut text)?;
     let (descr, fortran_order, shape) = Dictionary::parse(&text)?;
-    let dtype = match descr {
-        Descr::Plain(text) => Dtype::parse(&text).ok_or(NpyFault::Dtype(text))?,
-        Descr::Structured => return Err(NpyFault::Structured.into()),
-    };
-    Ok(NpyHeader {
-        dtype,
+    Ok(Described {
+        descr,
         fortran_order,
         shape,
         data_start: (fixed + length) as u64,

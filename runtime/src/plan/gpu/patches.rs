@@ -114,10 +114,16 @@ impl DevicePlanner<'_> {
         !self.has_towers()
     }
 
+    /// Bytes of the GPU's memory for arrays: a sixteenth stays for tables and the driver.
+    fn memory_of_arrays(&self) -> u64 {
+        self.model.facts.memory / 16 * 15
+    }
+
     /// Why a problem keeps pyramids from running at all.
     pub(super) fn no_patches(&self) -> Option<Refusal> {
-        let (bytes, memory) = (self.planner.layout.bytes(), self.model.facts.memory);
-        if bytes.saturating_mul(2) > memory / 16 * 15 {
+        let bytes = self.planner.layout.bytes().saturating_mul(2);
+        let memory = self.memory_of_arrays();
+        if bytes > memory {
             return Some(Refusal::SecondArray { bytes, memory });
         }
         let points = self.interruptions.too_many_cells;
@@ -494,11 +500,13 @@ impl DevicePlanner<'_> {
             let (bytes, most) = (shared_bytes, room);
             return Err(Refusal::Patches(Misfit::Shared { bytes, most }));
         }
-        let memory = self.model.facts.memory;
+        let memory = self.memory_of_arrays();
         let rooms = room_bytes(scheme, &program);
-        if rooms.saturating_add(2 * layout.bytes()) > memory / 16 * 15 {
+        let bytes = rooms.saturating_add(2 * layout.bytes());
+        if bytes > memory {
             return Err(Refusal::Rooms {
-                bytes: rooms,
+                bytes,
+                rooms,
                 memory,
             });
         }

@@ -45,14 +45,15 @@ pub enum Refusal {
     },
     /// Pyramids do not fit.
     Patches(PatchMisfit),
-    /// There is no memory for a second array of `bytes` bytes.
+    /// Two arrays take `bytes` bytes, and there are `memory` for them.
     SecondArray {
         bytes: u64,
         memory: u64,
     },
-    /// There is no memory for two arrays and `bytes` bytes of states that pyramids compute redundantly.
+    /// The same with `rooms` bytes of states that pyramids compute redundantly.
     Rooms {
         bytes: u64,
+        rooms: u64,
         memory: u64,
     },
     /// Sources act in more cells than pyramids have tables for.
@@ -269,11 +270,16 @@ impl fmt::Display for Refusal {
             Refusal::Patches(misfit) => misfit.fmt(f),
             Refusal::SecondArray { bytes, memory } => write!(
                 f,
-                "pyramids need two arrays of {bytes} bytes, and the GPU has {memory}"
+                "pyramids need {bytes} bytes for two arrays, and the GPU has {memory} for them"
             ),
-            Refusal::Rooms { bytes, memory } => write!(
+            Refusal::Rooms {
+                bytes,
+                rooms,
+                memory,
+            } => write!(
                 f,
-                "pyramids need {bytes} bytes for states of zones, beside two arrays, and the GPU has {memory}"
+                "pyramids need {bytes} bytes for two arrays and states of zones, of which the states take {rooms}, \
+                 and the GPU has {memory} for them"
             ),
             Refusal::Points => {
                 f.write_str("sources act in more cells than pyramids have tables for")

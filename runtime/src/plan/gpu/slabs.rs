@@ -67,6 +67,18 @@ fn narrow(error: NoLayout) -> NoSlabs {
     }
 }
 
+/// Of two reasons the one that lacks less memory; the first one where either lacks something else.
+fn nearer(first: Option<NoSlabs>, other: NoSlabs) -> NoSlabs {
+    match (first, other) {
+        (Some(NoSlabs::Memory { needed: first, .. }), NoSlabs::Memory { needed, .. })
+            if needed < first =>
+        {
+            other
+        }
+        (first, other) => first.unwrap_or(other),
+    }
+}
+
 impl DevicePlanner<'_> {
     /// Overlapped slabs over the host's memory, or over files.
     pub fn slabs(
@@ -124,7 +136,7 @@ impl DevicePlanner<'_> {
                             best = Some(found);
                         }
                     }
-                    Err(reason) => refused = refused.or(Some(reason)),
+                    Err(reason) => refused = Some(nearer(refused, reason)),
                 }
             }
         }
@@ -227,7 +239,6 @@ impl DevicePlanner<'_> {
         let Fitted { slabs, base, .. } = fitted;
         let plane_bytes = layout.stride[Axis::OUTER] as u64 * layout.element_bytes as u64;
         let planes = layout.visible(Axis::OUTER).len();
-        let steps = how.blocks as u64 * plan.height();
         let height = footprints.known(plan.height());
         let towers_of = |group: i64| height.map(|height| height.towers_of(group));
         let blocks = slabs.iter().flat_map(|slab| &slab.work.blocks);
@@ -268,7 +279,7 @@ impl DevicePlanner<'_> {
         WindowPlan {
             how,
             devices,
-            steps,
+            steps: pass_steps,
             planes,
             bytes: device_bytes(
                 scheme,

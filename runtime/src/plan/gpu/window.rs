@@ -15,7 +15,7 @@ pub struct WindowPlan {
     pub how: InFlight,
     /// Devices that take passes in turns.
     pub devices: usize,
-    /// Steps of a pass.
+    /// Steps of a pass, on average: some time blocks are lower than others.
     pub steps: u64,
     /// Planes across the first axis, ghosts included.
     pub planes: i64,
@@ -56,6 +56,17 @@ impl WindowPlan {
             WindowKind::Moving(window) => window.rate.cells,
             WindowKind::Slabs(slabs) => slabs.rate.cells,
         }
+    }
+
+    /// Bytes copied each way in the steps that are `left` of `all` steps of the run that was planned.
+    pub fn copied_in(&self, left: u64, all: u64) -> u64 {
+        // Passes of a chain go through files together.
+        let together = match (self.files, &self.kind) {
+            (Some(_), WindowKind::Moving(_)) => self.devices.max(1) as u64,
+            _ => 1,
+        };
+        let passes = |steps: u64| steps.div_ceil(self.steps.max(1)).div_ceil(together);
+        (self.copied / passes(all).max(1)).saturating_mul(passes(left))
     }
 
     /// Cell-steps per second that transfers allow, and that computing allows.
@@ -356,14 +367,15 @@ impl DevicePlanner<'_> {
         self.with_waves(mixed).rate
     }
 
-    /// The steps of a pass of some time blocks, on average: some are lower than others.
+    /// The steps of a pass of some time blocks, on average: some are lower than others. No pass has more than the run.
     pub(super) fn pass_steps(&self, plan: &TowerPlan, blocks: usize) -> u64 {
         let all = self.even_blocks(plan).concat();
         let mean = match all.len() {
             0 => plan.height() as f64,
             count => all.iter().sum::<u64>() as f64 / count as f64,
         };
-        (blocks as f64 * mean).round().max(1.0) as u64
+        let steps = (blocks as f64 * mean).round() as u64;
+        steps.clamp(1, self.problem.steps.max(1))
     }
 
     /// The heights of time blocks for which there are tables.

@@ -160,7 +160,7 @@ impl Search<'_> {
         Ok(Some(WindowPlan {
             how,
             devices: wanted.devices.max(1),
-            steps: how.blocks as u64 * plan.height(),
+            steps: planner.pass_steps(plan, how.blocks),
             planes,
             bytes: planner.window_bytes(plan, how, places),
             plane_bytes,

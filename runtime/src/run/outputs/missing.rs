@@ -1,5 +1,6 @@
 //! Frames of outputs that a folder lacks when a run goes on.
 
+use super::names::stem;
 use super::stores::volumes;
 use super::{Outputs, VolumeFormat};
 use crate::output::error::FileError;
@@ -50,7 +51,7 @@ impl Outputs {
             let own = volumes(problem).find(|output| output.name == name);
             let frames = match own {
                 Some(own) => {
-                    let there = self.steps_there(own, problem.steps);
+                    let there = self.steps_there(own, problem.steps, self.ending());
                     // The frame of the start values is written by a run that begins with them.
                     let is_written = |step: &u64| {
                         let is_start = self.save_initial && done == 0 && *step == 0;
@@ -78,9 +79,9 @@ impl Outputs {
         Ok(found.into_iter().find_map(lost))
     }
 
-    /// The steps up to `steps` of the frames of a volume that lie in the folder, from the run itself or from
-    /// earlier runs, which had the same output with other steps.
-    pub(super) fn steps_there(&self, output: &Output, steps: u64) -> BTreeSet<u64> {
+    /// The steps up to `steps` of the frames of an output that lie in the folder in files of some ending, from the run
+    /// itself or from earlier runs, which had the same output with other steps.
+    pub(super) fn steps_there(&self, output: &Output, steps: u64, ending: &str) -> BTreeSet<u64> {
         let there = self.frames_there();
         let step_of = |name: &String| {
             let step = name
@@ -90,7 +91,7 @@ impl Outputs {
                 .0
                 .parse::<u64>()
                 .ok()?;
-            let is_frame = step <= steps && *name == self.volume_name(output, step);
+            let is_frame = step <= steps && *name == format!("{}.{ending}", stem(output, step));
             (is_frame && self.folder.join(name).is_file()).then_some(step)
         };
         there.iter().filter_map(step_of).collect()

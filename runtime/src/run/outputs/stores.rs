@@ -19,7 +19,7 @@ impl Outputs {
     /// Refuses files and folders under the names of results, which would only be noticed when these are written at the
     /// end.
     pub(super) fn check_names(&self, problem: &Problem) -> Result<(), FileError> {
-        if let Some(path) = folder_in_place_of_file(&self.folder) {
+        if let Some(path) = folder_in_place_of_file(self.folder.path()) {
             let error = std::io::ErrorKind::IsADirectory.into();
             return Err(FileError::io(&path, Attempt::Create)(error));
         }
@@ -57,7 +57,6 @@ impl Outputs {
 
     /// Writes every component as it is now.
     pub(super) fn fields<T: Value>(&self, simulation: &dyn Simulation<T>) -> Result<(), FileError> {
-        self.check_claim()?;
         let scheme = simulation.scheme();
         let each = |extension: &'static str| {
             scheme.component_ids().map(move |id| {
@@ -69,14 +68,14 @@ impl Outputs {
             VolumeFormat::Npy => {
                 for (id, name) in each("npy") {
                     let rows = FieldRows::new(simulation, id, 0);
-                    npy::write(&self.folder.join(&name), &rows)?;
+                    npy::write(&self.folder.place(&name)?, &rows)?;
                     self.note(&name);
                 }
             }
             VolumeFormat::Vtk => {
                 for (id, name) in each("vti") {
                     let rows = FieldRows::new(simulation, id, 0);
-                    let path = self.folder.join(&name);
+                    let path = self.folder.place(&name)?;
                     let quantity = Quantity {
                         name: &scheme.component(id).name,
                         component: id,
@@ -87,7 +86,7 @@ impl Outputs {
                 }
             }
             VolumeFormat::Zarr => {
-                let path = self.folder.join(FIELDS_STORE);
+                let path = self.folder.place(FIELDS_STORE)?;
                 let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
                 for id in scheme.component_ids() {
                     let rows = FieldRows::new(simulation, id, 0);
@@ -98,7 +97,7 @@ impl Outputs {
                     attributes.insert("time".into(), time.into());
                     store.write(&component.name, &rows, &dimensions, attributes)?;
                 }
-                self.check_claim()?;
+                self.folder.check()?;
                 store.commit()?;
                 self.note(FIELDS_STORE);
             }
@@ -113,7 +112,7 @@ impl Outputs {
         output: &'a Output,
         steps: u64,
     ) -> impl Iterator<Item = (f64, String)> + 'a {
-        let steps = self.steps_there(output, steps).into_iter();
+        let steps = self.steps_there(output, steps, self.ending()).into_iter();
         steps.map(move |step| {
             let time = physical_time(scheme, output.component, step as i64);
             (time, self.volume_name(output, step))
@@ -125,7 +124,6 @@ impl Outputs {
         &self,
         simulation: &dyn Simulation<T>,
     ) -> Result<(), FileError> {
-        self.check_claim()?;
         for output in volumes(simulation.problem()) {
             let frames: Vec<(f64, String)> = self
                 .frames(simulation.scheme(), output, simulation.steps())
@@ -136,7 +134,7 @@ impl Outputs {
             let times = frames.iter().map(|(time, _)| *time);
             let list: Vec<(f64, &str)> = times.zip(names.iter().map(String::as_str)).collect();
             let name = format!("{}.pvd", series(output));
-            vtk::write_collection(&self.folder.join(&name), &list)?;
+            vtk::write_collection(&self.folder.place(&name)?, &list)?;
             self.note(&name);
         }
         Ok(())
@@ -147,9 +145,8 @@ impl Outputs {
         if volumes(simulation.problem()).next().is_none() {
             return Ok(());
         }
-        self.check_claim()?;
         let scheme = simulation.scheme();
-        let path = self.folder.join(VOLUMES_STORE);
+        let path = self.folder.place(VOLUMES_STORE)?;
         let mut store = ZarrStore::create(&path, TIME, None, attributes(scheme))?;
         let mut spent = Vec::new();
         for output in volumes(simulation.problem()) {
@@ -178,14 +175,14 @@ impl Outputs {
                 spent.push(name);
             }
         }
-        self.check_claim()?;
+        self.folder.check()?;
         store.commit()?;
         self.note(VOLUMES_STORE);
         if self.keep_volumes {
             return Ok(());
         }
         for name in spent {
-            let path = self.folder.join(&name);
+            let path = self.folder.place(&name)?;
             std::fs::remove_file(&path).map_err(FileError::io(&path, Attempt::Remove))?;
             self.written.borrow_mut().remove(&name);
         }

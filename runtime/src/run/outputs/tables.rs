@@ -77,7 +77,6 @@ impl Outputs {
         if curves.is_empty() {
             return Ok(());
         }
-        self.check_claim()?;
         let names = curves.iter().map(|c| c.name.clone()).collect();
         let mut table = ProbeTable::<V>::new("t", names);
         let mut steps = Vec::new();
@@ -94,12 +93,12 @@ impl Outputs {
         let every: Vec<u64> = curves.iter().map(|c| c.every).collect();
         drop(curves);
         let [csv, npy, png] = ["csv", "npy", "png"].map(|ending| format!("{stem}.{ending}"));
-        table.write_csv(&self.folder.join(&csv))?;
+        table.write_csv(&self.folder.place(&csv)?)?;
         self.note(&csv);
-        table.write_npy(&self.folder.join(&npy))?;
+        table.write_npy(&self.folder.place(&npy)?)?;
         self.note(&npy);
         let title = format!("{title} of {}", simulation.problem().name);
-        plot(&self.folder.join(&png), title, &table, &steps, &every)?;
+        plot(&self.folder.place(&png)?, title, &table, &steps, &every)?;
         self.note(&png);
         Ok(())
     }

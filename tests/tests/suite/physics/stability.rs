@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::f64::consts::{PI, TAU};
 use std::path::Path;
 use torre_compiler::analysis::{
-    Analysis, Kind, Lattice, Limit, NoStep, Operation, Order, Reference, Sizes, analyze,
+    Analysis, Kind, Lattice, Limit, NoStep, Operation, Order, Patience, Reference, Sizes, analyze,
+    places,
 };
-use torre_compiler::driver::Variable;
+use torre_compiler::driver::{Variable, load};
 use torre_compiler::resolve::Options;
 use torre_compiler::scheme::Precision;
+use torre_compiler::statics::NoFiles;
 use torre_grammar::source::Source;
 use torre_runtime::files::LoadedFiles;
 use torre_runtime::world::FileWorld;
@@ -350,6 +352,43 @@ fn of_losses_and_gains() {
     expect_limit("decay", decay.limit, 0.4);
 }
 
+/// A limit is that of the scheme, from whatever step it is looked for, and the step is stable if it is below.
+#[test]
+fn of_uniform_values_that_grow() {
+    let limit_from = |name: &str, step: &str, dt: f64, expected: f64| {
+        let params = format!("param dt = {dt}\n  field u : scalar on nodes");
+        let found = found(&own(1, &params, step));
+        expect_limit(&format!("{name} from {dt}"), found.limit, expected);
+        let is_stable = found.stability.is_stable();
+        assert_eq!(
+            is_stable,
+            dt < expected,
+            "{name} from {dt}: {:?}",
+            found.stability
+        );
+    };
+    let reaction = "u += dt * (0.7 * u + 0.5 * d2(u, x))";
+    for dt in [1e-9, 1e-4, 0.1, 0.35, 1.0, 1.5, 1.6, 3.0, 40.0] {
+        // Short waves decay, until they alternate more and more.
+        limit_from("reaction and diffusion", reaction, dt, 2.0 / 1.3);
+    }
+    let slow = "u += dt * (1e-3 * u + 0.5 * d2(u, x))";
+    for dt in [1e-5, 0.1, 0.9, 1.001, 1.01] {
+        limit_from("slow reaction", slow, dt, 2.0 / 1.999);
+    }
+    // A decay that a long step turns into growth without a change of sign.
+    let decay = "u = u - dt * u + dt^2 / 2 * u";
+    for dt in [0.1, 1.9, 2.05, 2.1, 2.3] {
+        limit_from("decay of second order", decay, dt, 2.0);
+    }
+    for dt in [1e-6, 0.1, 0.35, 2.0] {
+        let params = format!("param dt = {dt}\n  field u : scalar on nodes");
+        let found = found(&own(1, &params, "u += dt * 0.7 * u"));
+        assert_eq!(found.limit, Some(Limit::None), "{dt}");
+        assert!(found.stability.is_stable(), "{dt}");
+    }
+}
+
 #[test]
 fn of_media_that_vary() {
     let sound = |rho: &str, kappa: &str| {
@@ -408,6 +447,47 @@ fn of_statements_in_regions() {
     let found = analysis(&own(1, params, edge), "dt").unwrap();
     expect_limit("edge", found.limit, 1.0);
     assert_eq!(found.stability.thin.len(), 1, "{:?}", found.stability.thin);
+}
+
+/// All zones share the work of looking for combinations of statements, whatever their number.
+#[test]
+fn of_many_zones_in_bounded_time() {
+    let bands = |axis: &str, count: i32| -> String {
+        let band = |n: i32| {
+            format!(
+                "where {axis} > {} and {axis} < {} {{ u += 0.01 * dt * d2(u, {axis}) }}\n    ",
+                50 * n,
+                50 * n + 25
+            )
+        };
+        (0..count).map(band).collect()
+    };
+    let curves: String = (1..=6)
+        .map(|n| {
+            format!(
+                "where sin({n}.7 * x / 10 + y / {}) > 0.3 {{ u += 0.001 * dt * d2(u, y) }}\n    ",
+                n + 2
+            )
+        })
+        .collect();
+    let work = |count: i32| {
+        let step = format!(
+            "u += dt * d2(u, x)\n    {}{}{curves}",
+            bands("x", count),
+            bands("y", count)
+        );
+        let text = own(2, "param dt = 0.1\n  field u : scalar on nodes", &step)
+            .replace("domain 16 x 16", "domain 200 x 200");
+        let world = FileWorld::beside(Path::new(""));
+        let source = Source::new("test", text.as_str());
+        let resolved = load(&world, &source, &Options::default())
+            .unwrap_or_else(|d| panic!("{}", d.0[0].message));
+        places(&resolved.scheme, &NoFiles, Patience::Short)
+            .unwrap()
+            .work
+    };
+    let [one, many] = [0, 4].map(work);
+    assert!(many < 2 * one.max(4_000_000), "{one} {many}");
 }
 
 /// Places and regions in lengths stay in their cells, for all cell sizes with which the scheme is compared.
