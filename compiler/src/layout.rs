@@ -22,17 +22,18 @@
 
 mod lines;
 mod packed;
+mod rows;
 mod sets;
 mod strides;
 mod zones;
 
+pub use rows::RowId;
 pub use strides::{Order, PAGE, PIECE, TooLarge};
 pub use zones::{BoxLayout, ZoneLayout};
 
 use crate::lattice::{Axis, Interval, PerAxis, div_ceil, div_floor};
 use crate::scheme::{CoefId, ComponentId, Read, Scheme, StageId, StateId, ZoneId};
-use packed::PackedRows;
-use std::fmt;
+use rows::PackedRows;
 use strides::{Arranging, Planes, Strides, mul};
 
 /// Bytes; also the longest vector.
@@ -43,16 +44,6 @@ pub const GPU_ALIGNMENT: usize = 128;
 
 /// The states of a zone lie in planes if the longest of its boxes has at least 1/`LONG` of the outer axis's planes.
 const LONG: i64 = 8;
-
-/// A row of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RowId(pub u32);
-
-impl fmt::Display for RowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "r{}", self.0)
-    }
-}
 
 /// Strides and displacements are in elements, and all fit `i64` in bytes.
 #[derive(Clone, Debug, PartialEq)]

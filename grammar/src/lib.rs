@@ -11,7 +11,7 @@ mod parse;
 mod print;
 pub mod source;
 mod tree;
-mod words;
+pub mod words;
 
 pub use explain::{KEYWORDS, closest};
 pub use layout::MAX_BYTES;

@@ -1,28 +1,10 @@
 //! A layout as *packed* rows see it: memory is the same, but a row that begins with a value that is held at 0 has index
 //! 0 at the value behind that one.
 
-use super::{Layout, RowId};
+use super::Layout;
+use super::rows::{PackedRows, RowId};
 use crate::lattice::{Axis, Interval};
-use crate::scheme::{ComponentId, Scheme, StateId};
-
-/// Where index 0 of rows lies, in elements behind the place that it has in other layouts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PackedRows {
-    /// Per row of a group; rows that are not there have 0.
-    rows: Vec<i64>,
-    /// Per state.
-    states: Vec<i64>,
-}
-
-impl PackedRows {
-    pub fn row(&self, row: RowId) -> i64 {
-        self.rows.get(row.0 as usize).copied().unwrap_or(0)
-    }
-
-    pub fn state(&self, state: StateId) -> i64 {
-        self.states.get(state.index()).copied().unwrap_or(0)
-    }
-}
+use crate::scheme::{ComponentId, Scheme};
 
 impl Layout {
     /// The same memory for `scheme`, of whose components, coefficients and states some begin a whole cell farther along

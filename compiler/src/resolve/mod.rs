@@ -84,6 +84,7 @@ mod supply;
 mod taylor;
 mod times;
 mod value;
+mod worth;
 mod zoned;
 mod zones;
 

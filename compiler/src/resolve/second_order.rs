@@ -4,7 +4,7 @@
 use super::graph::{Graph, LevelKey, Node, NodeId};
 use super::order::Statement;
 use super::resolver::Resolver;
-use super::times::value_of;
+use super::worth::value_of;
 use crate::host::{HostBinary, HostPoint, HostUnary};
 use crate::lattice::{Axis, HalfIndex, Offset};
 use crate::scheme::{Coef, ComponentId, FileId, Read, Update};

@@ -10,9 +10,9 @@ use super::resolver::Resolver;
 use super::second_order::{Frozen, carries_centred, has_stage};
 use super::stages::are_of_first_order;
 use super::taylor::Rates;
+use super::worth::value_of;
 use crate::lattice::Position;
-use crate::real::Real;
-use crate::scheme::{Body, Cmp, Coef, CoefId, ComponentId, Op, Read, Stage, Update};
+use crate::scheme::{Body, Coef, CoefId, ComponentId, Read, Stage, Update};
 use std::collections::BTreeSet;
 use torre_grammar::diag::Diagnostic;
 
@@ -437,53 +437,6 @@ fn is_sum(update: &Update, stages: &[Stage]) -> bool {
 fn on_constants(body: &Body, field: impl Fn(&Read) -> f64) -> f64 {
     let own = |id: CoefId| 0.4 + 0.3 * (1.0 + id.index() as f64).sin();
     value_of(body, field, own)
-}
-
-/// The value of a body where each read and each coefficient has a value.
-pub(super) fn value_of(
-    body: &Body,
-    field: impl Fn(&Read) -> f64,
-    coef: impl Fn(CoefId) -> f64,
-) -> f64 {
-    let mut values: Vec<f64> = Vec::with_capacity(body.ops.len());
-    for op in &body.ops {
-        let v = |value: crate::scheme::Value| values[value.index()];
-        let value = match *op {
-            Op::Const(n) => n,
-            Op::Read(read) => field(&read),
-            // Of amendments only.
-            Op::Base | Op::State(_) => 0.0,
-            Op::Coef(id) => coef(id),
-            Op::Neg(a) => -v(a),
-            Op::Abs(a) => v(a).abs(),
-            Op::Flush(a) => v(a),
-            Op::Sqrt(a) => v(a).sqrt(),
-            Op::Power2(a) => Real::power2(v(a)),
-            Op::Exponent(a) => Real::exponent(v(a)),
-            Op::Add(a, b) => v(a) + v(b),
-            Op::Sub(a, b) => v(a) - v(b),
-            Op::Mul(a, b) => v(a) * v(b),
-            Op::Div(a, b) => v(a) / v(b),
-            Op::Fma(a, b, c) => v(a) * v(b) + v(c),
-            Op::Select {
-                cmp,
-                a,
-                b,
-                then,
-                otherwise,
-            } => {
-                let holds = match cmp {
-                    Cmp::Lt => v(a) < v(b),
-                    Cmp::Le => v(a) <= v(b),
-                    Cmp::Eq => v(a) == v(b),
-                    Cmp::Ne => v(a) != v(b),
-                };
-                v(if holds { then } else { otherwise })
-            }
-        };
-        values.push(value);
-    }
-    values[body.result.index()]
 }
 
 /// A time in half steps: `n - 1/2`.

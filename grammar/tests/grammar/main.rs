@@ -7,3 +7,4 @@ mod hostile;
 mod inverse;
 mod layout;
 mod parse;
+mod words;
