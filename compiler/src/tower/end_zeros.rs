@@ -86,21 +86,25 @@ fn zeros(scheme: &Scheme, id: ComponentId) -> Vec<i64> {
 }
 
 /// Elements of a shared row at which a row has values and others may have none: ghosts, values on the end plane, and
-/// values before other rows begin.
+/// values before other rows begin. A coefficient has values at all indices, also where components are held at 0.
 fn left(scheme: &Scheme, layout: &Layout, row: RowId) -> Vec<i64> {
     let axis = Axis::INNER;
     let begin = layout.row_begin(row);
-    let ends = |extent: Interval| {
+    let ends = |first: i64, extent: Interval| {
         let beyond = scheme.grid.cells[axis]..extent.hi + begin;
-        (begin..layout.most_begin()).chain(beyond)
+        (first..layout.most_begin()).chain(beyond)
     };
     let Some(id) = layout.component_of(row) else {
         let mut coefs = (0..scheme.coefs.len()).map(|index| CoefId(index as u32));
         let coef = coefs.find(|coef| layout.coef_row(*coef) == row);
         let extent = coef.map(|coef| scheme.grid.extent(scheme.coefs[coef.index()].position)[axis]);
-        return extent.map(ends).into_iter().flatten().collect();
+        return extent
+            .map(|extent| ends(0, extent))
+            .into_iter()
+            .flatten()
+            .collect();
     };
     let ghosts = AxisGhosts::new(scheme, id, axis).pairs();
     let ghosts = ghosts.into_iter().map(|(_, ghost)| ghost.index + begin);
-    ends(scheme.extent(id)[axis]).chain(ghosts).collect()
+    ends(begin, scheme.extent(id)[axis]).chain(ghosts).collect()
 }

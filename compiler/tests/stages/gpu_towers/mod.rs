@@ -2,6 +2,7 @@
 
 mod ghosts;
 mod layers;
+mod packed;
 mod random;
 mod slabs;
 mod trial;

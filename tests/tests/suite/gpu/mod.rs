@@ -9,6 +9,7 @@ mod gaps;
 mod l2_partitions;
 mod layers;
 mod line_ends;
+mod packed;
 mod patches;
 mod quotients;
 mod random_towers;

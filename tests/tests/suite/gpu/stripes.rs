@@ -353,3 +353,31 @@ fn values_are_distributed_before_devices_send() {
         same.unwrap_or_else(|difference| panic!("seed {seed}: {difference}"));
     }
 }
+
+/// Stripes of packed rows, with what a run can ask for at ends of lines.
+#[test]
+fn several_devices_with_packed_rows_give_the_bits_of_the_reference() {
+    use torre_compiler::testing::bounded;
+    use torre_compiler::tower::Numbering;
+    let Some(library) = library() else { return };
+    let line = [Boundary::Pec, Boundary::Pmc];
+    let sides = [
+        [Boundary::Zero, Boundary::Pec],
+        [Boundary::Pmc, Boundary::Zero],
+        line,
+    ];
+    let scheme = bounded(maxwell(4, Precision::F32, [13, 34, 32]), sides);
+    let problem = super::packed::problem_at_ends(5, &scheme);
+    let device = Interpreted::new();
+    let (plan, model) = plan_of(&device, &scheme, &problem, "torre(D = 1, TH = 2)");
+    let cut = Cut {
+        borders: vec![15],
+        columns: 2,
+        in_flight: 3,
+        gap: 2,
+    };
+    let program = striped_program(library, &scheme, &plan, &model, &cut).expect("stripes");
+    assert_eq!(program.towers.program.towers.numbering, Numbering::Packed);
+    let done = on_devices_any(&scheme, &problem, program, 4);
+    assert!(done.sent > 0, "{done:?}");
+}
