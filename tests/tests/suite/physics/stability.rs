@@ -335,7 +335,12 @@ fn of_losses_and_gains() {
         "{:?}",
         gain.stability
     );
-    expect_limit("gain", gain.limit, 0.5 * 6.0 / 7.0);
+    // Where waves may grow as uniform values do, the limit moves by less than a millionth.
+    let limit = match gain.limit {
+        Some(Limit::Step { dt, .. }) => dt / (0.5 * 6.0 / 7.0),
+        _ => 0.0,
+    };
+    assert!((limit - 1.0).abs() < 1e-6, "{limit}");
 
     // An oscillation that Euler's step makes grow, and a decay that it overshoots, are instabilities though they are
     // uniform.
