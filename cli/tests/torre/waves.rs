@@ -159,8 +159,8 @@ problem p {{ scheme triclinic; domain 64 x 64 x 64; boundary all: periodic; step
     );
 }
 
-/// Waves that grow as those of the equations do are no instability, also where so many values depend on each other that
-/// steps take seconds to compare.
+/// Growth that waves of the equations have, too, is no instability. Here 47 fields depend on each other, and it takes
+/// seconds to compare steps.
 #[test]
 fn checks_and_analyses_agree_on_large_schemes() {
     const FIELDS: usize = 47;

@@ -423,7 +423,7 @@ fn refused_slabs_say_the_least_memory_that_some_need() {
     }
 }
 
-/// The bytes that are too many are more than those that there are.
+/// A refusal names more bytes than the GPU has.
 #[test]
 fn refused_pyramids_need_more_than_there_is() {
     let plan = |cells: u32| {

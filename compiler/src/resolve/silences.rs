@@ -1,4 +1,4 @@
-//! Warnings that are not wanted, for those that the values of files or a run tell.
+//! Warnings that a program silences, for warnings that need the values of files or a run.
 
 use super::allow::block_of;
 use super::codes::STILL_DRIVE;

@@ -17,7 +17,8 @@
 //! - Sources (see [`crate::problem`]) add to a value right after the update that computed it.
 //!
 //! Rules (checked by `verify`):
-//! 1. Ids are in range; positions and times are 0 or 1/2; absent axes have one cell, position 0, offset 0.
+//! 1. Ids are in range; positions and times are 0 or 1/2; absent axes have one cell, position 0, offset 0. Towers refer
+//!    to schemes with position 1, too, where rows are packed (`crate::tower::Numbering`).
 //! 2. Regions lie in the target's live region ([`Grid::live`]).
 //! 3. No component is updated twice in one stage.
 //! 4. A stage may read the version that it overwrites (age `time_levels - 1` of a component that it updates) only in

@@ -1,10 +1,10 @@
 //! How the threads of a line are numbered along the inner axis.
 //!
-//! A line has a thread for each index of its longest row. Between a mirror about which a component is odd and an upper
-//! one about which it is even, a row of N cells has N + 1 indices, but index 0 is held at 0. If N is a multiple of a
-//! warp, one value takes a warp of its own, and the part of a multiprocessor on which that warp runs has more work than
-//! the others: on an H200, FDTD(4,2) between `pec` and `pmc` on 256 cells does 0.79 of its rate between `pmc` and `pec`.
-//! *Packed* rows leave index 0 out: thread n has their value n + 1.
+//! A line has a thread for each index of its longest row. Between a lower mirror about which a component is odd and an
+//! upper mirror about which it is even, a row of N cells has N + 1 indices, but index 0 is held at 0. If N is a
+//! multiple of 32, one value takes a warp of its own, and the quarter of a multiprocessor on which that warp runs has
+//! more work than the others: on an H200, FDTD(4,2) between `pec` and `pmc` on 256 cells does 0.79 of its rate between
+//! `pmc` and `pec`. *Packed* rows leave index 0 out: thread n has the value of index n + 1.
 //!
 //! All of a tower program then refers to a packed scheme, in which these components lie a whole cell farther, and to a
 //! layout of the same memory for it. Sources and probes keep the indices of the grid ([`super::PointRow`]).

@@ -276,6 +276,17 @@ impl AllocatedTowers {
         })
     }
 
+    /// The program of a block, if one gets lines and room.
+    fn in_a_block(
+        self,
+        scheme: &Scheme,
+        layout: &Layout,
+        options: Options,
+    ) -> Result<TowerProgram, NoProgram> {
+        let block = self.block(scheme, layout, options)?;
+        Ok(self.program(scheme, layout, block))
+    }
+
     /// The program of such a block.
     pub fn program(self, scheme: &Scheme, layout: &Layout, block: Block) -> TowerProgram {
         let AllocatedTowers {
@@ -328,8 +339,7 @@ impl TowerProgram {
     ) -> Result<TowerProgram, NoProgram> {
         let towers = AllocatedTowers::new(scheme, layout, tiles, Numbering::Grid)?;
         let towers = towers.correcting(&[], sources, 0);
-        let block = towers.block(scheme, layout, options)?;
-        Ok(towers.program(scheme, layout, block))
+        towers.in_a_block(scheme, layout, options)
     }
 
     /// The same with packed rows, where no sources correct rows and a block has whole lines.
@@ -340,8 +350,7 @@ impl TowerProgram {
         options: Options,
     ) -> Result<TowerProgram, NoProgram> {
         let towers = AllocatedTowers::new(scheme, layout, tiles, Numbering::Packed)?;
-        let block = towers.block(scheme, layout, options)?;
-        Ok(towers.program(scheme, layout, block))
+        towers.in_a_block(scheme, layout, options)
     }
 
     /// A scheme and a layout as its operations see them.

@@ -1,4 +1,4 @@
-//! Packed rows beside others: zeros and ghosts of rows that take turns in a shared row.
+//! Packed rows beside others: zeros and ghosts of rows that a shared row holds one after the other.
 
 use super::*;
 use torre_compiler::host::HostExpr;
@@ -12,7 +12,7 @@ use torre_compiler::tower::Numbering;
 /// A component that is updated, with the components and the offsets that it reads.
 type Reads<'a> = (u32, &'a [(u32, [i32; 3])]);
 
-/// Adds to a component what an update reads.
+/// Adds the values that an update reads to a component.
 fn sum(scheme: &Scheme, of: Reads<'_>) -> Update {
     let (target, reads) = of;
     let read = |component: u32, offset: [i32; 3]| {
@@ -107,9 +107,9 @@ fn zeros_above_rows_that_end_earlier_arrive() {
     arrives(&scheme, 5);
 }
 
-/// A coefficient has a value where packed rows that take turns with it in a shared row are 0.
+/// A coefficient has a value where a packed row that follows it in a shared row is 0.
 #[test]
-fn packed_rows_take_turns_with_coefficients() {
+fn packed_rows_follow_coefficients() {
     let updates: [Reads<'_>; 1] = [(0, &[(0, [0, 0, -1]), (0, [0, 1, 2])])];
     let mut scheme = sums(Precision::F64, 32, Boundary::Pmc, &[[1, 0, 0]], &updates);
     scheme.components[0].time_levels = 2;
