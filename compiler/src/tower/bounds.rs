@@ -2,6 +2,7 @@
 
 use super::group::{Group, PerFace};
 use super::group_box::GroupBox;
+use super::mirrored_reads::AXES;
 use super::residency::{Residency, RowUpdate};
 use super::seam::{Held, SeamDepths};
 use super::towers::{Located, Towers};
@@ -108,10 +109,13 @@ impl Towers {
             x: if along { GroupBox::ALL.x } else { of.x },
             y: of.y,
         };
-        let whole = |residency: &Residency, at: Ends| anywhere(residency.whole(scheme, at), alike);
+        let whole = |residency: &Residency, cutting: CuttingEnds| {
+            anywhere(self.whole(scheme, residency, cutting), alike)
+        };
+        let open = self.predicating_ends(scheme);
         let bounds = |residency: &Residency| Bounds {
-            interior: whole(residency, Ends::Ghosts),
-            predicated: predicates.then(|| whole(residency, Ends::Open)),
+            interior: whole(residency, CuttingEnds::default()),
+            predicated: predicates.then(|| whole(residency, open)),
             begin: anywhere(residency.visible(layout, self.advance), unrolled),
             alike,
             touched: residency.touched(scheme, self.margin()),
@@ -203,12 +207,18 @@ impl Towers {
         ends.into_iter().flatten().any(|end| end)
     }
 
-    /// Which ends of the outer and the middle axis may cut rows off predicated periods: ends without ghosts, if all
-    /// updates need the old values of the rows that they write.
+    /// Which ends of the outer and the middle axis may cut rows off predicated periods: ends without ghosts, and
+    /// mirrors that are closed ([`super::MirroredReads`]), if all updates need the old values of the rows that they
+    /// write.
     pub fn predicating_ends(&self, scheme: &Scheme) -> [[bool; 2]; 2] {
         let keep = self.alignments.iter().all(Residency::keeps_all);
-        let open = |end: Boundary| keep && end == Boundary::Zero;
-        [Axis::OUTER, Axis::MIDDLE].map(|axis| scheme.grid.boundary[axis].map(open))
+        [0, 1].map(|axis| {
+            let ends = scheme.grid.boundary[AXES[axis]];
+            [0, 1].map(|side| {
+                let open = keep && ends[side] == Boundary::Zero;
+                open || self.mirrored.is_closed(axis, side)
+            })
+        })
     }
 }
 
@@ -331,22 +341,15 @@ impl Passage<'_> {
     }
 }
 
-/// Where rows of a period may lie.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ends {
-    /// Between all ends.
-    Ghosts,
-    /// Also beyond ends without ghosts.
-    Open,
-}
+/// The ends of the first two axes that may cut rows off a period.
+type CuttingEnds = [[bool; 2]; 2];
 
-impl Residency {
-    /// The origins for which all rows of a period lie in the regions of their updates, and none has ghosts along the
-    /// two axes.
-    fn whole(&self, scheme: &Scheme, at: Ends) -> GroupBox {
-        let ends = |axis: Axis, mut range: Interval| {
-            let [below, above] =
-                scheme.grid.boundary[axis].map(|b| at == Ends::Open && b == Boundary::Zero);
+impl Towers {
+    /// The origins for which all rows of a period lie in the regions of their updates, none has ghosts along the two
+    /// axes, and none reads beyond closed mirrors; some ends may cut rows off.
+    fn whole(&self, scheme: &Scheme, residency: &Residency, cutting: CuttingEnds) -> GroupBox {
+        let ends = |axis: usize, mut range: Interval| {
+            let [below, above] = cutting[axis];
             if below {
                 range.lo = GroupBox::ALL.x.lo;
             }
@@ -355,20 +358,30 @@ impl Residency {
             }
             range
         };
-        let inner = |update: &Update| without_ghosts(scheme, update);
-        let stages = scheme.stages.iter();
+        let inner = |stage: usize, number: usize, update: &Update| {
+            let inner = without_ghosts(scheme, update);
+            self.mirrored.without(stage, number, inner)
+        };
+        let stages = scheme.stages.iter().enumerate();
         let inner: Vec<Vec<GroupBox>> = stages
-            .map(|stage| stage.updates.iter().map(inner).collect())
+            .map(|(n, stage)| {
+                let updates = stage.updates.iter().enumerate();
+                updates
+                    .map(|(number, update)| inner(n, number, update))
+                    .collect()
+            })
             .collect();
-        self.fold_updates(GroupBox::ALL, |bounds, stage, update| {
+        residency.fold_updates(GroupBox::ALL, |bounds, stage, update| {
             let inner = inner[stage % inner.len()][update.update].seen_from(update.at);
             bounds.intersect(GroupBox {
-                x: ends(Axis::OUTER, inner.x),
-                y: ends(Axis::MIDDLE, inner.y),
+                x: ends(0, inner.x),
+                y: ends(1, inner.y),
             })
         })
     }
+}
 
+impl Residency {
     /// The origins for which some row of a component may lie where updates may write it, or `margin` rows beyond, be it
     /// in the region of its own update or not: a tower tells its neighbours how far the towers before it are, so it
     /// goes on where a statement acts in a part of the grid only.

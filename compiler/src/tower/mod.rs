@@ -8,6 +8,7 @@
 //! numbering                            the threads of a line, and the values that they have
 //! block                                a block of threads: lines, shared rows, roles of warps
 //! boundary                             the rows of periods that ends of the grid cut
+//! mirrored_reads                       reads beyond mirrors of rows that predicated periods have anyway
 //! end_zeros                            zeros beyond the ends of rows that rows in shared memory bring
 //! order, program                       row operations in their order: a `TowerProgram`
 //! print, verify, interp                the program as text, its rules, and its values without code for a GPU
@@ -30,6 +31,7 @@ mod group;
 mod group_box;
 #[cfg(any(test, feature = "testing"))]
 mod interp;
+mod mirrored_reads;
 mod numbering;
 mod order;
 mod planes;
@@ -58,6 +60,8 @@ pub use group::{Group, PerFace};
 pub use group_box::GroupBox;
 #[cfg(any(test, feature = "testing"))]
 pub use interp::{Injected, Recorded, TowerInterp, VolumeCells};
+pub(crate) use mirrored_reads::Operands;
+pub use mirrored_reads::{MirroredBody, MirroredRead, MirroredReads, RowGhost};
 pub use numbering::{Numbering, View};
 pub use planes::{PlaneAccess, Planes};
 pub use points::{PhasedRow, PointCell, PointInjection, PointPlan, PointRow, Points, TaskStage};

@@ -2,6 +2,7 @@
 
 use super::geometry::{Event, Geometry};
 use super::group::{Group, PerFace};
+use super::mirrored_reads::MirroredReads;
 use super::numbering::{Numbering, View};
 use super::residency::{Residency, RowUpdate, StageAt, Tracer};
 use super::ring::Rings;
@@ -31,6 +32,8 @@ pub struct Towers {
     pub rings: Rings,
     /// The variants of the code of interior periods.
     pub variants: Variants,
+    /// How predicated periods read beyond mirrors.
+    pub mirrored: MirroredReads,
     /// The numbering of threads to which live ranges and programs refer.
     pub numbering: Numbering,
     pub(super) geometry: Geometry,
@@ -106,12 +109,18 @@ impl Towers {
             period: steps as i64 * stages,
         };
         let span = dependences.span();
+        // Rows that ends of the grid cut off keep their values.
+        let keeps_all = alignments.iter().all(Residency::keeps_all);
         let mut towers = Towers {
             steps,
             advance,
             alignments,
             rings,
             variants: Variants::default(),
+            mirrored: match keeps_all {
+                true => MirroredReads::new(scheme),
+                false => MirroredReads::default(),
+            },
             numbering,
             geometry,
             span,

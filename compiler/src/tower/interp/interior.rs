@@ -7,12 +7,13 @@ use super::volume::{Corrected, VolumeAt, VolumeCell};
 use super::{Launch, TowerInterp};
 use crate::evaluate::evaluate;
 use crate::lattice::{Axis, Interval};
+use crate::layout::RowId;
 use crate::real::Real;
 use crate::scheme::{ComponentId, StateId};
 use crate::tower::group::Group;
 use crate::tower::program::{Amended, Operand, PeriodProgram, RowOp, StageProgram, Update};
 use crate::tower::residency::{RowRef, RowUpdate, StageAt};
-use crate::tower::{Placement, SharedCopy, Written, written_groups};
+use crate::tower::{MirroredRead, Operands, Placement, SharedCopy, Written, written_groups};
 use std::collections::BTreeMap;
 
 /// A stage of an interior period.
@@ -78,7 +79,7 @@ impl<T: Real> TowerInterp<'_, T> {
                 Some(z_blocks) => lanes.between(z_blocks.needed(carried.uses), start),
                 None => Interval::new(0, lanes.length),
             };
-            let row = self.row(carried.row.row, origin + carried.row.at);
+            let row = self.held_row(of, carried.row.row, origin + carried.row.at);
             let needed = needed.intersect(lanes.present());
             tower.registers.insert(carried.row, only(&row, needed));
         }
@@ -107,6 +108,17 @@ impl<T: Real> TowerInterp<'_, T> {
         Ok(())
     }
 
+    /// A row of memory. Ghosts beyond mirrors that cut rows off are unknown.
+    fn held_row(&self, of: Interior<'_>, row: RowId, group: Group) -> Line<T> {
+        let component = self.layout.component_of(row);
+        let own = component.map(|id| self.program.towers.mirrored.own(id));
+        let beyond = own.is_some_and(|own| !own.contains(group));
+        match beyond && self.is_predicated(of) {
+            true => self.unknown_row(row),
+            false => self.row(row, group),
+        }
+    }
+
     /// The values that copies bring, as memory is now: values that some lane needs of rows that are copied together.
     fn copies(
         &self,
@@ -118,7 +130,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let lanes = self.lanes(of.launch);
         let window = lanes.z_blocks.and_then(|z_blocks| z_blocks.window(copies));
         let copy = |copy: &SharedCopy| {
-            let row = self.row(copy.row.row, origin + copy.row.at);
+            let row = self.held_row(of, copy.row.row, origin + copy.row.at);
             let Some(ends) = window else { return row };
             only(&row, lanes.between(ends, start))
         };
@@ -283,7 +295,7 @@ impl<T: Real> TowerInterp<'_, T> {
             let value = evaluate(
                 &mut *lane,
                 &update.body,
-                |lane, n| op.operands[n].and_then(|operand| lane.value(operand, z)),
+                |lane, n| self.seen(lane, op.row, 0, &op.operands, n, z),
                 |_, op, values| number(op, values),
             );
             let old = op.old.and_then(|operand| lane.value(operand, z));
@@ -297,6 +309,31 @@ impl<T: Real> TowerInterp<'_, T> {
             lane.old.insert(op.target, before);
         }
         Ok(())
+    }
+
+    /// The value that an operation of a body of an update, its own or that of an amendment, reads at an index: through
+    /// mirrors, where they may cut rows off.
+    pub(super) fn seen(
+        &self,
+        lane: &Lane<'_, '_, T>,
+        row: RowUpdate,
+        body: usize,
+        operands: &[Option<Operand>],
+        op: usize,
+        z: i64,
+    ) -> Option<T> {
+        let all = &self.program.towers.mirrored;
+        let all = all.bodies(lane.at.stage.index(), row.update);
+        let mut mirrors = Mirrors {
+            lane,
+            group: lane.origin + row.at,
+            operands,
+            z,
+        };
+        match all.get(body).filter(|_| self.is_predicated(lane.of)) {
+            Some(body) => body.value(&mut mirrors, op),
+            None => mirrors.plain(op),
+        }
     }
 
     /// Rows that an end of the grid cuts off keep their old value.
@@ -410,8 +447,30 @@ impl<T: Real> TowerInterp<'_, T> {
         let indices = inner
             .intersect(lanes.active(first, last))
             .intersect(lanes.present());
+        let live = self.scheme.grid.live(self.scheme.component(id).position)[Axis::INNER];
+        let mut ghosts = vec![(group, false)];
+        if self.is_predicated(of) {
+            let at = group.array();
+            let all = self.program.towers.mirrored.ghosts(id).iter();
+            let own = all.filter(|ghost| {
+                let mut of = ghost.of.iter().zip(at);
+                of.all(|(index, at)| index.is_none_or(|index| index == at))
+            });
+            let own = own.map(|ghost| {
+                let [x, y] = ghost.by;
+                (group + Group::new(x, y), ghost.negated)
+            });
+            ghosts.extend(own);
+        }
         for z in indices.lo..indices.hi {
-            self.write(id, row.row, group, z, line.get(z))?;
+            for (group, negated) in &ghosts {
+                // The zeros on a plane about which a component is odd have no sign.
+                let value = match *negated && live.contains(z) {
+                    true => line.get(z).map(T::neg),
+                    false => line.get(z),
+                };
+                self.write(id, row.row, *group, z, value)?;
+            }
         }
         Ok(())
     }
@@ -452,6 +511,37 @@ fn only<T: Real>(line: &Line<T>, range: Interval) -> Line<T> {
         }
     }
     some
+}
+
+/// The operands of a row at an index.
+struct Mirrors<'l, 's, 'p, T> {
+    lane: &'l Lane<'s, 'p, T>,
+    /// Where the row is.
+    group: Group,
+    operands: &'l [Option<Operand>],
+    z: i64,
+}
+
+impl<T: Real> Operands for Mirrors<'_, '_, '_, T> {
+    type Value = Option<T>;
+
+    fn plain(&mut self, op: usize) -> Option<T> {
+        self.operands[op].and_then(|operand| self.lane.value(operand, self.z))
+    }
+
+    fn choose(
+        &mut self,
+        axis: usize,
+        read: MirroredRead,
+        seen: Option<T>,
+        own: Option<T>,
+    ) -> Option<T> {
+        match self.group.array()[axis] == read.at {
+            true if read.negated => seen.map(T::neg),
+            true => seen,
+            false => own,
+        }
+    }
 }
 
 /// The context of the lanes of a tower in a stage.

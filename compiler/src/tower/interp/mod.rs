@@ -101,15 +101,23 @@ impl<'a, T: Real> TowerInterp<'a, T> {
     /// beyond its ends.
     fn row(&self, row: RowId, group: Group) -> Line<T> {
         let [outer, middle] = [Axis::OUTER, Axis::MIDDLE].map(|axis| self.layout.visible(axis));
-        let exists = outer.contains(group.x) && middle.contains(group.y);
+        match outer.contains(group.x) && middle.contains(group.y) {
+            true => self.filled(row, |z| self.memory[self.element(row, group, z)]),
+            false => self.unknown_row(row),
+        }
+    }
+
+    /// A row that is unknown but for the zeros beyond its ends.
+    fn unknown_row(&self, row: RowId) -> Line<T> {
+        let own = self.line().beginning(self.layout.row_begin(row)).own();
+        let zero = |z| (!own.contains(z)).then(|| T::from_f64(0.0));
+        self.filled(row, zero)
+    }
+
+    fn filled(&self, row: RowId, value: impl Fn(i64) -> Option<T>) -> Line<T> {
         let mut line = self.line().beginning(self.layout.row_begin(row));
         for z in line.visible() {
-            let value = match (exists, line.own().contains(z)) {
-                (true, _) => self.memory[self.element(row, group, z)],
-                (false, true) => None,
-                (false, false) => Some(T::from_f64(0.0)),
-            };
-            line.set(z, value);
+            line.set(z, value(z));
         }
         line
     }

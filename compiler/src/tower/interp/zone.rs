@@ -61,14 +61,18 @@ impl<T: Real> TowerInterp<'_, T> {
             let cell = Amending { group, z, mask };
             let base = line.get(z);
             let read = |n: usize| match (op.operands[n], &amendment.body.ops[n]) {
-                (Some(operand), _) => lane.value(operand, z),
+                (Some(_), _) => self.seen(lane, op.of.row, 1 + op.of.amendment, &op.operands, n, z),
                 (None, Op::State(state)) => {
                     let asked = lane.states.get(&(op.of, *state));
                     asked.and_then(|line| line.get(z))
                 }
                 _ => None,
             };
-            line.set(z, self.amended(cell, update, amendment, base, read)?);
+            let reads: Vec<Option<T>> = (0..amendment.body.ops.len()).map(read).collect();
+            line.set(
+                z,
+                self.amended(cell, update, amendment, base, |n| reads[n])?,
+            );
         }
         lane.tower.registers.insert(op.target, line);
         Ok(())

@@ -461,7 +461,7 @@ impl Worker<'_> {
 }
 
 /// A row with the other sign, but for the zeros on a plane about which it is odd.
-fn opposite(
+pub(super) fn opposite(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
     lane: &Lane,

@@ -1,12 +1,14 @@
-//! Periods of which ends of the grid without ghosts cut rows off, as the same straight-line code as interior periods.
+//! Periods of which ends of the grid cut rows off, as the same straight-line code as interior periods.
 //!
 //! A row that is in no region keeps its value. Values that memory does not have are never used, so they may be
-//! arbitrary: zeros are copied and loaded instead. So each row needs one condition more, the same for all threads, and
-//! no row is read again from memory in each stage, as where ghosts have to be kept up to date ([`super::boundary`]).
+//! arbitrary: zeros are copied and loaded instead. Reads beyond mirrors take values that the row reads anyway
+//! ([`crate::tower::MirroredReads`]). So each row needs one condition more, and some for each mirror, the same for all
+//! threads, and no row is read again from memory in each stage, as in boundary periods ([`super::boundary`]).
+//! Boundary periods and steps of other schedules find ghosts in memory, so rows that leave bring them.
 
 use super::super::abi::TaskWord;
 use super::super::ir::Operand;
-use super::super::kernel::{IntOp, Kernel};
+use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::context::{Context, in_interval};
 use super::task;
 use crate::lattice::Axis;
@@ -59,13 +61,26 @@ impl Predicate {
         k.int(IntOp::And, x, y)
     }
 
-    /// Whether memory has a row.
+    /// Whether memory has a row. Ghosts beyond mirrors are of no use, and others may write them meanwhile.
     pub fn has(&self, k: &mut Kernel<'_>, context: &Context<'_>, row: RowRef) -> Operand {
         let held = GroupBox {
             x: context.layout.visible(Axis::OUTER),
             y: context.layout.visible(Axis::MIDDLE),
         };
-        self.lies(k, context, row.at, held)
+        let component = context.layout.component_of(row.row);
+        let own = component.map(|id| context.towers().mirrored.own(id));
+        self.lies(
+            k,
+            context,
+            row.at,
+            own.map_or(held, |own| held.intersect(own)),
+        )
+    }
+
+    /// Whether the group at the distance `by` from the origin has an index along an axis, the first or the second one.
+    pub fn is_at(&self, k: &mut Kernel<'_>, by: Group, axis: usize, index: i64) -> Operand {
+        let index = index - by.array()[axis];
+        k.compare(IntCmp::Eq, self.at[axis], Operand::i32(index as i32))
     }
 
     /// Whether an update acts on a row.

@@ -1,7 +1,8 @@
 //! A compute thread: its values while it runs towers of one alignment.
 
-use super::super::ir::Operand;
+use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
+use super::boundary::opposite;
 use super::cluster::first_index;
 use super::context::{Context, Lane};
 use super::ghosts_on_load::GhostList;
@@ -11,6 +12,7 @@ use super::steer::rank;
 use super::sync::Sync;
 use super::z_block::{self, Between};
 use super::{cluster, task};
+use crate::lattice::Axis;
 use crate::scheme::ComponentId;
 use crate::tower::block::WARP;
 use crate::tower::{RowRef, Written};
@@ -57,7 +59,7 @@ impl Lane {
         }
         let last = Operand::i32(shape.length as i32 - 1);
         let at = k.int(IntOp::Min, seen, last);
-        let index = k.resize(at, super::super::ir::Type::I64);
+        let index = k.resize(at, Type::I64);
         let at_zero = k.offset(rows, context.bytes(shape.before));
         let within = match first {
             Some(first) => {
@@ -72,7 +74,7 @@ impl Lane {
                     let beyond = k.int(IntOp::Max, local, Operand::i32(beyond as i32));
                     within = k.choose(idle, beyond, within);
                 }
-                k.resize(within, super::super::ir::Type::I64)
+                k.resize(within, Type::I64)
             }
             None => index,
         };
@@ -159,7 +161,59 @@ impl<'a> Worker<'a> {
             None => self.context.store(k, &self.lane, target, value),
             Some(stores) => k.when(stores, |k| {
                 self.context.store(k, &self.lane, target, value);
+                if let Some(predicate) = predicate {
+                    self.leave_ghosts(k, predicate, left, value);
+                }
             }),
         }
+    }
+
+    /// Writes a row that leaves to its ghosts beyond closed mirrors.
+    fn leave_ghosts(&self, k: &mut Kernel<'_>, predicate: Predicate, left: Left, value: Operand) {
+        let Worker { context, lane, .. } = self;
+        let Left {
+            component, row, to, ..
+        } = left;
+        let ghosts = context.towers().mirrored.ghosts(component);
+        let mut places: Vec<((usize, i64), Operand)> = Vec::new();
+        let mut near = Operand::int(Type::I1, 0);
+        let along = ghosts.iter().flat_map(|ghost| {
+            let of = ghost.of.into_iter().enumerate();
+            of.filter_map(|(axis, index)| Some((axis, index?)))
+        });
+        for place in along {
+            if !places.iter().any(|(known, _)| *known == place) {
+                let (axis, index) = place;
+                let there = predicate.is_at(k, row.at, axis, index);
+                near = k.int(IntOp::Or, near, there);
+                places.push((place, there));
+            }
+        }
+        if places.is_empty() {
+            return;
+        }
+        // Most rows have no ghosts: one jump then, the same one for all threads.
+        k.when(near, |k| {
+            for ghost in ghosts {
+                let of = places
+                    .iter()
+                    .filter(|(place, _)| ghost.of[place.0] == Some(place.1));
+                let has = of.fold(None, |has, (_, there)| match has {
+                    None => Some(*there),
+                    Some(has) => Some(k.int(IntOp::And, has, *there)),
+                });
+                let Some(has) = has else { continue };
+                let stride = [Axis::OUTER, Axis::MIDDLE].map(|axis| context.layout.stride[axis]);
+                let by = ghost.by[0] * stride[0] + ghost.by[1] * stride[1];
+                k.when(has, |k| {
+                    let to = k.offset(to, context.bytes(by));
+                    let value = match ghost.negated {
+                        true => opposite(k, context, lane, component, value),
+                        false => value,
+                    };
+                    context.store(k, lane, self.target(component, to), value);
+                });
+            }
+        });
     }
 }
