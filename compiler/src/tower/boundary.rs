@@ -12,30 +12,35 @@ use crate::lattice::div_ceil;
 use crate::scheme::{Amendment, Op, Scheme, Update};
 use std::ops::Range;
 
-/// A row of a boundary period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BoundaryRow {
-    /// Relative to the origin.
-    pub at: Group,
-    /// How deep it lies in the tower, along both faces: a tower between narrow faces has only rows below its limits.
-    pub depths: PerFace<i64>,
-}
-
 /// The rows of all alignments, in one list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoundaryRows {
-    pub rows: Vec<BoundaryRow>,
-    /// Whether some towers are narrow, so that depths count.
-    pub narrow: bool,
+    /// Relative to the origin.
+    pub rows: Vec<Group>,
+    /// The widths that towers have, those of usual ones first.
+    pub widths: Vec<Width>,
     /// Per alignment and stage of a period, the updates that have rows, in their order.
     pub periods: Vec<Vec<Vec<BoundaryUpdate>>>,
 }
 
-/// The rows of an update in a stage: a range of the list.
+/// Along which faces towers are narrow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Width(pub PerFace<bool>);
+
+impl Width {
+    /// A bit for each face.
+    pub fn number(self) -> usize {
+        let [first, second] = self.0.map(usize::from);
+        first + 2 * second
+    }
+}
+
+/// The rows of an update in a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundaryUpdate {
     pub update: usize,
-    pub rows: Range<usize>,
+    /// A range of the list for towers of each width.
+    pub rows: Vec<Range<usize>>,
 }
 
 /// Words of constant memory, in which the list lies.
@@ -68,9 +73,8 @@ const MOST_ON_RINGS: Most = Most {
 impl BoundaryRows {
     /// `None` where there are more rows than constant memory holds, or they lie too far from each other.
     pub fn new(towers: &Towers) -> Option<BoundaryRows> {
-        let narrow = towers.rings.narrow;
         let mut all = BoundaryRows {
-            narrow,
+            widths: towers.rings.widths(),
             ..BoundaryRows::default()
         };
         for (alignment, residency) in towers.alignments.iter().enumerate() {
@@ -78,34 +82,51 @@ impl BoundaryRows {
             for (number, stage) in residency.stages.iter().enumerate() {
                 let mut rows: Vec<RowUpdate> = stage.updates.clone();
                 rows.sort_unstable_by_key(|row| (row.update, row.at));
-                let mut updates: Vec<BoundaryUpdate> = Vec::new();
-                for row in rows {
-                    let depths = towers.depths(alignment, number, row)?;
-                    all.rows.push(BoundaryRow { at: row.at, depths });
-                    let end = all.rows.len();
-                    match updates.last_mut() {
-                        Some(last) if last.update == row.update => last.rows.end = end,
-                        _ => updates.push(BoundaryUpdate {
-                            update: row.update,
-                            rows: end - 1..end,
-                        }),
-                    }
+                let of_updates = rows.chunk_by(|a, b| a.update == b.update);
+                let mut updates = Vec::new();
+                for rows in of_updates {
+                    updates.push(all.of_update(towers, (alignment, number), rows)?);
                 }
                 stages.push(updates);
             }
             all.periods.push(stages);
         }
         let short = |n: i64| i16::try_from(n).is_ok();
-        let fits = |row: &BoundaryRow| {
-            row.at.array().into_iter().all(short) && (!narrow || row.depths.into_iter().all(short))
-        };
-        let holds = all.rows.len() * all.words() <= MOST_WORDS;
-        (holds && all.rows.iter().all(fits)).then_some(all)
+        let fits = |row: &Group| row.array().into_iter().all(short);
+        (all.rows.len() <= MOST_WORDS && all.rows.iter().all(fits)).then_some(all)
     }
 
-    /// Words of a row in the list.
-    pub fn words(&self) -> usize {
-        if self.narrow { 2 } else { 1 }
+    /// Enters the rows of an update in a stage of an alignment: for narrow towers, the ones below their limits.
+    fn of_update(
+        &mut self,
+        towers: &Towers,
+        (alignment, stage): (usize, usize),
+        rows: &[RowUpdate],
+    ) -> Option<BoundaryUpdate> {
+        let mut ranges = Vec::new();
+        for width in self.widths.clone() {
+            let limits = towers.rings.limits_of(width);
+            let first = self.rows.len();
+            for row in rows {
+                let depths = towers.depths(alignment, stage, *row)?;
+                let mut own = depths.iter().zip(limits);
+                if own.all(|(depth, limit)| limit.is_none_or(|limit| *depth < limit)) {
+                    self.rows.push(row.at);
+                }
+            }
+            ranges.push(first..self.rows.len());
+        }
+        let update = rows.first()?.update;
+        Some(BoundaryUpdate {
+            update,
+            rows: ranges,
+        })
+    }
+
+    /// The number in the list of the width of a tower.
+    pub fn width(&self, width: Width) -> usize {
+        let found = self.widths.iter().position(|own| *own == width);
+        found.unwrap_or(0)
     }
 
     /// Rows of a period of each alignment, together.
@@ -124,6 +145,11 @@ pub enum LineParts {
 }
 
 impl BoundaryUpdate {
+    /// The rows of towers that are not narrow.
+    pub fn usual(&self) -> Range<usize> {
+        self.rows.first().cloned().unwrap_or_default()
+    }
+
     /// Rows that are advanced together: as many each time, so that none is computed in vain.
     pub fn together(
         &self,
@@ -148,7 +174,7 @@ impl BoundaryUpdate {
             false => AT_ONCE_AMENDED,
         };
         let most = (at_once / loads).clamp(1, most) as i64;
-        let count = self.rows.len() as i64;
+        let count = self.usual().len() as i64;
         div_ceil(count, div_ceil(count, most)) as u32
     }
 }

@@ -1,5 +1,6 @@
 //! Where on the grid towers are whole, and which periods of a time block they run there.
 
+use super::boundary::Width;
 use super::group::{Group, PerFace};
 use super::group_box::GroupBox;
 use super::mirrored_reads::AXES;
@@ -96,6 +97,13 @@ pub struct Placement {
     /// The interior periods whose rows may be near faces of boxes of total fields across the first two axes, and the
     /// periods between them.
     pub near: Range<u64>,
+}
+
+impl Placement {
+    /// Along which faces the tower is narrow.
+    pub fn width(&self) -> Width {
+        Width(self.limits.map(|limit| limit.is_some()))
+    }
 }
 
 impl Towers {

@@ -125,6 +125,11 @@ impl MirroredReads {
         }
     }
 
+    /// Whether some end is closed.
+    pub fn any_closed(&self) -> bool {
+        self.closed.iter().flatten().any(|closed| *closed)
+    }
+
     /// Whether an end of an axis is closed.
     pub fn is_closed(&self, axis: usize, side: usize) -> bool {
         self.closed[axis][side]

@@ -54,7 +54,7 @@ mod zone_coefs;
 mod zones;
 
 pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
-pub use boundary::{BoundaryRow, BoundaryRows, BoundaryUpdate, LineParts};
+pub use boundary::{BoundaryRows, BoundaryUpdate, LineParts, Width};
 pub use bounds::{Bounds, Placement, without_ghosts, written_groups};
 pub use group::{Group, PerFace};
 pub use group_box::GroupBox;

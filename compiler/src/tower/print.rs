@@ -118,9 +118,13 @@ impl Printed<'_> {
                     false => format!(" in {names}"),
                 };
                 with += if variant.faces { " near faces" } else { "" };
+                let mirrors = match self.program.towers.mirrored.any_closed() {
+                    true => "; reads beyond mirrors take values that the row reads on this side",
+                    false => "",
+                };
                 writeln!(
                     f,
-                    "  predicated{with}: the same, with the old value of each row that is cut off"
+                    "  predicated{with}: the same, with the old value of each row that is cut off{mirrors}"
                 )?;
             }
             if shown == Some(variant.zones) {

@@ -8,6 +8,7 @@
 //! *The outer axis.* The ring is cut at a [`Seam`]. A calculation window does not have the whole ring: there it is
 //! [unrolled](Towers::is_unrolled).
 
+use super::boundary::Width;
 use super::geometry::Geometry;
 use super::group::{Group, PerFace};
 use super::seam::Seam;
@@ -179,6 +180,26 @@ impl Rings {
     pub(super) fn limits(&self, tile: PerFace<i64>) -> PerFace<Option<i64>> {
         let narrow = |cut: usize| self.spacings[cut].narrow(tile[cut]);
         [narrow(0), narrow(1)]
+    }
+
+    /// The widths of towers, the usual one first.
+    pub(super) fn widths(&self) -> Vec<Width> {
+        let narrow = |cut: usize| self.spacings[cut].narrow(-1).is_some();
+        let each = |cut: usize| match narrow(cut) {
+            true => vec![false, true],
+            false => vec![false],
+        };
+        let second = each(1);
+        let pairs = each(0)
+            .into_iter()
+            .flat_map(|a| second.iter().map(move |b| (a, *b)));
+        pairs.map(|(a, b)| Width([a, b])).collect()
+    }
+
+    /// The limits of towers of a width.
+    pub(super) fn limits_of(&self, width: Width) -> PerFace<Option<i64>> {
+        let limit = |cut: usize| self.spacings[cut].narrow(-1).filter(|_| width.0[cut]);
+        [limit(0), limit(1)]
     }
 
     /// By how many cells the contents of the array may appear moved, counted on around periodic axes. The rotation is

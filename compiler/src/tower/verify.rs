@@ -120,20 +120,33 @@ fn check_boundary(scheme: &Scheme, program: &TowerProgram, alignment: usize) -> 
         return Err(fault(1, alignment, 0, message));
     }
     for (number, (updates, rows)) in stages.iter().zip(&residency.stages).enumerate() {
-        let all = program.boundary.rows.as_slice();
-        let mut found = Vec::new();
-        for update in updates {
-            let rows = all.get(update.rows.clone()).unwrap_or_default();
-            found.extend(rows.iter().map(|row| RowUpdate {
-                at: row.at,
-                update: update.update,
-            }));
-        }
-        found.sort_unstable();
         let known = StageAt::new(scheme, number as i64).updates(scheme).len();
-        if found != rows.updates || updates.iter().any(|u| u.update >= known) {
-            let message = "boundary periods have other rows than tiles".to_owned();
-            return Err(fault(2, alignment, number, message));
+        let listed = |width: usize| {
+            let mut found = Vec::new();
+            for update in updates {
+                let range = update.rows.get(width).cloned().unwrap_or_default();
+                let rows = program.boundary.rows.get(range).unwrap_or_default();
+                found.extend(rows.iter().map(|at| RowUpdate {
+                    at: *at,
+                    update: update.update,
+                }));
+            }
+            found.sort_unstable();
+            found
+        };
+        for (width, own) in program.boundary.widths.iter().enumerate() {
+            let limits = program.towers.rings.limits_of(*own);
+            let is_own = |row: &&RowUpdate| {
+                let depths = program.towers.depths(alignment, number, **row);
+                let depths = depths.into_iter().flatten();
+                let mut limited = depths.zip(limits);
+                limited.all(|(depth, limit)| limit.is_none_or(|limit| depth < limit))
+            };
+            let expected = rows.updates.iter().filter(is_own);
+            if !listed(width).iter().eq(expected) || updates.iter().any(|u| u.update >= known) {
+                let message = "boundary periods have other rows than tiles".to_owned();
+                return Err(fault(2, alignment, number, message));
+            }
         }
     }
     Ok(())

@@ -115,7 +115,7 @@ pub const MOST_THREADS: i64 = 1024;
 /// Bytes of a barrier object.
 const BARRIER: u32 = 8;
 /// Words in which a block keeps its task and the next one, besides the progress of the blocks of its neighbours.
-pub const TASK_WORDS: u32 = 25;
+pub const TASK_WORDS: u32 = 24;
 /// Towers that a tower waits for.
 pub const NEIGHBOURS: u32 = 3;
 /// Barrier objects of a block: per stage in flight one for rows that have arrived and one for rows that are free.

@@ -71,11 +71,10 @@ impl<T: Real> TowerInterp<'_, T> {
         let extent = self.scheme.extent(update.target)[Axis::INNER];
         let indices = extent.intersect(active);
         let target = at.target(self.scheme, self.layout, update);
-        for row in &program.boundary.rows[rows.rows.clone()] {
-            let mut limits = row.depths.iter().zip(of.placement.limits);
-            let is_own = limits.all(|(depth, limit)| limit.is_none_or(|limit| *depth < limit));
-            let group = origin + row.at;
-            if !is_own || side.is_some_and(|side| !side.contains(group.x)) {
+        let width = program.boundary.width(of.placement.width());
+        for row in &program.boundary.rows[rows.rows[width].clone()] {
+            let group = origin + *row;
+            if side.is_some_and(|side| !side.contains(group.x)) {
                 continue;
             }
             let [x, y] = towers.rings.cells;

@@ -96,7 +96,12 @@ const PIECE: f64 = 128.0;
 const ENDS: f64 = 4.0;
 /// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time of the narrow part
 /// of a column: others wait for it.
-const NARROW: f64 = 8.0;
+const NARROW: f64 = 24.0;
+/// Share of the end of a strip that is a closed mirror, beside one that is run row by row in memory: along the middle
+/// axis strips lie at the mirror all along, along the outer axis towers only begin or end there.
+const MIRROR: f64 = 0.5;
+/// Seconds of a stage for each row that arrives with ghosts along the inner axis, which towers make.
+const GHOST_ROW: f64 = 3.0e-9;
 /// Threads of a warp.
 const WARP: f64 = 32.0;
 
@@ -384,9 +389,25 @@ impl<'p> TowerTimes<'p> {
                 self.blocks * self.fetching(added),
             ];
             let time = parts.map(|t| t.powi(3)).iter().sum::<f64>().cbrt();
-            time / self.blocks + EACH
+            (time + self.making_ghosts()) / self.blocks + EACH
         });
         [some, more * self.spilling() + self.fetching_anew()]
+    }
+
+    /// Seconds of a stage in which a warp at an end of a line makes ghosts of rows that arrive.
+    fn making_ghosts(&self) -> f64 {
+        if self.fit.block.ghosts.is_none() {
+            return 0.0;
+        }
+        let stages = self
+            .fit
+            .allocated
+            .allocations
+            .iter()
+            .flat_map(|a| &a.stages);
+        let rows = stages.clone().flat_map(|stage| &stage.loads);
+        let rows = rows.filter(|copy| copy.cross_lane).count();
+        GHOST_ROW * rows as f64 / stages.count().max(1) as f64
     }
 
     /// How much longer a stage takes in variants that only some towers run, where registers are too few for them.
@@ -437,8 +458,15 @@ impl<'p> TowerTimes<'p> {
         // others only.
         let clips = towers.predicating_ends(scheme);
         let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
-        let sides = [(clips[0], y), (clips[1], along_x)];
-        let closed = sides.map(|(clips, long)| long * clips.iter().filter(|c| !**c).count() as f64);
+        let sides = [(0, y), (1, along_x)];
+        let closed = sides.map(|(axis, long)| {
+            let ends = [0, 1].map(|side| match clips[axis][side] {
+                false => 1.0,
+                true if axis == 1 && towers.mirrored.is_closed(axis, side) => MIRROR,
+                true => 0.0,
+            });
+            long * ends.iter().sum::<f64>()
+        });
         let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
         let wide = (2.0 * towers.cells()).sqrt();
         let strips = (x + y) / (wide * self.width).max(1.0);

@@ -29,21 +29,20 @@ impl TaskWord {
     pub const NEIGHBOURS: [u32; NEIGHBOURS as usize] = [9, 10, 11];
     /// Where its stages begin in the table of points; 0 if it has none.
     pub const POINTS: u32 = 12;
-    /// Below which depths along both faces rows are its own, where a face around a periodic axis is narrow; otherwise
-    /// `i32::MAX`.
-    pub const LIMITS: [u32; 2] = [13, 14];
-    /// Whether one is.
-    pub const NARROW: u32 = 15;
+    /// The number of its width: the faces around a periodic axis along which it is narrow ([`crate::tower::Width::number`]).
+    pub const WIDTH: u32 = 13;
+    /// Whether it is along one.
+    pub const NARROW: u32 = 14;
     /// Cells from the origin to where it lies in the array in interior periods: lengths of periodic axes. Where
     /// planes are counted on around the outer axis, from the plane of the origin to its index.
-    pub const SHIFT: [u32; 2] = [16, 17];
+    pub const SHIFT: [u32; 2] = [15, 16];
     /// The variant of interior periods.
-    pub const VARIANT: u32 = 18;
+    pub const VARIANT: u32 = 17;
     /// The interior periods near faces of boxes of total fields, where the variant has such: the first one, and how
     /// many.
-    pub const NEAR: [u32; 2] = [19, 20];
+    pub const NEAR: [u32; 2] = [18, 19];
     /// Words of a task in memory.
-    pub const COUNT: u32 = 21;
+    pub const COUNT: u32 = 20;
 
     // In shared memory only:
     /// Its number.
@@ -88,7 +87,6 @@ pub fn task_words(
     let small = |n: u64| i32::try_from(n).ok();
     let number = |n: i64| i32::try_from(n).ok();
     let neighbour = |n: usize| i32::try_from(task.neighbours[n].unwrap_or(count)).ok();
-    let limit = |face: usize| placement.limits[face].map_or(Some(i32::MAX), number);
     let mut words = [0; TaskWord::COUNT as usize];
     let mut set = |at: u32, word: i32| words[at as usize] = word;
     set(TaskWord::OFFSET, offset as i32);
@@ -102,13 +100,13 @@ pub fn task_words(
         set(at, neighbour(n)?);
     }
     set(TaskWord::POINTS, points);
+    set(TaskWord::WIDTH, placement.width().number() as i32);
     set(TaskWord::NARROW, i32::from(task.is_narrow()));
     let [x, y] = placement.origin.array();
     let [by_x, by_y] = placement.shift.array();
     for (n, (at, by)) in [(x, by_x), (y, by_y)].into_iter().enumerate() {
         set(TaskWord::ORIGIN[n], number(at)?);
         set(TaskWord::SHIFT[n], number(by)?);
-        set(TaskWord::LIMITS[n], limit(n)?);
     }
     set(TaskWord::VARIANT, i32::try_from(placement.variant).ok()?);
     set(TaskWord::NEAR[0], small(placement.near.start)?);
@@ -120,17 +118,9 @@ pub fn task_words(
 }
 
 /// The rows of boundary periods as kernels read them: the index along the outer axis, relative to the origin, in the
-/// lower half of a word, that along the middle axis in the upper half; in a second word, where towers may be narrow,
-/// how deep the row lies along both faces.
+/// lower half of a word, that along the middle axis in the upper half.
 pub fn boundary_words(rows: &BoundaryRows) -> Vec<i32> {
     // They fit: `BoundaryRows::new` has looked.
     let pair = |[low, high]: [i64; 2]| (high as i32) << 16 | low as i32 & 0xffff;
-    let mut words = Vec::new();
-    for row in &rows.rows {
-        words.push(pair(row.at.array()));
-        if rows.narrow {
-            words.push(pair(row.depths));
-        }
-    }
-    words
+    rows.rows.iter().map(|row| pair(row.array())).collect()
 }

@@ -38,8 +38,8 @@ pub(super) struct BoundaryPeriod {
     pub at: [Operand; 2],
     /// From the plane of the origin to its index, where planes are counted on around the outer axis and are not alike.
     pub rotation: Option<Operand>,
-    /// Of the task.
-    pub limits: [Operand; 2],
+    /// The number of the task's width, where some towers are narrow.
+    pub width: Option<Operand>,
     /// The list of the rows of all alignments.
     pub rows: Operand,
     /// The period's number.
@@ -133,7 +133,7 @@ impl Worker<'_> {
         let scheme = context.scheme;
         let update = &stage.updates(scheme)[rows.update];
         let side = self.side(k, period.number, number, rows.update);
-        let [from, until] = [rows.rows.start, rows.rows.end].map(|n| word(n as i64));
+        let [from, until] = self.range(k, period, rows);
         let reads = self.reads(update, stage);
         let parts = match context.z_blocks() {
             Some(_) => LineParts::ZBlocks,
@@ -192,6 +192,27 @@ impl Worker<'_> {
                 });
             }
         });
+    }
+
+    /// The rows of an update, as numbers of the list: its first one, and after its last one.
+    fn range(
+        &self,
+        k: &mut Kernel<'_>,
+        period: BoundaryPeriod,
+        rows: &BoundaryUpdate,
+    ) -> [Operand; 2] {
+        let ends = |of: &std::ops::Range<usize>| [of.start, of.end].map(|n| word(n as i64));
+        let mut range = ends(&rows.usual());
+        let Some(number) = period.width else {
+            return range;
+        };
+        let widths = &self.context.program.boundary.widths;
+        for (width, own) in widths.iter().zip(&rows.rows).skip(1) {
+            let is_own = k.compare(IntCmp::Eq, number, Operand::i32(width.number() as i32));
+            let own = ends(own);
+            range = [0, 1].map(|n| k.choose(is_own, own[n], range[n]));
+        }
+        range
     }
 
     /// Stores a value of a row at `at` across the inner axis, at the thread's index, and the ghosts that are made of
@@ -260,8 +281,7 @@ impl Worker<'_> {
         let last = k.int(IntOp::Sub, batch.until, Operand::i32(1));
         let number = k.int(IntOp::Min, number, last);
         let number = k.resize(number, Type::I64);
-        let bytes = 4 * context.program.boundary.words() as u32;
-        let entry = k.advance(batch.period.rows, number, bytes);
+        let entry = k.advance(batch.period.rows, number, 4);
         let half = Operand::i32(16);
         let pair = |k: &mut Kernel<'_>, from: Operand| {
             let word = k.load(Type::I32, from, 4, Access::ReadOnly);
@@ -275,13 +295,6 @@ impl Worker<'_> {
         let mut inside = k.int(IntOp::And, there, within);
         if let Some(active) = batch.active {
             inside = k.int(IntOp::And, inside, active);
-        }
-        if rings.narrow {
-            let second = k.offset(entry, 4);
-            for (depth, limit) in pair(k, second).into_iter().zip(batch.period.limits) {
-                let own = k.compare(IntCmp::Lt, depth, limit);
-                inside = k.int(IntOp::And, inside, own);
-            }
         }
         let mut at = batch.period.at;
         let mut planes = at[0];

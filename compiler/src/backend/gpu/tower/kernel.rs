@@ -367,10 +367,9 @@ fn boundary(
     } else {
         start(k, worker, task)
     };
-    let limits = match rings.narrow {
-        true => TaskWord::LIMITS.map(|number| task::word(k, worker.words, number)),
-        false => [Operand::i32(i32::MAX); 2],
-    };
+    let width = rings
+        .narrow
+        .then(|| task::word(k, worker.words, TaskWord::WIDTH));
     let counted = context.unrolled() && !context.planes_alike();
     let rotation = counted.then(|| task::word(k, worker.words, TaskWord::SHIFT[0]));
     let [from, until] = periods;
@@ -388,7 +387,7 @@ fn boundary(
             own,
             at,
             rotation,
-            limits,
+            width,
             rows,
             number,
             points: PointTable::new(k, worker.words),
