@@ -97,11 +97,9 @@ const ENDS: f64 = 4.0;
 /// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time of the narrow part
 /// of a column: others wait for it.
 const NARROW: f64 = 24.0;
-/// Share of the end of a strip that is a closed mirror, beside one that is run row by row in memory: along the middle
-/// axis strips lie at the mirror all along, along the outer axis towers only begin or end there.
-const MIRROR: f64 = 0.5;
-/// Seconds of a stage for each row that arrives with ghosts along the inner axis, which towers make.
-const GHOST_ROW: f64 = 3.0e-9;
+/// Seconds of a stage for each row that arrives with ghosts along the inner axis, which towers make: in whole lines, and
+/// in z blocks.
+const GHOST_ROW: [f64; 2] = [3.0e-9, 1.0e-8];
 /// Threads of a warp.
 const WARP: f64 = 32.0;
 
@@ -396,9 +394,11 @@ impl<'p> TowerTimes<'p> {
 
     /// Seconds of a stage in which a warp at an end of a line makes ghosts of rows that arrive.
     fn making_ghosts(&self) -> f64 {
-        if self.fit.block.ghosts.is_none() {
+        // Others work meanwhile.
+        if self.fit.block.ghosts.is_none() || self.blocks > 1.0 {
             return 0.0;
         }
+        let z_blocks = self.fit.block.lines.z_blocks().is_some();
         let stages = self
             .fit
             .allocated
@@ -407,7 +407,7 @@ impl<'p> TowerTimes<'p> {
             .flat_map(|a| &a.stages);
         let rows = stages.clone().flat_map(|stage| &stage.loads);
         let rows = rows.filter(|copy| copy.cross_lane).count();
-        GHOST_ROW * rows as f64 / stages.count().max(1) as f64
+        GHOST_ROW[usize::from(z_blocks)] * rows as f64 / stages.count().max(1) as f64
     }
 
     /// How much longer a stage takes in variants that only some towers run, where registers are too few for them.
@@ -460,12 +460,11 @@ impl<'p> TowerTimes<'p> {
         let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
         let sides = [(0, y), (1, along_x)];
         let closed = sides.map(|(axis, long)| {
-            let ends = [0, 1].map(|side| match clips[axis][side] {
-                false => 1.0,
-                true if axis == 1 && towers.mirrored.is_closed(axis, side) => MIRROR,
-                true => 0.0,
-            });
-            long * ends.iter().sum::<f64>()
+            // Strips lie at a mirror of the middle axis all along, and towers only begin or end at one of the outer axis.
+            let waits = |side: usize| {
+                !clips[axis][side] || axis == 1 && towers.mirrored.is_closed(axis, side)
+            };
+            long * (0..2).filter(|side| waits(*side)).count() as f64
         });
         let closed = closed.iter().sum::<f64>() / (2.0 * sides.iter().map(|s| s.1).sum::<f64>());
         let wide = (2.0 * towers.cells()).sqrt();
