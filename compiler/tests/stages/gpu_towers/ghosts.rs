@@ -13,7 +13,7 @@ fn lines_have_ghosts_at_their_ends() {
         |order, precision, cells, z| fdtd(order, precision, cells, [[Pec, Pmc], [Pmc, Pec], z]);
     for (number, (scheme, pitch, periods, makes_ghosts)) in [
         (of(4, f32, [13, 14, 32], [Pec; 2]), 3, 2, true),
-        (of(4, f32, [22, 29, 72], [Pec; 2]), 6, 2, true),
+        (of(4, f32, [13, 14, 72], [Pec; 2]), 3, 2, true),
         (of(4, f32, [13, 14, 31], [Pmc; 2]), 3, 2, true),
         (of(4, f64, [13, 14, 39], [Pmc, Pec]), 3, 2, true),
         (of(4, f32, [13, 14, 40], [Pec, Zero]), 3, 2, true),

@@ -107,7 +107,7 @@ fn towers_of_more_random_schemes_give_the_bits_of_rows() {
 fn packed_rows_of_random_schemes_give_the_bits_of_rows() {
     let Some(library) = library() else { return };
     let [mut packed, mut makes_ghosts, mut holds_ghosts] = [0; 3];
-    for seed in 0..1500 {
+    for seed in 0..500 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &Limits::TOWERS);
         if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::INNER] < 6 {
@@ -151,7 +151,7 @@ fn packed_rows_of_random_schemes_give_the_bits_of_rows() {
     }
     let tried = [packed, makes_ghosts, holds_ghosts];
     assert!(
-        packed > 15 && makes_ghosts > 5 && holds_ghosts > 0,
+        packed > 5 && makes_ghosts > 1 && holds_ghosts > 0,
         "{tried:?}"
     );
 }
