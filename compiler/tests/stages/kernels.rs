@@ -271,7 +271,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn back_ends_agree(seed: u64, limits in limits(), special in 0..40u64) {
@@ -366,7 +366,7 @@ fn known_schemes_agree() {
         ];
         for scheme in schemes {
             assert_eq!(verify(&scheme), Ok(()));
-            for seed in 0..8 {
+            for seed in 0..3 {
                 let set = whole(&scheme);
                 let result = compare(&scheme, &set, &mut Rng::new(seed), 0);
                 assert_eq!(result, Ok(()));
@@ -444,7 +444,7 @@ fn comparisons_of_rows_at_an_offset_agree() {
                 result: Value(3),
             };
             let set = whole(&scheme);
-            for seed in 0..4 {
+            for seed in 0..2 {
                 let result = compare(&scheme, &set, &mut Rng::new(seed), 5);
                 assert_eq!(result, Ok(()));
             }
@@ -503,8 +503,10 @@ fn elementary_functions_agree() {
             assert_eq!(verify(&scheme), Ok(()));
             let set = whole(&scheme);
             // Values of all magnitudes, infinities and NaN among them.
+            let mut rng = Rng::new(n as u64);
+            let codes = compiled(&scheme, &set, &mut rng, &[n % 2 == 0]);
             for special in [0, 10, 40] {
-                let result = compare(&scheme, &set, &mut Rng::new(n as u64), special);
+                let result = compare_codes(&scheme, &set, &codes, &mut rng, special);
                 assert_eq!(result, Ok(()));
             }
         }

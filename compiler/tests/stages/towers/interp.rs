@@ -311,21 +311,10 @@ struct Tried {
     packed: u64,
 }
 
-// Two tests, so that two cores share the work.
-
 #[test]
 fn programs_of_random_schemes_give_the_bits_of_rows() {
-    run((0..1000).step_by(2));
-}
-
-#[test]
-fn programs_of_more_random_schemes_give_the_bits_of_rows() {
-    run((1..1000).step_by(2));
-}
-
-fn run(seeds: impl Iterator<Item = u64>) {
     let mut tried = Tried::default();
-    for seed in seeds {
+    for seed in 0..600 {
         let mut rng = Rng::new(seed);
         let mut scheme = random_scheme(&mut rng, &Limits::TOWERS);
         if scheme.grid.dimensions() < 3 || scheme.grid.cells[Axis::INNER] < 6 {
