@@ -22,10 +22,10 @@ pub const LIMITS: Limits = Limits {
     reach: 3,
 };
 
-/// The seeds of random tests: 150, or as many as `TORRE_TEST_SEEDS` says.
+/// The seeds of random tests: 90, or as many as `TORRE_TEST_SEEDS` says.
 pub fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("TORRE_TEST_SEEDS").ok();
-    0..count.and_then(|c| c.parse().ok()).unwrap_or(150)
+    0..count.and_then(|c| c.parse().ok()).unwrap_or(90)
 }
 
 /// Values without a pattern that a shifted read could hide in.

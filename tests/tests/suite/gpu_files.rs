@@ -355,7 +355,7 @@ fn a_run_that_fails_goes_on_from_its_checkpoint() {
         let parts: &[u64] = if case.schedule.is_some() {
             &[3]
         } else {
-            &[1, 3, 4]
+            &[1, 4]
         };
         for part in parts {
             let folder = tempfile::tempdir().expect("a folder");
@@ -371,7 +371,7 @@ fn a_run_that_fails_goes_on_from_its_checkpoint() {
             assert_same(&content(folder.path()), &expected);
         }
     }
-    assert!(resumed >= 5, "{resumed}");
+    assert!(resumed >= 3, "{resumed}");
 }
 
 /// With layers, whose states a checkpoint has to hold.

@@ -11,7 +11,8 @@ fn random_problems_by_towers_give_the_bits_of_the_reference() {
 fn more_random_problems_by_towers_give_the_bits_of_the_reference() {
     // In the last ones a zone has a box over the whole grid behind a small one, and rows of components that are odd and
     // even about an end take turns in a shared row.
-    random_problems_by_towers(seeds().skip(1).step_by(2).chain([199, 1263]));
+    let seeds = (1..5 * seeds().end / 3).step_by(2);
+    random_problems_by_towers(seeds.chain([199, 1263]));
 }
 
 /// Twice a slope with which towers come back to the lattice soon.
@@ -191,7 +192,11 @@ fn towers_without_rows_pass_on_what_is_done() {
     for precision in [Precision::F32, Precision::F64] {
         let resolved = resolved_in(WITHOUT_ROWS, precision);
         let (scheme, problem) = (&resolved.scheme, &resolved.problem);
-        for (seed, height) in [2, 4, 8].into_iter().enumerate() {
+        let heights = match precision {
+            Precision::F32 => &[2, 8][..],
+            Precision::F64 => &[4],
+        };
+        for (seed, height) in heights.iter().enumerate() {
             let device = Interpreted::new();
             let schedule = &format!("torre(D = 1, TH = {height})");
             let (plan, model) = plan_of(&device, scheme, problem, schedule);

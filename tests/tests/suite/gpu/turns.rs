@@ -110,11 +110,11 @@ fn chains_over_files_go_on_where_they_ended() {
     };
     let own = identity::<f32>(scheme, problem);
     // The last device has a pass of every chain, six passes in all.
-    for (first, then) in [(2, 3), (3, 1)] {
+    for (first, then, early) in [(2, 3, Some(2)), (3, 1, None)] {
         let folder = tempfile::tempdir().expect("a folder");
         let all = run(first, folder.path(), None).expect("the bits of the reference");
         let mut steps = std::collections::BTreeSet::new();
-        for last in [2, all - 1] {
+        for last in early.into_iter().chain([all - 1]) {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path();
             let error = run(first, path, Some(last)).expect_err("it gave up");
@@ -123,7 +123,7 @@ fn chains_over_files_go_on_where_they_ended() {
             let rest = run(then, path, None);
             rest.unwrap_or_else(|error| panic!("{first} {then}: {error}"));
         }
-        assert!(steps.len() > 1, "{steps:?}");
+        assert!(early.is_none() || steps.len() > 1, "{steps:?}");
     }
 }
 

@@ -330,7 +330,8 @@ fn windows_give_the_bits_of_the_reference() {
         let (plan, model) = plan_of(&device, &scheme, &problem, schedule);
         let towers = &compiled_for_window(library, &scheme, plan, &model);
         // Planes that slide, and planes that go around.
-        for (extra, circular) in [(0, None), (0, Some(MAPPING)), (7, Some(MAPPING))] {
+        let ways = [(0, None), (0, Some(MAPPING)), (7, Some(MAPPING))];
+        for (way, (extra, circular)) in ways.into_iter().enumerate() {
             let least = least_places(&scheme, &problem, towers, how).expect("groups");
             let places = least + extra;
             let how = InFlight {
@@ -354,6 +355,10 @@ fn windows_give_the_bits_of_the_reference() {
                 None => done.slides > 2,
             };
             assert!(moved(&done) && device.changes() > 20, "{seed}: {done:?}");
+            // Each of these over files once.
+            if way != seed {
+                continue;
+            }
             let folder = tempfile::tempdir().expect("a folder");
             let device = Interpreted::new();
             device.reseed(seed as u64 + extra as u64);
@@ -591,7 +596,7 @@ fn windows_over_files_go_on_where_they_ended() {
         steps.insert(Earlier::open(folder.path(), &own).expect("a state").step());
         let device = Interpreted::new();
         run(&device, folder.path()).expect("the bits of the reference");
-        last += launches / 7 + 1;
+        last += launches / 4 + 1;
     }
     assert!(steps.len() > 2, "{steps:?}");
 }
