@@ -19,7 +19,7 @@ fn all_needed(body: &Body) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 2000,
+        cases: 800,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

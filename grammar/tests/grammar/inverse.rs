@@ -425,7 +425,7 @@ fn ast() -> impl Strategy<Value = Ast> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 768, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn expressions_are_read_back(values in vec(expr(), 4)) {
