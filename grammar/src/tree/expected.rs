@@ -63,10 +63,27 @@ impl Failure {
             // Where an operator fits, these fit too, and do not help.
             found.retain(|(_, term)| !matches!(*term, "`::`" | "`(`" | "`[`"));
         }
+        let all = found.clone();
+        found.retain(|(_, term)| !all.iter().any(|(_, other)| is_part(term, other)));
         found.sort_unstable();
         failure.expected = found.into_iter().map(|(_, text)| text).collect();
         failure
     }
+}
+
+/// Whether another list of tokens has all tokens of a list, and more.
+fn is_part(list: &str, other: &str) -> bool {
+    let is_list = |text: &str| text.starts_with('`');
+    let (own, others) = (tokens(list), tokens(other));
+    is_list(list)
+        && is_list(other)
+        && own.len() < others.len()
+        && own.iter().all(|token| others.contains(token))
+}
+
+/// The tokens that a text names.
+fn tokens(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
 }
 
 impl Wants {

@@ -303,3 +303,14 @@ fn statements_of_a_failed_item_are_no_items() {
     // Without a failed item before it, a statement is an error of its own.
     assert_eq!(codes("probe u at (1)\n"), "E0002");
 }
+
+/// A token is named once, also where it stands alone and in a list of several.
+#[test]
+fn no_token_is_expected_twice() {
+    for place in ["in x", "in x = 1, y", "in x = 1..3, disc, y"] {
+        let found = of(&format!("problem p {{\n  source u {place} 1\n}}\n"));
+        let message = found.lines().next().expect("a message");
+        assert_eq!(message.matches("`=`").count(), 1, "{message}");
+        assert!(message.contains("`=`, `+=` or `-=`"), "{message}");
+    }
+}
