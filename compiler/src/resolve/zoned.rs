@@ -7,6 +7,7 @@
 //! update has to be linear in the call, but w may depend on field values.
 
 mod amend;
+mod misplaced;
 
 pub use amend::Amending;
 
@@ -21,23 +22,12 @@ use super::zones::{Call, StateFacts, ZoneFacts};
 use crate::host::HostBinary;
 use crate::lattice::{Axis, HalfIndex, Interval, PerAxis};
 use crate::scheme::MOST_ZONES;
+use misplaced::Misplaced;
 use std::collections::HashMap;
 use torre_grammar::ast::{self, DefLine};
 
 /// The most states of a definition's calls, over a whole scheme.
 const STATES: usize = 512;
-
-/// Why a call cannot become an amendment.
-enum Misplaced {
-    /// The update is not linear in it.
-    Nonlinear,
-    /// It is not taken at the update's own place.
-    Elsewhere,
-    /// It has another such value in it.
-    Nested,
-    /// It reads its states at other places.
-    State,
-}
 
 impl Resolver<'_> {
     /// Evaluates the lines of a definition before its value; `zone` is that of its states, if it is known.
@@ -369,13 +359,16 @@ impl Resolver<'_> {
         for key in &keys {
             let facts = self.zoned.states[key.0 as usize].clone();
             if facts.zone != zone {
-                let d = self.error(
-                    codes::STATE,
-                    "the states of a definition lie in one region",
-                    place,
-                )
-                    .hint("differences in it are others in the layers of the domain: take them outside, and give the \
-                        definition their values");
+                let mut zones = [zone, facts.zone].into_iter();
+                let (message, hint) = match zones.find_map(|zone| self.layer_axis(zone)) {
+                    Some(axis) => Misplaced::InLayer(axis).said(),
+                    None => (
+                        "the states of a definition lie in one region".to_owned(),
+                        "write a definition for the states of each region, and add their values in the statement"
+                            .to_owned(),
+                    ),
+                };
+                let d = self.error(codes::STATE, message, place).hint(hint);
                 return self.fail(d);
             }
             let next = self.given_next(*key)?;
@@ -386,6 +379,12 @@ impl Resolver<'_> {
         let outside = self.graph.rewrite(item.node, &gone);
         let node = self.zoned_node(zone, item.node, outside, keys, place);
         Ok(Value::Scalar(Typed { node, ..*item }))
+    }
+
+    /// The name of the axis along which a zone changes differences by itself.
+    fn layer_axis(&self, zone: usize) -> Option<String> {
+        let layer = self.frame.zones[zone].layer.as_ref();
+        layer.map(|(axis, _)| self.graph.axes[*axis].clone())
     }
 
     /// The node of a call that is `inside` in a zone.

@@ -323,3 +323,50 @@ fn states_at_the_beginning_of_a_ring_stay_there() {
         }
     }
 }
+
+/// Differences in a definition with states are others in layers, whether or not the same difference was taken before;
+/// fields that have them may be given to the definition.
+#[test]
+fn definitions_with_states_take_no_differences_of_layers() {
+    let program = |definition: &str, first: &str, call: &str| {
+        format!(
+            "def slow(f, body) {{ state Q in body; Q@next = 0.8*Q + 0.1*{definition}; Q@next }}
+scheme s {{ axes x; param dt = 0.1; field p : scalar on nodes; field v : scalar on cells at 1/2
+  field g : scalar on cells at 1/2
+  step {{ {first}; v -= dt*{call}; v -= dt*d(p, x); p -= dt*d(v, x) }} }}
+problem a {{ scheme s; domain 40; boundary x: cpml(5); steps 5 }}"
+        )
+    };
+    let (world, options) = (TestWorld::default(), Options::default());
+    for (definition, first, call) in [
+        ("d(f, x)", "g = d(p, x)", "slow(p, x > 3)"),
+        ("d(f, x)", "g = g", "slow(p, x > 3)"),
+        ("f", "g = g", "slow(d(p, x), x > 3)"),
+    ] {
+        let text = program(definition, first, call);
+        let shown = show(&refused_with(&world, &text, &options));
+        let said = "E0417: a definition with states takes a difference along `x`, which is another one in a layer";
+        assert!(shown.contains(said), "{shown}");
+        assert!(shown.contains("`g = d(f, x)`"), "{shown}");
+    }
+    resolved(&program("f", "g = d(p, x)", "slow(g, x > 3)"));
+}
+
+#[test]
+fn states_of_a_definition_lie_in_one_region() {
+    let text = "
+def slow(f, a, b) { state Q in a; state R in b; Q@next = 0.8*Q + f; R@next = 0.5*R + f; Q@next - R@next }
+scheme s { axes x; param dt = 0.1; field p : scalar on nodes; field v : scalar on cells at 1/2
+  step { v -= dt*d(p, x); p -= dt*d(v, x) + slow(p, x > 3, x > 4) } }
+problem a { scheme s; domain 40; steps 5 }";
+    let (world, options) = (TestWorld::default(), Options::default());
+    let shown = show(&refused_with(&world, text, &options));
+    assert!(
+        shown.contains("E0417: the states of a definition lie in one region"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("a definition for the states of each region"),
+        "{shown}"
+    );
+}

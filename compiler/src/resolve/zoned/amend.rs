@@ -1,6 +1,6 @@
 //! Amendments: additions of the calls in an update to its value in their zones.
 
-use super::Misplaced;
+use super::misplaced::Misplaced;
 use crate::host::{HostBinary, HostUnary};
 use crate::lattice::PerAxis;
 use crate::resolve::codes;
@@ -147,11 +147,14 @@ impl Resolver<'_> {
                 return self.misplaced(&Misplaced::State, &call, update);
             }
             let elsewhere = moved(is_zoned);
-            let within = nested.iter().any(|n| !self.graph.calls(*n).is_empty());
-            let weight = match (elsewhere, within) {
+            let within: Vec<CallId> = nested.iter().flat_map(|n| self.graph.calls(*n)).collect();
+            let mut zones = within.iter().map(|id| self.zoned.calls[id.0 as usize].zone);
+            let layer = zones.find_map(|zone| self.layer_axis(zone));
+            let weight = match (elsewhere, layer) {
                 (true, _) => Err(Misplaced::Elsewhere),
-                (false, true) => Err(Misplaced::Nested),
-                (false, false) => weight(&mut self.graph, value, id),
+                (false, Some(axis)) => Err(Misplaced::InLayer(axis)),
+                (false, None) if !within.is_empty() => Err(Misplaced::Nested),
+                (false, None) => weight(&mut self.graph, value, id),
             };
             let weight = match weight {
                 Ok(Some(weight)) => weight,
@@ -179,28 +182,7 @@ impl Resolver<'_> {
     }
 
     fn misplaced<T>(&mut self, reason: &Misplaced, call: &Call, update: &Place) -> Outcome<T> {
-        let (message, hint) = match reason {
-            Misplaced::Nonlinear => (
-                "this update is not linear in a value that is another one in a layer or region",
-                "let the value enter it as a term or with a factor",
-            ),
-            Misplaced::Elsewhere => (
-                "a difference in a layer (such as `boundary x: cpml(10)`), or a definition with states, is averaged, \
-                 shifted or differenced once more",
-                "take the mean first, `d(avg(f, x), x)` for `avg(d(f, x), x)`; or give the value a field of its own, \
-                 which the next update reads",
-            ),
-            Misplaced::Nested => (
-                "a definition with states calls another one with states, or takes its value",
-                "add both calls in the statement, `outer(f, body) - inner(f, body)`, or keep the states of both in one \
-                 definition",
-            ),
-            Misplaced::State => (
-                "a state is read at its own place alone, and here a difference or mean of one is taken",
-                "keep it in a field instead, `field kept : scalar on nodes`, which a statement in the region advances, \
-                 `where body { kept += .. }`; the chapter on layers has a program",
-            ),
-        };
+        let (message, hint) = reason.said();
         let mut d = Diagnostic::error(codes::STATE, message)
             .at(&update.source, update.span, "in this update")
             .hint(hint);
