@@ -82,6 +82,7 @@ problem s {
   record   energy = sum(0.5 * (k * p^2 + v.x^2 + v.y^2) + 0.5 * v.z^2) every 6
   record   least = min(p - 0.01 * t) in ball every 6
   record   flow = sum(v.x * avg(p, x)) in x = 2..20, y = 3
+  record   between = sum(avg(p, y)^2) every 6
   output   volume p every 6
   output   volume v every 6
   steps    18
@@ -122,7 +123,7 @@ fn reductions_have_the_same_bits_by_all_means() {
     // The same from the volumes, to rounding.
     let csv = String::from_utf8(expected["series.csv"].clone()).unwrap();
     let lines: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
-    assert_eq!(lines[0], ["t", "energy", "least", "flow"]);
+    assert_eq!(lines[0], ["t", "energy", "least", "flow", "between"]);
     assert_eq!(lines.len(), 19);
     for step in [6, 12, 18] {
         let values = |name: &str| {
@@ -163,8 +164,20 @@ fn reductions_have_the_same_bits_by_all_means() {
                 flow += vx[at(x)] * 0.5 * (p[at(x - 1)] + p[at(x)]);
             }
         }
+        // On both planes across y the mean is the value beside them.
+        let mut between = 0.0;
+        for x in 0..24 {
+            for y in 0..=ny {
+                for z in 0..nz {
+                    let at = |y: usize| p[(x * ny + y) * nz + z];
+                    let mean = 0.5 * (at(y.saturating_sub(1)) + at(y.min(ny - 1)));
+                    between += mean * mean;
+                }
+            }
+        }
         let line = &lines[step as usize];
-        for (text, value) in line[1..].iter().zip([0.5 * energy, least, flow]) {
+        let expected = [0.5 * energy, least, flow, between];
+        for (text, value) in line[1..].iter().zip(expected) {
             let found: f64 = text.parse().unwrap();
             let tolerance = 1e-12 * energy;
             assert!((found - value).abs() < tolerance, "{step}: {found} {value}");

@@ -46,6 +46,7 @@ mod fraction;
 mod frame;
 mod gather;
 mod graph;
+mod held;
 mod incoming;
 mod inline;
 mod kept;

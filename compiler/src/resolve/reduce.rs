@@ -6,6 +6,7 @@ use super::emit::{Coefs, Emitter, Refused};
 use super::enclose::enclose;
 use super::files_read::Site;
 use super::graph::{Node, NodeId};
+use super::held;
 use super::report::{Outcome, Place, Reported};
 use super::resolver::Resolver;
 use super::results::{Recorded, Results};
@@ -193,8 +194,10 @@ impl Resolver<'_> {
         } = part;
         let scope = recorded.scope;
         let grid = self.frame.grid.clone().ok_or(Reported)?;
-        let asked = self.box_of(scope, within, grid.extent(position), name)?;
-        let mut region = asked.intersect(grid.live(position));
+        let asked = self.box_of(scope, within, held::places(&grid, position), name)?;
+        let components = &self.frame.components;
+        let counted = held::counted(&mut self.graph, &grid, components, position, node);
+        let mut region = asked.intersect(counted);
         let mut condition = None;
         if let Some(given) = self.condition_of(scope, within)? {
             let holds = self.at_position(&given, name, position)?;

@@ -19,6 +19,7 @@ mod places;
 mod problems;
 mod questions;
 mod random;
+mod records;
 mod regions;
 mod sizes;
 mod snapshots;
