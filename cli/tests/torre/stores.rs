@@ -184,3 +184,46 @@ fn a_store_keeps_the_frames_of_earlier_runs() {
         assert!(read(&out) == read(&whole), "{name}");
     }
 }
+
+/// The same run done anew writes its own frames alone; the other frames stay in the store as long as the folder has
+/// them.
+#[test]
+fn a_run_that_begins_anew_loses_no_frames_of_a_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, write) = pond_with_outputs(folder.path());
+    let path = |name: &str| folder.path().join(name);
+    let (out, checkpoint) = (path("out"), path("checkpoint"));
+    let anew = "run {0} --quiet --threads 1 --backend cranelift --format zarr --out {1}";
+    write("output volume u every 4");
+    succeed(
+        &format!("{anew} --save-initial --set steps=12 --checkpoint {{2}}"),
+        &[&source, &out, &checkpoint],
+    );
+    write("output volume u every 8");
+    succeed(
+        &format!("{anew} --resume {{2}}"),
+        &[&source, &out, &checkpoint],
+    );
+    let store = || files(&out.join("volumes.zarr"));
+    let whole = store();
+    for again in ["once", "twice", "three times"] {
+        succeed(anew, &[&source, &out]);
+        assert_same_files(&store(), &whole, again);
+        for step in [0, 4, 8, 12, 16, 24] {
+            let there = out.join(format!("volumes/u-{step:08}.npy")).exists();
+            assert_eq!(there, step % 8 != 0 || step == 0, "{again}: {step}");
+        }
+    }
+    // Without these frames the store cannot be made again.
+    std::fs::remove_file(out.join("volumes/u-00000004.npy")).unwrap();
+    let error = fail(1, anew, &[&source, &out]);
+    let said = "volumes.zarr` would lose a frame of `u`, which";
+    assert!(
+        error.contains("E0812") && unwrapped(&error).contains(said),
+        "{error}"
+    );
+    assert_same_files(&store(), &whole, "refused");
+    succeed(&format!("{anew} --overwrite"), &[&source, &out]);
+    let times = std::fs::read(out.join("volumes.zarr/time/c/0")).unwrap();
+    assert_eq!(times.len() / 8, 5);
+}

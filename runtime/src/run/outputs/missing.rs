@@ -31,22 +31,20 @@ pub struct Lost {
 }
 
 impl Outputs {
-    /// The first series of the store of an earlier run that would lose frames when this run goes on: the store is made
-    /// anew of the run's own outputs, from the volumes in the folder. A frame is kept if the folder has its volume, or
-    /// if the run writes it again. An error where the store cannot be read.
+    /// The first series of the store of an earlier run that would lose frames by this run: the store is made anew of
+    /// the run's own outputs, from the volumes in the folder. A frame is kept if the folder has its volume, or if the
+    /// run writes it again. An error where the store cannot be read.
     pub fn would_lose(
         &self,
         scheme: &Scheme,
         problem: &Problem,
         resumed: Option<u64>,
     ) -> Result<Option<Lost>, FileError> {
-        let (Some(done), VolumeFormat::Zarr) = (resumed, self.format) else {
-            return Ok(None);
-        };
         // A run without volumes leaves the store as it is.
-        if volumes(problem).next().is_none() {
+        if self.format != VolumeFormat::Zarr || volumes(problem).next().is_none() {
             return Ok(None);
         }
+        let done = resumed.unwrap_or(0);
         let lost = |(name, times): (String, Vec<f64>)| {
             let own = volumes(problem).find(|output| output.name == name);
             let frames = match own {

@@ -172,8 +172,10 @@ impl Outputs {
                 }
                 let values: Vec<T> = reader.read_all()?;
                 store.append(series, time, &shaped(&values, &shape, &path)?)?;
-                spent.push(name);
             }
+            // Frames of earlier runs are in the store from then on, too, as long as they stay in the folder.
+            let own = self.frame_steps(output, simulation.steps());
+            spent.extend(own.map(|step| self.volume_name(output, step)));
         }
         self.folder.check()?;
         store.commit()?;
