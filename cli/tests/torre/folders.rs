@@ -4,33 +4,12 @@ use crate::support::*;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
-
-/// A run that ends when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Starts a run that takes long, and waits until it has its folder.
 fn start(command: &mut Command, out: &Path) -> Running {
     start_until(command, &out.join("report.json"))
-}
-
-/// Starts a run that takes long, and waits until there is a file of it.
-fn start_until(command: &mut Command, file: &Path) -> Running {
-    let running = Running(command.stdin(Stdio::null()).spawn().unwrap());
-    let begun = Instant::now();
-    while !file.exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    running
 }
 
 fn report(folder: &Path) -> Value {

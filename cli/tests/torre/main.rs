@@ -6,6 +6,7 @@ mod blow_up;
 mod book;
 mod built;
 mod checkpoint;
+mod claims;
 mod coefficients;
 mod combinations;
 mod compiling;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The command under test; its code cache stays out of the user's, and no run changes the choice of another one.
 pub fn torre() -> Command {
@@ -297,4 +298,25 @@ pub fn written(text: &str) -> (tempfile::TempDir, String) {
     std::fs::write(&path, text).unwrap();
     let name = path.display().to_string();
     (folder, name)
+}
+
+/// A run that ends when this is dropped.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a run that takes long, and waits until there is a file of it.
+pub fn start_until(command: &mut Command, file: &Path) -> Running {
+    let running = Running(command.stdin(Stdio::null()).spawn().unwrap());
+    let begun = Instant::now();
+    while !file.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    running
 }
