@@ -109,6 +109,13 @@ fn places_for_files_are_tried_before_the_first_step() {
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    for place in ["--out {1}", "--checkpoint {1}/a", "--report {1}/a.json"] {
+        let error = fail(1, &format!("run {{0}} --quiet {place}"), &[&source, &link]);
+        let says = unwrapped(&error).contains("/link` is a symbolic link that leads nowhere");
+        assert!(says && error.contains("E0802"), "{place}: {error}");
+    }
 }
 
 #[test]

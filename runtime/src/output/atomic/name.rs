@@ -48,13 +48,21 @@ pub fn make_parent(path: &Path) -> io::Result<()> {
     make_folder(parent(path))
 }
 
-/// Makes a folder with all folders above it, where there are none. Where one of them is a file, the error names it.
+/// Makes a folder with all folders above it, where there are none. Where one of them is a file, or a link without a
+/// target, the error names it.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path).map_err(|error| {
-        let mut above = path.ancestors();
-        match above.find(|path| path.metadata().is_ok_and(|found| !found.is_dir())) {
-            Some(file) => {
-                let message = format!("`{}` is a file and no folder", file.display());
+        let fault = |path: &Path| match path.metadata() {
+            Ok(found) if !found.is_dir() => Some("is a file and no folder"),
+            Err(_) if path.is_symlink() => Some("is a symbolic link that leads nowhere"),
+            _ => None,
+        };
+        let mut faults = path
+            .ancestors()
+            .filter_map(|path| Some((path, fault(path)?)));
+        match faults.next() {
+            Some((path, fault)) => {
+                let message = format!("`{}` {fault}", path.display());
                 io::Error::new(io::ErrorKind::NotADirectory, message)
             }
             None => error,
