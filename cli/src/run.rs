@@ -352,6 +352,12 @@ impl<'a, T: Value> Run<'a, T> {
         let (outcome, waiting) = progress::show(self.voice, &extent, &watch, || {
             contention::during_runs(|| execute(simulation, check, company, &watch))
         });
+        if simulation.is_unwatched() {
+            self.voice.note(
+                "the GPU had no memory to look at values while steps ran: infinite values and NaN are found at the \
+                 end",
+            );
+        }
         let outcome = outcome?;
         let blown_up = outcome.blow_up.is_some();
         // Not all operations may have ended.

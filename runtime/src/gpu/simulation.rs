@@ -27,7 +27,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use torre_compiler::backend::gpu::abi::Volumes;
+use torre_compiler::backend::gpu::abi::{SourceCell, Volumes};
 use torre_compiler::backend::gpu::layerwise::kept_bytes;
 use torre_compiler::injection::{Driven, Injections};
 use torre_compiler::kernel::KernelSet;
@@ -122,7 +122,17 @@ pub fn resident_bytes(scheme: &Scheme, problem: &Problem, set: &KernelSet) -> u6
     let around = planes.saturating_mul(2).saturating_add(3 * RECORD_BYTES);
     let kept = kept_bytes(scheme, &set.layout);
     let values = set.layout.bytes().saturating_add(kept);
-    values.saturating_add(around)
+    let tables = source_bytes(scheme, problem);
+    values.saturating_add(around).saturating_add(tables)
+}
+
+/// Bytes of the tables of sources: in each phase all cells on which they act. Cells that depend on conditions are not
+/// known yet and left out.
+fn source_bytes(scheme: &Scheme, problem: &Problem) -> u64 {
+    let everywhere = problem.sources.iter().filter(|s| s.condition.is_none());
+    let cells = everywhere.map(|source| source.region.volume());
+    let each = SourceCell::BYTES as u64 * u64::from(scheme.phases());
+    cells.fold(0, u64::saturating_add).saturating_mul(each)
 }
 
 /// Bytes for slices that wait together: some of the largest one.
@@ -494,6 +504,10 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
         self.records[index].clone()
     }
 
+    fn is_unwatched(&self) -> bool {
+        matches!(self.lookout, Some(None))
+    }
+
     #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         let mut pictures = std::mem::take(&mut self.pictures);
@@ -505,6 +519,32 @@ impl<T: Value> Simulation<T> for OnDevice<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::code;
+    use crate::world::FileWorld;
+    use std::path::Path;
+    use torre_compiler::driver::load;
+    use torre_grammar::source::Source;
+
+    /// A device has a table of all cells of a source.
+    #[test]
+    fn tables_of_sources_are_in_the_plan_of_memory() {
+        let bytes = |source: &str| {
+            let text = format!(
+                "use std::maxwell::maxwell42\nproblem p {{ scheme maxwell42; domain 32 x 30 x 28; {source}; steps 9 }}"
+            );
+            let world = FileWorld::beside(Path::new("."));
+            let resolved = load(&world, &Source::new("p.torre", text), &Default::default());
+            let resolved = resolved.expect("a problem");
+            let set = code::kernels(&resolved.scheme).expect("a layout");
+            resident_bytes(&resolved.scheme, &resolved.problem, &set)
+        };
+        let without = bytes("source E.z at (3, 4, 5) += sin(t)");
+        let each = SourceCell::BYTES as u64;
+        let everywhere = bytes("source E.z += sin(t)") - without;
+        assert!(everywhere >= (31 * 29 * 27 - 1) * each, "{everywhere}");
+        let half = bytes("source E.z in x = 0..16 += sin(t)") - without;
+        assert!(half < everywhere * 2 / 3, "{half} of {everywhere}");
+    }
 
     /// Waves of whole time blocks are sent at a time, and one piece of locked memory where time blocks are not larger.
     #[test]

@@ -110,6 +110,10 @@ pub trait Simulation<T>: Sync {
     fn take_complete_pictures(&mut self) -> Vec<Picture> {
         self.take_pictures()
     }
+    /// Whether a device had no memory to look at values while steps ran.
+    fn is_unwatched(&self) -> bool {
+        false
+    }
     /// The result of tuning, if the run was tuned.
     fn tuning(&self) -> Option<TuningResult> {
         None

@@ -542,6 +542,10 @@ impl<T: Value> Simulation<T> for Pipelined<'_, T> {
         self.probes[index].clone()
     }
 
+    fn is_unwatched(&self) -> bool {
+        matches!(self.lookout.get(), Some(None))
+    }
+
     #[inline(never)]
     fn take_pictures(&mut self) -> Vec<Picture> {
         let mut pictures = std::mem::take(&mut self.pictures);
