@@ -267,6 +267,27 @@ fn schemes_with_two_axes_go_by_pyramids() {
     assert!(succeed(line, &[]).contains("bases of 1 x"));
 }
 
+/// Offsets in a tower program are of its own rows.
+#[test]
+fn towers_say_which_rows_are_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("p.torre");
+    let towers = |sides: &str| {
+        let text = format!(
+            "use std::maxwell::maxwell42\nproblem p {{ scheme maxwell42; domain 64 x 64 x 256\n\
+             boundary all: {sides}; steps 9 }}\n"
+        );
+        std::fs::write(&source, text).unwrap();
+        succeed(
+            "emit {0} --stage towers --target sm_90 --schedule torre(D=2)",
+            &[&source],
+        )
+    };
+    let said = "rows: packed; thread n has index n + 1 of E.x, E.y, H.z and of";
+    assert!(towers("pec | pmc").contains(said));
+    assert!(!towers("pmc | pec").contains("packed"));
+}
+
 #[test]
 fn without_a_gpu_a_run_on_one_ends_with_3() {
     if gpus() > 0 {

@@ -2,7 +2,7 @@
 //!
 //! Rows are written as component or coefficient, group relative to the origin, and time level where there are several:
 //! `E.x[1, 0]`, `u'1[0, 0]`. `s3` is shared row 3, `w3` a slot of waves, `r` a register; `s3+2` is read two indices
-//! farther along the inner axis.
+//! farther along the inner axis. Where rows are packed, these are indices of packed rows.
 
 use super::allocate::SharedCopy;
 use super::block::{Block, Lines};
@@ -39,6 +39,15 @@ impl fmt::Display for Printed<'_> {
             counted(periods.len(), "alignment"),
         )?;
         self.block(f, block)?;
+        let packed = self.packed();
+        if !packed.is_empty() {
+            writeln!(
+                f,
+                "rows: packed; thread n has index n + 1 of {} and of coefficients and states at their positions; \
+                 offsets are of threads",
+                packed.join(", ")
+            )?;
+        }
         for (number, period) in periods.iter().enumerate() {
             let allocation = &self.program.allocations[number];
             writeln!(
@@ -84,6 +93,14 @@ fn list(f: &mut fmt::Formatter<'_>, head: &str, items: &[String]) -> fmt::Result
 }
 
 impl Printed<'_> {
+    /// The names of the components whose rows leave index 0 out.
+    fn packed(&self) -> Vec<&str> {
+        let numbering = self.program.towers.numbering;
+        let components = self.scheme.components.iter();
+        let packed = components.filter(|c| numbering.first(&self.scheme.grid, c.position) > 0);
+        packed.map(|c| c.name.as_str()).collect()
+    }
+
     fn block(&self, f: &mut fmt::Formatter<'_>, block: &Block) -> fmt::Result {
         let lines = match &block.lines {
             Lines::Whole => "whole lines".to_owned(),

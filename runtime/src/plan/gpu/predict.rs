@@ -9,7 +9,9 @@ use torre_compiler::cost::{Choice, Prediction};
 use torre_compiler::lattice::Axis;
 use torre_compiler::layout::Layout;
 use torre_compiler::scheme::{Boundary, Precision, Scheme};
-use torre_compiler::tower::{AllocatedTowers, Order, StageAllocation, Traffic, is_cross_lane};
+use torre_compiler::tower::{
+    AllocatedTowers, Order, StageAllocation, Traffic, View, is_cross_lane,
+};
 
 // Fitted to rates on an H200, whose plain copies run at 4.26 TB/s: 130 schedules of FDTD(4,2), in media and with walls,
 // and of elasticity, in f32 and f64, W = 4 to 6, TH = 8 to 32, strips of 2 to 12 towers for each of two partitions,
@@ -120,6 +122,7 @@ pub fn shared_accesses(scheme: &Scheme, layout: &Layout, allocated: &AllocatedTo
         allocations,
         ..
     } = allocated;
+    let View { scheme, layout } = &towers.numbering.view(scheme, layout);
     let updates = scheme.stages.iter().flat_map(|s| &s.updates);
     let reads = updates.flat_map(|u| u.body.reads());
     let cross_lane = reads
