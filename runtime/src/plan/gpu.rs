@@ -346,13 +346,12 @@ impl<'a> DevicePlanner<'a> {
             let lean = |steps| Refusal::Lean { steps };
             return Err(self.refused(&name, steps.map_or(Refusal::Far, lean)));
         };
+        if let Some(refusal) = self.around(fit, tiling.height) {
+            return Err(self.refused(&name, refusal));
+        }
         let towers = fit.towers();
         let height = whole_periods(tiling.height, towers);
-        let scheme = self.planner.scheme;
-        if towers.launches(scheme, height / towers.steps).is_none() {
-            return Err(self.refused(&name, Refusal::Ring { steps: height }));
-        }
-        let heights = Heights::new(height, towers, scheme);
+        let heights = Heights::new(height, towers, self.planner.scheme);
         let shares = self.interruptions.shares(heights, self.problem.steps);
         let parts = self.parts(&shares, |height| self.predicted(fit, height));
         Ok(Choice {
@@ -360,6 +359,16 @@ impl<'a> DevicePlanner<'a> {
             name,
             schedule,
         })
+    }
+
+    /// Why towers of some height do not go around the first axis, if it is periodic.
+    fn around(&self, fit: &Fit, height: u64) -> Option<Refusal> {
+        let towers = fit.towers();
+        let steps = whole_periods(height, towers);
+        match towers.launches(self.planner.scheme, steps / towers.steps) {
+            Some(_) => None,
+            None => Some(Refusal::Ring { steps }),
+        }
     }
 
     /// Of blocks with several divisions of lines, the ones with the best prediction in time blocks of some height.
@@ -417,11 +426,13 @@ impl<'a> DevicePlanner<'a> {
     /// The fit of the towers of a legal tiling, if the GPU can run them.
     pub fn fit(&self, tiling: &Tiling) -> Result<Fit, Refusal> {
         let fits = self.fits(tiling)?;
-        let fastest = self.fastest(&fits, tiling.height);
         let steps = tiling.height;
-        fastest
-            .map(|(fit, _)| fit.clone())
-            .ok_or(Refusal::Lean { steps })
+        let fastest = self.fastest(&fits, steps);
+        let (fit, _) = fastest.ok_or(Refusal::Lean { steps })?;
+        match self.around(fit, steps) {
+            None => Ok(fit.clone()),
+            Some(refusal) => Err(refusal),
+        }
     }
 
     /// The same for each division of lines that is possible, for any height of time blocks.

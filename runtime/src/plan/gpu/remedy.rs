@@ -1,10 +1,10 @@
 //! The schedules and options that help where a GPU refuses a schedule.
 
 use super::refusal::{NoDevices, NoSlabs, NoWindow, Refusal};
-use super::{DevicePlanner, Fit, HEIGHTS, NoDevicePlan};
+use super::{DevicePlanner, Fit, HEIGHTS, NoDevicePlan, TowerPlan};
 use torre_compiler::lattice::Axis;
 use torre_compiler::patch::Misfit;
-use torre_compiler::schedule::Schedule;
+use torre_compiler::schedule::{Schedule, Tiling};
 use torre_compiler::tower::Unfit;
 
 /// Towers that most schemes can have.
@@ -22,8 +22,8 @@ impl DevicePlanner<'_> {
     /// The schedules or options that a GPU, or several, would run instead.
     fn remedy(&self, refusal: &Refusal) -> String {
         match refusal {
-            Refusal::Window(reason) => self.beside_windows(reason).to_owned(),
-            Refusal::Devices(reason) => self.beside_devices(reason).to_owned(),
+            Refusal::Window(reason) => self.beside_windows(reason),
+            Refusal::Devices(reason) => self.beside_devices(reason),
             Refusal::Shared { .. }
             | Refusal::Registers { .. }
             | Refusal::Line { .. }
@@ -35,9 +35,7 @@ impl DevicePlanner<'_> {
                     Misfit::Many { .. } => "larger bases",
                     _ => "fewer steps",
                 };
-                let fitting = self.fitting();
-                let usual = fitting.iter().find(|name| *name == USUAL);
-                let towers = match usual.or(fitting.first()) {
+                let towers = match self.towers_where(&|_| true) {
                     Some(name) => format!(", towers as in {name},"),
                     None => String::new(),
                 };
@@ -61,19 +59,28 @@ impl DevicePlanner<'_> {
             _ if self.has_patches() => {
                 "calculations on one or two axes run as `pyramid`, `layerwise` or `auto`".to_owned()
             }
-            Refusal::Shape(_) => {
-                "use one level of towers that leaves the last axis whole, such as `torre(D = 2)`"
-                    .to_owned()
-            }
+            Refusal::Shape(_) => match self.towers_where(&|_| true) {
+                Some(name) => {
+                    format!(
+                        "use one level of towers that leaves the last axis whole, such as {name}"
+                    )
+                }
+                None => "use `layerwise` or `auto`".to_owned(),
+            },
             _ => "use `layerwise` or `auto`".to_owned(),
         }
     }
 
     /// The same where a calculation window, or several time blocks in flight, were asked for.
-    fn beside_windows(&self, reason: &NoWindow) -> &'static str {
-        match reason {
+    fn beside_windows(&self, reason: &NoWindow) -> String {
+        let remedy = match reason {
             NoWindow::Layerwise if self.has_towers() => {
-                "use towers, such as `torre(D = 2)`, or `--window none`, if the domain fits the GPU's memory"
+                let none = "`--window none`, if the domain fits the GPU's memory";
+                let allowed = |plan: &TowerPlan| self.window_refusal(Some(plan), None).is_none();
+                return match self.towers_where(&allowed) {
+                    Some(name) => format!("use towers, such as {name}, or {none}"),
+                    None => format!("no towers of this scheme fit: use {none}"),
+                };
             }
             NoWindow::Layerwise => {
                 "only schemes with three axes have towers: make the domain smaller, so that it fits the GPU's memory, \
@@ -101,14 +108,20 @@ impl DevicePlanner<'_> {
             NoWindow::ShortRing | NoWindow::Way | NoWindow::Steps { .. } | NoWindow::Points(_) => {
                 "make the domain smaller, so that it fits the GPU's memory, or use `--window none`"
             }
-        }
+        };
+        remedy.to_owned()
     }
 
     /// The same where several devices were asked for.
-    fn beside_devices(&self, reason: &NoDevices) -> &'static str {
-        match reason {
+    fn beside_devices(&self, reason: &NoDevices) -> String {
+        let remedy = match reason {
             NoDevices::Layerwise if self.has_towers() => {
-                "use towers, such as `torre(D = 2)`, or one GPU, as with `--devices 0`"
+                let one = "one GPU, as with `--devices 0`";
+                let allowed = |plan: &TowerPlan| self.stripes_refusal(plan, None).is_none();
+                return match self.towers_where(&allowed) {
+                    Some(name) => format!("use towers, such as {name}, or {one}"),
+                    None => format!("no towers of this scheme fit: use {one}"),
+                };
             }
             NoDevices::Memory { .. } => {
                 "use more GPUs, or `--window host`, with which they go over the host's memory"
@@ -118,17 +131,33 @@ impl DevicePlanner<'_> {
             | NoDevices::Steps { .. }
             | NoDevices::Points(_)
             | NoDevices::Stripes(_) => "use one GPU, as with `--devices 0`",
-        }
+        };
+        remedy.to_owned()
     }
 
-    /// Whether towers of the sizes that `auto` considers fit the lines of the grid.
-    fn sizes(&self) -> impl Iterator<Item = (String, Result<Fit, Refusal>)> {
+    /// Towers that the GPU runs and that are allowed, as one writes them: the usual ones, if these are among them.
+    fn towers_where(&self, allowed: &dyn Fn(&TowerPlan) -> bool) -> Option<String> {
+        let mut members: Vec<(String, Tiling)> = self.members().collect();
+        members.sort_by_key(|(name, _)| name != USUAL);
+        let runs = |tiling: &Tiling| self.tower_plan(tiling).is_ok_and(|plan| allowed(&plan));
+        let first = members.into_iter().find(|(_, tiling)| runs(tiling));
+        first.map(|(name, _)| name)
+    }
+
+    /// The lowest towers of each size that `auto` considers.
+    fn members(&self) -> impl Iterator<Item = (String, Tiling)> {
         let frame = &self.planner.frame;
         let sizes = self.usual(&HEIGHTS[..1]);
         sizes.filter_map(move |(name, family)| match family.members(frame).pop() {
-            Some((_, Schedule::Tiled(tiling))) => Some((name, self.fit(&tiling))),
+            Some((_, Schedule::Tiled(tiling))) => Some((name, tiling)),
             _ => None,
         })
+    }
+
+    /// Whether these towers fit the lines of the grid.
+    fn sizes(&self) -> impl Iterator<Item = (String, Result<Fit, Refusal>)> {
+        self.members()
+            .map(|(name, tiling)| (name, self.fit(&tiling)))
     }
 
     /// The sizes that fit.

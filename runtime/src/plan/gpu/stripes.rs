@@ -66,7 +66,11 @@ impl StripesPlan {
 }
 
 impl DevicePlanner<'_> {
-    fn stripes_refusal(&self, plan: &TowerPlan, every: Option<u64>) -> Option<NoDevices> {
+    pub(super) fn stripes_refusal(
+        &self,
+        plan: &TowerPlan,
+        every: Option<u64>,
+    ) -> Option<NoDevices> {
         if let Some(reason) = self.interruptions.refusal() {
             return Some(NoDevices::Points(reason));
         }

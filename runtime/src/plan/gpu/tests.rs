@@ -2,6 +2,7 @@
 
 mod interrupted;
 mod measured;
+mod sides;
 
 use super::*;
 use crate::world::FileWorld;
