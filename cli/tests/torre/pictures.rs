@@ -3,7 +3,15 @@
 use crate::support::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use torre_compiler::driver::load;
+use torre_compiler::lattice::PerAxis;
+use torre_compiler::resolve::{Options, Resolved};
+use torre_compiler::scheme::FileId;
+use torre_compiler::statics::Files;
+use torre_grammar::source::Source;
+use torre_runtime::output::claim::{Claim, LOCK};
+use torre_runtime::run::{Outputs, Pictures, VolumeFormat, Wanted};
+use torre_runtime::world::FileWorld;
 
 /// Halves in each step; a ramp along x, steeper in a box of another medium.
 const DECAY: &str = "
@@ -294,36 +302,68 @@ fn wrong_ranges_and_folders_are_refused() {
     );
 }
 
+/// Files of a plot that loses its lock once it has drawn a picture.
+struct Removing {
+    drawn: PathBuf,
+    lock: PathBuf,
+}
+
+impl Files for Removing {
+    fn value(&self, _: FileId, _: PerAxis<i64>) -> f64 {
+        if std::fs::metadata(&self.drawn).unwrap().len() > 0 {
+            _ = std::fs::remove_file(&self.lock);
+        }
+        1.0
+    }
+}
+
 /// Another run may have the folder then.
 #[test]
 fn a_plot_whose_lock_is_removed_draws_nothing_more() {
     let folder = tempfile::tempdir().unwrap();
-    let source = pond(folder.path(), 400, 240);
-    let out = folder.path().join("out");
-    succeed("run {0} --quiet --out {1}", &[&source, &out]);
-    let mut command = torre();
-    command.args(["plot", "--quiet", "--movie"]).arg(&source);
-    command.arg("--out").arg(&out);
-    let child = command
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The first of two animations.
-    let first = out.join("slices/u-x20.apng");
-    let begun = Instant::now();
-    while !first.exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    std::fs::remove_file(out.join(".torre.lock")).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let error = unwrapped(&String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(
-        error.contains("E0802") && error.contains("removed"),
-        "{error}"
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("k.npy"), npy_of_f32("(12, 6)", &[1.0; 72])).unwrap();
+    let text = DECAY
+        .replace("if x < 8 then 1 else 0.9", "file(\"k.npy\")")
+        .replace("slice k y = 3", "slice k x = 2\n  output slice k y = 3");
+    let (source, out) = (program(folder.path(), &text), path("out"));
+    succeed(
+        "run {0} --backend interp --quiet --out {1}",
+        &[&source, &out],
     );
-    assert!(!out.join("volumes/u.apng").exists());
+    let pictures = ["k-x2-00000000", "k-y3-00000000", "T-y3"];
+    let [first, others @ ..] = pictures.map(|name| out.join(format!("slices/{name}.png")));
+    for picture in others.iter().chain([&first]) {
+        assert!(picture.exists(), "{}", picture.display());
+        std::fs::write(picture, "").unwrap();
+    }
+    let text = std::fs::read_to_string(&source).unwrap();
+    let resolved = load(
+        &FileWorld::beside(&source),
+        &Source::new("p.torre", text),
+        &Options::default(),
+    );
+    let Resolved {
+        scheme, problem, ..
+    } = resolved.unwrap();
+    let claim = Claim::take(&out, "p.torre").unwrap();
+    let wanted = Wanted {
+        format: VolumeFormat::Npy,
+        save_initial: true,
+        save_final: false,
+        keep_volumes: true,
+        pictures: Pictures::default(),
+    };
+    let outputs = Outputs::create(&out, wanted).unwrap().claimed(&claim);
+    let files = Removing {
+        drawn: first.clone(),
+        lock: out.join(LOCK),
+    };
+    let error = outputs.draw_again(&scheme, &problem, &files).unwrap_err();
+    assert!(error.to_string().contains("removed"), "{error}");
+    let length = |picture: &PathBuf| std::fs::metadata(picture).unwrap().len();
+    assert!(length(&first) > 0);
+    assert!(others.iter().all(|picture| length(picture) == 0));
 }
 
 #[test]
