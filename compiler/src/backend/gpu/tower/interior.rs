@@ -1,5 +1,7 @@
 //! Interior periods: the row operations of a tower program, printed.
 
+mod mirrors;
+
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{Access, IntOp, Kernel, Variable};
 use super::super::numbers;
@@ -17,10 +19,7 @@ use super::zone::{Amending, Zones};
 use crate::evaluate::{Elsewhere, range};
 use crate::scheme::{self, Cmp};
 use crate::tower::block::Ends;
-use crate::tower::{
-    self, Amended, Group, MirroredRead, Operands, RowOp, RowRef, RowUpdate, StageAt, StageProgram,
-    Written,
-};
+use crate::tower::{self, Amended, RowOp, RowRef, RowUpdate, StageAt, StageProgram, Written};
 use std::collections::BTreeMap;
 
 /// The values that a thread keeps from one period to the next.
@@ -287,32 +286,6 @@ struct Early {
     fetches: usize,
 }
 
-/// The operands of a row in a period of which mirrors may cut rows off.
-struct Mirrors<'v, 'k, 'n> {
-    k: &'v mut Kernel<'n>,
-    predicate: Predicate,
-    /// The row, from the origin.
-    at: Group,
-    plain: &'k [Option<Operand>],
-}
-
-impl Operands for Mirrors<'_, '_, '_> {
-    type Value = Operand;
-
-    fn plain(&mut self, op: usize) -> Operand {
-        self.plain[op].unwrap_or(Operand::poison(Type::I32))
-    }
-
-    fn choose(&mut self, axis: usize, read: MirroredRead, seen: Operand, own: Operand) -> Operand {
-        let there = self.predicate.is_at(self.k, self.at, axis, read.at);
-        let seen = match read.negated {
-            true => self.k.negated(seen),
-            false => seen,
-        };
-        self.k.choose(there, seen, own)
-    }
-}
-
 /// A stage of a period that is being written.
 struct Stage<'s, 'a> {
     worker: &'s Worker<'a>,
@@ -466,32 +439,6 @@ impl Stage<'_, '_> {
                 value
             }
         }
-    }
-
-    /// The values that a body of an update reads in a row, its own or that of an amendment, where ends of the grid may
-    /// cut rows off and it reads beyond mirrors.
-    fn seen(
-        &mut self,
-        k: &mut Kernel<'_>,
-        row: RowUpdate,
-        body: usize,
-        operands: &[Option<tower::Operand>],
-    ) -> Option<Vec<Option<Operand>>> {
-        let predicate = self.predicate?;
-        let towers = self.worker.context.towers();
-        let all = towers.mirrored.bodies(self.at.stage.index(), row.update);
-        let body = all.get(body).filter(|body| !body.is_empty())?;
-        let plain = operands.iter().map(|of| of.map(|of| self.value(k, of)));
-        let plain: Vec<Option<Operand>> = plain.collect();
-        let mut mirrors = Mirrors {
-            k,
-            predicate,
-            at: row.at,
-            plain: &plain,
-        };
-        let ops = plain.iter().enumerate();
-        let seen = ops.map(|(op, own)| own.map(|_| body.value(&mut mirrors, op)));
-        Some(seen.collect())
     }
 
     fn update(&mut self, k: &mut Kernel<'_>, op: &tower::Update) {
