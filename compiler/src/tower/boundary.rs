@@ -4,9 +4,10 @@
 //! region of its update is computed from memory and stored together with its ghosts. Ghosts along the inner axis are
 //! left out where towers make them when they read them.
 
-use super::group::{Group, PerFace};
+use super::group::Group;
 use super::residency::{RowUpdate, StageAt, keeps_old};
 use super::towers::Towers;
+use super::width::Width;
 use super::zones::{Memory, memory_of};
 use crate::lattice::div_ceil;
 use crate::scheme::{Amendment, Op, Scheme, Update};
@@ -21,18 +22,6 @@ pub struct BoundaryRows {
     pub widths: Vec<Width>,
     /// Per alignment and stage of a period, the updates that have rows, in their order.
     pub periods: Vec<Vec<Vec<BoundaryUpdate>>>,
-}
-
-/// Along which faces towers are narrow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Width(pub PerFace<bool>);
-
-impl Width {
-    /// A bit for each face.
-    pub fn number(self) -> usize {
-        let [first, second] = self.0.map(usize::from);
-        first + 2 * second
-    }
 }
 
 /// The rows of an update in a stage.
@@ -85,7 +74,7 @@ impl BoundaryRows {
                 let of_updates = rows.chunk_by(|a, b| a.update == b.update);
                 let mut updates = Vec::new();
                 for rows in of_updates {
-                    updates.push(all.of_update(towers, (alignment, number), rows)?);
+                    updates.push(all.of_update(towers, alignment, number, rows)?);
                 }
                 stages.push(updates);
             }
@@ -100,7 +89,8 @@ impl BoundaryRows {
     fn of_update(
         &mut self,
         towers: &Towers,
-        (alignment, stage): (usize, usize),
+        alignment: usize,
+        stage: usize,
         rows: &[RowUpdate],
     ) -> Option<BoundaryUpdate> {
         let mut ranges = Vec::new();

@@ -1,12 +1,12 @@
 //! Where on the grid towers are whole, and which periods of a time block they run there.
 
-use super::boundary::Width;
 use super::group::{Group, PerFace};
 use super::group_box::GroupBox;
 use super::mirrored_reads::AXES;
 use super::residency::{Residency, RowUpdate};
 use super::seam::{Held, SeamDepths};
 use super::towers::{Located, Towers};
+use super::width::Width;
 use super::zones::{Predicates, Variants};
 use crate::ghost::AxisGhosts;
 use crate::lattice::{Axis, Interval};

@@ -337,9 +337,10 @@ mod tests {
             &mut self,
             axis: usize,
             read: MirroredRead,
-            (seen, negated): Self::Value,
+            seen: Self::Value,
             own: Self::Value,
         ) -> Self::Value {
+            let (seen, negated) = seen;
             match self.at[axis] == read.at {
                 true => (seen, negated != read.negated),
                 false => own,
@@ -376,7 +377,7 @@ mod tests {
                     let [x, y] = AXES.map(|axis| update.region[axis]);
                     let groups = (x.lo..x.hi).flat_map(|x| (y.lo..y.hi).map(move |y| [x, y]));
                     for at in groups {
-                        mirrored += check_row(&scheme, &reads, (n, number), at);
+                        mirrored += check_row(&scheme, &reads, [n, number], at);
                     }
                 }
             }
@@ -391,7 +392,7 @@ mod tests {
     fn check_row(
         scheme: &Scheme,
         reads: &MirroredReads,
-        (stage, number): (usize, usize),
+        [stage, number]: [usize; 2],
         at: [i64; 2],
     ) -> usize {
         let update = &scheme.stages[stage].updates[number];

@@ -1,7 +1,8 @@
 //! From the tiles of a schedule to the work of towers on a GPU, without a word about any code for one.
 //!
 //! ```text
-//! geometry, towers, ring, seam, unfit  tiles as towers: how they lie, move and close around periodic axes
+//! geometry, towers, unfit              tiles as towers: how they lie and move
+//! ring, seam, width                    how they close around periodic axes
 //! residency, allocate                  the rows that a tower keeps, and the place of each value
 //! zones, zone_coefs                    variants of periods with the amendments of some zones
 //! volume_source, wave_slots            sources that interior periods run, and slots for their waves
@@ -49,12 +50,13 @@ mod unfit;
 mod verify;
 mod volume_source;
 mod wave_slots;
+mod width;
 mod zigzag;
 mod zone_coefs;
 mod zones;
 
 pub use allocate::{Allocation, Carried, SharedCopy, StageAllocation, Uses, Written};
-pub use boundary::{BoundaryRows, BoundaryUpdate, LineParts, Width};
+pub use boundary::{BoundaryRows, BoundaryUpdate, LineParts};
 pub use bounds::{Bounds, Placement, without_ghosts, written_groups};
 pub use group::{Group, PerFace};
 pub use group_box::GroupBox;
@@ -88,6 +90,7 @@ pub use unfit::Unfit;
 pub use verify::{Fault, verify};
 pub use volume_source::{Adds, VolumeSource};
 pub use wave_slots::{BESIDE, WAVE, WaveCopy, WaveSlots};
+pub use width::Width;
 pub use zigzag::{StripeLaunch, Zigzag};
 pub use zone_coefs::{ZoneCoefs, ZoneLine};
 pub use zones::{Memory, Variant, Variants, memory_of};

@@ -8,12 +8,12 @@
 //! *The outer axis.* The ring is cut at a [`Seam`]. A calculation window does not have the whole ring: there it is
 //! [unrolled](Towers::is_unrolled).
 
-use super::boundary::Width;
 use super::geometry::Geometry;
 use super::group::{Group, PerFace};
 use super::seam::Seam;
 use super::towers::Towers;
 use super::unfit::Unfit;
+use super::width::Width;
 use crate::lattice::{Axis, Interval, div_ceil, div_floor};
 use crate::layout::Layout;
 use crate::scheme::Scheme;

@@ -99,8 +99,8 @@ const ENDS: f64 = 4.0;
 /// Around a ring whose length the pitch of faces does not divide, widths of whole towers in the time of the narrow part
 /// of a column: others wait for it.
 const NARROW: f64 = 24.0;
-/// Seconds of a stage for each row that arrives with ghosts along the inner axis, which towers make: in whole lines, and
-/// in z blocks.
+/// Seconds of a stage for each row that arrives with ghosts along the inner axis, which towers make: in whole lines,
+/// and in z blocks.
 const GHOST_ROW: [f64; 2] = [3.0e-9, 1.0e-8];
 /// Threads of a warp.
 const WARP: f64 = 32.0;
@@ -463,7 +463,7 @@ impl<'p> TowerTimes<'p> {
         let along_x = towers.rings.cells[1].map_or(x, |_| 0.0);
         let sides = [(0, y), (1, along_x)];
         let closed = sides.map(|(axis, long)| {
-            // Strips lie at a mirror of the middle axis all along, and towers only begin or end at one of the outer axis.
+            // Strips lie at a mirror of the middle axis all along; towers only begin or end at one of the outer axis.
             let waits = |side: usize| {
                 !clips[axis][side] || axis == 1 && towers.mirrored.is_closed(axis, side)
             };

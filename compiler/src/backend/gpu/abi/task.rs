@@ -29,7 +29,8 @@ impl TaskWord {
     pub const NEIGHBOURS: [u32; NEIGHBOURS as usize] = [9, 10, 11];
     /// Where its stages begin in the table of points; 0 if it has none.
     pub const POINTS: u32 = 12;
-    /// The number of its width: the faces around a periodic axis along which it is narrow ([`crate::tower::Width::number`]).
+    /// The number of its width: the faces around a periodic axis along which it is narrow
+    /// ([`crate::tower::Width::number`]).
     pub const WIDTH: u32 = 13;
     /// Whether it is along one.
     pub const NARROW: u32 = 14;

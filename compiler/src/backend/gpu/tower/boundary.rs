@@ -15,7 +15,7 @@ use super::points::{PointStage, PointTable};
 use super::source_box::RowPlace;
 use super::source_rows::{Places, Rows};
 use super::volume;
-use super::worker::Worker;
+use super::worker::{Worker, opposite};
 use super::z_block::Between;
 use super::zone::OfLane;
 use crate::evaluate::evaluate;
@@ -471,24 +471,6 @@ impl Worker<'_> {
             }
         }
     }
-}
-
-/// A row with the other sign, but for the zeros on a plane about which it is odd.
-pub(super) fn opposite(
-    k: &mut Kernel<'_>,
-    context: &Context<'_>,
-    lane: &Lane,
-    id: ComponentId,
-    value: Operand,
-) -> Operand {
-    let negated = k.negated(value);
-    let position = context.scheme.component(id).position;
-    let live = context.scheme.grid.live(position)[Axis::INNER];
-    if live.lo == 0 {
-        return negated;
-    }
-    let inside = lane.is_within(k, live);
-    k.choose(inside, negated, Operand::real(context.real, 0f64.to_bits()))
 }
 
 /// Values for reads that may be folded, computed once for all reads with the same fold.

@@ -2,7 +2,6 @@
 
 use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
-use super::boundary::opposite;
 use super::cluster::first_index;
 use super::context::{Context, Lane};
 use super::ghosts_on_load::GhostList;
@@ -216,4 +215,22 @@ impl<'a> Worker<'a> {
             }
         });
     }
+}
+
+/// A row with the other sign, but for the zeros on a plane about which it is odd.
+pub(super) fn opposite(
+    k: &mut Kernel<'_>,
+    context: &Context<'_>,
+    lane: &Lane,
+    id: ComponentId,
+    value: Operand,
+) -> Operand {
+    let negated = k.negated(value);
+    let position = context.scheme.component(id).position;
+    let live = context.scheme.grid.live(position)[Axis::INNER];
+    if live.lo == 0 {
+        return negated;
+    }
+    let inside = lane.is_within(k, live);
+    k.choose(inside, negated, Operand::real(context.real, 0f64.to_bits()))
 }
