@@ -114,9 +114,8 @@ impl BoundaryRows {
     }
 
     /// The number in the list of the width of a tower.
-    pub fn width(&self, width: Width) -> usize {
-        let found = self.widths.iter().position(|own| *own == width);
-        found.unwrap_or(0)
+    pub fn width(&self, width: Width) -> Option<usize> {
+        self.widths.iter().position(|own| *own == width)
     }
 
     /// Rows of a period of each alignment, together.

@@ -119,6 +119,10 @@ fn check_boundary(scheme: &Scheme, program: &TowerProgram, alignment: usize) -> 
         let message = format!("{} stages of boundary periods", stages.len());
         return Err(fault(1, alignment, 0, message));
     }
+    if program.boundary.widths != program.towers.rings.widths() {
+        let message = "boundary periods have lists for other widths of towers".to_owned();
+        return Err(fault(1, alignment, 0, message));
+    }
     for (number, (updates, rows)) in stages.iter().zip(&residency.stages).enumerate() {
         let known = StageAt::new(scheme, number as i64).updates(scheme).len();
         let listed = |width: usize| {

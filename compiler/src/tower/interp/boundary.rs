@@ -72,6 +72,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let indices = extent.intersect(active);
         let target = at.target(self.scheme, self.layout, update);
         let width = program.boundary.width(of.placement.width());
+        let width = width.ok_or("a narrow tower has no list of rows")?;
         for row in &program.boundary.rows[rows.rows[width].clone()] {
             let group = origin + *row;
             if side.is_some_and(|side| !side.contains(group.x)) {

@@ -1,8 +1,7 @@
 //! Time blocks in flight, and calculation windows: domains that are several times as large as the device's memory.
 
 use super::*;
-use torre_compiler::kernel::KernelSet;
-use torre_compiler::kernel::layerwise_kernels;
+use torre_compiler::kernel::{KernelSet, layerwise_kernels};
 use torre_compiler::layout::BoxLayout;
 use torre_compiler::pipeline::{DeviceBuffer, Footprints, Window};
 use torre_compiler::problem::OutputKind;
