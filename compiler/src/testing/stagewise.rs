@@ -8,7 +8,6 @@ use crate::lattice::{Axis, Group, Interval, PerAxis, Region};
 use crate::layout::{Layout, RowId};
 use crate::reference::for_each_index;
 use crate::scheme::{CoefId, ComponentId, Precision, Scheme, StageId, StateId, ZoneSet};
-use crate::tower::reads_corners;
 
 /// A calculation that row kernels advance, one stage after the other.
 pub struct Stagewise<'a> {
@@ -208,15 +207,28 @@ impl<'a> Stagewise<'a> {
         }
     }
 
+    /// Whether an update reads a value at its place.
+    fn is_read(&self, id: ComponentId, at: PerAxis<i64>) -> bool {
+        let mut updates = self.scheme.stages.iter().flat_map(|stage| &stage.updates);
+        updates.any(|update| {
+            let mut reads = update.reads().filter(|read| read.component == id);
+            reads.any(|read| {
+                let from = |axis: Axis| at[axis] - i64::from(read.offset[axis]);
+                Axis::ALL
+                    .into_iter()
+                    .all(|axis| update.region[axis].contains(from(axis)))
+            })
+        })
+    }
+
     /// The first value that updates may read, ghosts included, in which two calculations differ.
     pub fn difference(&self, other: &Stagewise<'_>) -> Option<String> {
         let mut found = None;
         for (id, row) in self.rows() {
             let extent = self.scheme.extent(id);
-            let corners = reads_corners(self.scheme, id);
             for_each_index(self.scheme.visible(id), |at| {
                 let beyond = |axis: Axis| !extent[axis].contains(at[axis]);
-                if !corners && beyond(Axis::OUTER) && beyond(Axis::MIDDLE) {
+                if beyond(Axis::OUTER) && beyond(Axis::MIDDLE) && !self.is_read(id, at) {
                     return;
                 }
                 let element = self.layout.element(row, at) as usize;

@@ -268,7 +268,7 @@ fn own(scheme: &Scheme, id: ComponentId, closed: [[bool; 2]; 2]) -> GroupBox {
 }
 
 /// Whether an update reads a component at offsets along both axes.
-pub(crate) fn reads_corners(scheme: &Scheme, id: ComponentId) -> bool {
+fn reads_corners(scheme: &Scheme, id: ComponentId) -> bool {
     let updates = scheme.stages.iter().flat_map(|stage| &stage.updates);
     let mut reads = updates.flat_map(Update::reads);
     reads.any(|read| read.component == id && AXES.into_iter().all(|axis| read.offset[axis] != 0))

@@ -63,8 +63,6 @@ pub use group_box::GroupBox;
 #[cfg(any(test, feature = "testing"))]
 pub use interp::{Injected, Recorded, TowerInterp, VolumeCells};
 pub(crate) use mirrored_reads::Operands;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use mirrored_reads::reads_corners;
 pub use mirrored_reads::{MirroredBody, MirroredRead, MirroredReads, RowGhost};
 pub use numbering::{Numbering, View};
 pub use planes::{PlaneAccess, Planes};

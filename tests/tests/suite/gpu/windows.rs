@@ -49,8 +49,7 @@ pub(super) fn compiled_for_window(
     compiled(library, scheme, &plan, model)
 }
 
-/// The least number of planes for a window over the towers of a plan; `None` where these cannot be put into groups of
-/// planes.
+/// The least number of planes for a window over the towers of a plan; `None` where these fit no groups of planes.
 pub(super) fn least_places(
     scheme: &Scheme,
     problem: &Problem,
