@@ -8,7 +8,8 @@ use crate::failure::Failure;
 use crate::input;
 use crate::render::Voice;
 use crate::stability::{
-    Subject, cell, factor, name_own_growth, name_pace, name_trial, name_wave, significant, sizes,
+    Subject, cell, factor, name_own_growth, name_pace, name_trial, name_unsearched, name_wave,
+    significant, sizes,
 };
 use crate::write;
 use serde_json::{Value, json};
@@ -329,6 +330,13 @@ impl Page<'_> {
                  together were looked for"
             );
         }
+        if stability.unsearched > 0 {
+            let _ = writeln!(
+                out,
+                "  the answer is not known to be complete: {} were not looked for",
+                name_unsearched(stability.unsearched)
+            );
+        }
     }
 
     fn limit(&self, limit: &Limit) -> String {
@@ -421,6 +429,7 @@ impl Page<'_> {
             "at_cell": of_cell(found.stability.at),
             "sets_of_coefficients": found.stability.settings,
             "all_combinations_known": found.stability.is_complete,
+            "coefficients_not_searched": found.stability.unsearched,
             "with_all_coefficients": found.trial.map(|t| json!({
                 "cells": t.cells,
                 "steps": t.steps,

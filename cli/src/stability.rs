@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use torre_compiler::analysis::{
     Cell, Effort, Growth, Lattice, Limit, NoStep, Pace, Patience, Stability, Summary, Taken, Trial,
-    gain_of_cells, growth_of_equations, largest_step, limit_is_quick, of_places, places, stability,
-    summary, trial, trial_of_interfaces,
+    gain_of_sites, growth_of_equations, largest_step, limit_is_quick, of_places, places, stability,
+    summary, trial_of_interfaces, trial_of_part,
 };
 use torre_compiler::driver::Variable;
 use torre_compiler::resolve::{Options, Program, Resolved};
@@ -71,8 +71,8 @@ impl<'a> Subject<'a> {
                 if let Some(pace) = pace {
                     line = format!("{line}, {}", name_pace(pace));
                 }
-                if !stability.is_complete {
-                    line = format!("{line}; {}", name_incomplete(stability.settings));
+                if let Some(part) = name_incomplete(stability) {
+                    line = format!("{line}; {part}");
                 }
             }
             Err(error) => {
@@ -108,12 +108,11 @@ impl<'a> Subject<'a> {
         let dt = variable.parameter("dt")?;
         let scheme = &self.resolved.scheme;
         let places = places(scheme, self.files, Patience::Short).ok()?;
-        if !limit_is_quick(scheme, places.list.len()) {
+        if !limit_is_quick(scheme, &places.list) {
             return None;
         }
-        let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
         let mut with = |dt: f64| variable.with(&[("dt", dt)]);
-        let gain = gain_of_cells(dt, &mut with, self.files, &cells);
+        let gain = gain_of_sites(dt, &mut with, self.files, &places.list);
         of_places(scheme, self.files, &places, &Effort::QUICK, &gain).ok()
     }
 
@@ -131,7 +130,7 @@ impl<'a> Subject<'a> {
         }
         let is_none_stable = limit.as_ref().is_some_and(Limit::is_none_stable);
         let tried = match is_none_stable {
-            true => trial(scheme, self.files, found.at, found.worst.rate),
+            true => trial_of_part(scheme, self.files, found),
             false => trial_of_interfaces(scheme, self.files, found),
         };
         if let Some(tried) = tried.filter(|t| t.grows() == Some(false)) {
@@ -221,8 +220,12 @@ impl<'a> Subject<'a> {
         let own = variable.parameter("dt")?;
         (1..=HALVINGS).map(|n| own * 0.5_f64.powi(n)).find(|dt| {
             let grows = |scheme: &Scheme| {
-                let worst = stability(scheme, self.files, &Effort::QUICK).ok()?.worst;
-                trial(scheme, self.files, found.at, worst.rate)?.grows()
+                let shorter = stability(scheme, self.files, &Effort::QUICK).ok()?;
+                let there = Stability {
+                    worst: shorter.worst,
+                    ..found.clone()
+                };
+                trial_of_part(scheme, self.files, &there)?.grows()
             };
             variable.with(&[("dt", *dt)]).and_then(|s| grows(&s)) == Some(false)
         })
@@ -244,17 +247,18 @@ impl<'a> Subject<'a> {
         let variable = self.variable()?;
         variable.parameter("dt")?;
         let scheme = &variable.base().scheme;
-        let cells: Vec<Cell> = places(scheme, self.files, Patience::Long)
-            .ok()?
-            .list
-            .iter()
-            .map(|p| p.cell)
-            .collect();
-        if unstable == Unstable::Allowed && !limit_is_quick(scheme, cells.len()) {
+        let places = places(scheme, self.files, Patience::Long).ok()?;
+        if unstable == Unstable::Allowed && !limit_is_quick(scheme, &places.list) {
             return None;
         }
         let mut with = |dt: f64| variable.with(&[("dt", dt)]);
-        largest_step(scheme.grid.dt, &mut with, self.files, &cells, Taken::Each)
+        largest_step(
+            scheme.grid.dt,
+            &mut with,
+            self.files,
+            &places.list,
+            Taken::Each,
+        )
     }
 
     /// The obstacles to the analysis of a scheme, at their places in the text.
@@ -343,16 +347,37 @@ pub fn name_trial(trial: &Trial) -> String {
     )
 }
 
-/// `stability is known with 32 sets of coefficients, and not for all combinations of statements and branches`
-fn name_incomplete(sets: usize) -> String {
-    let sets = match sets {
+/// `stability is known with 32 sets of coefficients, and not for all combinations of statements and branches that act
+/// together`, where not all of a scheme was looked at.
+fn name_incomplete(found: &Stability) -> Option<String> {
+    let mut left_out = Vec::new();
+    if !found.is_complete {
+        left_out.push(
+            "not for all combinations of statements and branches that act together".to_owned(),
+        );
+    }
+    if found.unsearched > 0 {
+        left_out.push(format!("not for {}", name_unsearched(found.unsearched)));
+    }
+    let sets = match found.settings {
         1 => "one set".to_owned(),
         n => format!("{n} sets"),
     };
-    format!(
-        "stability is known with {sets} of coefficients, and not for all combinations of statements and branches that \
-         act together"
-    )
+    let is_partial = !left_out.is_empty();
+    is_partial.then(|| {
+        format!(
+            "stability is known with {sets} of coefficients, and {}",
+            left_out.join(", and ")
+        )
+    })
+}
+
+/// `the extremes of 3 further coefficients`
+pub fn name_unsearched(coefficients: usize) -> String {
+    match coefficients {
+        1 => "the extremes of one further coefficient".to_owned(),
+        n => format!("the extremes of {n} further coefficients"),
+    }
 }
 
 /// `Courant number 0.45`

@@ -16,6 +16,7 @@ mod examples;
 mod folders;
 mod gpu;
 mod header;
+mod hidden;
 mod limits;
 mod media;
 mod names;

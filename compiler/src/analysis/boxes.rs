@@ -1,6 +1,6 @@
 //! Boxes of cells: the ranges of coefficients over them, and which updates act there.
 
-use super::cells::coef_of_waves;
+use super::cells::{coef_of_waves, of_waves};
 use super::number::Number;
 use super::step::Spans;
 use crate::host_range::{HostBox, Range, range};
@@ -166,9 +166,12 @@ struct FileBounds<'a> {
 impl<'a> FileBounds<'a> {
     fn new(scheme: &Scheme, files: &'a dyn Files) -> Self {
         let ids = (0..scheme.files.len() as u32).map(FileId);
+        let of_waves = of_waves(scheme);
         let used = |id: FileId| {
             let is = |e: &crate::host::HostExpr| matches!(e, crate::host::HostExpr::File { file, .. } if *file == id);
-            scheme.coefs.iter().any(|c| c.value.any(&mut |e| is(e)))
+            let coefs = scheme.coefs.iter().zip(&of_waves);
+            let mut coefs = coefs.filter(|(_, used)| **used);
+            coefs.any(|(c, _)| c.value.any(&mut |e| is(e)))
         };
         let bounds = ids.map(|id| {
             let extent = scheme.grid.extent(scheme.files[id.index()].position);

@@ -1,5 +1,6 @@
 //! Cells with the coefficients and the updates that act in them.
 
+use super::parts::Part;
 use super::step::Setting;
 use crate::lattice::{Interval, PerAxis, Position, Region};
 use crate::scheme::{CoefId, Op, Scheme, Update};
@@ -46,6 +47,13 @@ pub fn of_waves(scheme: &Scheme) -> Vec<bool> {
         }
     }
     used
+}
+
+/// A cell and a part of the scheme whose waves are looked at with the coefficients of this cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    pub cell: Cell,
+    pub part: Part,
 }
 
 /// The value of a coefficient at an index, or 0 where it is no finite number and no update takes it.

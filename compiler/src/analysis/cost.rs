@@ -3,6 +3,8 @@
 //! Amplification matrices have as many rows as values of a cell depend on each other, and most of the work is products
 //! of them. So work is counted in media times the third power of these values.
 
+use super::cells::Site;
+use super::parts::Part;
 use super::step::{NoStep, largest_block};
 use crate::scheme::Scheme;
 
@@ -48,14 +50,30 @@ impl Cost {
         }
     }
 
-    /// Work on some media.
+    /// Work on a medium of as many values as depend on each other.
     fn of(self, media: usize) -> f64 {
-        media as f64 * ((self.values as f64).powi(3) + OVERHEAD)
+        media as f64 * work(self.values)
     }
 
-    /// Refuses to look at the waves of some media where that takes too long.
-    pub fn allow(self, media: usize, patience: Patience) -> Result<(), NoStep> {
-        let slow = self.values > VALUES || self.of(media) > MEDIA;
+    /// Refuses to look at waves where that takes too long.
+    pub fn allow(self, patience: Patience) -> Result<(), NoStep> {
+        self.allow_work(self.of(1), patience)
+    }
+
+    /// The same for the waves of some media, and of others of some part.
+    pub fn allow_media(
+        self,
+        scheme: &Scheme,
+        sites: &[Site],
+        combined: &[Part],
+        patience: Patience,
+    ) -> Result<(), NoStep> {
+        let combined = combined.iter().map(|part| work(part.values(scheme)));
+        self.allow_work(of_sites(scheme, sites) + combined.sum::<f64>(), patience)
+    }
+
+    fn allow_work(self, work: f64, patience: Patience) -> Result<(), NoStep> {
+        let slow = self.values > VALUES || work > MEDIA;
         match patience == Patience::Short && slow {
             true => Err(NoStep::TooSlow {
                 values: self.values,
@@ -64,21 +82,33 @@ impl Cost {
         }
     }
 
-    /// Whether the pace of waves takes no longer than a second.
-    pub fn allows_pace(self, media: usize) -> bool {
-        self.of(media) <= PACE
-    }
-
     /// Whether a medium takes so little that some dozens of them may be compared for each place.
     pub fn is_small(self) -> bool {
         self.values <= SMALL
     }
+}
 
-    /// How many boxes of cells there may be in which a step's vigour is looked for, up to some number.
-    pub fn boxes(self, zones: usize, most: usize) -> usize {
-        let affordable = BOXES / self.of(zones.max(1));
-        most.min(affordable as usize).max(8)
-    }
+/// How many boxes of cells there may be in which the vigour of a step with some values is looked for, up to a number.
+pub fn boxes(values: usize, zones: usize, most: usize) -> usize {
+    let affordable = BOXES / (zones.max(1) as f64 * work(values));
+    most.min(affordable as usize).max(8)
+}
+
+/// Work on a medium of some values.
+fn work(values: usize) -> f64 {
+    (values as f64).powi(3) + OVERHEAD
+}
+
+fn of_sites(scheme: &Scheme, sites: &[Site]) -> f64 {
+    sites
+        .iter()
+        .map(|site| work(site.part.values(scheme)))
+        .sum()
+}
+
+/// Whether the pace of waves takes no longer than a second with the coefficients of some sites.
+pub fn pace_is_quick(scheme: &Scheme, sites: &[Site]) -> bool {
+    of_sites(scheme, sites) <= PACE
 }
 
 /// The work on forms of a step.
@@ -90,6 +120,6 @@ pub fn forms(patience: Patience) -> u64 {
 }
 
 /// Whether the largest step of a scheme is found in some seconds with the coefficients of some cells.
-pub fn limit_is_quick(scheme: &Scheme, cells: usize) -> bool {
-    Cost::new(scheme).of(cells) <= LIMIT
+pub fn limit_is_quick(scheme: &Scheme, sites: &[Site]) -> bool {
+    of_sites(scheme, sites) <= LIMIT
 }

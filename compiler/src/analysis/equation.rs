@@ -13,10 +13,11 @@
 //! All kinds of waves of a grid of lengths and directions are looked at, in up to eight media, so that growth of one
 //! does not hide another's.
 
-use super::cells::Cell;
+use super::cells::Site;
 use super::cost::Patience;
 use super::dispersion::{Lattice, Resolve};
 use super::media::Media;
+use super::parts::Part;
 use super::places::places;
 use super::stability::Stability;
 use super::zone::{Phase, TOLERANCE};
@@ -71,9 +72,9 @@ pub fn growth_of_equations(
         })
     };
     let (quarter, finer) = (at(4.0, 1.0)?, at(SHORTER, 2.0)?);
-    let cells = media(found, scheme, files)?;
+    let sites = media(found, scheme, files)?;
     let rates = |scheme: &Scheme, dt: f64, phases: &[Phase]| -> Option<Vec<Rates>> {
-        let media = Media::new(scheme, files, &cells).ok()?;
+        let media = Media::new(scheme, files, &sites).ok()?;
         let of = |phase: &Phase| {
             let parts = media.eigenvalues(*phase)?.into_iter();
             Some(parts.map(|values| ranked(values, dt)).collect())
@@ -138,13 +139,19 @@ fn largest(rates: &[Rates]) -> impl Iterator<Item = f64> + '_ {
     })
 }
 
-/// The cells whose media are looked at.
-fn media(found: &Stability, scheme: &Scheme, files: &dyn Files) -> Option<Vec<Cell>> {
+/// The sites whose media are looked at, some of each part of the scheme.
+fn media(found: &Stability, scheme: &Scheme, files: &dyn Files) -> Option<Vec<Site>> {
+    let own = Site {
+        cell: found.at,
+        part: found.part.clone(),
+    };
     let known = places(scheme, files, Patience::Long).ok()?;
-    let others = known.list.iter().map(|place| place.cell);
-    let others = others.filter(|cell| *cell != found.at);
-    let cells = std::iter::once(found.at).chain(others);
-    Some(cells.take(MOST_MEDIA).collect())
+    let others: Vec<Site> = known.list.into_iter().filter(|site| *site != own).collect();
+    let mut parts: Vec<&Part> = others.iter().map(|site| &site.part).collect();
+    parts.dedup();
+    let most = MOST_MEDIA * parts.len().max(1);
+    let sites = std::iter::once(own).chain(others.iter().cloned());
+    Some(sites.take(most).collect())
 }
 
 /// Waves of all lengths and directions.

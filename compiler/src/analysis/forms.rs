@@ -1,8 +1,8 @@
 //! Forms of a step: which updates act in a cell, and which branches of their choices are taken there.
 //!
-//! The forms that occur are found by halving boxes of cells in which a condition holds in some cells only: large boxes
-//! first. A box all of whose possible forms are known is not halved, so the seam between two regions takes no
-//! time.
+//! The forms that occur are found by halving boxes of cells in which a condition holds in some cells only: thick and
+//! large boxes first. A box all of whose possible forms are known is not halved, so the seam between two regions takes
+//! no time.
 
 use super::boxes::{Boxes, Candidate};
 use super::cells::{Place, middle, setting};
@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Boxes that are halved in a zone.
-const BOXES: usize = 500;
+const BOXES: usize = 2000;
 /// Work on a coefficient's range.
 const RANGE: u64 = 8;
 /// Cells whose values of a file are looked at for its range, at most.
@@ -26,8 +26,8 @@ const READ: u64 = 4096;
 const FORMS: usize = 32;
 /// Forms that a box may have to be told from others.
 const POSSIBLE: usize = 64;
-/// Cells of a form that are looked at for one in a medium.
-const TRIES: usize = 8;
+/// Least sides of boxes that are told from each other.
+const SIDES: i64 = 8;
 
 /// Whether each update acts and, if so, which way the choices go that it comes to.
 pub type Form = Vec<bool>;
@@ -159,15 +159,15 @@ impl<'a> Forms<'a> {
     }
 
     /// A cell of each form that occurs in some boxes, in a medium of such cells where there is one. Boxes are halved
-    /// until that took some work.
+    /// until that took some work, thick ones first: lines and sheets may be many, and a body have their form.
     pub fn find(&self, zone: &[Region], most: u64, is_thin: impl Fn(&Place) -> bool) -> Found {
         let end = self.work().saturating_add(most);
         let mut done: BTreeSet<Form> = BTreeSet::new();
-        let mut thin: BTreeMap<Form, Vec<Place>> = BTreeMap::new();
+        let mut thin: BTreeMap<Form, Place> = BTreeMap::new();
         let mut found = Vec::new();
         let open = |part: &Region| match self.work() < end {
             true => self.open(*part),
-            false => Open::unknown(*part),
+            false => self.unknown(*part),
         };
         let mut queue: BinaryHeap<Open> = zone.iter().map(open).collect();
         for _ in 0..BOXES + zone.len() {
@@ -188,25 +188,20 @@ impl<'a> Forms<'a> {
                 continue;
             };
             let place = self.place(zone);
-            let tries = thin.entry(form.clone()).or_default();
-            if !is_thin(&place) {
-                done.insert(form.clone());
-                found.push(place);
-                continue;
-            }
-            tries.push(place);
-            if tries.len() >= TRIES {
-                done.insert(form.clone());
+            match is_thin(&place) {
+                true => {
+                    thin.entry(form.clone()).or_insert(place);
+                }
+                false => {
+                    done.insert(form.clone());
+                    found.push(place);
+                }
             }
         }
         let mut rest = queue.iter();
         let is_complete = rest.all(|open| !is_open(open.possible.as_deref(), &done));
-        let medium: BTreeSet<Form> = found
-            .iter()
-            .map(|p: &Place| self.form(&p.setting))
-            .collect();
-        let thin = thin.into_iter().filter(|(form, _)| !medium.contains(form));
-        let thin = thin.filter_map(|(_, places)| places.into_iter().next());
+        let thin = thin.into_iter().filter(|(form, _)| !done.contains(form));
+        let thin = thin.map(|(_, place)| place);
         found.extend(thin.filter(|place| !self.is_mixed(&place.setting)));
         Found {
             places: found,
@@ -217,7 +212,21 @@ impl<'a> Forms<'a> {
     fn open(&self, zone: Region) -> Open {
         Open {
             possible: self.possible(zone),
-            ..Open::unknown(zone)
+            ..self.unknown(zone)
+        }
+    }
+
+    fn unknown(&self, zone: Region) -> Open {
+        let sides = self.boxes.scheme.grid.present().map(|a| zone[a].len());
+        let least = sides.min().unwrap_or(1).min(SIDES);
+        // Volumes of boxes with the same least side, up to 2^44 cells.
+        let volume = zone.volume().min(1 << 44);
+        Open {
+            order: Candidate {
+                bound: (least << 45) as f64 + volume as f64,
+                zone,
+            },
+            possible: None,
         }
     }
 
@@ -367,26 +376,10 @@ fn bits(value: f64) -> u64 {
     (value + 0.0).to_bits()
 }
 
-fn candidate(zone: Region) -> Candidate {
-    Candidate {
-        bound: zone.volume() as f64,
-        zone,
-    }
-}
-
 /// A box to be looked at, and the forms that its cells may have, if these are few.
 struct Open {
     order: Candidate,
     possible: Option<Vec<Form>>,
-}
-
-impl Open {
-    fn unknown(zone: Region) -> Self {
-        Self {
-            order: candidate(zone),
-            possible: None,
-        }
-    }
 }
 
 impl PartialEq for Open {

@@ -85,31 +85,34 @@ impl Gain {
     pub fn in_step<'a>(&'a self, media: &'a Media) -> impl Fn(usize, Phase) -> f64 + 'a {
         let of_step = match self {
             Self::OfStep => self.own_growth(media),
-            _ => 0.0,
+            _ => Vec::new(),
         };
         move |medium, phase| match self {
-            Self::OfStep | Self::Nothing => SLACK * of_step,
+            Self::OfStep => SLACK * of_step.get(medium).copied().unwrap_or(0.0),
+            Self::Nothing => 0.0,
             Self::OfShortStep(short) => SLACK * short.rate(medium, phase) * media.dt,
         }
     }
 
-    /// ln of the factor by which uniform values grow of themselves in a step, as the equations have it; 0 where they do
-    /// not.
-    pub fn own_growth(&self, media: &Media) -> f64 {
-        match self {
-            Self::Nothing => 0.0,
+    /// By medium ln of the factor by which uniform values grow of themselves in a step, as the equations have it, in
+    /// any medium of the same part of the scheme; 0 where they do not. Growth of one part is none of the others.
+    pub fn own_growth(&self, media: &Media) -> Vec<f64> {
+        let uniform = media.uniform_growth();
+        let counts = |medium: usize, growth: f64| match self {
+            Self::Nothing => false,
             // Growth that the step does not resolve may be one of the step.
-            Self::OfStep => {
-                let growth = media.uniform_growth().into_iter();
-                let counted = growth.filter(|g| (TOLERANCE..RESOLVED).contains(g));
-                counted.fold(0.0, f64::max)
-            }
+            Self::OfStep => (TOLERANCE..RESOLVED).contains(&growth),
             Self::OfShortStep(short) => {
-                let growth = media.uniform_growth().into_iter().zip(&short.uniform);
-                let counted = growth.filter(|(g, rate)| **rate > 0.0 && *g >= TOLERANCE);
-                counted.map(|(g, _)| g).fold(0.0, f64::max)
+                let grows = short.uniform.get(medium).is_some_and(|rate| *rate > 0.0);
+                grows && growth >= TOLERANCE
             }
-        }
+        };
+        let own = |medium: usize| {
+            let alike = (0..uniform.len()).filter(|other| media.are_of_one_part(medium, *other));
+            let counted = alike.filter(|other| counts(*other, uniform[*other]));
+            counted.map(|other| uniform[other]).fold(0.0, f64::max)
+        };
+        (0..uniform.len()).map(own).collect()
     }
 }
 

@@ -4,13 +4,12 @@
 //! is nowhere in the domain. Waves may grow in it where values of the domain do not, so a piece of the lattice around
 //! the cell decides ([`super::trial`]), unless waves grow in a medium of several cells, too.
 
-use super::cells::{Cell, setting};
+use super::cells::{Cell, Site, setting};
 use super::cost::Patience;
 use super::media::Media;
 use super::places::places;
-use super::stability::{Stability, allowed};
-use super::trial::{Trial, piece, trial};
-use super::zone::Phase;
+use super::stability::Stability;
+use super::trial::{Trial, covers, trial};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;
@@ -27,24 +26,27 @@ pub fn trial_of_interfaces(scheme: &Scheme, files: &dyn Files, found: &Stability
     let media = OfMedia {
         scheme,
         files,
-        phases: vec![found.worst.phase],
-        allowed: allowed(found.own),
+        found,
+    };
+    let own = Site {
+        cell: found.at,
+        part: found.part.clone(),
     };
     let others = places(scheme, files, Patience::Short).ok()?.list;
-    let others = others.iter().map(|place| place.cell);
     let mut first = None;
     let mut tried: Vec<Cell> = Vec::new();
-    for cell in std::iter::once(found.at).chain(others) {
-        if tried.iter().any(|t| media.covers(*t, cell)) {
+    for site in std::iter::once(own).chain(others) {
+        let cell = site.cell;
+        if tried.iter().any(|t| covers(scheme, *t, cell)) {
             continue;
         }
-        let Some(rate) = media.growth(cell) else {
+        let Some(rate) = media.growth(&site) else {
             continue;
         };
-        if tried.len() == TRIALS || media.is_medium(cell) || media.is_unstable_beside(cell) {
+        if tried.len() == TRIALS || media.is_medium(&site) || media.is_unstable_beside(&site) {
             return None;
         }
-        let trial = trial(scheme, files, cell, rate)?;
+        let trial = trial(&site.part.scheme(scheme), files, cell, rate)?;
         if trial.grows() != Some(false) {
             return None;
         }
@@ -54,40 +56,45 @@ pub fn trial_of_interfaces(scheme: &Scheme, files: &dyn Files, found: &Stability
     first
 }
 
+/// A trial at the cell of a stability that is none, of the values that grow there.
+pub fn trial_of_part(scheme: &Scheme, files: &dyn Files, found: &Stability) -> Option<Trial> {
+    let own = found.part.scheme(scheme);
+    trial(&own, files, found.at, found.worst.rate)
+}
+
 /// Waves of uniform media with the coefficients of cells.
 struct OfMedia<'a> {
     scheme: &'a Scheme,
     files: &'a dyn Files,
-    /// Of waves that are looked at.
-    phases: Vec<Phase>,
-    /// ln of the growth per step that is no instability.
-    allowed: f64,
+    found: &'a Stability,
 }
 
 impl OfMedia<'_> {
     /// ln of the growth per step of waves in a medium with the coefficients of a cell, if they grow.
-    fn growth(&self, cell: Cell) -> Option<f64> {
-        let media = Media::new(self.scheme, self.files, &[cell]).ok()?;
+    fn growth(&self, site: &Site) -> Option<f64> {
+        let media = Media::new(self.scheme, self.files, std::slice::from_ref(site)).ok()?;
         let mut phases = media.corners();
-        phases.extend(&self.phases);
+        phases.push(self.found.worst.phase);
         let (_, wave) = media.worst(&phases)?;
-        (wave.rate > self.allowed).then_some(wave.rate)
+        (wave.rate > self.found.allowed(&site.part)).then_some(wave.rate)
     }
 
     /// Whether the cells around one have the same coefficients.
-    fn is_medium(&self, cell: Cell) -> bool {
-        let own = setting(self.scheme, self.files, cell);
-        let is_alike = |other: Cell| setting(self.scheme, self.files, other) == own;
+    fn is_medium(&self, site: &Site) -> bool {
+        let own_scheme = site.part.scheme(self.scheme);
+        let of = |cell: Cell| setting(&own_scheme, self.files, cell);
+        let own = of(site.cell);
+        let is_alike = |other: Cell| of(other) == own;
         let mut present = self.scheme.grid.present();
-        is_alike(cell.index.into())
+        is_alike(site.cell.index.into())
             && present.all(|axis| {
-                (-BESIDE..=BESIDE).all(|by| self.moved(cell, axis, by).is_none_or(is_alike))
+                (-BESIDE..=BESIDE).all(|by| self.moved(site.cell, axis, by).is_none_or(is_alike))
             })
     }
 
     /// Whether waves grow in a medium beside an interface, in any direction.
-    fn is_unstable_beside(&self, cell: Cell) -> bool {
-        let mut cells = vec![Cell::from(cell.index)];
+    fn is_unstable_beside(&self, site: &Site) -> bool {
+        let mut cells = vec![Cell::from(site.cell.index)];
         for axis in self.scheme.grid.present() {
             let beside: Vec<Cell> = cells
                 .iter()
@@ -96,26 +103,12 @@ impl OfMedia<'_> {
                 .collect();
             cells.extend(beside);
         }
-        cells
-            .into_iter()
-            .any(|c| self.is_medium(c) && self.growth(c).is_some())
-    }
-
-    /// Whether a piece around one cell has another one in it, and the cells that the updates of that one read.
-    fn covers(&self, tried: Cell, cell: Cell) -> bool {
-        let grid = &self.scheme.grid;
-        let reach = self.scheme.reach();
-        let piece = piece(grid, tried.index);
-        grid.present().all(|axis| {
-            let reach = reach[axis].into_iter().max().unwrap_or(0);
-            let (part, cells) = (piece[axis], grid.cells[axis]);
-            let at = grid.around(axis, cell.index[axis], part.lo);
-            let margin = 2 * i64::from(reach);
-            // A part of a ring has no end of the domain.
-            let has_ends = !grid.is_periodic(axis) || part.len() == cells;
-            let below = (has_ends && part.lo == 0) || at - part.lo >= margin;
-            let above = (has_ends && part.hi == cells) || part.hi - at > margin;
-            part.contains(at) && below && above
+        cells.into_iter().any(|cell| {
+            let beside = Site {
+                cell,
+                part: site.part.clone(),
+            };
+            self.is_medium(&beside) && self.growth(&beside).is_some()
         })
     }
 

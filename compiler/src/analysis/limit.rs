@@ -6,7 +6,7 @@
 //! problems: R. Hettich and K. O. Kortanek, SIAM Review 35 (1993) 380-429, sec. 7). At last all waves are looked at
 //! below the edge.
 
-use super::cells::Cell;
+use super::cells::{Cell, Site};
 use super::gain::Gain;
 use super::media::Media;
 use super::zone::{Effort, Growth, Phase};
@@ -116,19 +116,19 @@ pub enum Taken {
     Combined,
 }
 
-/// Looks for the limit, from a step on, with the coefficients of some cells: for a largest stable step first, then for
+/// Looks for the limit, from a step on, with the coefficients of some sites: for a largest stable step first, then for
 /// a smallest one. `None` where the scheme cannot be analysed with some step.
 pub fn largest_step(
     start: f64,
     with_step: WithStep,
     files: &dyn Files,
-    cells: &[Cell],
+    sites: &[Site],
     taken: Taken,
 ) -> Option<Limit> {
     let mut search = Search {
         with_step,
         files,
-        cells,
+        sites,
         taken,
         watched: Vec::new(),
         gain: Gain::Nothing,
@@ -139,7 +139,7 @@ pub fn largest_step(
 struct Search<'a> {
     with_step: WithStep<'a>,
     files: &'a dyn Files,
-    cells: &'a [Cell],
+    sites: &'a [Site],
     taken: Taken,
     /// Waves that are looked at for every step.
     watched: Vec<Phase>,
@@ -169,8 +169,8 @@ impl Search<'_> {
     fn media(&mut self, dt: f64) -> Option<Media> {
         let scheme = (self.with_step)(dt)?;
         match self.taken {
-            Taken::Combined => Media::combined(&scheme, self.files, self.cells).ok(),
-            Taken::Each => Media::new(&scheme, self.files, self.cells).ok(),
+            Taken::Combined => Media::combined(&scheme, self.files, self.sites).ok(),
+            Taken::Each => Media::new(&scheme, self.files, self.sites).ok(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Search<'_> {
         let media = self.media(dt)?;
         let worst = media.worst_beyond(&self.watched, self.gain.in_step(&media));
         let growing = worst.filter(|w| w.excess > SHARP);
-        Some(growing.map(|w| (w.at, w.growth)))
+        Some(growing.map(|w| (w.at.cell, w.growth)))
     }
 
     fn watch(&mut self, waves: impl IntoIterator<Item = Growth>) {

@@ -42,6 +42,21 @@ pub struct Nonlinear {
 /// out. `coefs` are the values of the scheme's coefficients, or their ranges, which give the ranges of weights for all
 /// branches. A nonlinear operation whose result has no weight does not count.
 pub fn weights<N: Number>(body: &Body, coefs: &[N]) -> Result<Vec<(Read, N)>, Nonlinear> {
+    weights_unless(body, coefs, Err)
+}
+
+/// The same for the linear terms of a body alone. Over ranges of coefficients these bound the weights wherever the body
+/// is linear, as the terms that are left out have no weight there.
+pub fn weights_of_linear_terms<N: Number>(body: &Body, coefs: &[N]) -> Vec<(Read, N)> {
+    weights_unless(body, coefs, |_| Ok(())).unwrap_or_default()
+}
+
+/// The same where nonlinear operations are refused or left out.
+fn weights_unless<N: Number>(
+    body: &Body,
+    coefs: &[N],
+    judge: impl Fn(Nonlinear) -> Result<(), Nonlinear>,
+) -> Result<Vec<(Read, N)>, Nonlinear> {
     let known = known_values(body, coefs);
     let known = |v: Value| known[v.index()];
     let mut adjoint = vec![N::of(0.0); body.ops.len()];
@@ -54,7 +69,7 @@ pub fn weights<N: Number>(body: &Body, coefs: &[N]) -> Result<Vec<(Read, N)>, No
         }
         let mut add = |v: Value, w: N| adjoint[v.index()] = adjoint[v.index()].add(w);
         let nonlinear = |operation, by: &[Value]| {
-            Err(Nonlinear {
+            judge(Nonlinear {
                 operation,
                 components: components(body, by),
             })
@@ -81,7 +96,7 @@ pub fn weights<N: Number>(body: &Body, coefs: &[N]) -> Result<Vec<(Read, N)>, No
                 match (known(a), known(b)) {
                     (Some(a), Some(_) | None) => add(b, weight.mul(a)),
                     (None, Some(b)) => add(a, weight.mul(b)),
-                    (None, None) => return nonlinear(Operation::Product, &[a, b]),
+                    (None, None) => nonlinear(Operation::Product, &[a, b])?,
                 }
                 if let Op::Fma(_, _, c) = *op {
                     add(c, weight);
@@ -89,11 +104,11 @@ pub fn weights<N: Number>(body: &Body, coefs: &[N]) -> Result<Vec<(Read, N)>, No
             }
             Op::Div(a, b) => match known(b) {
                 Some(b) => add(a, weight.div(b)),
-                None => return nonlinear(Operation::Quotient, &[b]),
+                None => nonlinear(Operation::Quotient, &[b])?,
             },
-            Op::Sqrt(a) => return nonlinear(Operation::Root, &[a]),
-            Op::Power2(a) | Op::Exponent(a) => return nonlinear(Operation::Function, &[a]),
-            Op::Abs(a) => return nonlinear(Operation::Magnitude, &[a]),
+            Op::Sqrt(a) => nonlinear(Operation::Root, &[a])?,
+            Op::Power2(a) | Op::Exponent(a) => nonlinear(Operation::Function, &[a])?,
+            Op::Abs(a) => nonlinear(Operation::Magnitude, &[a])?,
             Op::Select {
                 cmp,
                 a,
@@ -109,7 +124,7 @@ pub fn weights<N: Number>(body: &Body, coefs: &[N]) -> Result<Vec<(Read, N)>, No
                     }
                 },
                 _ if then == otherwise => add(then, weight),
-                _ => return nonlinear(Operation::Choice, &[a, b]),
+                _ => nonlinear(Operation::Choice, &[a, b])?,
             },
         }
     }

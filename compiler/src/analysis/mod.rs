@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Body          --linear--> weights of the values that an update reads
+//! updates       --parts---> components whose values depend on each other, each part judged alone
 //! coefficients  --places--> the places where they are extreme     --forms--> and of each set of updates and branches
 //! both          --step----> one step in a uniform medium: its amplification matrix G(theta)
 //! G             --zone----> the waves that grow most     --stability, limit--> stable or not, the largest step
@@ -23,6 +24,7 @@ mod cost;
 mod dispersion;
 mod draw;
 mod equation;
+mod extremes;
 mod forms;
 mod gain;
 mod interfaces;
@@ -33,16 +35,20 @@ mod media;
 mod number;
 mod order;
 mod pace;
+mod parts;
 mod places;
+mod search;
 mod stability;
 mod step;
 mod still;
+mod sums;
+mod thin;
 mod trial;
 mod waves;
 mod zone;
 mod zones;
 
-pub use cells::{Cell, Place};
+pub use cells::{Cell, Place, Site};
 pub use cost::{Patience, limit_is_quick};
 pub use dispersion::{
     AROUND, Direction, Dispersion, Kind, Lattice, POINTS, Reference, Resolve, Sample, dispersion,
@@ -50,11 +56,12 @@ pub use dispersion::{
 pub use draw::draw;
 pub use equation::growth_of_equations;
 pub use gain::Gain;
-pub use interfaces::trial_of_interfaces;
+pub use interfaces::{trial_of_interfaces, trial_of_part};
 pub use limit::{Limit, Side, Taken, WithStep, largest_step};
 pub use linear::{Nonlinear, Operation, weights};
 pub use order::Order;
 pub use pace::{Pace, pace};
+pub use parts::Part;
 pub use places::{Places, places, places_in};
 pub use stability::{Stability, of_places, stability};
 pub use step::{NoStep, NonlinearUpdate};
@@ -65,7 +72,7 @@ pub use zone::{Effort, Growth, Phase, TOLERANCE};
 use crate::lattice::{Axis, PerAxis};
 use crate::scheme::Scheme;
 use crate::statics::Files;
-use cost::Cost;
+use cost::pace_is_quick;
 use media::Media;
 use step::Step;
 
@@ -85,7 +92,7 @@ pub fn summary(
     files: &dyn Files,
 ) -> Result<Summary, NoStep> {
     let places = places(scheme, files, Patience::Short)?;
-    let quick = Cost::new(scheme).allows_pace(places.list.len());
+    let quick = pace_is_quick(scheme, &places.list);
     let pace = || pace_of(scheme, without_phases, files, &places);
     Ok(Summary {
         stability: of_places(scheme, files, &places, &Effort::QUICK, &Gain::OfStep)?,
@@ -143,28 +150,28 @@ pub struct Sizes<'a> {
     pub without_phases: Option<&'a Scheme>,
 }
 
-/// The growth that waves may have with the coefficients of some cells, looked for from a step on.
-pub fn gain_of_cells(start: f64, with_step: WithStep, files: &dyn Files, cells: &[Cell]) -> Gain {
+/// The growth that waves may have with the coefficients of some sites, looked for from a step on.
+pub fn gain_of_sites(start: f64, with_step: WithStep, files: &dyn Files, sites: &[Site]) -> Gain {
     Gain::find(start, &mut |step| {
         let scheme = with_step(step)?;
-        Media::new(&scheme, files, cells).ok()
+        Media::new(&scheme, files, sites).ok()
     })
 }
 
 /// Analyses a scheme.
 pub fn analyze(scheme: &Scheme, files: &dyn Files, mut sizes: Sizes) -> Result<Analysis, NoStep> {
     let places = places(scheme, files, Patience::Long)?;
-    let cells: Vec<Cell> = places.list.iter().map(|p| p.cell).collect();
+    let sites = &places.list;
     let gain = match &mut sizes.with_step {
-        Some(with_step) => gain_of_cells(sizes.start, with_step, files, &cells),
+        Some(with_step) => gain_of_sites(sizes.start, with_step, files, sites),
         None => Gain::OfStep,
     };
     let stability = of_places(scheme, files, &places, &Effort::THOROUGH, &gain)?;
     let (mut limit, mut safe_limit) = (None, None);
     if let Some(with_step) = sizes.with_step {
-        limit = largest_step(sizes.start, with_step, files, &cells, Taken::Each);
+        limit = largest_step(sizes.start, with_step, files, sites, Taken::Each);
         if !places.combined.is_empty() {
-            safe_limit = largest_step(sizes.start, with_step, files, &cells, Taken::Combined);
+            safe_limit = largest_step(sizes.start, with_step, files, sites, Taken::Combined);
             // The largest values need not be the most unfavourable.
             if let (Some(own), Some(safe)) = (&limit, &safe_limit)
                 && safe.is_wider(own)
@@ -176,7 +183,7 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, mut sizes: Sizes) -> Result<A
     let without_edge = limit.as_ref().is_some_and(Limit::is_none_stable);
     let trial = match (stability.is_stable(), without_edge) {
         (true, _) => None,
-        (false, true) => trial(scheme, files, stability.at, stability.worst.rate),
+        (false, true) => trial_of_part(scheme, files, &stability),
         (false, false) => trial_of_interfaces(scheme, files, &stability),
     };
     let grows = !stability.is_stable() && trial.is_none_or(|t| t.grows() != Some(false));
@@ -184,7 +191,9 @@ pub fn analyze(scheme: &Scheme, files: &dyn Files, mut sizes: Sizes) -> Result<A
         true => growth_of_equations(&stability, scheme, files, sizes.resolve),
         false => None,
     };
-    let worst = Step::new(scheme, &cells::setting(scheme, files, stability.at))?;
+    let at = cells::setting(scheme, files, stability.at);
+    let worst = Step::new(scheme, &at);
+    let worst = worst.or_else(|_| Step::of_part(scheme, &at, &stability.part))?;
     let is_left_out = |axis: Axis| {
         let mut sides = scheme.grid.boundary[axis].iter();
         sides.any(|side| side.is_mirror() && !worst.is_mirrored(scheme, axis, *side))

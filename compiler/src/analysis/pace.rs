@@ -96,7 +96,8 @@ pub fn pace(scheme: &Scheme, files: &dyn Files, places: &Places) -> Option<Pace>
         .iter()
         .filter(|p| p.cell.upper == PerAxis::splat(false));
     for place in alone {
-        let step = Step::new(scheme, &setting(scheme, files, place.cell)).ok()?;
+        let own = setting(scheme, files, place.cell);
+        let step = Step::of_part(scheme, &own, &place.part).ok()?;
         let blocks = step.blocks();
         let medium = Medium {
             step: &step,

@@ -7,13 +7,15 @@
 //! The product over all stages is the amplification matrix G(theta) (J. G. Charney, R. Fjortoft and J. von Neumann,
 //! Tellus 2 (1950) 237-254, for one component).
 
-use super::linear::{self, Nonlinear, own_weight};
+use super::linear::{self, Nonlinear};
 use super::matrix::Matrix;
 use super::number::Number;
+use super::parts::{Part, closure};
+use super::sums::own_weight_of_sum;
 use super::zone::TOLERANCE;
 use crate::host_range::Range;
 use crate::lattice::{Axis, PerAxis};
-use crate::scheme::{Boundary, ComponentId, Read, Scheme, Update, displacement};
+use crate::scheme::{Boundary, ComponentId, Read, Scheme, displacement};
 use num_complex::Complex64;
 
 /// The most that the old values of a sum may weigh together in a cell: with more it grows of itself.
@@ -86,11 +88,20 @@ pub enum NoStep {
     NotFinite { stage: usize, target: ComponentId },
 }
 
+/// What becomes of updates that are not linear.
+#[derive(Clone, Copy)]
+enum Nonlinears {
+    /// They are refused, but for sums whose old values weigh so much together at most.
+    Refused { most_of_own: f64 },
+    /// Their linear terms are taken.
+    OfLinearTerms,
+}
+
 /// One step in a uniform medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     slots: Vec<Slot>,
-    /// Per component the slot of its newest version.
+    /// Per component the slot of its newest version, if it is followed.
     first: Vec<usize>,
     stages: Vec<Vec<Row>>,
     /// Components whose updates are not linear and left out, as no other value depends on them: sums of products, such
@@ -129,7 +140,18 @@ impl Step {
     /// # Errors
     /// The scheme has too many values per cell, updates that are not linear, or weights that are not finite.
     pub fn new(scheme: &Scheme, setting: &Setting) -> Result<Self, NoStep> {
-        Self::of(scheme, &setting.coefs, MOST_OF_OWN, |stage, number| {
+        Self::of_part(scheme, setting, &Part::whole(scheme))
+    }
+
+    /// The same for the values of a part of the scheme alone.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn of_part(scheme: &Scheme, setting: &Setting, part: &Part) -> Result<Self, NoStep> {
+        let sums = Nonlinears::Refused {
+            most_of_own: MOST_OF_OWN,
+        };
+        Self::of(scheme, part, &setting.coefs, sums, |stage, number| {
             Some(setting.active[stage][number])
         })
     }
@@ -138,36 +160,42 @@ impl Step {
     ///
     /// # Errors
     /// The same.
-    pub fn combined(scheme: &Scheme, setting: &Setting) -> Result<Self, NoStep> {
-        Self::of(scheme, &setting.coefs, f64::INFINITY, |stage, number| {
+    pub fn combined(scheme: &Scheme, setting: &Setting, part: &Part) -> Result<Self, NoStep> {
+        let sums = Nonlinears::Refused {
+            most_of_own: f64::INFINITY,
+        };
+        Self::of(scheme, part, &setting.coefs, sums, |stage, number| {
             Some(setting.active[stage][number])
         })
     }
 
-    /// The step whose weights are the largest absolute values of all steps in some cells: in all branches that are
-    /// taken there, and with all updates that act there.
+    /// The step whose weights are the largest absolute values of all linear steps in some cells: in all branches that
+    /// are taken there, and with all updates that act there.
     ///
     /// # Errors
-    /// The same.
-    pub fn bound(scheme: &Scheme, spans: &Spans) -> Result<Self, NoStep> {
-        Self::of(scheme, &spans.coefs, f64::INFINITY, |stage, number| {
+    /// The scheme has too many values per cell, or weights that are not finite.
+    pub fn bound(scheme: &Scheme, spans: &Spans, part: &Part) -> Result<Self, NoStep> {
+        let terms = Nonlinears::OfLinearTerms;
+        Self::of(scheme, part, &spans.coefs, terms, |stage, number| {
             spans.active[stage][number]
         })
     }
 
     fn of<N: Number>(
         scheme: &Scheme,
+        part: &Part,
         coefs: &[N],
-        most_of_own: f64,
+        nonlinears: Nonlinears,
         active: impl Fn(usize, usize) -> Option<bool>,
     ) -> Result<Self, NoStep> {
         let mut slots = Vec::new();
         let mut first = Vec::new();
         for id in scheme.component_ids() {
             first.push(slots.len());
-            slots.extend(
-                (0..scheme.component(id).time_levels).map(|age| Slot { component: id, age }),
-            );
+            if part.has(id) {
+                let levels = 0..scheme.component(id).time_levels;
+                slots.extend(levels.map(|age| Slot { component: id, age }));
+            }
         }
         if slots.len() > SLOTS {
             return Err(NoStep::TooLarge { slots: slots.len() });
@@ -179,23 +207,31 @@ impl Step {
         for (index, stage) in scheme.stages.iter().enumerate() {
             let mut rows = Vec::new();
             for (number, update) in stage.updates.iter().enumerate() {
-                let active = active(index, number);
-                if active == Some(false) {
+                let target = update.target;
+                let acts = active(index, number);
+                if acts == Some(false) || !part.has(target) {
                     continue;
                 }
-                let target = update.target;
-                let weights = match linear::weights(&update.body, coefs) {
-                    Ok(weights) => weights,
-                    Err(_) if is_aside(scheme, update, coefs, most_of_own) => {
-                        aside.push(target);
-                        continue;
+                if aside.contains(&target) {
+                    continue;
+                }
+                let mut is_certain = acts.is_some();
+                let weights = match (linear::weights(&update.body, coefs), nonlinears) {
+                    (Ok(weights), _) => weights,
+                    (Err(_), Nonlinears::OfLinearTerms) => {
+                        // In cells where it is not linear, nothing is known.
+                        is_certain = false;
+                        linear::weights_of_linear_terms(&update.body, coefs)
                     }
-                    Err(why) => {
-                        nonlinear.push(NonlinearUpdate {
-                            stage: index,
-                            target,
-                            why,
-                        });
+                    (Err(why), Nonlinears::Refused { most_of_own }) => {
+                        match own_weight_of_sum(scheme, target, coefs, &active) {
+                            Some(own) if own <= most_of_own => aside.push(target),
+                            _ => nonlinear.push(NonlinearUpdate {
+                                stage: index,
+                                target,
+                                why,
+                            }),
+                        }
                         continue;
                     }
                 };
@@ -205,7 +241,9 @@ impl Step {
                         target,
                     });
                 }
-                let taps = weights.into_iter();
+                let taps = weights
+                    .into_iter()
+                    .filter(|(read, _)| part.has(read.component));
                 let taps = taps.map(|(read, weight)| Tap {
                     slot: first[read.component.index()] + usize::from(read.age),
                     distance: distance(scheme, target, &read),
@@ -220,13 +258,17 @@ impl Step {
                 rows.push(Row {
                     target,
                     taps,
-                    is_certain: active.is_some(),
+                    is_certain,
                 });
             }
             stages.push(rows);
         }
         if !nonlinear.is_empty() {
             return Err(NoStep::Nonlinear(nonlinear));
+        }
+        // All updates of a sum are left out.
+        for rows in &mut stages {
+            rows.retain(|row: &Row| !aside.contains(&row.target));
         }
         let mut step = Self {
             slots,
@@ -364,6 +406,22 @@ impl Step {
     /// An upper bound of ln of the growth per step that depends on the sizes of the weights alone: the larger, the
     /// faster something spreads.
     pub fn vigour(&self) -> f64 {
+        self.vigour_of(&self.blocks())
+    }
+
+    /// The same for the block of one component.
+    pub fn vigour_with(&self, component: ComponentId) -> f64 {
+        let mut blocks = self.blocks();
+        blocks.retain(|block| self.components(block).any(|own| own == component));
+        self.vigour_of(&blocks)
+    }
+
+    /// The components with values in a block.
+    pub fn components(&self, block: &Block) -> impl Iterator<Item = ComponentId> {
+        block.slots.iter().map(|slot| self.slots[*slot].component)
+    }
+
+    fn vigour_of(&self, blocks: &[Block]) -> f64 {
         let growth = |block: &Block| {
             let size = block.slots.len();
             let mut matrix = Matrix::zero(size);
@@ -379,7 +437,6 @@ impl Step {
             }
             matrix.growth_of_powers()
         };
-        let blocks = self.blocks();
         blocks.iter().map(growth).fold(f64::NEG_INFINITY, f64::max)
     }
 
@@ -480,39 +537,6 @@ pub fn largest_block(scheme: &Scheme) -> usize {
             .count()
     };
     (0..n).map(of).max().unwrap_or(0)
-}
-
-/// Whether an update that is not linear makes a sum over values of others: no other value depends on its component, its
-/// own values enter linearly, with weights of `most_of_own` at most together.
-pub fn is_aside<N: Number>(
-    scheme: &Scheme,
-    update: &Update,
-    coefs: &[N],
-    most_of_own: f64,
-) -> bool {
-    let target = update.target;
-    let mut updates = scheme.stages.iter().flat_map(|s| &s.updates);
-    let ranges: Vec<Range> = coefs.iter().map(|c| c.range()).collect();
-    updates.all(|u| u.target == target || u.body.reads().all(|r| r.component != target))
-        && own_weight(&update.body, &ranges, target).is_some_and(|w| w <= most_of_own)
-}
-
-/// Which element is reached from which over one or more edges, where element (i, j) of the matrix is an edge unless it
-/// is 0.
-fn closure(matrix: &[f64], n: usize) -> Vec<bool> {
-    let mut reaches: Vec<bool> = matrix.iter().map(|v| *v != 0.0).collect();
-    for middle in 0..n {
-        for i in 0..n {
-            if reaches[i * n + middle] {
-                for j in 0..n {
-                    if reaches[middle * n + j] {
-                        reaches[i * n + j] = true;
-                    }
-                }
-            }
-        }
-    }
-    reaches
 }
 
 /// exp(i theta s / 2) for all distances s that occur along each axis.

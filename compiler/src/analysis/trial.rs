@@ -6,10 +6,13 @@
 
 use super::cells::{Cell, setting};
 use super::linear;
-use super::step::{MOST_OF_OWN, Setting, is_aside};
+use super::step::{MOST_OF_OWN, Setting};
+use super::sums::own_weight_of_sum;
 use crate::lattice::{Axis, Interval, PerAxis, Region, for_each_index};
 use crate::scheme::{Grid, Located, Scheme};
 use crate::statics::Files;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Cells along each axis of a piece, by the number of axes.
 const SIDES: [i64; 3] = [256, 32, 12];
@@ -24,6 +27,11 @@ const FOLDS: f64 = 40.0;
 const LEAST_FOLDS: f64 = 12.0;
 /// ln of the growth in all steps from which on values grow: the energy of values that swing changes, too.
 const GROWTH: f64 = 4.0;
+
+/// ln of the growth in the second half of the steps so far from which on there is no doubt, and the least of these
+/// steps.
+const SURE_GROWTH: f64 = 50.0;
+const LEAST_TO_GROW: usize = 64;
 
 /// The result of some steps of a piece of the lattice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,24 +55,19 @@ impl Trial {
     }
 }
 
-/// A value that an update reads, by component, age and index into the piece.
+/// A value that an update reads: by version ([`Values::version`]) and index into the piece.
 struct Read {
-    component: usize,
-    age: usize,
-    index: usize,
+    version: u32,
+    index: u32,
     weight: f64,
-}
-
-/// The new value at an index of a piece.
-struct Row {
-    index: usize,
-    reads: Vec<Read>,
 }
 
 /// The new values of a component in a stage.
 struct Advance {
     component: usize,
-    rows: Vec<Row>,
+    /// Indices into the piece, and the end of the reads of each in the list of all reads.
+    rows: Vec<(u32, u32)>,
+    reads: Vec<Read>,
 }
 
 /// The updates in a piece.
@@ -74,53 +77,164 @@ struct Updates {
     is_uniform: bool,
 }
 
-/// The values of one component.
-struct Values {
+/// Where the values of one component are.
+struct Placed {
     region: Region,
-    /// By age.
-    levels: Vec<Vec<f64>>,
+    /// The number of the newest of its versions.
+    newest: usize,
+    levels: usize,
+}
+
+impl Placed {
+    fn index(&self, at: PerAxis<i64>) -> Option<u32> {
+        self.region.contains(at).then(|| {
+            let place = |n: i64, (a, i): (Axis, &Interval)| n * i.len() + at[a] - i.lo;
+            self.region.iter().fold(0, place) as u32
+        })
+    }
+}
+
+/// The values of all components.
+struct Values {
+    components: Vec<Placed>,
+    /// By version where its values begin.
+    starts: Vec<usize>,
+    list: Vec<f64>,
 }
 
 impl Values {
-    fn index(&self, at: PerAxis<i64>) -> Option<usize> {
-        self.region.contains(at).then(|| {
-            let place = |n: i64, (a, i): (Axis, &Interval)| n * i.len() + at[a] - i.lo;
-            self.region.iter().fold(0, place) as usize
+    /// Zeros in a piece, the end planes of the domain included.
+    fn new(scheme: &Scheme, piece: Region) -> Self {
+        let mut values = Self {
+            components: Vec::new(),
+            starts: Vec::new(),
+            list: Vec::new(),
+        };
+        for id in scheme.component_ids() {
+            let extent = scheme.extent(id);
+            let region = Region::from_fn(|a| match piece[a].hi == scheme.grid.cells[a] {
+                true => Interval::new(piece[a].lo, extent[a].hi),
+                false => piece[a],
+            });
+            let placed = Placed {
+                region,
+                newest: values.starts.len(),
+                levels: usize::from(scheme.component(id).time_levels),
+            };
+            let len: i64 = region.iter().map(|(_, i)| i.len()).product();
+            for _ in 0..placed.levels {
+                values.starts.push(values.list.len());
+                values.list.resize(values.list.len() + len as usize, 0.0);
+            }
+            values.components.push(placed);
+        }
+        values
+    }
+
+    /// The number of a version of a component.
+    fn version(&self, component: usize, age: usize) -> u32 {
+        (self.components[component].newest + age) as u32
+    }
+
+    /// The values of a version.
+    fn of(&mut self, version: usize) -> &mut [f64] {
+        let len = self.len(version);
+        let start = self.starts[version];
+        &mut self.list[start..start + len]
+    }
+
+    fn len(&self, version: usize) -> usize {
+        let holds = |c: &&Placed| (c.newest..c.newest + c.levels).contains(&version);
+        let placed = self.components.iter().find(holds);
+        placed.map_or(0, |c| {
+            c.region.iter().map(|(_, i)| i.len()).product::<i64>() as usize
         })
+    }
+
+    /// Runs a stage: all of its updates read the values before it.
+    fn advance(&mut self, stage: &[Advance], fresh: &mut Vec<f64>) {
+        fresh.clear();
+        for advance in stage {
+            let mut first = 0;
+            for (_, end) in &advance.rows {
+                let reads = &advance.reads[first..*end as usize];
+                let value = |r: &Read| {
+                    r.weight * self.list[self.starts[r.version as usize] + r.index as usize]
+                };
+                fresh.push(reads.iter().map(value).sum());
+                first = *end as usize;
+            }
+        }
+        let mut next = fresh.iter();
+        for advance in stage {
+            let Placed { newest, levels, .. } = self.components[advance.component];
+            if levels > 1 {
+                let len = self.len(newest);
+                self.starts[newest..newest + levels].rotate_right(1);
+                let (new, old) = (self.starts[newest], self.starts[newest + 1]);
+                self.list.copy_within(old..old + len, new);
+            }
+            let start = self.starts[newest];
+            for ((index, _), value) in advance.rows.iter().zip(&mut next) {
+                self.list[start + *index as usize] = *value;
+            }
+        }
+    }
+
+    /// The root of the sum of all squares of newest values.
+    fn norm(&mut self) -> f64 {
+        let newest: Vec<usize> = self.components.iter().map(|c| c.newest).collect();
+        let squares = newest.into_iter().map(|version| {
+            let values = self.of(version).iter();
+            values.map(|v| v * v).sum::<f64>()
+        });
+        squares.sum::<f64>().sqrt()
+    }
+
+    /// Numbers between -1 and 1, always the same, for all versions of some components.
+    fn fill(&mut self, is_wanted: impl Fn(usize) -> bool) {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for component in (0..self.components.len()).filter(|c| is_wanted(*c)) {
+            let Placed { newest, levels, .. } = self.components[component];
+            for version in newest..newest + levels {
+                for value in self.of(version) {
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
+                    *value = (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
+                }
+            }
+        }
     }
 }
 
 /// Steps a piece of the lattice around a cell with whose coefficients waves grow by `rate`. `None` where all of it has
 /// these coefficients.
 pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Option<Trial> {
+    trial_of(scheme, files, cell, rate, READS)
+}
+
+/// The same with some values that are read in all steps together.
+pub fn trial_of(
+    scheme: &Scheme,
+    files: &dyn Files,
+    cell: Cell,
+    rate: f64,
+    most_reads: f64,
+) -> Option<Trial> {
     if rate <= 0.0 {
         return None;
     }
     let piece = piece(&scheme.grid, cell.index);
     let own = setting(scheme, files, cell);
-    let mut values: Vec<Values> = scheme
-        .component_ids()
-        .map(|id| {
-            values_in(
-                &scheme.extent(id),
-                &scheme.grid,
-                piece,
-                scheme.component(id).time_levels,
-            )
-        })
-        .collect();
+    let mut values = Values::new(scheme, piece);
     let Updates { stages, is_uniform } = rows(scheme, files, &values, &own)?;
-    let reads: usize = stages
-        .iter()
-        .flatten()
-        .flat_map(|a| &a.rows)
-        .map(|r| r.reads.len())
-        .sum();
-    let most = (READS / reads.max(1) as f64).min(STEPS);
-    let steps = (FOLDS / rate).max(LEAST_STEPS).min(most);
     if is_uniform {
         return None;
     }
+    let reads: usize = stages.iter().flatten().map(|a| a.reads.len()).sum();
+    let most = (most_reads / reads.max(1) as f64).min(STEPS);
+    let steps = (FOLDS / rate).max(LEAST_STEPS).min(most);
     let cells = piece.iter().map(|(_, i)| i.len()).product();
     if steps * rate < LEAST_FOLDS {
         return Some(Trial {
@@ -129,30 +243,11 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
             rate: None,
         });
     }
-    let steps = steps as usize;
-    fill(&mut values);
-    let mut log = 0.0;
-    let mut logs = Vec::with_capacity(steps);
-    for _ in 0..steps {
-        for stage in &stages {
-            advance(&mut values, stage);
-        }
-        let norm = norm(&values);
-        if norm == 0.0 || !norm.is_finite() {
-            return None;
-        }
-        if !(1e-50..1e50).contains(&norm) {
-            for value in values.iter_mut().flat_map(|v| &mut v.levels).flatten() {
-                *value /= norm;
-            }
-            log += norm.ln();
-            logs.push(log);
-        } else {
-            logs.push(log + norm.ln());
-        }
-    }
+    let is_advanced = |component: usize| stages.iter().flatten().any(|a| a.component == component);
+    values.fill(is_advanced);
+    let logs = sizes(&mut values, &stages, steps as usize)?;
     // Means over a quarter of the steps: values swing.
-    let quarter = steps / 4;
+    let (steps, quarter) = (logs.len(), logs.len() / 4);
     let mean = |from: usize| logs[from..from + quarter].iter().sum::<f64>() / quarter as f64;
     Some(Trial {
         cells,
@@ -161,8 +256,37 @@ pub fn trial(scheme: &Scheme, files: &dyn Files, cell: Cell, rate: f64) -> Optio
     })
 }
 
+/// ln of the size of all values together after each step, until they have grown beyond doubt; `None` where they have
+/// none.
+fn sizes(values: &mut Values, stages: &[Vec<Advance>], steps: usize) -> Option<Vec<f64>> {
+    let mut log = 0.0;
+    let mut fresh = Vec::new();
+    let mut logs: Vec<f64> = Vec::with_capacity(steps);
+    for _ in 0..steps {
+        for stage in stages {
+            values.advance(stage, &mut fresh);
+        }
+        let norm = values.norm();
+        if norm == 0.0 || !norm.is_finite() {
+            return None;
+        }
+        logs.push(log + norm.ln());
+        if !(1e-50..1e50).contains(&norm) {
+            for value in &mut values.list {
+                *value /= norm;
+            }
+            log += norm.ln();
+        }
+        let (last, first) = (logs[logs.len() - 1], logs[logs.len() / 2]);
+        if logs.len() >= LEAST_TO_GROW && last - first > SURE_GROWTH {
+            break;
+        }
+    }
+    Some(logs)
+}
+
 /// The cells that are stepped around one. Around a periodic axis, their indices go on beyond its ends.
-pub fn piece(grid: &Grid, at: PerAxis<i64>) -> Region {
+fn piece(grid: &Grid, at: PerAxis<i64>) -> Region {
     let side = SIDES[grid.dimensions().clamp(1, SIDES.len()) - 1];
     Region::from_fn(|a| {
         let len = side.min(grid.cells[a]);
@@ -174,33 +298,44 @@ pub fn piece(grid: &Grid, at: PerAxis<i64>) -> Region {
     })
 }
 
-/// The values of a component in a piece, the end planes of the domain included.
-fn values_in(extent: &Region, grid: &Grid, piece: Region, levels: u8) -> Values {
-    let region = Region::from_fn(|a| match piece[a].hi == grid.cells[a] {
-        true => Interval::new(piece[a].lo, extent[a].hi),
-        false => piece[a],
-    });
-    let len: i64 = region.iter().map(|(_, i)| i.len()).product();
-    Values {
-        region,
-        levels: vec![vec![0.0; len as usize]; usize::from(levels)],
-    }
+/// Whether a piece around one cell has another one in it, and the cells that the updates of that one read.
+pub fn covers(scheme: &Scheme, tried: Cell, cell: Cell) -> bool {
+    let grid = &scheme.grid;
+    let reach = scheme.reach();
+    let piece = piece(grid, tried.index);
+    grid.present().all(|axis| {
+        let reach = reach[axis].into_iter().max().unwrap_or(0);
+        let (part, cells) = (piece[axis], grid.cells[axis]);
+        let at = grid.around(axis, cell.index[axis], part.lo);
+        let margin = 2 * i64::from(reach);
+        // A part of a ring has no end of the domain.
+        let has_ends = !grid.is_periodic(axis) || part.len() == cells;
+        let below = (has_ends && part.lo == 0) || at - part.lo >= margin;
+        let above = (has_ends && part.hi == cells) || part.hi - at > margin;
+        part.contains(at) && below && above
+    })
 }
 
 /// The updates in a piece; `None` where one is not linear.
-fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) -> Option<Updates> {
+fn rows(scheme: &Scheme, files: &dyn Files, values: &Values, own: &Setting) -> Option<Updates> {
     let mut is_uniform = true;
     let mut is_linear = true;
+    let mut settings: BTreeMap<[i64; 3], Rc<Setting>> = BTreeMap::new();
+    // All updates of a sum are left out.
+    let mut sums = BTreeSet::new();
     let mut stages = Vec::new();
     for (number, stage) in scheme.stages.iter().enumerate() {
         let mut updates = Vec::new();
         for (place, update) in stage.updates.iter().enumerate() {
             let target = update.target.index();
             let live = scheme.grid.live(scheme.component(update.target).position);
-            let mut rows = Vec::new();
-            for_each_index(values[target].region, |at| {
-                let here = setting(scheme, files, at);
-                is_uniform &= here == *own;
+            let placed = &values.components[target];
+            let (mut rows, mut reads) = (Vec::new(), Vec::new());
+            for_each_index(placed.region, |at| {
+                let here = settings.entry(at.0);
+                let here = here.or_insert_with(|| Rc::new(setting(scheme, files, at)));
+                let here = Rc::clone(here);
+                is_uniform &= *here == *own;
                 let in_domain = PerAxis::from_fn(|a| scheme.grid.around(a, at[a], 0));
                 if !live.contains(in_domain) || !here.active[number][place] {
                     return;
@@ -208,7 +343,10 @@ fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) ->
                 let weights = match linear::weights(&update.body, &here.coefs) {
                     Ok(weights) => weights,
                     Err(_) => {
-                        is_linear &= is_aside(scheme, update, &here.coefs, MOST_OF_OWN);
+                        let acts = |stage: usize, number: usize| Some(here.active[stage][number]);
+                        let own = own_weight_of_sum(scheme, update.target, &here.coefs, acts);
+                        is_linear &= own.is_some_and(|own| own <= MOST_OF_OWN);
+                        sums.insert(target);
                         return;
                     }
                 };
@@ -219,64 +357,29 @@ fn rows(scheme: &Scheme, files: &dyn Files, values: &[Values], own: &Setting) ->
                     else {
                         return None;
                     };
-                    let of = &values[read.component.index()];
+                    let of = &values.components[read.component.index()];
                     let at = PerAxis::from_fn(|a| scheme.grid.around(a, at[a], of.region[a].lo));
                     Some(Read {
-                        component: read.component.index(),
-                        age: usize::from(read.age),
+                        version: values.version(read.component.index(), usize::from(read.age)),
                         index: of.index(at)?,
                         weight: if negated { -weight } else { weight },
                     })
                 };
-                rows.extend(values[target].index(at).map(|index| Row {
-                    index,
-                    reads: weights.into_iter().filter_map(read).collect(),
-                }));
+                if let Some(index) = placed.index(at) {
+                    reads.extend(weights.into_iter().filter_map(read));
+                    rows.push((index, reads.len() as u32));
+                }
             });
             updates.push(Advance {
                 component: target,
                 rows,
+                reads,
             });
         }
         stages.push(updates);
     }
+    for updates in &mut stages {
+        updates.retain(|advance: &Advance| !sums.contains(&advance.component));
+    }
     is_linear.then_some(Updates { stages, is_uniform })
-}
-
-/// Numbers between -1 and 1, always the same.
-fn fill(values: &mut [Values]) {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    for value in values.iter_mut().flat_map(|v| &mut v.levels).flatten() {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        *value = (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
-    }
-}
-
-/// Runs a stage: all of its updates read the values before it.
-fn advance(values: &mut [Values], stage: &[Advance]) {
-    let fresh: Vec<Vec<f64>> = stage
-        .iter()
-        .map(|of| {
-            let mut new = values[of.component].levels[0].clone();
-            for row in &of.rows {
-                let terms = row.reads.iter();
-                new[row.index] = terms
-                    .map(|r| r.weight * values[r.component].levels[r.age][r.index])
-                    .sum();
-            }
-            new
-        })
-        .collect();
-    for (of, new) in stage.iter().zip(fresh) {
-        let levels = &mut values[of.component].levels;
-        levels.rotate_right(1);
-        levels[0] = new;
-    }
-}
-
-fn norm(values: &[Values]) -> f64 {
-    let newest = values.iter().filter_map(|v| v.levels.first()).flatten();
-    newest.map(|v| v * v).sum::<f64>().sqrt()
 }

@@ -276,7 +276,7 @@ impl<'a> Program<'a> {
         let places = analysis::places(scheme, &NoFiles, Patience::Long).ok();
         match places.as_ref().and_then(fastest) {
             Some(speed) => {
-                let has_media = places.is_some_and(|places| places.list.len() > 1);
+                let has_media = places.is_some_and(|places| places.settings > 1);
                 let in_layers = |axis| {
                     let zones = frame.zones.iter().filter(|zone| zone.is_layer_of(axis));
                     let boxes: Vec<Region> = zones.flat_map(|z| z.boxes.clone()).collect();
