@@ -448,10 +448,18 @@ fn of_statements_in_regions() {
     let found = analysis(&own(1, params, both), "dt").unwrap();
     expect_limit("regions", found.limit, 1.0 / 3.0);
     assert_eq!(found.stability.thin, []);
-    let edge = "v -= dt * d(u, x)\n    where x < 1 { u = 5 * u[+1] }\n    where not (x < 1) { u -= dt * d(v, x) }";
-    let found = analysis(&own(1, params, edge), "dt").unwrap();
+    let edge = |factor: f64| {
+        let step = format!(
+            "v -= dt * d(u, x)\n    where x < 1 {{ u = {factor} * u[+1] }}\n    \
+             where not (x < 1) {{ u -= dt * d(v, x) }}"
+        );
+        analysis(&own(1, params, &step), "dt").unwrap()
+    };
+    let found = edge(0.5);
     expect_limit("edge", found.limit, 1.0);
     assert_eq!(found.stability.thin.len(), 1, "{:?}", found.stability.thin);
+    // Waves along the edge grow.
+    assert!(!edge(5.0).stability.is_stable());
 }
 
 /// All zones share the work of looking for combinations of statements, whatever their number.
