@@ -211,11 +211,16 @@ fn with_coefficients(number: usize) -> String {
     let decoy = |n: usize| format!("coef c{n} = 1e-6 * exp(-((x-{}.5)/3)^2)", 13 + n % 100);
     let coefs: Vec<String> = (0..number).map(decoy).collect();
     let terms: Vec<String> = (0..number).map(|n| format!("c{n} * v")).collect();
+    // Expressions have a limited number of operations in a row.
+    let sums: Vec<String> = terms
+        .chunks(100)
+        .map(|terms| format!("({})", terms.join(" + ")))
+        .collect();
     let definitions = format!(
         "{}\n  coef k = 0.2 + 0.5 * exp(-((x-130)/8)^2)\n  field v : scalar on cells",
         coefs.join("\n  ")
     );
-    let updates = format!("v += k * d2(v, x) - ({})", terms.join(" + "));
+    let updates = format!("v += k * d2(v, x) - ({})", sums.join(" + "));
     program("x", 0.8, &definitions, &updates, "200")
 }
 

@@ -1,7 +1,7 @@
 //! Parts of a scheme that are judged alone: components whose values depend on each other.
 //!
-//! Values of one part may drive those of another one, and not the other way round, so the eigenvalues of a step are
-//! the eigenvalues of its parts. Which cells make a medium for the waves of one part, where these are most vigorous, and
+//! Values of one part may drive another part, and not the other way round, so the eigenvalues of a step are the
+//! eigenvalues of its parts. Which cells make a medium for the waves of one part, where these are most vigorous, and
 //! which growth they may have, does not depend on statements that advance other parts.
 
 use crate::scheme::{ComponentId, Scheme, Stage};

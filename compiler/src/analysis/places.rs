@@ -24,8 +24,8 @@ use std::collections::BTreeSet;
 /// Boxes that are looked at for the extreme of a coefficient, and of a step's vigour, which takes longer.
 const BOXES: usize = 1000;
 const VIGOUR_BOXES: usize = 1000;
-/// Coefficients whose extremes are looked for in so many boxes; of more, each in fewer boxes, and in this number at
-/// least.
+/// Coefficients whose extremes are looked for in that number of boxes; of more, each in fewer boxes, and in
+/// `LEAST_BOXES` at least.
 const COEFS: usize = 24;
 const LEAST_BOXES: usize = 64;
 
@@ -255,15 +255,42 @@ struct Found {
     unsearched: usize,
 }
 
+/// Places with different settings, each in a medium of such cells if one is known.
+#[derive(Default)]
+struct List {
+    places: Vec<Place>,
+    /// By place whether it is in no medium.
+    is_thin: Vec<bool>,
+}
+
+impl List {
+    fn add(&mut self, search: &Search, place: Place) {
+        let is_thin = || search.thinnest(&place).is_some();
+        let mut settings = self.places.iter().map(|own| &own.setting);
+        match settings.position(|own| *own == place.setting) {
+            Some(known) => {
+                if self.is_thin[known] && self.places[known].cell != place.cell && !is_thin() {
+                    self.places[known] = place;
+                    self.is_thin[known] = false;
+                }
+            }
+            None => {
+                self.is_thin.push(is_thin());
+                self.places.push(place);
+            }
+        }
+    }
+}
+
 fn found(search: &Search, zones: Vec<Zone>, with_faces: Faces) -> Found {
-    let mut found: Vec<Place> = Vec::new();
+    let mut found = List::default();
     let mut combined: Vec<Place> = Vec::new();
     let mut seams: Vec<Place> = Vec::new();
     let mut is_complete = true;
     let mut unsearched = 0;
     let count = zones.len();
     for (number, zone) in zones.into_iter().enumerate() {
-        let first = found.len();
+        let first = found.places.len();
         // Zones whose forms are soon found leave their share to others.
         let share = search.forms.share(count - number);
         let extremes = search.extremes(&zone, share);
@@ -281,18 +308,23 @@ fn found(search: &Search, zones: Vec<Zone>, with_faces: Faces) -> Found {
                 seams.extend(beside.mixed);
             }
             for place in std::iter::once(own).chain(alike) {
-                if !found.iter().any(|p| p.setting == place.setting) {
-                    found.push(place);
-                }
+                found.add(search, place);
             }
         }
-        combined.extend(extreme_settings(&search.forms, &found[first..]));
+        combined.extend(extreme_settings(&search.forms, &found.places[first..]));
     }
     // Coefficients and updates of a few cells only are no medium for waves, unless there is nothing else.
-    let (thick, dropped): (Vec<Place>, Vec<Place>) = found
-        .iter()
-        .cloned()
-        .partition(|place| search.thinnest(place).is_none());
+    let List {
+        places: mut found,
+        is_thin,
+    } = found;
+    let (mut thick, mut dropped) = (Vec::new(), Vec::new());
+    for (place, is_thin) in found.iter().zip(is_thin) {
+        match is_thin {
+            true => dropped.push(place.clone()),
+            false => thick.push(place.clone()),
+        }
+    }
     let mut thin = Vec::new();
     if !thick.is_empty() {
         let Decided {

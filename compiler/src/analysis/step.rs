@@ -88,7 +88,7 @@ pub enum NoStep {
     NotFinite { stage: usize, target: ComponentId },
 }
 
-/// What becomes of updates that are not linear.
+/// The treatment of updates that are not linear.
 #[derive(Clone, Copy)]
 enum Nonlinears {
     /// They are refused, but for sums whose old values weigh so much together at most.
