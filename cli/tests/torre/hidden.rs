@@ -208,7 +208,13 @@ fn growth_of_one_field_is_none_of_others() {
 
 /// Coefficients that vary, of which the last one has the largest value somewhere, beside others in the same sum.
 fn with_coefficients(number: usize) -> String {
-    let decoy = |n: usize| format!("coef c{n} = 1e-6 * exp(-((x-{}.5)/3)^2)", 13 + n % 100);
+    let decoy = |n: usize| {
+        format!(
+            "coef c{n} = 1e-6 * exp(-((x-{}.5)/{})^2)",
+            13 + n % 100,
+            3 + n / 100
+        )
+    };
     let coefs: Vec<String> = (0..number).map(decoy).collect();
     let terms: Vec<String> = (0..number).map(|n| format!("c{n} * v")).collect();
     // Expressions have a limited number of operations in a row.
