@@ -231,23 +231,12 @@ fn with_coefficients(number: usize) -> String {
 }
 
 #[test]
-fn all_coefficients_are_looked_at_or_it_says_not() {
+fn all_of_many_coefficients_are_looked_at() {
     for number in [30, 100] {
         let many = with_coefficients(number);
         assert!(!is_stable(&many), "{number}");
         assert_eq!(analysed(&many)["coefficients_not_searched"], 0);
     }
-    let too_many = with_coefficients(400);
-    let report = analysed(&too_many);
-    assert!(
-        report["coefficients_not_searched"].as_u64() > Some(0),
-        "{report}"
-    );
-    let (_folder, file) = written(&too_many);
-    let shown = run(&format!("check {file}"), &[]);
-    let shown = String::from_utf8_lossy(&shown.stderr).into_owned();
-    let is_said = shown.contains("not for the extremes of 26 further coefficients");
-    assert!(is_said || shown.contains("E0815"), "{shown}");
 }
 
 /// The product of the weights of old values counts where a sum has two statements.
