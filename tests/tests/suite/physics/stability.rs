@@ -458,7 +458,7 @@ fn of_statements_in_regions() {
     let found = edge(0.5);
     expect_limit("edge", found.limit, 1.0);
     assert_eq!(found.stability.thin.len(), 1, "{:?}", found.stability.thin);
-    // Waves along the edge grow.
+    // Values at the edge grow.
     assert!(!edge(5.0).stability.is_stable());
 }
 
