@@ -159,7 +159,7 @@ impl<'a> Forms<'a> {
     }
 
     /// A cell of each form that occurs in some boxes, in a medium of such cells where there is one. Boxes are halved
-    /// until that took some work, thick ones first: lines and sheets may be many, and a body have their form.
+    /// until that took some work, thick ones first: lines and sheets may be many, and a body may have their form.
     pub fn find(&self, zone: &[Region], most: u64, is_thin: impl Fn(&Place) -> bool) -> Found {
         let end = self.work().saturating_add(most);
         let mut done: BTreeSet<Form> = BTreeSet::new();

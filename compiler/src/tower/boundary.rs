@@ -18,7 +18,7 @@ use std::ops::Range;
 pub struct BoundaryRows {
     /// Relative to the origin.
     pub rows: Vec<Group>,
-    /// The widths that towers have, those of usual ones first.
+    /// The widths that towers have, the usual one first.
     pub widths: Vec<Width>,
     /// Per alignment and stage of a period, the updates that have rows, in their order.
     pub periods: Vec<Vec<Vec<BoundaryUpdate>>>,
@@ -85,7 +85,7 @@ impl BoundaryRows {
         (all.rows.len() <= MOST_WORDS && all.rows.iter().all(fits)).then_some(all)
     }
 
-    /// Enters the rows of an update in a stage of an alignment: for narrow towers, the ones below their limits.
+    /// Enters the rows of an update in a stage of an alignment: for narrow towers, the rows below their limits.
     fn of_update(
         &mut self,
         towers: &Towers,
