@@ -172,9 +172,9 @@ fn random_schemes_grow_in_runs_as_the_analysis_says() {
             .flat_map(|p| step.blocks().into_iter().map(move |b| (b, p)))
             .map(|(b, p)| step.amplification(&b, p).growth())
             .fold(f64::NEG_INFINITY, f64::max);
-        // Waves on a small grid are some of all waves.
+        // Waves on a small grid are some of all waves. Values that no statement advances stay as they are.
         assert!(
-            on_grid <= found.worst.rate + 1e-6,
+            on_grid <= found.worst.rate.max(0.0) + 1e-6,
             "{seed}: {on_grid} {:?}",
             found.worst
         );

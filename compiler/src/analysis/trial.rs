@@ -16,8 +16,8 @@ use std::rc::Rc;
 
 /// Cells along each axis of a piece, by the number of axes.
 const SIDES: [i64; 3] = [256, 32, 12];
-/// Values that are read in all steps together: about half a second.
-const READS: f64 = 4e8;
+/// Values that are read in all steps together: some 1.5 seconds.
+const READS: f64 = 1.2e9;
 /// Steps, each of which takes time of its own in a small piece, and has its growth kept.
 const STEPS: f64 = 1e6;
 /// Steps of a small piece, at least: growth with the coefficients of the cells may be slower than it was expected.

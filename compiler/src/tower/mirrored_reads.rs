@@ -311,8 +311,8 @@ fn ghosts(scheme: &Scheme, id: ComponentId, closed: [[bool; 2]; 2]) -> Vec<RowGh
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheme::{Boundary, Located};
-    use crate::testing::{Limits, Rng, random_scheme};
+    use crate::scheme::{Boundary, Located, Precision};
+    use crate::testing::{Limits, Rng, everywhere, maxwell, random_scheme};
 
     /// Names the value that a read finds.
     struct Names<'a> {
@@ -361,11 +361,13 @@ mod tests {
             reach: 1,
         };
         let (mut closed, mut mirrored, mut open) = (0, 0, 0);
-        for seed in 0..600 {
-            let mut scheme = random_scheme(&mut Rng::new(seed), &limits);
+        let random = (0..600).map(|seed| random_scheme(&mut Rng::new(seed), &limits));
+        let known = [2, 4].map(|order| maxwell(order, Precision::F64, [7, 8, 5]));
+        for mut scheme in random.chain(known) {
             for axis in AXES {
                 scheme.grid.boundary[axis] = [Boundary::Pec, Boundary::Pmc];
             }
+            everywhere(&mut scheme);
             let reads = MirroredReads::new(&scheme);
             if reads.closed != [[true; 2]; 2] {
                 open += 1;
