@@ -110,7 +110,7 @@ fn towers(ends: [[Boundary; 2]; 3], cases: &[(&'static str, Precision, i64)]) ->
 /// The towers that are expected to be fastest, by the kind of GPU.
 #[test]
 fn towers_with_open_ends_are_assembled_without_spills() {
-    assemble_towers(&towers(
+    let cases = towers(
         [OPEN; 3],
         &[
             ("sm_90a", Precision::F32, 256),
@@ -123,12 +123,17 @@ fn towers_with_open_ends_are_assembled_without_spills() {
             ("sm_90a", Precision::F32, 1000),
             ("sm_90a", Precision::F64, 256),
         ],
-    ));
+    );
+    assemble_towers(&cases, 0);
 }
 
+/// Bytes of a thread in memory where mirrors cut rows off: threads of two blocks have 96 registers, and W = 4 is the
+/// fastest all the same.
+const AT_MIRRORS: u64 = 192;
+
 #[test]
-fn towers_with_walls_are_assembled_without_spills() {
-    assemble_towers(&towers(
+fn towers_with_walls_are_assembled_with_few_spills() {
+    let cases = towers(
         [WALLS; 3],
         &[
             ("sm_90a", Precision::F32, 256),
@@ -138,11 +143,12 @@ fn towers_with_walls_are_assembled_without_spills() {
             ("sm_90", Precision::F32, 1000),
             ("sm_80", Precision::F32, 256),
         ],
-    ));
+    );
+    assemble_towers(&cases, AT_MIRRORS);
 }
 
 #[test]
-fn towers_with_rings_and_planes_are_assembled_without_spills() {
+fn towers_with_rings_and_planes_are_assembled_with_few_spills() {
     let mut cases = towers([WALLS, RING, WALLS], &[("sm_90a", Precision::F32, 1000)]);
     cases.extend(towers(
         [RING, RING, WALLS],
@@ -164,10 +170,11 @@ fn towers_with_rings_and_planes_are_assembled_without_spills() {
         case.planes = planes;
     }
     cases.extend(planes);
-    assemble_towers(&cases);
+    assemble_towers(&cases, AT_MIRRORS);
 }
 
-fn assemble_towers(cases: &[Towers]) {
+/// `spilled`: bytes of a thread that may be in memory.
+fn assemble_towers(cases: &[Towers], spilled: u64) {
     let Ok(library) = library() else {
         eprintln!("skipped: {} assemblies: no LLVM", cases.len());
         return;
@@ -204,7 +211,7 @@ fn assemble_towers(cases: &[Towers]) {
         );
         let towers = plan.compile_towers(library, &scheme, &model);
         let towers = towers.expect("valid IR").expect("towers are faster");
-        assembler.check(&towers.ptx.text, target, &name);
+        assembler.check_up_to(spilled, &towers.ptx.text, target, &name);
     }
 }
 
