@@ -385,7 +385,7 @@ mod tests {
             }
         }
         assert!(
-            closed > 50 && open > 50 && mirrored > 500,
+            closed > 50 && open > 50 && mirrored > 150,
             "{closed} {open} {mirrored}"
         );
     }
