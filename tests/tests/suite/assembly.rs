@@ -130,6 +130,8 @@ fn towers_with_open_ends_are_assembled_without_spills() {
 /// Bytes of a thread in memory where mirrors cut rows off: threads of two blocks have 96 registers, and W = 4 is the
 /// fastest all the same.
 const AT_MIRRORS: u64 = 192;
+/// The same with plane sources, for which threads need registers, too.
+const WITH_PLANES: u64 = 384;
 
 #[test]
 fn towers_with_walls_are_assembled_with_few_spills() {
@@ -169,8 +171,8 @@ fn towers_with_rings_and_planes_are_assembled_with_few_spills() {
     for (case, planes) in planes.iter_mut().zip([2, 2, 1]) {
         case.planes = planes;
     }
-    cases.extend(planes);
     assemble_towers(&cases, AT_MIRRORS);
+    assemble_towers(&planes, WITH_PLANES);
 }
 
 /// `spilled`: bytes of a thread that may be in memory.
