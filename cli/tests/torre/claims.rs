@@ -2,16 +2,13 @@
 
 use crate::support::*;
 use std::fs;
-use std::process::Stdio;
 
 /// Results and checkpoints each have a lock of their own. A run whose lock was removed leaves to another run what that
 /// one has written since.
 #[test]
 fn a_run_that_lost_a_folder_to_another_run_leaves_it_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let source = pond(folder.path(), 300, 40_000_000);
-    let every = fs::read_to_string(&source).unwrap();
-    fs::write(&source, every.replace("every 8", "every 80")).unwrap();
+    let source = long_pond(folder.path());
     let path = |name: &str| folder.path().join(name);
     let other = "run {0} --quiet --threads 1 --backend cranelift --set steps=80 --overwrite";
     for (lost, more) in [
@@ -19,22 +16,14 @@ fn a_run_that_lost_a_folder_to_another_run_leaves_it_alone() {
         ("state", "--checkpoint {1} --out {2}"),
     ] {
         let [out, state] = ["out", "state"].map(path);
-        let mut command = torre();
-        command.args(["run", "--quiet", "--threads", "1", "--backend", "cranelift"]);
-        command.arg(&source).arg("--out").arg(&out);
-        command.arg("--checkpoint").arg(&state);
-        command.args(["--every", "160"]).stderr(Stdio::piped());
-        let mut running = start_until(&mut command, &state.join("state.checkpoint"));
+        let mut running = start_with_checkpoints(&source, [&out, &state]);
         let lost = path(lost);
         fs::remove_file(lost.join(".torre.lock")).unwrap();
         succeed(
             &format!("{other} {more}"),
             &[&source, &lost, &path("elsewhere")],
         );
-        let mut error = String::new();
-        let stderr = running.0.stderr.as_mut().unwrap();
-        std::io::Read::read_to_string(stderr, &mut error).unwrap();
-        assert_eq!(running.0.wait().unwrap().code(), Some(1), "{error}");
+        let error = running.error();
         let said = "it was removed, moved or replaced";
         assert!(
             error.contains("E0802") && unwrapped(&error).contains(said),

@@ -20,17 +20,10 @@ fn report(folder: &Path) -> Value {
 #[test]
 fn a_run_whose_folder_or_lock_is_removed_ends_with_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    let source = pond(folder.path(), 300, 40_000_000);
-    let every = fs::read_to_string(&source).unwrap();
-    fs::write(&source, every.replace("every 8", "every 80")).unwrap();
+    let source = long_pond(folder.path());
     for lost in ["out", "out/.torre.lock", "state", "state/.torre.lock"] {
         let [out, state] = ["out", "state"].map(|name| folder.path().join(name));
-        let mut command = torre();
-        command.args(["run", "--quiet", "--threads", "1", "--backend", "cranelift"]);
-        command.arg(&source).arg("--out").arg(&out);
-        command.arg("--checkpoint").arg(&state);
-        command.args(["--every", "160"]).stderr(Stdio::piped());
-        let mut running = start_until(&mut command, &state.join("state.checkpoint"));
+        let mut running = start_with_checkpoints(&source, [&out, &state]);
         let lost = folder.path().join(lost);
         let begun = Instant::now();
         // The run may make a file in the folder meanwhile.
@@ -39,11 +32,7 @@ fn a_run_whose_folder_or_lock_is_removed_ends_with_an_error() {
             _ = fs::remove_file(&lost);
             _ = fs::remove_dir_all(&lost);
         }
-        let mut error = String::new();
-        let stderr = running.0.stderr.as_mut().unwrap();
-        std::io::Read::read_to_string(stderr, &mut error).unwrap();
-        assert_eq!(running.0.wait().unwrap().code(), Some(1), "{error}");
-        let error = unwrapped(&error);
+        let error = unwrapped(&running.error());
         assert!(error.contains("E0802"), "{error}");
         // A file that is written while its folder is removed cannot get its name.
         let said = "it was removed, moved or replaced";

@@ -27,10 +27,10 @@ pub fn written_groups(scheme: &Scheme, component: ComponentId) -> GroupBox {
 /// The origins for which periods of an alignment have a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// All rows lie in the regions of their updates, and have no ghosts along the two axes.
+    /// All rows lie in the regions of their updates, have no ghosts along the two axes and read nothing beyond closed
+    /// mirrors.
     interior: GroupBox,
-    /// The same, except for rows beyond ends without ghosts, which are in no region. `None` where no end may cut such
-    /// rows off.
+    /// The same, except for rows near and beyond ends that may cut rows off. `None` where there is no such end.
     predicated: Option<GroupBox>,
     /// Memory holds all rows that are kept when the period begins.
     begin: GroupBox,
@@ -91,8 +91,8 @@ pub struct Placement {
     pub periods: Range<u64>,
     /// The periods that interior or predicated code runs. The few others are run row by row in memory.
     pub interior: Range<u64>,
-    /// The number of the variant of interior periods. Where ends without ghosts may cut rows off, values that memory
-    /// does not have are never used, and rows in no region keep their values.
+    /// The number of the variant of interior periods. Where ends of the grid may cut rows off, values beyond these ends
+    /// are never used, and rows in no region keep their values.
     pub variant: usize,
     /// The interior periods whose rows may be near faces of boxes of total fields across the first two axes, and the
     /// periods between them.

@@ -118,7 +118,9 @@ pub enum RowOp {
 pub struct Update {
     pub row: RowUpdate,
     pub target: RowRef,
-    /// Per operation of the body, where it finds the value that it reads; `None` for operations that read nothing.
+    /// Per operation of the body, where it finds the value that it reads; `None` for operations that read nothing. Where
+    /// mirrors may cut rows off, a row that reads beyond one takes the operand of another operation
+    /// ([`Towers::mirrored`]).
     pub operands: Vec<Option<Operand>>,
     /// Where the update has a mask.
     pub mask: Option<Operand>,

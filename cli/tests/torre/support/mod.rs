@@ -310,6 +310,35 @@ impl Drop for Running {
     }
 }
 
+impl Running {
+    /// The error with which the run ends.
+    pub fn error(&mut self) -> String {
+        let mut error = String::new();
+        let stderr = self.0.stderr.as_mut().unwrap();
+        std::io::Read::read_to_string(stderr, &mut error).unwrap();
+        assert_eq!(self.0.wait().unwrap().code(), Some(1), "{error}");
+        error
+    }
+}
+
+/// A pond for a run that takes long, with few pictures.
+pub fn long_pond(folder: &Path) -> PathBuf {
+    let source = pond(folder, 300, 40_000_000);
+    let every = std::fs::read_to_string(&source).unwrap();
+    std::fs::write(&source, every.replace("every 8", "every 80")).unwrap();
+    source
+}
+
+/// Starts a run with results and checkpoints in two folders, and waits until it has written a checkpoint.
+pub fn start_with_checkpoints(source: &Path, [out, state]: [&Path; 2]) -> Running {
+    let mut command = torre();
+    command.args(["run", "--quiet", "--threads", "1", "--backend", "cranelift"]);
+    command.arg(source).arg("--out").arg(out);
+    command.arg("--checkpoint").arg(state);
+    command.args(["--every", "160"]).stderr(Stdio::piped());
+    start_until(&mut command, &state.join("state.checkpoint"))
+}
+
 /// Starts a run that takes long, and waits until there is a file of it.
 pub fn start_until(command: &mut Command, file: &Path) -> Running {
     let running = Running(command.stdin(Stdio::null()).spawn().unwrap());

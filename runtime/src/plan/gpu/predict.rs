@@ -80,7 +80,7 @@ const BEGIN: f64 = 3.0e-6;
 /// Stages that a column has to be ahead of the next one, and seconds that are enough.
 const WAIT: [f64; 2] = [0.53, 1.1e-6];
 /// Periods of a whole tower in the time of one that an end of the grid cuts, which runs row by row in memory, and of
-/// one that an end without ghosts clips.
+/// one of which an end cuts rows off by predicates.
 const CUT: [f64; 2] = [2.55, 1.4];
 /// Seconds, for each stage of a time block and each byte of a value of the rows that a tower reads in a step, for which
 /// all wait where a strip begins or ends with towers that are cut: 110 microseconds for both ends and 16 stages, for

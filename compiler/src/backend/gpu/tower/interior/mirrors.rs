@@ -1,7 +1,7 @@
 //! Rows that read beyond mirrors, where an end of the grid may cut them off.
 
 use super::Stage;
-use crate::backend::gpu::ir::{Operand, Type};
+use crate::backend::gpu::ir::Operand;
 use crate::backend::gpu::kernel::Kernel;
 use crate::backend::gpu::tower::predicate::Predicate;
 use crate::tower::{self, Group, MirroredRead, Operands, RowUpdate};
@@ -12,14 +12,15 @@ struct Mirrors<'v, 'k, 'n> {
     predicate: Predicate,
     /// The row, from the origin.
     at: Group,
-    plain: &'k [Option<Operand>],
+    /// The values that operations read where they read nothing beyond a mirror.
+    plain: &'k [Operand],
 }
 
 impl Operands for Mirrors<'_, '_, '_> {
     type Value = Operand;
 
     fn plain(&mut self, op: usize) -> Operand {
-        self.plain[op].unwrap_or(Operand::poison(Type::I32))
+        self.plain[op]
     }
 
     fn choose(&mut self, axis: usize, read: MirroredRead, seen: Operand, own: Operand) -> Operand {
@@ -46,15 +47,18 @@ impl Stage<'_, '_> {
         let towers = self.worker.context.towers();
         let all = towers.mirrored.bodies(self.at.stage.index(), row.update);
         let body = all.get(body).filter(|body| !body.is_empty())?;
-        let plain = operands.iter().map(|of| of.map(|of| self.value(k, of)));
-        let plain: Vec<Option<Operand>> = plain.collect();
+        let none = Operand::poison(self.worker.context.real);
+        let plain = operands
+            .iter()
+            .map(|of| of.map_or(none, |of| self.value(k, of)));
+        let plain: Vec<Operand> = plain.collect();
         let mut mirrors = Mirrors {
             k,
             predicate,
             at: row.at,
             plain: &plain,
         };
-        let ops = plain.iter().enumerate();
+        let ops = operands.iter().enumerate();
         let seen = ops.map(|(op, own)| own.map(|_| body.value(&mut mirrors, op)));
         Some(seen.collect())
     }
