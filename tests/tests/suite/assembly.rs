@@ -131,7 +131,7 @@ fn towers_with_open_ends_are_assembled_without_spills() {
 /// fastest all the same.
 const AT_MIRRORS: u64 = 192;
 /// The same with plane sources, for which threads need registers, too.
-const WITH_PLANES: u64 = 384;
+const WITH_PLANES: u64 = 328;
 
 #[test]
 fn towers_with_walls_are_assembled_with_few_spills() {
