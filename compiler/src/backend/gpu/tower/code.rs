@@ -3,14 +3,14 @@
 use super::super::ir::Operand;
 use super::super::kernel::{IntCmp, Kernel};
 use super::context::Context;
-use super::ghosts_on_load::GhostList;
+use super::listed_ghosts::GhostList;
 
 /// The code of an alignment.
 #[derive(Clone)]
 pub(super) struct Code<'a> {
     /// One for each variant of interior periods.
     pub variants: Vec<Context<'a>>,
-    /// The list of ghosts along the inner axis of rows that arrive, where towers make them.
+    /// The list of ghosts along the inner axis in shared rows, where towers make them.
     pub ghosts: Option<GhostList<'a>>,
 }
 

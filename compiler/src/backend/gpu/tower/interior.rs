@@ -8,6 +8,7 @@ use super::super::numbers;
 use super::amended::AmendedValues;
 use super::cluster::Across;
 use super::copied::{self, Copied, Known};
+use super::listed_ghosts::Ahead;
 use super::predicate::Predicate;
 use super::source_rows::{Places, RowPatterns, Rows};
 use super::steer::RowPointers;
@@ -44,7 +45,10 @@ impl<'a> Worker<'a> {
     /// Runs the interior periods in a range of the time block. `first`: the place in memory of the origin's group of
     /// the first one.
     pub fn interior(&self, k: &mut Kernel<'_>, first: Operand, periods: [Operand; 2]) {
-        self.clone().with_ends(k).periods(k, first, periods);
+        match self.context.ghosts() {
+            Some(_) => self.periods(k, first, periods),
+            None => self.clone().with_ends(k).periods(k, first, periods),
+        }
     }
 
     fn periods(&self, k: &mut Kernel<'_>, first: Operand, periods: [Operand; 2]) {
@@ -56,6 +60,12 @@ impl<'a> Worker<'a> {
         let between = Between::new(k, context, from, self.lane.thread);
         let known = copied::begin(k, context, &self.lane, self.words, from);
         let carried = self.begin(k, first, predicate, between);
+        let ahead = self.ghosts.as_ref().map(|ghosts| {
+            let ahead = ghosts.ahead(k);
+            ghosts.look_ahead(k, context, &ahead, 0);
+            ahead
+        });
+        let ahead = ahead.as_ref();
         let own = k.variable_of(first);
         let between = between.map(|Between(n)| k.variable_of(n));
         let [zero, one] = [0, 1].map(Operand::i32);
@@ -71,9 +81,10 @@ impl<'a> Worker<'a> {
             };
             match self.is_busy(k, place) {
                 Some(busy) => {
-                    k.either(busy, |k| self.period(k, period, &carried), |k| self.pass(k))
+                    let run = |k: &mut Kernel<'_>| self.period(k, period, &carried, ahead);
+                    k.either(busy, run, |k| self.pass(k))
                 }
-                None => self.period(k, period, &carried),
+                None => self.period(k, period, &carried, ahead),
             }
             if let (Some(variable), Some(Between(now))) = (between, place) {
                 let lean = z_block::lean_of_period(context);
@@ -246,14 +257,24 @@ impl<'a> Worker<'a> {
         Early { zones, fetches }
     }
 
-    fn period(&self, k: &mut Kernel<'_>, period: Period, variables: &Carried) {
+    fn period(
+        &self,
+        k: &mut Kernel<'_>,
+        period: Period,
+        variables: &Carried,
+        ahead: Option<&Ahead>,
+    ) {
         let context = &self.context;
+        let ghosts = self.ghosts.as_ref().zip(ahead);
         let mut values: BTreeMap<RowRef, Operand> = BTreeMap::new();
         for (row, variable) in variables {
             values.insert(*row, k.get(*variable));
         }
         let mut early = Early::default();
         for (number, stage) in context.stages().iter().enumerate() {
+            if let Some((ghosts, ahead)) = ghosts {
+                ghosts.make_published(k, context, &self.lane, ahead, number);
+            }
             let mut writer = self.stage(k, period, number, &mut values);
             let Early { zones, fetches } = std::mem::take(&mut early);
             writer.zones = zones;
@@ -263,6 +284,10 @@ impl<'a> Worker<'a> {
             let sent = writer.sent;
             if let Some(next) = context.stages().get(number + 1) {
                 early = self.early(k, period, number + 1, next);
+            }
+            if let Some((ghosts, ahead)) = ghosts {
+                let next = (number + 1) % context.stages().len();
+                ghosts.look_ahead(k, context, ahead, next);
             }
             self.sync.end_stage(k, context, sent);
         }
@@ -328,9 +353,10 @@ impl Stage<'_, '_> {
                 volume::prefetch(k, context, lane, &self.rows_of(*update, rows, copied));
             }
             RowOp::Await => {
-                sync.wait_for_loads(k);
-                if let Some(ghosts) = ghosts {
-                    ghosts.make_arrived(k, context, lane, self.number);
+                let wait = |k: &mut Kernel<'_>| sync.wait_for_loads(k);
+                match ghosts {
+                    Some(ghosts) => ghosts.make_arrived(k, context, lane, self.number, wait),
+                    None => wait(k),
                 }
             }
             RowOp::Fetch(all) => self.fetch(k, all),
@@ -550,6 +576,7 @@ impl Stage<'_, '_> {
             context,
             lane,
             sync,
+            ghosts,
             ..
         } = self.worker;
         let Some(component) = context.layout.component_of(row.row) else {
@@ -557,14 +584,15 @@ impl Stage<'_, '_> {
         };
         let value = self.values[&row];
         let to = lane.shared(k, context, row.row, shared, 0);
-        match context.slabs() {
-            // Neighbours send the ghosts.
-            Some(slabs) if slabs.ring => context.write_values(k, lane, component, to, value),
-            _ => {
-                let target = self.worker.target(component, to);
-                context.write_shared(k, lane, target, shared, value);
-                context.write_zeros(k, lane, target, zeros);
-            }
+        let target = self.worker.target(component, to);
+        // Neighbours send ghosts around rings of slabs.
+        let ring = context.slabs().is_some_and(|slabs| slabs.ring);
+        match ring || ghosts.is_some() {
+            true => context.write_values(k, lane, component, to, value),
+            false => context.write_shared(k, lane, target, shared, value),
+        }
+        if !ring {
+            context.write_zeros(k, lane, target, zeros);
         }
         if self.across.is_none() {
             self.across = sync.across(k, context, lane);

@@ -25,10 +25,10 @@ mod correction;
 mod correction_words;
 mod ghost_kernel;
 mod ghosts_folded;
-mod ghosts_on_load;
 mod ghosts_on_store;
 mod interior;
 mod kernel;
+mod listed_ghosts;
 mod load;
 mod neighbours;
 mod pipeline;
@@ -59,7 +59,7 @@ use crate::scheme::Scheme;
 use crate::tower::{TowerProgram, View};
 use code::Code;
 use context::Context;
-use ghosts_on_load::{ArrivingGhosts, GhostList};
+use listed_ghosts::{GhostList, ListedGhosts};
 
 /// Adds the kernels of a tower program to an empty module: [`TOWERS`], and [`GHOSTS`] if towers leave ghosts along the
 /// inner axis out of date.
@@ -80,10 +80,10 @@ pub fn emit_with(
     let rows = module.constants(&boundary_words(&program.boundary));
     let block = &program.block;
     let mut list = Vec::new();
-    let arriving: Vec<ArrivingGhosts> = match &block.ghosts {
+    let arriving: Vec<ListedGhosts> = match &block.ghosts {
         Some(ghosts) => {
             let of = |allocation| {
-                ArrivingGhosts::new(
+                ListedGhosts::new(
                     &ghosts.inner,
                     layout,
                     block.shared_row,
@@ -96,7 +96,8 @@ pub fn emit_with(
         None => Vec::new(),
     };
     let list = block.ghosts.is_some().then(|| {
-        ArrivingGhosts::end(&arriving, &mut list);
+        // A table has an entry at least.
+        list.resize(list.len().max(2), 0);
         module.table(&list)
     });
     let context = |alignment: usize| Context {

@@ -4,8 +4,8 @@ use super::super::ir::{Operand, Type};
 use super::super::kernel::{IntCmp, IntOp, Kernel};
 use super::cluster::first_index;
 use super::context::{Context, Lane};
-use super::ghosts_on_load::GhostList;
 use super::ghosts_on_store::{LineEnds, Target};
+use super::listed_ghosts::GhostList;
 use super::predicate::Predicate;
 use super::steer::rank;
 use super::sync::Sync;
@@ -26,7 +26,7 @@ pub(super) struct Worker<'a> {
     pub sync: Sync<'a>,
     /// The words of the block's task.
     pub words: Operand,
-    /// The list of ghosts along the inner axis of rows that arrive, where towers make them.
+    /// The list of ghosts along the inner axis in shared rows, where towers make them.
     pub ghosts: Option<GhostList<'a>>,
 }
 
