@@ -15,9 +15,8 @@ use super::super::kernel::{Access, IntCmp, IntOp, Kernel, Special, Variable};
 use super::context::{Context, Lane, word};
 use super::steer::{rank, thread};
 use super::z_block;
-use crate::layout::Layout;
-use crate::tower::block::{InnerGhosts, Reader, SharedRow, Shown, WARP};
-use crate::tower::{Allocation, RowRef, SharedCopy};
+use crate::tower::block::{Reader, Shown, WARP};
+use crate::tower::{RowRef, SharedCopy};
 use std::iter;
 
 /// An entry of the list: two words, the place of the source in bytes from the beginning of shared rows, with
@@ -83,14 +82,10 @@ pub(super) struct ListedGhosts {
 }
 
 impl ListedGhosts {
-    /// Appends to a list.
-    pub fn new(
-        ghosts: &InnerGhosts,
-        layout: &Layout,
-        shape: SharedRow,
-        allocation: &Allocation,
-        list: &mut Vec<i32>,
-    ) -> ListedGhosts {
+    /// Appends to a list. `None` where towers make no ghosts.
+    pub fn new(context: &Context<'_>, list: &mut Vec<i32>) -> Option<ListedGhosts> {
+        let (ghosts, layout) = (context.ghosts()?, context.layout);
+        let (shape, allocation) = (context.block().shared_row, context.allocation());
         let shown = ghosts.shown.iter().flatten();
         let mut readers: Vec<Reader> = shown.map(|shown| shown.reader).collect();
         readers.sort_unstable();
@@ -134,11 +129,11 @@ impl ListedGhosts {
             batch(&own.chain(again).collect::<Vec<_>>())
         });
         let published = published.collect();
-        ListedGhosts {
+        Some(ListedGhosts {
             held,
             arriving,
             published,
-        }
+        })
     }
 }
 

@@ -79,27 +79,6 @@ pub fn emit_with(
     let shared = module.shared_on_demand(GPU_ALIGNMENT as u32);
     let rows = module.constants(&boundary_words(&program.boundary));
     let block = &program.block;
-    let mut list = Vec::new();
-    let arriving: Vec<ListedGhosts> = match &block.ghosts {
-        Some(ghosts) => {
-            let of = |allocation| {
-                ListedGhosts::new(
-                    &ghosts.inner,
-                    layout,
-                    block.shared_row,
-                    allocation,
-                    &mut list,
-                )
-            };
-            program.allocations.iter().map(of).collect()
-        }
-        None => Vec::new(),
-    };
-    let list = block.ghosts.is_some().then(|| {
-        // A table has an entry at least.
-        list.resize(list.len().max(2), 0);
-        module.table(&list)
-    });
     let context = |alignment: usize| Context {
         scheme,
         layout,
@@ -109,21 +88,25 @@ pub fn emit_with(
         real: Type::scalar(scheme.precision),
         near,
     };
-    let code = |alignment: usize| {
-        let interior = context(alignment);
+    let contexts: Vec<Context<'_>> = (0..program.periods.len()).map(context).collect();
+    let mut list = Vec::new();
+    let listed = contexts.iter();
+    let listed = listed.map(|context| ListedGhosts::new(context, &mut list));
+    let listed: Vec<Option<ListedGhosts>> = listed.collect();
+    let list = (!list.is_empty()).then(|| module.table(&list));
+    let codes = contexts.iter().zip(&listed).map(|(context, ghosts)| {
         let variants = 0..program.towers.variants.all.len();
-        let ghosts = arriving.get(alignment).zip(list);
+        let variants = variants.map(|variant| Context {
+            variant,
+            ..*context
+        });
+        let ghosts = ghosts.as_ref().zip(list);
         Code {
-            variants: variants
-                .map(|variant| Context {
-                    variant,
-                    ..interior
-                })
-                .collect(),
+            variants: variants.collect(),
             ghosts: ghosts.map(|(ghosts, list)| GhostList { ghosts, list }),
         }
-    };
-    let codes: Vec<Code<'_>> = (0..program.periods.len()).map(code).collect();
+    });
+    let codes: Vec<Code<'_>> = codes.collect();
     kernel::write(module, &codes, shared, rows);
     if let Some(ghosts) = &block.ghosts {
         ghost_kernel::write(module, scheme, layout, &ghosts.pass);
