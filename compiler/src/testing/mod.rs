@@ -4,6 +4,7 @@ mod effort;
 mod layers;
 mod memo;
 mod memory;
+mod mirrors;
 mod patches;
 mod poles;
 mod random;
@@ -16,6 +17,7 @@ pub use effort::Effort;
 pub use layers::add_layers;
 pub use memo::{look_first, once};
 pub use memory::Memory;
+pub use mirrors::random_mirrored_scheme;
 pub use patches::random_patches;
 pub use poles::add_poles;
 pub use random::{

@@ -499,7 +499,7 @@ fn constant(rng: &mut Rng) -> f64 {
 }
 
 /// A coefficient at a position: a new one, or one that exists.
-fn coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
+pub(super) fn coef_at(rng: &mut Rng, scheme: &mut Scheme, position: Position) -> CoefId {
     let found = (scheme.coefs.iter()).position(|m| m.position == position && m.only_axis.is_none());
     if let (Some(i), false) = (found, rng.once_in(3)) {
         return CoefId(i as u32);

@@ -23,11 +23,11 @@ use super::block::ZBlock;
 use super::group::Group;
 use super::program::TowerProgram;
 use crate::ghost::{AxisGhosts, ComponentGhosts};
-use crate::lattice::{Axis, PerAxis};
+use crate::lattice::{Axis, Interval, PerAxis};
 use crate::layout::{Layout, RowId};
 use crate::real::Real;
 use crate::reference::for_each_index;
-use crate::scheme::{ComponentId, Scheme};
+use crate::scheme::{CoefId, ComponentId, Scheme};
 use lanes::Lanes;
 use line::Line;
 
@@ -107,11 +107,32 @@ impl<'a, T: Real> TowerInterp<'a, T> {
         }
     }
 
-    /// A row that is unknown but for the zeros beyond its ends.
+    /// A row that is unknown but for the zeros beyond its own ends, where other rows may have values: a row that threads
+    /// put in the same shared row later may rely on them ([`super::end_zeros`]).
     fn unknown_row(&self, row: RowId) -> Line<T> {
-        let own = self.line().beginning(self.layout.row_begin(row)).own();
-        let zero = |z| (!own.contains(z)).then(|| T::from_f64(0.0));
-        self.filled(row, zero)
+        let component = self.layout.component_of(row);
+        let extent = match component {
+            Some(id) => self.scheme.extent(id)[Axis::INNER],
+            None => self.coef_extent(row),
+        };
+        let ghosts = component.map(|id| self.inner_ghosts(id).pairs());
+        let is_ghost = |z: i64| {
+            let mut ghosts = ghosts.iter().flatten();
+            ghosts.any(|(_, ghost)| ghost.index == z)
+        };
+        let is_zero = |z: i64| !extent.contains(z) && !is_ghost(z);
+        self.filled(row, |z| is_zero(z).then(|| T::from_f64(0.0)))
+    }
+
+    /// The indices along the inner axis of a coefficient.
+    fn coef_extent(&self, row: RowId) -> Interval {
+        let mut coefs = (0..self.scheme.coefs.len()).map(|index| CoefId(index as u32));
+        let coef = coefs.find(|coef| self.layout.coef_row(*coef) == row);
+        let position = coef.map(|coef| self.scheme.coefs[coef.index()].position);
+        match position {
+            Some(position) => self.scheme.grid.extent(position)[Axis::INNER],
+            None => self.line().own(),
+        }
     }
 
     fn filled(&self, row: RowId, value: impl Fn(i64) -> Option<T>) -> Line<T> {
@@ -150,7 +171,7 @@ impl<'a, T: Real> TowerInterp<'a, T> {
                 [Axis::OUTER, Axis::MIDDLE].map(|axis| self.ghosts[id.index()].0[axis].held());
             for level in 0..self.scheme.component(id).time_levels {
                 let row = self.layout.row(id, level.into());
-                let groups = PerAxis([visible[0], visible[1], crate::lattice::Interval::new(0, 1)]);
+                let groups = PerAxis([visible[0], visible[1], Interval::new(0, 1)]);
                 for_each_index(groups, |at| {
                     let group = Group::new(at[Axis::OUTER], at[Axis::MIDDLE]);
                     let within = held.iter().zip(group.array());

@@ -12,24 +12,28 @@ use torre_compiler::testing::{
 use torre_compiler::tower::block::{Division, Options};
 
 /// A comparison.
-struct Trial<'a> {
-    scheme: &'a Scheme,
-    pitches: [Rational; 2],
-    periods: u64,
-    options: Options,
+pub(super) struct Trial<'a> {
+    pub scheme: &'a Scheme,
+    pub pitches: [Rational; 2],
+    /// Of both faces; `None`: the least that fits.
+    pub slope: Option<Rational>,
+    pub periods: u64,
+    pub options: Options,
     /// Rows are packed where they can be.
-    packed: bool,
-    points: Points,
-    volumes: Vec<VolumeCells>,
-    seed: u64,
+    pub packed: bool,
+    pub points: Points,
+    pub volumes: Vec<VolumeCells>,
+    pub seed: u64,
 }
 
 #[derive(Debug, Default)]
-struct Report {
-    interior: u64,
-    cut: u64,
-    records: usize,
-    amended: usize,
+pub(super) struct Report {
+    pub interior: u64,
+    pub cut: u64,
+    pub records: usize,
+    pub amended: usize,
+    /// Towers of which ends of the grid may cut rows off.
+    pub predicated: usize,
 }
 
 /// The value of a wave in a step.
@@ -108,7 +112,7 @@ impl Trial<'_> {
         })
     }
 
-    fn run(&self) -> Result<Report, String> {
+    pub fn run(&self) -> Result<Report, String> {
         match self.scheme.precision {
             Precision::F32 => self.run_in::<f32>(),
             Precision::F64 => self.run_in::<f64>(),
@@ -122,7 +126,11 @@ impl Trial<'_> {
         let mut own = Stagewise::new(scheme, &mut rng);
         let layout = own.layout.clone();
         let frame = Frame::new(scheme, &cones(scheme)).opened();
-        let tiling = diamonds(&frame, self.pitches, 1 << 20);
+        let mut tiling = diamonds(&frame, self.pitches, 1 << 20);
+        if let Some(slope) = self.slope {
+            let cuts = tiling.levels.iter_mut().flat_map(|level| &mut level.cuts);
+            cuts.for_each(|cut| cut.face.slope = slope);
+        }
         let tiles = lower(scheme, &frame, &tiling).expect("fitting faces are legal");
         let sources: Vec<VolumeSource> = self.volumes.iter().map(|v| v.source).collect();
         let program = match self.packed && Numbering::packs(scheme) {
@@ -166,6 +174,12 @@ impl Trial<'_> {
                 !placement.interior.is_empty() && !variant.zones.is_empty()
             };
             report.amended += list.tasks.iter().filter(amends).count();
+            let predicated = |task: &&Task| {
+                let placement = &task.placement;
+                let variant = program.towers.variants.all[placement.variant];
+                !placement.interior.is_empty() && variant.predicated
+            };
+            report.predicated += list.tasks.iter().filter(predicated).count();
             let injected = Injected {
                 points: &points,
                 volumes: &self.volumes,
@@ -208,7 +222,7 @@ impl Trial<'_> {
 }
 
 /// Random injections, receivers and volume sources.
-fn random_points(rng: &mut Rng, scheme: &Scheme) -> (Points, Vec<VolumeCells>) {
+pub(super) fn random_points(rng: &mut Rng, scheme: &Scheme) -> (Points, Vec<VolumeCells>) {
     let place = |rng: &mut Rng| {
         let stage = StageId(rng.below(scheme.stages.len() as u64) as u32);
         let updates = &scheme.stages[stage.index()].updates;
@@ -349,6 +363,7 @@ fn programs_of_random_schemes_give_the_bits_of_rows() {
         let trial = Trial {
             scheme: &scheme,
             pitches,
+            slope: None,
             periods: 1 + rng.below(3),
             options: Options {
                 division: match z_blocks {

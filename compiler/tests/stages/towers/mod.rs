@@ -2,6 +2,7 @@
 
 mod faults;
 mod interp;
+mod mirrors;
 mod points;
 mod tasks;
 
