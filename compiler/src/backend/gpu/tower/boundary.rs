@@ -15,7 +15,7 @@ use super::points::{PointStage, PointTable};
 use super::source_box::RowPlace;
 use super::source_rows::{Places, Rows};
 use super::volume;
-use super::worker::{Worker, opposite};
+use super::worker::{GhostRow, Worker};
 use super::z_block::Between;
 use super::zone::OfLane;
 use crate::evaluate::evaluate;
@@ -421,7 +421,7 @@ impl Worker<'_> {
         at: [Operand; 2],
         value: Operand,
     ) {
-        let Worker { context, lane, .. } = self;
+        let context = &self.context;
         let scheme = context.scheme;
         let axes = [Axis::OUTER, Axis::MIDDLE];
         let mut ghosts = axes.map(|axis| {
@@ -460,13 +460,12 @@ impl Worker<'_> {
                     negated ^= fold.negated;
                 }
                 k.when(seen, |k| {
-                    let to = k.advance(to, by, 1);
-                    let value = if negated {
-                        opposite(k, context, lane, id, value)
-                    } else {
-                        value
+                    let ghost = GhostRow {
+                        component: id,
+                        to: k.advance(to, by, 1),
+                        negated,
                     };
-                    context.store(k, lane, self.target(id, to), value);
+                    self.write_ghost(k, ghost, value);
                 });
             }
         }

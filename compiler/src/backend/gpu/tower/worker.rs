@@ -96,6 +96,15 @@ pub(super) struct Left {
     pub written: Written,
 }
 
+/// A row that appears again beyond ends of the first two axes.
+#[derive(Clone, Copy)]
+pub(super) struct GhostRow {
+    pub component: ComponentId,
+    /// Where the thread's value lies there.
+    pub to: Operand,
+    pub negated: bool,
+}
+
 impl<'a> Worker<'a> {
     /// The thread knows where its ghosts along the inner axis lie.
     pub fn with_ends(self, k: &mut Kernel<'_>) -> Worker<'a> {
@@ -169,7 +178,7 @@ impl<'a> Worker<'a> {
 
     /// Writes a row that leaves to its ghosts beyond closed mirrors.
     fn leave_ghosts(&self, k: &mut Kernel<'_>, predicate: Predicate, left: Left, value: Operand) {
-        let Worker { context, lane, .. } = self;
+        let context = &self.context;
         let Left {
             component, row, to, ..
         } = left;
@@ -206,19 +215,35 @@ impl<'a> Worker<'a> {
                 let by = ghost.by[0] * stride[0] + ghost.by[1] * stride[1];
                 k.when(has, |k| {
                     let to = k.offset(to, context.bytes(by));
-                    let value = match ghost.negated {
-                        true => opposite(k, context, lane, component, value),
-                        false => value,
+                    let ghost = GhostRow {
+                        component,
+                        to,
+                        negated: ghost.negated,
                     };
-                    context.store(k, lane, self.target(component, to), value);
+                    self.write_ghost(k, ghost, value);
                 });
             }
         });
     }
+
+    /// Writes a row to where it appears again, with the sign that it has there.
+    pub fn write_ghost(&self, k: &mut Kernel<'_>, ghost: GhostRow, value: Operand) {
+        let Worker { context, lane, .. } = self;
+        let GhostRow {
+            component,
+            to,
+            negated,
+        } = ghost;
+        let value = match negated {
+            true => opposite(k, context, lane, component, value),
+            false => value,
+        };
+        context.store(k, lane, self.target(component, to), value);
+    }
 }
 
 /// A row with the other sign, but for the zeros on a plane about which it is odd.
-pub(super) fn opposite(
+fn opposite(
     k: &mut Kernel<'_>,
     context: &Context<'_>,
     lane: &Lane,
