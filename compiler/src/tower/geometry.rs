@@ -2,7 +2,7 @@
 
 use super::group::{Group, PerFace};
 use super::unfit::Unfit;
-use crate::lattice::{Axis, Interval, div_floor};
+use crate::lattice::{Axis, Interval, div_ceil, div_floor};
 use crate::tile::{Class, TileProgram};
 
 /// Two faces over the outer and the middle axis, in the integers of the tile program.
@@ -220,8 +220,15 @@ impl Geometry {
     pub fn farthest(&self, one: Event<'_>, other: Event<'_>) -> i64 {
         let far = |face: usize| {
             let between = self.depth(face, one) - self.depth(face, other);
-            crate::lattice::div_ceil(between.abs(), self.pitches[face])
+            div_ceil(between.abs(), self.pitches[face])
         };
+        far(0).max(far(1))
+    }
+
+    /// The most by which the indices of the tiles of two events at a place can differ along a face, `stages` stages
+    /// apart.
+    pub fn farthest_after(&self, stages: i64) -> i64 {
+        let far = |face: usize| div_ceil(self.slopes[face].abs() * stages, self.pitches[face]);
         far(0).max(far(1))
     }
 

@@ -49,6 +49,7 @@ mod towers;
 mod unfit;
 mod verify;
 mod volume_source;
+mod waits;
 mod wave_slots;
 mod width;
 mod zigzag;

@@ -9,6 +9,7 @@ use super::end_zeros::EndZeros;
 use super::group::Group;
 use super::program::{Amend, Amended, Operand, RowOp, StageProgram, Update};
 use super::residency::{RowRef, RowUpdate, StageAt, is_cross_lane, keeps_old, reach, row_coefs};
+use super::towers::Towers;
 use super::volume_source::{Adds, VolumeSource};
 use super::wave_slots::{WaveCopy, wave_copies};
 use super::zone_coefs::ZoneCoefs;
@@ -17,7 +18,7 @@ use super::zones::{Memory, memory_of};
 use crate::incident::FarRows;
 use crate::lattice::Axis;
 use crate::layout::{Layout, RowId};
-use crate::scheme::{self, Body, Op, Scheme, ZoneSet};
+use crate::scheme::{Body, Op, Scheme, ZoneSet};
 use std::collections::BTreeSet;
 
 /// Bytes of values to which volume sources add together, so that the values that they read are under way at the same
@@ -39,7 +40,7 @@ const AHEAD: usize = 112;
 pub(super) struct Context<'a> {
     pub scheme: &'a Scheme,
     pub layout: &'a Layout,
-    pub advance: Group,
+    pub towers: &'a Towers,
     pub sources: &'a [VolumeSource],
     /// Waves of rows far from faces are copied to slots.
     pub copies: bool,
@@ -53,7 +54,7 @@ pub(super) struct Context<'a> {
 /// The stages of a period, in the order of their operations.
 struct Order<'a> {
     context: &'a Context<'a>,
-    allocation: &'a Allocation,
+    alignment: usize,
     /// All updates need the old values of the rows that they write.
     keeps: bool,
     /// The zones whose amendments it has.
@@ -85,11 +86,16 @@ struct Together {
 }
 
 impl Context<'_> {
-    /// The stages of a period in a variant.
-    pub fn stages(&self, allocation: &Allocation, variant: &Variant) -> Vec<StageProgram> {
+    /// The stages of a period of an alignment in a variant.
+    pub fn stages(
+        &self,
+        alignment: usize,
+        allocation: &Allocation,
+        variant: &Variant,
+    ) -> Vec<StageProgram> {
         let mut order = Order {
             context: self,
-            allocation,
+            alignment,
             keeps: self.keeps || variant.predicated,
             zones: variant.zones,
             faces: variant.faces,
@@ -209,8 +215,7 @@ impl Order<'_> {
         }
     }
 
-    /// The same operations, with values that amendments need from memory fetched some rows ahead. Where steps have one
-    /// stage only, another tower may have advanced states in the stage before.
+    /// The same operations, with values that amendments need from memory fetched some rows ahead.
     fn with_fetches(&self, stage: StageAt, ops: Vec<RowOp>) -> Vec<RowOp> {
         let Context { scheme, .. } = *self.context;
         let amends = ops.iter().filter_map(|op| match op {
@@ -223,7 +228,7 @@ impl Order<'_> {
             let mut ops = update.amendments[of.amendment].body.ops.iter();
             ops.any(|op| memory_of(scheme, op).is_some())
         };
-        let mut ready = scheme.stages.len() > 1;
+        let mut ready = !self.context.towers.waits_for_states();
         let (mut asked, mut used, mut pending) = (0, 0, 0);
         let mut all = Vec::with_capacity(ops.len() + amends.len());
         for op in ops {
@@ -289,8 +294,7 @@ impl Order<'_> {
                 row: of,
             })
         };
-        // No other tower has advanced its states since the wait of the stage before.
-        if scheme.stages.len() == 1 && !update.amendments.is_empty() {
+        if self.context.towers.waits_for_states() && !update.amendments.is_empty() {
             return true;
         }
         let mut reads = update.reads();
@@ -301,38 +305,15 @@ impl Order<'_> {
             || arrives(here, stage.target(scheme, layout, update))
     }
 
-    /// Whether another tower may have read or written the target in the stage before: only an arrival shows that it has
-    /// done so.
+    /// Whether another tower may not have read or written the target yet: only an arrival shows that it has done so.
     fn is_shared(&self, number: usize, row: &RowUpdate) -> bool {
         let Context {
             scheme,
             layout,
-            advance,
+            towers,
             ..
         } = *self.context;
-        let stage = StageAt::new(scheme, number as i64);
-        let target = stage.target(scheme, layout, &stage.updates(scheme)[row.update]);
-        let last = self.allocation.stages.len() - 1;
-        // In the period before, the origin was elsewhere.
-        let (number, at) = match number.checked_sub(1) {
-            Some(number) => (number, row.at),
-            None => (last, row.at + advance),
-        };
-        let before = &self.allocation.stages[number].updates;
-        let stage = StageAt::new(scheme, number as i64);
-        let updates = stage.updates(scheme).iter().enumerate();
-        let mut events = updates.flat_map(|(index, update)| {
-            let reads = update.reads();
-            let same = move |read: &&scheme::Read| stage.read(scheme, layout, read) == target;
-            let writes = stage.target(scheme, layout, update) == target;
-            let by = reads.filter(same).map(reach);
-            let by = by.chain(writes.then_some(Group::default()));
-            by.map(move |by| RowUpdate {
-                at: at - by,
-                update: index,
-            })
-        });
-        events.any(|event| !before.contains(&event))
+        towers.waits_for_row(scheme, layout, self.alignment, number, *row)
     }
 
     /// The thread's own value of a row.

@@ -302,7 +302,7 @@ impl AllocatedTowers {
         let order = order::Context {
             scheme,
             layout,
-            advance: towers.advance,
+            towers: &towers,
             sources: &sources,
             copies: block.slots.is_some(),
             coefs: &block.coefs,
@@ -310,17 +310,18 @@ impl AllocatedTowers {
             // Threads of a z block that have no part in an update keep the old value.
             keeps: block.lines.z_blocks().is_some(),
         };
-        let period = |allocation: &Allocation| {
+        let period = |(alignment, allocation): (usize, &Allocation)| {
             let variants = towers.variants.all.iter();
-            let stages = |variant: &Variant| order.stages(allocation, variant);
+            let stages = |variant: &Variant| order.stages(alignment, allocation, variant);
             PeriodProgram {
                 carried: allocation.carried.clone(),
                 held: allocation.held.clone(),
                 variants: variants.map(stages).collect(),
             }
         };
+        let periods = allocations.iter().enumerate().map(period).collect();
         TowerProgram {
-            periods: allocations.iter().map(period).collect(),
+            periods,
             towers,
             allocations,
             block,

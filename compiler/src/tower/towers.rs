@@ -10,7 +10,7 @@ use super::unfit::Unfit;
 use super::zones::Variants;
 use crate::cone::mirrored_offsets;
 use crate::distinct::distinct;
-use crate::lattice::Axis;
+use crate::lattice::{Axis, div_floor};
 use crate::layout::{Layout, RowId};
 use crate::scheme::{Read, Scheme, Stage, Update};
 use crate::tile::{Checked, Class, TileProgram};
@@ -163,15 +163,29 @@ impl Towers {
         stage: usize,
         update: RowUpdate,
     ) -> Option<PerFace<i64>> {
-        let of = self.classes.get(stage % self.classes.len().max(1))?;
+        self.depths_at(alignment, stage as i64, update)
+    }
+
+    /// The same of a row that may lie in another tower, in a stage that may lie before the period.
+    fn depths_at(&self, alignment: usize, stage: i64, update: RowUpdate) -> Option<PerFace<i64>> {
+        let stages = self.classes.len().max(1) as i64;
+        let of = self.classes.get(stage.rem_euclid(stages) as usize)?;
         let class = of.iter().find(|c| c.updates.contains(update.update))?;
         let start = self.alignments.get(alignment)?.start;
         let event = Event {
-            stage: stage as i64,
+            stage,
             class,
             at: update.at,
         };
         Some(self.geometry.within(start, event))
+    }
+
+    /// By how many, along one of the faces, the index of the tower differs that runs an update in a stage.
+    pub(super) fn tiles_to(&self, alignment: usize, stage: i64, update: RowUpdate) -> Option<i64> {
+        let depths = self.depths_at(alignment, stage, update)?;
+        let pitches = self.geometry.pitches();
+        let tiles = |face: usize| div_floor(depths[face], pitches[face]).abs();
+        Some(tiles(0).max(tiles(1)))
     }
 
     /// Whether waits for neighbours reach all towers on which a tower depends: towers of which one is m stages ahead of

@@ -16,8 +16,8 @@
 //! 9. Faces of z blocks move as far as stages read.
 //! 10. An updated row is amended once by each amendment of the variant's zones, in their order, before anything else
 //!     happens to it; rows that are amended together are different ones, by the same zone. The values that an amendment
-//!     needs from memory were fetched once in the same stage, and after the wait where a step has one stage only. An
-//!     amendment reads the old value of its own row.
+//!     needs from memory were fetched once in the same stage, and after the wait where another tower may not have
+//!     advanced them before. An amendment reads the old value of its own row.
 //! 11. Waves are added from the slots to which they were copied for the row, after the wait, and once in a period; no
 //!     two rows have the same slot, a period has two stages, and the block has all these slots.
 //! 12. A published row brings its zeros beyond the ends of lines where other rows of the shared row leave values.

@@ -1,7 +1,7 @@
 //! Interior periods: the row operations of a program, one after the other.
 
 use super::line::Line;
-use super::state::{SlotWaves, Tower, UnderWay};
+use super::state::{Begun, SlotWaves, Tower, UnderWay};
 use super::value::{kept, number};
 use super::volume::{Corrected, VolumeAt, VolumeCell};
 use super::{Launch, TowerInterp};
@@ -9,9 +9,9 @@ use crate::evaluate::evaluate;
 use crate::lattice::{Axis, Interval};
 use crate::layout::RowId;
 use crate::real::Real;
-use crate::scheme::{ComponentId, StateId};
+use crate::scheme::ComponentId;
 use crate::tower::group::Group;
-use crate::tower::program::{Amended, Operand, PeriodProgram, RowOp, StageProgram, Update};
+use crate::tower::program::{Operand, PeriodProgram, RowOp, StageProgram, Update};
 use crate::tower::residency::{RowRef, RowUpdate, StageAt};
 use crate::tower::{MirroredRead, Operands, Placement, SharedCopy, Written, written_groups};
 use std::collections::BTreeMap;
@@ -184,20 +184,13 @@ impl<T: Real> TowerInterp<'_, T> {
                 shared[copy.shared] = self.line();
             }
         }
-        let mut lane = Lane {
-            of,
-            at: StageAt::new(self.scheme, of.stage as i64),
-            origin: of.origin(advance),
-            tower,
-            shared,
-            old: BTreeMap::new(),
-            states: BTreeMap::new(),
-            published: Vec::new(),
-        };
-        for op in &stage.ops {
+        let begun = tower.begun.take().unwrap_or_default();
+        let first = begun.ops;
+        let mut lane = self.lane(of, tower, shared, begun);
+        for op in &stage.ops[first..] {
             self.op(op, &mut lane, &arriving, volumes)?;
         }
-        for (row, line) in std::mem::take(&mut lane.published) {
+        for (row, line) in std::mem::take(&mut lane.stage.published) {
             lane.shared[row] = line;
         }
         if is_last {
@@ -215,7 +208,7 @@ impl<T: Real> TowerInterp<'_, T> {
         Ok(())
     }
 
-    fn op(
+    pub(super) fn op(
         &mut self,
         op: &RowOp,
         lane: &mut Lane<'_, '_, T>,
@@ -264,7 +257,7 @@ impl<T: Real> TowerInterp<'_, T> {
                     for place in zeros {
                         published.set(*place, Some(T::default()));
                     }
-                    lane.published.push((*shared, published));
+                    lane.stage.published.push((*shared, published));
                 }
             }
             RowOp::Store { row, before } => {
@@ -306,7 +299,7 @@ impl<T: Real> TowerInterp<'_, T> {
         }
         lane.tower.registers.insert(op.target, target);
         if op.old.is_some() {
-            lane.old.insert(op.target, before);
+            lane.stage.old.insert(op.target, before);
         }
         Ok(())
     }
@@ -343,7 +336,7 @@ impl<T: Real> TowerInterp<'_, T> {
         let [outer, middle, _] = update.region.0;
         let acts = outer.contains(group.x) && middle.contains(group.y);
         let target = self.target(row, lane);
-        let old = lane.old.remove(&target);
+        let old = lane.stage.old.remove(&target);
         if let (true, false, Some(old)) = (self.is_predicated(lane.of), acts, old) {
             lane.tower.registers.insert(target, old);
         }
@@ -551,12 +544,7 @@ pub(super) struct Lane<'s, 'p, T> {
     pub origin: Group,
     pub tower: &'s mut Tower<T>,
     pub shared: &'s mut [Line<T>],
-    /// States that amendments have asked for.
-    pub states: BTreeMap<(Amended, StateId), Line<T>>,
-    /// Old values of rows whose new ones are not final yet.
-    old: BTreeMap<RowRef, Line<T>>,
-    /// Shared rows as they will be when the stage is over.
-    published: Vec<(usize, Line<T>)>,
+    pub stage: Begun<T>,
 }
 
 impl<T: Real> Lane<'_, '_, T> {
@@ -574,7 +562,7 @@ impl<T: Real> Lane<'_, '_, T> {
                 self.tower.registers.insert(row, line);
                 Ok(())
             }
-            Operand::Old(row) => match self.old.contains_key(&row) {
+            Operand::Old(row) => match self.stage.old.contains_key(&row) {
                 true => Ok(()),
                 false => Err(format!("the old value of {row:?} is in no register")),
             },
@@ -588,7 +576,7 @@ impl<T: Real> Lane<'_, '_, T> {
             Operand::Register(row) | Operand::Entering { row, .. } => {
                 self.tower.registers.get(&row)?.get(z)
             }
-            Operand::Old(row) => self.old.get(&row)?.get(z),
+            Operand::Old(row) => self.stage.old.get(&row)?.get(z),
             Operand::CrossLane { shared, by, .. } => self.shared[shared].get(z + by),
         }
     }

@@ -1,12 +1,14 @@
 //! Executes tower programs on the host, for tests. This defines the meaning of a program without a back end.
 //!
 //! Towers of a time block run side by side, stage by stage in a random order that the rules for waiting allow, on a
-//! few *workers*, each with shared rows of its own. A value that has not been written is *unknown*: a shared row while
-//! a copy is under way, a register that was not loaded, a ghost that towers do not keep up to date in memory, a value
-//! outside of a z block. Unknown values may be computed with, as threads do that have no part in a stage; one that
-//! would reach memory, or be recorded, is a fault of the program.
+//! few *workers*, each with shared rows of its own; operations before the wait of a stage may run when the stage before
+//! is over. A value that has not been written is *unknown*: a shared row while a copy is under way, a register that was
+//! not loaded, a ghost that towers do not keep up to date in memory, a value outside of a z block. Unknown values may be
+//! computed with, as threads do that have no part in a stage; one that would reach memory, or be recorded, is a fault of
+//! the program.
 
 mod boundary;
+mod early;
 mod interior;
 mod lanes;
 mod line;

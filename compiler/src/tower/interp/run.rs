@@ -108,9 +108,7 @@ impl<T: Real> TowerInterp<'_, T> {
                 return Err("all towers wait for each other".to_owned());
             }
             let worker = &mut workers[able[pick(able.len())]];
-            let early = pick(2) == 0;
-            let copies = if early { Copies::Early } else { Copies::Late };
-            self.stage(&mut running, worker, injected, copies, records)?;
+            self.stage(&mut running, worker, injected, pick, records)?;
         }
     }
 
@@ -123,6 +121,7 @@ impl<T: Real> TowerInterp<'_, T> {
             next,
             registers: Registers::new(),
             under_way: Vec::new(),
+            begun: None,
             waves: BTreeMap::new(),
         })
     }
@@ -133,7 +132,7 @@ impl<T: Real> TowerInterp<'_, T> {
         running: &mut Running<'_>,
         worker: &mut Worker<T>,
         injected: &Injected<'_>,
-        copies: Copies,
+        pick: &mut impl FnMut(usize) -> usize,
         records: &mut Vec<Recorded<T>>,
     ) -> Result<(), String> {
         let Some(tower) = &mut worker.tower else {
@@ -150,6 +149,10 @@ impl<T: Real> TowerInterp<'_, T> {
             real: std::marker::PhantomData,
         };
         let launch = running.launch;
+        let copies = match pick(2) {
+            0 => Copies::Early,
+            _ => Copies::Late,
+        };
         if placement.interior.contains(&period) {
             let number = tower.next + 1;
             let ready = running.neighbours_have_done(tower.task, number);
@@ -166,6 +169,18 @@ impl<T: Real> TowerInterp<'_, T> {
             self.interior(of, tower, &mut worker.shared, &volumes)?;
             if period + 1 == placement.interior.end && stage as i64 + 1 == per_period {
                 self.end(of, tower)?;
+            }
+            let next = Interior {
+                period: number as u64 / per_period as u64,
+                stage: (number % per_period) as usize,
+                ..of
+            };
+            if placement.interior.contains(&next.period) && pick(2) == 0 {
+                let volumes = VolumeAt {
+                    step: number as u64 / self.scheme.stages.len() as u64,
+                    ..volumes
+                };
+                self.begin_stage(next, tower, &mut worker.shared, &volumes)?;
             }
         } else {
             let of = Boundary {

@@ -40,7 +40,7 @@ impl<T: Real> TowerInterp<'_, T> {
                 let at = self.state(amendment.zone, *state, group, z);
                 line.set(z, at.and_then(|at| self.memory[at]));
             }
-            lane.states.insert((of, *state), line);
+            lane.stage.states.insert((of, *state), line);
         }
     }
 
@@ -63,7 +63,7 @@ impl<T: Real> TowerInterp<'_, T> {
             let read = |n: usize| match (op.operands[n], &amendment.body.ops[n]) {
                 (Some(_), _) => self.seen(lane, op.of.row, 1 + op.of.amendment, &op.operands, n, z),
                 (None, Op::State(state)) => {
-                    let asked = lane.states.get(&(op.of, *state));
+                    let asked = lane.stage.states.get(&(op.of, *state));
                     asked.and_then(|line| line.get(z))
                 }
                 _ => None,

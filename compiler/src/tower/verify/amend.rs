@@ -24,7 +24,7 @@ impl Check<'_> {
         stage: StageAt,
         of: Amended,
     ) -> Result<(), Fault> {
-        let early = self.scheme.stages.len() == 1 && !state.awaited;
+        let early = self.program.towers.waits_for_states() && !state.awaited;
         let is_own = self
             .amendments(stage, of.row.update)
             .contains(&of.amendment);

@@ -5,6 +5,7 @@ mod interp;
 mod mirrors;
 mod points;
 mod tasks;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use torre_compiler::cone::{Rational, cones};

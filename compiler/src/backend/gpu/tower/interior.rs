@@ -246,7 +246,7 @@ impl<'a> Worker<'a> {
     ) -> Early {
         let is_fetch = |op: &&RowOp| matches!(op, RowOp::Fetch(_));
         let fetches = stage.ops.iter().take_while(is_fetch).count();
-        if fetches == 0 || self.context.scheme.stages.len() < 2 {
+        if fetches == 0 {
             return Early::default();
         }
         let mut values = BTreeMap::new();
