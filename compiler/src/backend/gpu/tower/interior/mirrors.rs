@@ -1,6 +1,6 @@
 //! Rows that read beyond mirrors, where an end of the grid may cut them off.
 
-use super::Stage;
+use super::stage::Stage;
 use crate::backend::gpu::ir::Operand;
 use crate::backend::gpu::kernel::Kernel;
 use crate::backend::gpu::tower::predicate::Predicate;
