@@ -55,11 +55,7 @@ impl<'a> Worker<'a> {
         let between = Between::new(k, context, from, self.lane.thread);
         let known = copied::begin(k, context, &self.lane, self.words, from);
         let carried = self.begin(k, first, predicate, between);
-        let ahead = self.ghosts.as_ref().map(|ghosts| {
-            let ahead = ghosts.ahead(k);
-            ghosts.look_ahead(k, context, &ahead, 0);
-            ahead
-        });
+        let ahead = self.ghosts.and_then(|ghosts| ghosts.ahead(k, context));
         let ahead = ahead.as_ref();
         let own = k.variable_of(first);
         let between = between.map(|Between(n)| k.variable_of(n));
@@ -260,14 +256,13 @@ impl<'a> Worker<'a> {
         ahead: Option<&Ahead>,
     ) {
         let context = &self.context;
-        let ghosts = self.ghosts.as_ref().zip(ahead);
         let mut values: BTreeMap<RowRef, Operand> = BTreeMap::new();
         for (row, variable) in variables {
             values.insert(*row, k.get(*variable));
         }
         let mut early = Early::default();
         for (number, stage) in context.stages().iter().enumerate() {
-            if let Some((ghosts, ahead)) = ghosts {
+            if let Some(ghosts) = self.ghosts {
                 ghosts.make_published(k, context, &self.lane, ahead, number);
             }
             let mut writer = self.stage(k, period, number, &mut values);
@@ -280,7 +275,7 @@ impl<'a> Worker<'a> {
             if let Some(next) = context.stages().get(number + 1) {
                 early = self.early(k, period, number + 1, next);
             }
-            if let Some((ghosts, ahead)) = ghosts {
+            if let Some((ghosts, ahead)) = self.ghosts.zip(ahead) {
                 let next = (number + 1) % context.stages().len();
                 ghosts.look_ahead(k, context, ahead, next);
             }

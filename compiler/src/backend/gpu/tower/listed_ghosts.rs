@@ -171,12 +171,17 @@ impl GhostList<'_> {
         make(k, context, lane, batch, &entries);
     }
 
-    /// Where a thread keeps the entries of published rows.
-    pub fn ahead(&self, k: &mut Kernel<'_>) -> Ahead {
+    /// Where a thread keeps entries of published rows while it waits. `None` where it loads them afterwards: in z
+    /// blocks, which are slower otherwise, and in f64, for which there are too few registers.
+    pub fn ahead(&self, k: &mut Kernel<'_>, context: &Context<'_>) -> Option<Ahead> {
+        if context.z_blocks().is_some() || context.real.bytes() == 8 {
+            return None;
+        }
         let rounds = self.ghosts.published.iter().map(|batch| batch.rounds);
-        let zero = Operand::i64(0);
         let most = 0..rounds.max().unwrap_or(0);
-        Ahead(most.map(|_| k.variable_of(zero)).collect())
+        let ahead = Ahead(most.map(|_| k.variable_of(Operand::i64(0))).collect());
+        self.look_ahead(k, context, &ahead, 0);
+        Some(ahead)
     }
 
     /// Loads the entries of the rows that have been published when a stage begins.
@@ -196,10 +201,17 @@ impl GhostList<'_> {
         k: &mut Kernel<'_>,
         context: &Context<'_>,
         lane: &Lane,
-        ahead: &Ahead,
+        ahead: Option<&Ahead>,
         stage: usize,
     ) {
-        make(k, context, lane, &self.ghosts.published[stage], &ahead.0);
+        let batch = &self.ghosts.published[stage];
+        match ahead {
+            Some(ahead) => make(k, context, lane, batch, &ahead.0),
+            None => {
+                let entries = self.load(k, context, batch);
+                make(k, context, lane, batch, &entries);
+            }
+        }
     }
 
     fn load(&self, k: &mut Kernel<'_>, context: &Context<'_>, batch: &Batch) -> Vec<Variable> {
