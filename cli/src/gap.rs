@@ -146,7 +146,7 @@ impl Gap {
 
 /// The memory of a device.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct DeviceMemory {
     /// Bytes that the run needs.
     pub needed: u64,
     /// Bytes that are free beyond these.
@@ -215,21 +215,24 @@ impl<'a> Subject<'a> {
     pub fn choose(
         &self,
         device: &dyn Device,
-        room: Room,
+        memory: DeviceMemory,
         seconds: f64,
         voice: &Voice,
     ) -> Result<Option<Gap>, Failure> {
         if let Some(gap) = self.known()? {
             let room =
-                gap.why == Why::Wished || self.trial.bytes().is_ok_and(|own| own <= room.free);
+                gap.why == Why::Wished || self.trial.bytes().is_ok_and(|own| own <= memory.free);
             return Ok(Some(gap).filter(|_| room));
         }
         let asked = Wish::of_user()? == Wish::Timed;
         let gaps = self.trial.gaps();
         let timing = TIMING * gaps.len() as f64;
         let pays = self.computer.is_some() && PART * seconds >= timing;
-        let more = room.needed / TABLES;
-        let fits = self.trial.bytes().is_ok_and(|own| own + more <= room.free);
+        let more = memory.needed / TABLES;
+        let fits = self
+            .trial
+            .bytes()
+            .is_ok_and(|own| own + more <= memory.free);
         if !(asked || pays) {
             return Ok(None);
         }

@@ -73,12 +73,12 @@ impl OnGpu {
         };
         let free = device::free_memory(&self.devices, asked.how.numbers())?;
         let free = asked.holding.memory.map_or(free, |most| most.min(free));
-        let room = gap::Room {
+        let memory = gap::DeviceMemory {
             needed,
             free: free.saturating_sub(needed),
         };
         let seconds = share * asked.work() / self.expected.rate();
-        let gap = subject.choose(self.device(), room, seconds, voice)?;
+        let gap = subject.choose(self.device(), memory, seconds, voice)?;
         if let (Some(gap), None) = (&gap, held) {
             let arranged = self.plan.arrange_with_gap(scheme, gap.rows);
             arranged.map_err(SetupError::from)?;

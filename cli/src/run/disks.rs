@@ -7,7 +7,7 @@ use crate::report::{bytes, bytes_up};
 use std::path::Path;
 use torre_compiler::layout::Layout;
 use torre_grammar::diag::Diagnostic;
-use torre_runtime::disk::{self, Room};
+use torre_runtime::disk::{self, DiskSpace};
 use torre_runtime::run::checkpoint;
 use torre_runtime::simulation::Value;
 
@@ -24,16 +24,16 @@ struct Files<'a> {
 }
 
 /// Why files do not fit: the sentence.
-fn lack<'a>(files: &[Files<'a>], room: impl Fn(&Path) -> Option<Room>) -> Option<String> {
-    let found = |files: &Files<'a>| Some((*files, room(files.folder)?));
-    let found: Vec<(Files<'a>, Room)> = files.iter().filter_map(found).collect();
-    found.iter().find_map(|(first, room)| {
-        let beside = found.iter().filter(|(_, other)| other.disk == room.disk);
+fn lack<'a>(files: &[Files<'a>], space: impl Fn(&Path) -> Option<DiskSpace>) -> Option<String> {
+    let found = |files: &Files<'a>| Some((*files, space(files.folder)?));
+    let found: Vec<(Files<'a>, DiskSpace)> = files.iter().filter_map(found).collect();
+    found.iter().find_map(|(first, space)| {
+        let beside = found.iter().filter(|(_, other)| other.disk == space.disk);
         let all: Vec<&Files<'_>> = beside.map(|(files, _)| files).collect();
         let sum =
             |of: fn(&Files<'_>) -> u64| all.iter().fold(0, |n: u64, f| n.saturating_add(of(f)));
         let needed = sum(|files| files.bytes);
-        let available = room.free.saturating_add(sum(|files| files.replaced));
+        let available = space.free.saturating_add(sum(|files| files.replaced));
         let said = match all[..] {
             [one] => format!("{} {} {}", one.name, one.take, bytes_up(needed)),
             _ => {
@@ -58,7 +58,7 @@ impl<T: Value> Run<'_, T> {
     pub(super) fn check_disks(&self, layout: &Layout) -> Result<(), Failure> {
         let window = self.files_of_window(layout);
         let files: Vec<Files<'_>> = window.into_iter().chain(self.checkpoints()).collect();
-        let Some(message) = lack(&files, Room::of) else {
+        let Some(message) = lack(&files, DiskSpace::of) else {
             return Ok(());
         };
         let hint =
@@ -131,7 +131,7 @@ mod tests {
             move |folder: &Path| {
                 let n = usize::from(folder == Path::new("state"));
                 let (free, disk) = (free[n], numbers[n]);
-                Some(Room { disk, free })
+                Some(DiskSpace { disk, free })
             }
         };
         assert_eq!(lack(&both, disks([70_000, 35_000], [1, 2])), None);

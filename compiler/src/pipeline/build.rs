@@ -360,7 +360,7 @@ impl Builder {
         places: i64,
     ) -> Result<Vec<OpId>, NoLayout> {
         if needed.len() > places {
-            return Err(NoLayout::Room {
+            return Err(NoLayout::TooFewPlaces {
                 needed: needed.len(),
                 places,
             });
@@ -404,7 +404,7 @@ impl Builder {
         let base = top - places;
         let before = self.buffers[device].base;
         if lowest < base || base >= before {
-            return Err(NoLayout::Room {
+            return Err(NoLayout::TooFewPlaces {
                 needed: top - lowest,
                 places,
             });

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLayout {
     /// The buffer is too small.
-    Room {
+    TooFewPlaces {
         /// Planes that it has to hold at a time.
         needed: i64,
         places: i64,
@@ -25,7 +25,7 @@ pub enum NoLayout {
 impl fmt::Display for NoLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoLayout::Room { needed, places } => write!(
+            NoLayout::TooFewPlaces { needed, places } => write!(
                 f,
                 "{needed} planes are needed at a time, and there is room for {places}"
             ),

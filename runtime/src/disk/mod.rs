@@ -9,5 +9,5 @@ mod state_folder;
 
 pub use array_file::{ArrayFile, BLOCK};
 pub use state_folder::{
-    NOTE, Room, RowGhosts, STATE_FILES, StateFolder, needed, replaced_arrays, replaced_state,
+    DiskSpace, NOTE, RowGhosts, STATE_FILES, StateFolder, needed, replaced_arrays, replaced_state,
 };

@@ -75,17 +75,17 @@ pub fn needed(layout: &Layout) -> u64 {
     2 * layout.bytes().next_multiple_of(BLOCK)
 }
 
-/// The free room of a disk.
+/// The free space of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct DiskSpace {
     /// Which disk it is.
     pub disk: u64,
     /// Free bytes for this user.
     pub free: u64,
 }
 
-impl Room {
-    /// The room of the disk of a folder, which need not be there yet. `None` where the system does not say.
+impl DiskSpace {
+    /// The free space of the disk of a folder, which need not be there yet. `None` where the system does not say.
     pub fn of(folder: &Path) -> Option<Self> {
         let exists = folder.ancestors().find(|above| above.is_dir());
         let at = exists.unwrap_or(Path::new("."));

@@ -49,7 +49,7 @@ pub struct TowerBlocks {
     /// Made when they are needed, by their steps, or why they cannot be run.
     ready: BTreeMap<u64, Result<Ready, NoTimeBlocks>>,
     /// Memory of their tables.
-    room: Room,
+    memory: TableMemory,
 }
 
 /// A time block of some height, ready to run.
@@ -63,7 +63,7 @@ pub(super) struct Ready {
     /// The same tasks for slabs, whose towers do not wait for towers of groups that a slab does not run: by how many
     /// groups a task's group comes after the first one of the slab. See [`Ready::cut_off`].
     pub cut: Vec<u64>,
-    /// All memory that it has in a room.
+    /// All memory of its tables.
     places: Vec<Address>,
 }
 
@@ -101,14 +101,14 @@ pub(super) struct Listed<'a> {
 /// Memory of a device for tables of time blocks. Memory that is not used any more goes to later time blocks: to give it
 /// back would make the device wait for all of its work.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Room {
+pub(super) struct TableMemory {
     /// Bytes and place of unused memory.
     spare: Vec<(u64, Address)>,
     /// The same of all that was taken.
     taken: BTreeMap<Address, u64>,
 }
 
-impl Room {
+impl TableMemory {
     fn take(&mut self, device: &dyn Device, bytes: u64) -> Result<Address, DeviceError> {
         let enough = |(size, _): &(u64, Address)| *size >= bytes;
         let fits = self.spare.iter().enumerate();
@@ -124,7 +124,7 @@ impl Room {
     /// Takes memory by an attempt. Memory of an attempt that fails is spare.
     pub fn attempt<R>(
         &mut self,
-        take: impl FnOnce(&mut Room) -> Result<R, DeviceError>,
+        take: impl FnOnce(&mut TableMemory) -> Result<R, DeviceError>,
     ) -> Result<R, DeviceError> {
         let spare = self.spare.clone();
         let is_spare = |place: &Address| spare.iter().any(|(_, other)| other == place);
@@ -217,10 +217,14 @@ impl HostTables {
     }
 
     /// Brings them to a device.
-    pub fn send(&self, room: &mut Room, device: &dyn Device) -> Result<RotatedTables, DeviceError> {
-        let points = room.take(device, self.points.len() as u64)?;
+    pub fn send(
+        &self,
+        memory: &mut TableMemory,
+        device: &dyn Device,
+    ) -> Result<RotatedTables, DeviceError> {
+        let points = memory.take(device, self.points.len() as u64)?;
         device.write(points, &self.points)?;
-        let tasks = room.words(device, &self.tasks)?;
+        let tasks = memory.words(device, &self.tasks)?;
         Ok(RotatedTables { tasks, points })
     }
 }
@@ -228,7 +232,7 @@ impl HostTables {
 impl Ready {
     /// Brings the towers of a list with their points to a device; or says why they cannot run the points.
     pub fn new(
-        room: &mut Room,
+        memory: &mut TableMemory,
         device: &dyn Device,
         towers: &CompiledTowers,
         scheme: &Scheme,
@@ -257,10 +261,10 @@ impl Ready {
             all.extend(queue);
             all.resize(all.len().next_multiple_of(QUEUES_APART / 4), 0);
         }
-        let sent = room.attempt(|room| {
-            let tables = tables.send(room, device)?;
-            let queues = room.words(device, &all)?;
-            let place = room.take(device, progress.len() as u64)?;
+        let sent = memory.attempt(|memory| {
+            let tables = tables.send(memory, device)?;
+            let queues = memory.words(device, &all)?;
+            let place = memory.take(device, progress.len() as u64)?;
             device.write(place, &progress)?;
             Ok((tables, queues, place))
         });
@@ -285,7 +289,11 @@ impl Ready {
 
     /// Brings tasks to a device that have no neighbours in launches before the first one of a slab, for each number of
     /// launches between it and a task's where that matters.
-    pub fn cut_off(&mut self, room: &mut Room, device: &dyn Device) -> Result<(), DeviceError> {
+    pub fn cut_off(
+        &mut self,
+        memory: &mut TableMemory,
+        device: &dyn Device,
+    ) -> Result<(), DeviceError> {
         let list = &self.time_block.list;
         let mut launch_of = vec![0; list.tasks.len()];
         for launch in 0..list.launches.len() {
@@ -310,7 +318,7 @@ impl Ready {
                     }
                 }
             }
-            let place = room.take(device, own.len().max(4) as u64)?;
+            let place = memory.take(device, own.len().max(4) as u64)?;
             device.write(place, &own)?;
             self.cut.push(place.0);
             self.places.push(place);
@@ -363,7 +371,7 @@ impl TowerBlocks {
             leaves_out: injected.points.leave_out(),
             injected,
             ready: BTreeMap::new(),
-            room: Room::default(),
+            memory: TableMemory::default(),
         };
         let made = time_blocks.make(device, scheme, layout, towers.steps);
         let reason = match time_blocks.ready.get(&towers.steps) {
@@ -429,8 +437,8 @@ impl TowerBlocks {
             list,
             steps,
         };
-        let room = &mut self.room;
-        Ready::new(room, device, &self.towers, scheme, layout, points, of)
+        let memory = &mut self.memory;
+        Ready::new(memory, device, &self.towers, scheme, layout, points, of)
     }
 
     /// Steps of a time block, at most.
@@ -440,7 +448,7 @@ impl TowerBlocks {
 
     /// Gives the memory of their tables back; no launch uses it any more.
     pub(super) fn give_back(self, device: &dyn Device) -> Result<(), DeviceError> {
-        self.room.give_back(device)
+        self.memory.give_back(device)
     }
 
     /// Runs a time block of `steps` steps, which has to be ready, on an array of the layout, with the waves of its

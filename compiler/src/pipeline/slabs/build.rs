@@ -157,7 +157,7 @@ impl SlabBuilder {
         let places = self.window.places().unwrap_or(0);
         if slab.held.len() > places {
             let needed = slab.held.len();
-            return Err(NoLayout::Room { needed, places });
+            return Err(NoLayout::TooFewPlaces { needed, places });
         }
         let number = self.slabs;
         self.slabs += 1;

@@ -144,12 +144,12 @@ impl<T: Value> Pipelined<'_, T> {
         for lies in lies.chunks(threads::available()) {
             for (lie, tables) in of.all(lies) {
                 let tables = tables?;
-                let room = &mut unit.room;
-                let tables = match room.attempt(|room| tables.send(room, device)) {
+                let memory = &mut unit.table_memory;
+                let tables = match memory.attempt(|memory| tables.send(memory, device)) {
                     // Memory of tables of other sizes may be in the way.
                     Err(DeviceError::Memory { .. }) => {
-                        room.give_back_spare(device)?;
-                        room.attempt(|room| tables.send(room, device))?
+                        memory.give_back_spare(device)?;
+                        memory.attempt(|memory| tables.send(memory, device))?
                     }
                     sent => sent?,
                 };
@@ -176,7 +176,7 @@ impl<T: Value> Pipelined<'_, T> {
         let unit = &mut self.units[device];
         for lie in unused {
             if let Some(tables) = unit.rotated.remove(&lie) {
-                unit.room.leave(tables);
+                unit.table_memory.leave(tables);
             }
         }
     }

@@ -62,7 +62,7 @@ impl<T: Value> Pipelined<'_, T> {
         for steps in &unused {
             if let Some(ready) = unit.ready.remove(steps) {
                 let device = self.devices.device(number);
-                unit.room.give_back_of(device, ready)?;
+                unit.table_memory.give_back_of(device, ready)?;
             }
         }
         Ok(!unused.is_empty())
@@ -82,13 +82,13 @@ impl<T: Value> Pipelined<'_, T> {
             steps,
         };
         let (points, is_cut) = (&self.points, self.slabs.is_some());
-        unit.room.attempt(|room| {
-            let ready = Ready::new(room, device, towers, scheme, layout, points, of)?;
+        unit.table_memory.attempt(|memory| {
+            let ready = Ready::new(memory, device, towers, scheme, layout, points, of)?;
             let Ok(mut ready) = ready else {
                 return Ok(None);
             };
             if is_cut {
-                ready.cut_off(room, device)?;
+                ready.cut_off(memory, device)?;
             }
             Ok(Some(ready))
         })

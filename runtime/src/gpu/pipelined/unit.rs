@@ -7,7 +7,7 @@ use super::slices::Sizes;
 use crate::gpu::code::DeviceProgram;
 use crate::gpu::device::{Address, Device, DeviceError, Function};
 use crate::gpu::queues::{Peers, Queues, Signal, WorkQueue};
-use crate::gpu::tower_blocks::{Ready, Room, RotatedTables};
+use crate::gpu::tower_blocks::{Ready, RotatedTables, TableMemory};
 use crate::gpu::towers::CompiledTowers;
 use crate::gpu::volumes::{self, VolumeChoice};
 use crate::host::Calculation;
@@ -147,7 +147,7 @@ pub(super) struct Unit {
     pub ready: BTreeMap<u64, Ready>,
     /// Tables for other rotations.
     pub rotated: BTreeMap<Lie, RotatedTables>,
-    pub room: Room,
+    pub table_memory: TableMemory,
     pub waves: PassMemory,
     pub records: PassMemory,
     pub slices: PassMemory,
@@ -220,7 +220,7 @@ impl<T: Value> UnitParts<'_, '_, T> {
             beside,
             ready: BTreeMap::new(),
             rotated: BTreeMap::new(),
-            room: Room::default(),
+            table_memory: TableMemory::default(),
             waves: PassMemory::new(device, sizes.waves)?,
             records: PassMemory::new(device, sizes.probes)?,
             slices: PassMemory::new(device, sizes.slices)?,

@@ -14,7 +14,7 @@ use super::interruptions::Interruptions;
 use super::queues::{Peers, WorkQueue};
 use super::recorder::Recorder;
 use super::time_block_error::TimeBlockError;
-use super::tower_blocks::{MOST, Ready, Room};
+use super::tower_blocks::{MOST, Ready, TableMemory};
 use super::towers::{CompiledTowers, TimeBlockOrder};
 use super::volumes;
 use crate::host::Calculation;
@@ -136,7 +136,7 @@ struct Unit {
     /// By height.
     ready: BTreeMap<u64, Ready>,
     /// Memory of their tables.
-    room: Room,
+    table_memory: TableMemory,
     waves: Address,
     records: Address,
     slices: Address,
@@ -326,7 +326,7 @@ impl<'a, T: Value> Striped<'a, T> {
             queues,
             volumes,
             ready: BTreeMap::new(),
-            room: Room::default(),
+            table_memory: TableMemory::default(),
             waves: device
                 .take((self.pass_steps * self.injections.waves_per_step() as u64 * 8).max(8))?,
             records: device.take(self.pass_steps * self.record_bytes())?,

@@ -5,7 +5,7 @@ use crate::gpu::device::{Device, DeviceError};
 use crate::gpu::interruptions::EvenHeights;
 use crate::gpu::queues::{ByteLines, Signal, WorkQueue};
 use crate::gpu::recorder::Description;
-use crate::gpu::tower_blocks::{Listed, Ready, Room, tower_threads};
+use crate::gpu::tower_blocks::{Listed, Ready, TableMemory, tower_threads};
 use crate::host::threads;
 use crate::simulation::{Progress, Value};
 use crate::timeline::Kind;
@@ -74,7 +74,7 @@ impl Unit {
         let unused: Vec<u64> = unused.copied().collect();
         for steps in &unused {
             if let Some(ready) = self.ready.remove(steps) {
-                self.room.give_back_of(device, ready)?;
+                self.table_memory.give_back_of(device, ready)?;
             }
         }
         Ok(!unused.is_empty())
@@ -113,17 +113,17 @@ impl<T: Value> Striped<'_, T> {
                 continue;
             }
             let device = self.peers.device(number);
-            let make = |room: &mut Room| {
+            let make = |memory: &mut TableMemory| {
                 let of = Listed {
                     towers: &towers.program.towers,
                     list: list.clone(),
                     steps,
                 };
-                Ready::new(room, device, towers, scheme, layout, &self.points, of)
+                Ready::new(memory, device, towers, scheme, layout, &self.points, of)
             };
-            let ready = match make(&mut unit.room) {
+            let ready = match make(&mut unit.table_memory) {
                 Err(DeviceError::Memory { .. }) if unit.give_back_unused(device, before)? => {
-                    make(&mut unit.room)?
+                    make(&mut unit.table_memory)?
                 }
                 other => other?,
             };

@@ -63,7 +63,7 @@ fn narrow(error: NoLayout) -> NoSlabs {
     match error {
         NoLayout::Narrow { base, needed } => NoSlabs::Narrow { base, needed },
         // Nothing else is asked.
-        NoLayout::Room { .. } | NoLayout::Stuck => NoSlabs::Narrow { base: 0, needed: 0 },
+        NoLayout::TooFewPlaces { .. } | NoLayout::Stuck => NoSlabs::Narrow { base: 0, needed: 0 },
     }
 }
 
