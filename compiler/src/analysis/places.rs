@@ -118,33 +118,13 @@ fn places_of(
     }
     let tasks = tasks(scheme);
     let varying: usize = tasks.iter().map(|task| varying(&task.scheme)).sum();
-    let varying = varying.max(1);
     let count = tasks.len();
-    let mut ranked: Vec<(f64, Site)> = Vec::new();
-    let mut all = Places {
-        list: Vec::new(),
-        settings: 0,
-        combined: Vec::new(),
-        thin: Vec::new(),
-        aside: Vec::new(),
-        is_complete: true,
-        unsearched: 0,
-        work: 0,
-    };
-    let mut aside = BTreeSet::new();
-    let mut combined = Vec::new();
+    let mut gathered = Gathered::new(scheme);
     for (number, task) in tasks.iter().enumerate() {
         // Parts whose forms are soon found leave their share to others.
-        let left = cost::forms(patience).saturating_sub(all.work);
+        let left = cost::forms(patience).saturating_sub(gathered.all.work);
         let zones = zones(&task.scheme);
-        let values = task.part.values(scheme);
-        let per_zone = (BOXES * ZONES / zones.len().max(ZONES)).max(8);
-        let coef_boxes = (COEFS * per_zone / varying).clamp(LEAST_BOXES.min(per_zone), per_zone);
-        let extent = Extent {
-            boxes: cost::boxes(values, zones.len(), VIGOUR_BOXES),
-            coefs: COEFS * per_zone / coef_boxes,
-            coef_boxes,
-        };
+        let extent = extent(task.part.values(scheme), zones.len(), varying);
         let faces = match cost.is_small() && task.is_cyclic {
             true => Faces::Both,
             false => Faces::Lower,
@@ -153,16 +133,84 @@ fn places_of(
         let forms = Forms::new(&bounds, left / (count - number) as u64);
         let search = Search::new(&task.scheme, &task.part, &bounds, forms, extent);
         let found = found(&search, zones, faces);
-        all.work += search.forms.work();
-        all.is_complete &= found.is_complete;
-        all.unsearched += found.unsearched;
+        gathered.add(task, &search, found)?;
+    }
+    let (mut all, combined) = gathered.places();
+    cost.allow_media(scheme, &all.list, &combined, patience)?;
+    all.settings = settings(scheme, files, &all.list);
+    Ok(all)
+}
+
+/// How far to search a part with some values and zones, where that many coefficients vary in all parts.
+fn extent(values: usize, zones: usize, varying: usize) -> Extent {
+    let per_zone = (BOXES * ZONES / zones.max(ZONES)).max(8);
+    let coef_boxes = COEFS * per_zone / varying.max(1);
+    let coef_boxes = coef_boxes.clamp(LEAST_BOXES.min(per_zone), per_zone);
+    Extent {
+        boxes: cost::boxes(values, zones, VIGOUR_BOXES),
+        coefs: COEFS * per_zone / coef_boxes,
+        coef_boxes,
+    }
+}
+
+/// The places of the parts that were searched so far.
+struct Gathered<'a> {
+    /// The whole scheme.
+    scheme: &'a Scheme,
+    /// But for the list, the settings and the components aside.
+    all: Places,
+    /// The list, with the vigour of each step.
+    ranked: Vec<(f64, Site)>,
+    aside: BTreeSet<ComponentId>,
+    /// By combined setting its part.
+    combined: Vec<Part>,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(scheme: &'a Scheme) -> Self {
+        Self {
+            scheme,
+            all: Places {
+                list: Vec::new(),
+                settings: 0,
+                combined: Vec::new(),
+                thin: Vec::new(),
+                aside: Vec::new(),
+                is_complete: true,
+                unsearched: 0,
+                work: 0,
+            },
+            ranked: Vec::new(),
+            aside: BTreeSet::new(),
+            combined: Vec::new(),
+        }
+    }
+
+    /// Adds the places of a part.
+    fn add(&mut self, task: &Task, search: &Search, found: Found) -> Result<(), NoStep> {
+        self.all.work += search.forms.work();
+        self.all.is_complete &= found.is_complete;
+        self.all.unsearched += found.unsearched;
+        self.add_steps(task, search, &found.places)?;
+        if task.is_cyclic {
+            let parts = found.combined.iter().map(|_| task.part.clone());
+            self.combined.extend(parts);
+            self.all.combined.extend(found.combined);
+            self.all.thin.extend(found.thin);
+        }
+        Ok(())
+    }
+
+    /// Ranks the steps at the places of a part. Places of a few cells whose steps are not linear are left out, unless
+    /// all places are.
+    fn add_steps(&mut self, task: &Task, search: &Search, places: &[Place]) -> Result<(), NoStep> {
         let mut left_out = Vec::new();
-        for place in &found.places {
-            let step = match step_at(scheme, files, place, &task.part) {
+        for place in places {
+            let step = match step_at(self.scheme, search.files, place, &task.part) {
                 Ok(step) => step,
                 // The first error is the answer: a step that cannot be analysed at one place cannot be analysed, unless
                 // that is one of a few cells.
-                Err(error) => match search.thinner_than(place, scheme.reach()) {
+                Err(error) => match search.thinner_than(place, self.scheme.reach()) {
                     Some(thin) if matches!(error, NoStep::Nonlinear(_)) => {
                         left_out.push((thin, error));
                         continue;
@@ -170,40 +218,45 @@ fn places_of(
                     _ => return Err(error),
                 },
             };
-            aside.extend(step.aside().iter().copied());
+            self.aside.extend(step.aside().iter().copied());
             if task.is_cyclic {
                 let site = Site {
                     cell: place.cell,
                     part: task.part.clone(),
                 };
-                ranked.push((step.vigour(), site));
+                self.ranked.push((step.vigour(), site));
             }
         }
-        let is_left_out = left_out.len() == found.places.len();
+        let is_left_out = left_out.len() == places.len();
         for (thin, error) in left_out {
             if is_left_out {
                 return Err(error);
             }
-            all.thin.push(thin);
+            self.all.thin.push(thin);
         }
-        if task.is_cyclic {
-            combined.extend(found.combined.iter().map(|_| task.part.clone()));
-            all.combined.extend(found.combined);
-            all.thin.extend(found.thin);
-        }
+        Ok(())
     }
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    all.list = ranked.into_iter().map(|(_, site)| site).collect();
-    cost.allow_media(scheme, &all.list, &combined, patience)?;
-    all.settings = settings(scheme, files, &all.list);
-    all.aside = aside.into_iter().collect();
-    let mut seen = Vec::new();
-    all.thin.retain(|part| {
-        let is_new = !seen.contains(part);
-        seen.push(*part);
-        is_new
-    });
-    Ok(all)
+
+    /// All of them but for how many settings they have, the most vigorous first; and the parts of combined settings.
+    fn places(self) -> (Places, Vec<Part>) {
+        let Self {
+            mut all,
+            mut ranked,
+            aside,
+            combined,
+            ..
+        } = self;
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        all.list = ranked.into_iter().map(|(_, site)| site).collect();
+        all.aside = aside.into_iter().collect();
+        let mut seen = Vec::new();
+        all.thin.retain(|part| {
+            let is_new = !seen.contains(part);
+            seen.push(*part);
+            is_new
+        });
+        (all, combined)
+    }
 }
 
 /// How many coefficients of waves are no constants.
