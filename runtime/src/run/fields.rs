@@ -75,15 +75,21 @@ impl<T: Value> Rows<T> for StateRows<'_, T> {
     }
 
     fn read(&self, first: &[usize], out: &mut [T]) {
-        let mut at = self.region.map(|i| i.lo);
-        for (axis, &index) in self.simulation.scheme().grid.present().zip(first) {
-            at[axis] += index as i64;
-        }
+        let mut at = place_of(self.simulation.scheme(), self.region, first);
         for value in out {
             *value = state_value(self.simulation, self.id, at);
             at[Axis::INNER] += 1;
         }
     }
+}
+
+/// The place of the value with some indices in a box, in the order of the scheme's axes.
+fn place_of(scheme: &Scheme, region: Region, indices: &[usize]) -> PerAxis<i64> {
+    let mut at = region.map(|i| i.lo);
+    for (axis, &index) in scheme.grid.present().zip(indices) {
+        at[axis] += index as i64;
+    }
+    at
 }
 
 /// Values per axis of a component.
@@ -104,10 +110,7 @@ impl<T: Value> Rows<T> for FieldRows<'_, T> {
 
     fn read(&self, first: &[usize], out: &mut [T]) {
         // The last axis of a scheme is always the inner axis, so a row of the file is one of memory.
-        let mut at = self.region.map(|i| i.lo);
-        for (axis, &index) in self.simulation.scheme().grid.present().zip(first) {
-            at[axis] += index as i64;
-        }
+        let at = place_of(self.simulation.scheme(), self.region, first);
         let PerAxis([x, y, _]) = at;
         let start = at[Axis::INNER] as usize;
         let row = self.simulation.row(self.id, self.age, x, y);
