@@ -87,6 +87,16 @@ pub trait Queues: Device {
     unsafe fn unlock(&self, from: *mut u8) -> Result<(), DeviceError>;
 }
 
+/// Waits for the work of queues of a device that goes away. A failure here cannot be reported.
+pub(super) fn end_work(device: &dyn Queues, queues: impl IntoIterator<Item = WorkQueue>) {
+    for queue in queues {
+        if let Ok(signal) = device.signal(queue) {
+            let _ = device.arrive(signal);
+            device.forget(signal);
+        }
+    }
+}
+
 /// Lines of bytes at equal distances, the same on two devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteLines {

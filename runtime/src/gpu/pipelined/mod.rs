@@ -37,6 +37,7 @@ use super::code::DeviceProgram;
 use super::device::DeviceError;
 use super::interruptions::Interruptions;
 use super::lookout::Lookout;
+use super::queues::end_work;
 use super::runs;
 use super::towers::CompiledTowers;
 use crate::host::Calculation;
@@ -418,19 +419,12 @@ fn footprints(
 impl<T> Drop for Pipelined<'_, T> {
     #[inline(never)]
     fn drop(&mut self) {
-        // A failure here cannot be reported.
         for (number, unit) in self.units.iter().enumerate() {
-            let device = self.devices.device(number);
-            for queue in unit.queues.all() {
-                if let Ok(signal) = device.signal(queue) {
-                    let _ = device.arrive(signal);
-                    device.forget(signal);
-                }
-            }
+            end_work(self.devices.device(number), unit.queues.all());
         }
         // Memory for passes over files is unlocked after this.
         if self.locked {
-            // SAFETY: it was locked, and all copies are over.
+            // SAFETY: it was locked, and all copies are over. A failure here cannot be reported.
             let _ = unsafe { self.devices.device(0).unlock(self.host) };
         }
     }

@@ -11,7 +11,7 @@ mod records;
 
 use super::device::{Address, Device, DeviceError, Function};
 use super::interruptions::Interruptions;
-use super::queues::{Peers, WorkQueue};
+use super::queues::{Peers, WorkQueue, end_work};
 use super::recorder::Recorder;
 use super::time_block_error::TimeBlockError;
 use super::tower_blocks::{MOST, Ready, TableMemory};
@@ -434,15 +434,9 @@ impl<'a, T: Value> Striped<'a, T> {
 impl<T> Drop for Striped<'_, T> {
     #[inline(never)]
     fn drop(&mut self) {
-        // No memory is given back before the work that uses it is over. A failure here cannot be reported.
+        // No memory is given back before the work that uses it is over.
         for (number, unit) in self.units.iter().enumerate() {
-            let device = self.peers.device(number);
-            for queue in unit.queues.values() {
-                if let Ok(signal) = device.signal(*queue) {
-                    let _ = device.arrive(signal);
-                    device.forget(signal);
-                }
-            }
+            end_work(self.peers.device(number), unit.queues.values().copied());
         }
     }
 }
