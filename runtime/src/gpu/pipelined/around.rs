@@ -166,9 +166,10 @@ impl<T: Value> Pipelined<'_, T> {
         }
         let device = self.builder.window().device(pass);
         let used = |lie: &Lie| {
-            let passes = (self.first_pass..).zip(&self.passes);
-            let mut same =
-                passes.filter(|(number, _)| self.builder.window().device(*number) == device);
+            let mut same = self
+                .active
+                .numbered()
+                .filter(|(number, _)| self.builder.window().device(*number) == device);
             same.any(|(_, state)| state.blocks.iter().any(|block| block.lie == *lie))
         };
         let rotated = self.units[device].rotated.keys();

@@ -112,21 +112,15 @@ impl<T: Value> Pipelined<'_, T> {
             signal: self.devices.device(number).signal(queue)?,
         };
         self.signals.insert(op.id, signal);
-        let index = self.index_of(op).ok_or_else(unknown)?;
-        let state = self.passes.get_mut(index).ok_or_else(unknown)?;
+        let state = self.active.get_mut(op.pass).ok_or_else(unknown)?;
         state.ends.insert(op.queue, op.id);
         state.ops.push(op.id);
         Ok(())
     }
 
-    /// The index of the pass of an operation among the passes that are not over.
-    fn index_of(&self, op: &Op) -> Option<usize> {
-        usize::try_from(op.pass.checked_sub(self.first_pass)?).ok()
-    }
-
     /// The pass of an operation.
     fn pass_of_op(&self, op: &Op) -> Option<&PassState> {
-        self.passes.get(self.index_of(op)?)
+        self.active.get(op.pass)
     }
 
     /// The device of an operation, and its unit.
@@ -352,7 +346,7 @@ impl<T: Value> Pipelined<'_, T> {
             .map(|height| height.first);
         let number = first.and_then(|first| usize::try_from(group - first).ok());
         let number = number.ok_or_else(unknown)?;
-        let waves = state.from * self.injections.waves_per_step() as u64 * 8;
+        let waves = state.from * self.waves.per_step() as u64 * 8;
         let each = (self.receivers.len() * scheme.precision.bytes()) as u64;
         let window = self.builder.window();
         let before = window.passes_before(op.pass);

@@ -6,6 +6,7 @@
 //! towers. Waves of sources go to the device before a pass, and records come back after it. Several devices take passes
 //! in turns.
 
+mod active_passes;
 mod around;
 mod beside;
 mod chain;
@@ -19,6 +20,7 @@ mod look;
 mod low_passes;
 mod over_files;
 mod pass_state;
+mod pass_waves;
 mod passes;
 mod planes;
 mod recording;
@@ -45,15 +47,16 @@ use crate::simulation::{
     Part, PartOf, Picture, Progress, RunError, Simulation, Value, cell_stages_per_step, next_output,
 };
 use crate::timeline::Timeline;
+use active_passes::ActivePasses;
 use beside::Beside;
 use check::{check_layout, check_slabs};
 use low_passes::LowPasses;
 use over_files::OverFiles;
-use pass_state::{PassState, Record};
+use pass_state::Record;
+use pass_waves::PassWaves;
 use planes::PlaneBytes;
 use slabs::SlabRun;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock};
 use torre_compiler::injection::{Injections, Receiver, receivers};
@@ -92,18 +95,13 @@ pub struct Pipelined<'a, T> {
     locked: bool,
     /// The files that planes come from and go to, if they are not in the host's memory.
     over: Option<OverFiles<'a>>,
-    injections: Injections,
-    /// The waves that were computed last, and their steps.
-    waves: (Range<u64>, Vec<u8>),
+    waves: PassWaves,
     points: Points,
     receivers: Vec<Receiver>,
     interruptions: Interruptions,
     /// Bytes of the slices of a pass.
     slice_bytes: u64,
-    /// Passes that are not over.
-    passes: VecDeque<PassState>,
-    /// The number of the first pass that is not over.
-    first_pass: u64,
+    active: ActivePasses,
     signals: BTreeMap<OpId, DeviceSignal>,
     /// Steps done, as callers see them.
     steps: u64,
@@ -244,8 +242,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             receivers,
             interruptions,
             slice_bytes: sizes.slices,
-            passes: VecDeque::new(),
-            first_pass: 0,
+            active: ActivePasses::default(),
             signals: BTreeMap::new(),
             steps: calculation.steps(),
             asked: calculation.steps(),
@@ -263,8 +260,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             calculation,
             files,
             devices,
-            injections,
-            waves: (0..0, Vec::new()),
+            waves: PassWaves::new(injections),
         };
         for number in 0..run.units.len() {
             if !run.make_ready(number, towers.steps, &BTreeSet::new())? {
@@ -361,7 +357,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
             }
             if may_begin && (!waits || self.builder.is_idle()) {
                 waits = false;
-                while self.first_pass < self.builder.first_active() {
+                while self.active.first() < self.builder.first_active() {
                     self.end_pass(progress)?;
                 }
                 self.begin_pass(until)?;
@@ -381,7 +377,7 @@ impl<'a, T: Value> Pipelined<'a, T> {
     /// Waits for all passes that have begun.
     fn end_passes(&mut self, progress: &Progress) -> Result<(), DeviceError> {
         let mut result = Ok(());
-        while !self.passes.is_empty() {
+        while !self.active.is_empty() {
             let ended = self.end_pass(progress);
             result = result.and(ended);
         }

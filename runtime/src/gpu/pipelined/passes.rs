@@ -9,7 +9,6 @@ use crate::gpu::device::DeviceError;
 use crate::gpu::interruptions::EvenHeights;
 use crate::gpu::queues::WorkQueue;
 use crate::gpu::tower_blocks::{Listed, Ready};
-use crate::host::threads;
 use crate::simulation::{Progress, Value};
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -51,8 +50,10 @@ impl<T: Value> Pipelined<'_, T> {
         heights: &BTreeSet<u64>,
     ) -> Result<bool, DeviceError> {
         let window = self.builder.window();
-        let passes = (self.first_pass..).zip(&self.passes);
-        let own = passes.filter(|(pass, _)| window.device(*pass) == number);
+        let own = self
+            .active
+            .numbered()
+            .filter(|(pass, _)| window.device(*pass) == number);
         let blocks = own.flat_map(|(_, state)| &state.blocks);
         let used: BTreeSet<u64> = blocks.map(|block| block.steps).collect();
         let unit = &mut self.units[number];
@@ -196,7 +197,7 @@ impl<T: Value> Pipelined<'_, T> {
     ) -> Result<(), DeviceError> {
         let window = self.builder.window().clone();
         let device = window.device(number);
-        let mut active = self.first_pass..number;
+        let mut active = self.active.first()..number;
         // Only before the first block counts: blocks of a height count on from each other.
         if active.all(|pass| window.device(pass) != device) {
             for ready in self.units[device].ready.values_mut() {
@@ -246,7 +247,7 @@ impl<T: Value> Pipelined<'_, T> {
         self.send_waves(number, step)?;
         self.follow_writes(number)?;
         self.builder.begin(pass);
-        self.passes.push_back(state);
+        self.active.begin(state);
         self.asked = step;
         Ok(())
     }
@@ -288,7 +289,7 @@ impl<T: Value> Pipelined<'_, T> {
 
     /// Brings the waves of the steps of a pass to the device.
     pub(super) fn send_waves(&mut self, pass: u64, until: u64) -> Result<(), DeviceError> {
-        if self.injections.waves_per_step() == 0 {
+        if self.waves.per_step() == 0 {
             return Ok(());
         }
         let of = Driven {
@@ -296,29 +297,18 @@ impl<T: Value> Pipelined<'_, T> {
             problem: self.calculation.problem,
             files: self.files,
         };
-        let steps = self.asked..until;
-        // All slabs of a pass do the same steps.
-        let (known, bytes) = &mut self.waves;
-        if *known != steps {
-            bytes.clear();
-            let threads = threads::available();
-            self.injections
-                .wave_bytes(&of, steps.clone(), threads, bytes);
-            *known = steps;
-        }
+        let bytes = self.waves.bytes(&of, self.asked..until);
         let window = self.builder.window();
         let (number, before) = (window.device(pass), window.passes_before(pass));
         let device = self.devices.device(number);
-        device.write(self.units[number].waves.of(before), &self.waves.1)
+        device.write(self.units[number].waves.of(before), bytes)
     }
 
     /// Waits for the first of the passes that have begun, and keeps its records.
     pub(super) fn end_pass(&mut self, progress: &Progress) -> Result<(), DeviceError> {
-        let Some(state) = self.passes.pop_front() else {
+        let Some((pass, state)) = self.active.end() else {
             return Ok(());
         };
-        let pass = self.first_pass;
-        self.first_pass += 1;
         let mut result = Ok(());
         let device = self.devices.device(self.builder.window().device(pass));
         for id in state.ends.values() {

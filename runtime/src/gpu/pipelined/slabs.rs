@@ -150,7 +150,7 @@ impl<T: Value> Pipelined<'_, T> {
             slabs.map(|slabs| (slabs.builder.slabs(), slabs.builder.first_active()))
         };
         let (number, first) = builder(self).ok_or_else(none)?;
-        while self.first_pass < first {
+        while self.active.first() < first {
             self.end_pass(progress)?;
         }
         for (block, own) in state.blocks.iter_mut().zip(&mut slab.work.blocks) {
@@ -162,7 +162,7 @@ impl<T: Value> Pipelined<'_, T> {
         self.count_on(number, &mut state.blocks)?;
         self.send_waves(number, step)?;
         self.follow_writes(number)?;
-        self.passes.push_back(state);
+        self.active.begin(state);
         let run = self.slabs.as_mut().ok_or_else(none)?;
         let ops = run.builder.begin(slab).map_err(failed)?;
         self.issue_all(&ops)
