@@ -137,6 +137,7 @@ impl<'a, T: Real> Calculation<'a, T> {
         self.steps
     }
 
+    /// Bytes of the array on the host, and of the memory that pyramids need beside it.
     pub fn memory_bytes(&self) -> u64 {
         self.memory.bytes() + self.buffers.as_ref().map_or(0, Buffers::bytes)
     }

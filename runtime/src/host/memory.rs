@@ -16,6 +16,7 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Zeros for the array of a layout. An error where the system has no such memory, or has no addresses for it.
     pub fn new(layout: &Layout) -> io::Result<Memory> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let bytes = usize::try_from(layout.bytes()).map_err(|_| too_large())?;
@@ -58,6 +59,7 @@ impl Memory {
         self.in_file
     }
 
+    /// Its bytes: as many as the layout has, or more.
     pub fn bytes(&self) -> u64 {
         self.map.len() as u64
     }

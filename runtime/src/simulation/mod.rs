@@ -48,7 +48,7 @@ impl Value for f64 {
 pub trait Simulation<T>: Sync {
     fn scheme(&self) -> &Scheme;
     fn problem(&self) -> &Problem;
-    /// Steps done.
+    /// Steps done, from the beginning of the problem: not only since a checkpoint.
     fn steps(&self) -> u64;
     /// The next step after which an output must be taken.
     fn next_pause(&self) -> u64;
@@ -60,7 +60,8 @@ pub trait Simulation<T>: Sync {
     fn stride(&self) -> u64 {
         1
     }
-    /// Runs until `until` steps are done.
+    /// Runs until `until` steps are done, and counts cell-stages in `progress`. [`RunError::BlowUp`] where the guard
+    /// found a value that is too large: fewer steps may be done then. After another error the values are of no use.
     fn run(&mut self, until: u64, progress: &Progress) -> Result<(), RunError>;
     /// Brings the values to where [`Simulation::row`] finds them, if they are elsewhere while steps run.
     fn fetch(&mut self) -> Result<(), RunError> {
@@ -90,15 +91,24 @@ pub trait Simulation<T>: Sync {
     fn confirm_state(&mut self, _records: Vec<(String, Vec<f64>)>) -> Result<(), RunError> {
         Ok(())
     }
-    /// How long steps went on outside of [`Simulation::run`].
+    /// For how long, in all, steps went on outside of [`Simulation::run`].
     fn overlapped(&self) -> Duration {
         Duration::ZERO
     }
-    /// The values along the inner axis at (x, y) of a version that is kept: 0 is the newest.
+    /// The row of a component at (x, y), indices along the outer and the middle axis: its element `z` is the value at
+    /// the index `z` along the inner axis, up to the end of the component's extent; elements before the extent are no
+    /// values.
+    /// `age` counts the versions that are kept: 0 is the newest. The row is of the steps done, after
+    /// [`Simulation::fetch`].
+    ///
+    /// Panics where (x, y) is outside of memory.
     fn row(&self, id: ComponentId, age: u8, x: i64, y: i64) -> &[T];
-    /// The value of a state at a cell of its zone.
+    /// The value of a state at a cell of its zone, after [`Simulation::fetch`].
     fn state(&self, id: StateId, at: PerAxis<i64>) -> T;
-    /// The record of a probe: one value per step.
+    /// The record of the probe with some index in the problem: one value per step, up to
+    /// [`Simulation::steps_recorded`].
+    ///
+    /// Panics where there is no such probe.
     fn probe(&self, index: usize) -> Vec<f64>;
     /// The pictures of slices that were due and have not been taken yet.
     fn take_pictures(&mut self) -> Vec<Picture>;
