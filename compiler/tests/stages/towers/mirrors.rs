@@ -21,7 +21,7 @@ struct Tried {
 #[test]
 fn programs_of_schemes_between_mirrors_give_the_bits_of_rows() {
     let mut tried = Tried::default();
-    // In the last ones a row that memory does not have leaves zeros where a shorter row has its end.
+    // In the last four seeds a row that memory does not have leaves zeros where a shorter row has its end.
     for seed in (0..300).chain([2961, 4835, 5339, 7492]) {
         let mut rng = Rng::new(seed);
         let mut scheme = random_mirrored_scheme(&mut rng);

@@ -30,7 +30,7 @@ const ZERO: u32 = 1 << 30;
 const REPEATED: u32 = 1 << 29;
 const FLAGS: u32 = NEGATED | ZERO | REPEATED;
 
-/// Some ghosts in the list: those of a reader one after the other, in whole rounds of a warp, of which the last one
+/// Some ghosts in the list: the ghosts of a reader follow each other, in whole rounds of a warp, of which the last one
 /// repeats its last entry.
 #[derive(Clone, Debug, Default)]
 struct Batch {
