@@ -36,3 +36,25 @@ fn lines_have_ghosts_at_their_ends() {
         assert_eq!(report.makes_ghosts, makes_ghosts, "{number}");
     }
 }
+
+/// Lanes that have no ghost of their own repeat the last one of a list, which is a zero on the end plane here.
+#[test]
+fn lists_of_ghosts_end_with_zeros() {
+    use Boundary::*;
+    let Some(library) = library() else { return };
+    let walls = [[Zero, Pmc], [Pec, Zero], [Pec; 2]];
+    for (order, pitch) in [(2, 2), (2, 3), (2, 4), (2, 6), (4, 3), (4, 4), (4, 6)] {
+        let scheme = fdtd(order, Precision::F32, [13, 14, 30], walls);
+        for seed in [0, 1] {
+            let trial = Trial {
+                seed,
+                ..Trial::new(library, &scheme, pitch, 2)
+            };
+            let report = trial.succeed();
+            assert!(
+                report.makes_ghosts && report.with_interior > 4,
+                "{pitch}: {report:?}"
+            );
+        }
+    }
+}

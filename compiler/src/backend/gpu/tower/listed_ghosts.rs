@@ -24,7 +24,8 @@ use std::iter;
 const ENTRY: u32 = 8;
 /// The ghost has the other sign.
 const NEGATED: u32 = 1 << 31;
-/// It has no source, and is 0.
+/// It has no source, and is 0. The place of the source is another one of the row, which no thread writes meanwhile: lanes
+/// that repeat an entry load, too.
 const ZERO: u32 = 1 << 30;
 /// The entry repeats the one before, and nothing is to be done.
 const REPEATED: u32 = 1 << 29;
@@ -96,7 +97,9 @@ impl ListedGhosts {
                 let from = begin + shared as i64 * shape.stride;
                 (from + index - shown.reader.first) as u32 * layout.element_bytes as u32
             };
-            let mut from = shown.source.map_or(place(shown.index) | ZERO, place);
+            let Reader { first, warp } = shown.reader;
+            let own = || place(first + warp * WARP) | ZERO;
+            let mut from = shown.source.map_or_else(own, place);
             if shown.negated {
                 from |= NEGATED;
             }
